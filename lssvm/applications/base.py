@@ -1,0 +1,175 @@
+"""What an application answers: data, joint feature map, loss and the argmax problems.
+
+Notation as in Yu & Joachims (ICML 2009): examples (x_i, y_i), hidden values h, joint
+feature map Φ(x, y, h) of dimension d, loss Δ(y_i, y, h), costs c_i.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol, Self, TextIO
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict
+
+from lssvm.plane import Plane
+
+
+class Options(BaseModel):
+    """Base of an application's section of the configuration; unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file of a data set, as the configuration gives it.
+
+    path : file to read, ``-`` for standard input
+    label : the label of all its examples, or None if the file itself has labels
+    cost : the cost c_i of its examples where the file gives none
+    """
+
+    path: str
+    label: str | None = None
+    cost: float = 1.0
+
+
+class Examples(Protocol):
+    """A data set packed in flat arrays.
+
+    costs : (n,) float64, c_i
+    sizes : (n,) int64, the work that each example is (for blocks of equal work)
+    names : n names for messages and output
+    labelled : whether every example has its true output
+    """
+
+    @property
+    def costs(self) -> np.ndarray: ...
+    @property
+    def sizes(self) -> np.ndarray: ...
+    @property
+    def names(self) -> Sequence[str]: ...
+    @property
+    def labelled(self) -> bool: ...
+
+    def __len__(self) -> int: ...
+
+    def slice(self, start: int, stop: int) -> Self:
+        """Examples start..stop-1 as views of the same arrays."""
+        ...
+
+    def take(self, rows: np.ndarray) -> Self:
+        """A copy of the chosen examples, in the order of ``rows``."""
+        ...
+
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that training reads, in hexadecimal."""
+        ...
+
+
+class Application(ABC):
+    """A structured problem with score w · Φ(x, y, h), answered for whole data sets.
+
+    Every maximum is exact unless ``augmented`` says otherwise through ``upper``; ties go
+    to the lowest index. Methods take any contiguous block of examples and must be safe
+    to call from several threads at once. w is float64 of shape (d,).
+    """
+
+    Options: ClassVar[type[Options]]
+    models: ClassVar[frozenset[str]]  # the values of objective.model that it supports
+    decomposes: ClassVar[bool] = True  # False for a loss over the whole data set
+
+    def __init__(self, options: Any) -> None:
+        self.options = options
+
+    @abstractmethod
+    def read(self, sources: Sequence[Source]) -> Any:
+        """The examples of the sources, in order. Raises DataError."""
+
+    @abstractmethod
+    def dimension(self, examples: Any) -> int:
+        """Length d of w and Φ."""
+
+    @abstractmethod
+    def start(self, examples: Any, rng: np.random.Generator) -> Plane:
+        """Σ c_i Φ(x_i, y_i, h_i) for the paper's first completion h, with loss 0."""
+
+    @abstractmethod
+    def augmented(self, w: np.ndarray, examples: Any) -> tuple[Plane, float]:
+        """Loss-augmented inference: a plane of Σ c_i U⁺_i, and an upper bound of it at w.
+
+        The plane is a lower bound for every w. The upper bound is the plane's own value
+        at w where inference is exact, infinity where none is known.
+        """
+
+    @abstractmethod
+    def completed(self, w: np.ndarray, examples: Any) -> Plane:
+        """Latent completion: Σ c_i U⁻_i as a plane that touches it at w."""
+
+    @abstractmethod
+    def predict(self, w: np.ndarray, examples: Any, top: int = 1) -> Any:
+        """argmax over (y, h) of w · Φ for each example, with the ``top`` best h of it."""
+
+    @abstractmethod
+    def score(self, examples: Any, predictions: Any) -> dict[str, float | None]:
+        """The field's metrics by their usual names; None where one is not defined."""
+
+    @abstractmethod
+    def write(self, examples: Any, predictions: Any, file: TextIO) -> None:
+        """Write predictions in the field's own format."""
+
+    @abstractmethod
+    def records(self, examples: Any, predictions: Any) -> Iterator[dict[str, Any]]:
+        """One dictionary an example: id, y, h, score and, where known, gold and loss."""
+
+    @abstractmethod
+    def feature_names(self) -> list[str]:
+        """A readable name for each coordinate of w."""
+
+    def groups(self, examples: Any) -> np.ndarray | None:
+        """The class of each example, (n,) int, by which folds are stratified; or None."""
+        return None
+
+    def summary(self, w: np.ndarray, examples: Any) -> dict[str, np.ndarray]:
+        """Arrays besides w that the model keeps of its training data (none by default)."""
+        return {}
+
+    def warnings(self, examples: Any) -> list[str]:
+        """What looks wrong with a data set, one sentence each."""
+        return []
+
+
+@dataclass(frozen=True)
+class Pairs:
+    """Examples of a per-example application: the inputs and outputs as they are."""
+
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...]
+    costs: np.ndarray
+    labelled: bool = True
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Every example counts as one unit of work."""
+        return np.ones(len(self.inputs), dtype=np.int64)
+
+    @property
+    def names(self) -> list[str]:
+        """Examples are named by their number, from 1."""
+        return [str(number) for number in range(1, len(self.inputs) + 1)]
+
+    def __len__(self) -> int:
+        return len(self.inputs)
+
+    def slice(self, start: int, stop: int) -> "Pairs":
+        """Examples start..stop-1."""
+        return self.take(np.arange(start, stop))
+
+    def take(self, rows: np.ndarray) -> "Pairs":
+        """The chosen examples."""
+        inputs = tuple(self.inputs[i] for i in rows)
+        outputs = tuple(self.outputs[i] for i in rows)
+        return Pairs(inputs, outputs, self.costs[rows], self.labelled)

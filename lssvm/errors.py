@@ -1,0 +1,35 @@
+"""The one family of errors that a user can cause; each ends in one clear line and exit code 2."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+
+class LssvmError(Exception):
+    """Bad usage, configuration or data: the message is complete, no traceback is shown."""
+
+
+class DataError(LssvmError):
+    """A data file that cannot be used: ``path:line: what is wrong; what was expected``."""
+
+    def __init__(self, path: str | Path, line: int | None, message: object) -> None:
+        where = f"{path}:{line}" if line is not None else f"{path}"
+        super().__init__(f"{where}: {message}")
+
+
+class ConfigError(LssvmError):
+    """Every fault of a configuration at once, one line each."""
+
+    def __init__(self, messages: Sequence[str]) -> None:
+        self.messages = list(messages)
+        super().__init__("\n".join(self.messages))
+
+
+class ModelError(LssvmError):
+    """A model or checkpoint file that cannot be read or does not fit."""
+
+
+class MissingExtraError(LssvmError):
+    """An optional package is not installed: names what needs it and the extra that brings it."""
+
+    def __init__(self, purpose: str, package: str, extra: str) -> None:
+        super().__init__(f"{purpose} needs {package}; install it with: pip install 'lssvm[{extra}]'")

@@ -1,0 +1,1 @@
+"""The compiled kernels land here; their sources are in cython_ext/."""

@@ -1,0 +1,109 @@
+"""Planes: values and subgradients of a convex function, with the loss kept apart.
+
+A plane of the sum over examples of c_i U⁺_i bounds it from below everywhere:
+``sum >= loss + w · gradient``, with equality at the w where it was made. Planes of
+parts of a data set add up, so the parts may live in other threads or processes.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Plane:
+    """The function w -> loss + w · gradient.
+
+    gradient : (d,) float64, the summed joint features of the outputs that were found
+    loss : their summed loss (for soft inference: expected loss plus entropy)
+    """
+
+    gradient: np.ndarray
+    loss: float
+
+    def value(self, w: np.ndarray) -> float:
+        """The plane at w."""
+        return self.loss + float(self.gradient @ w)
+
+    def __add__(self, other: "Plane") -> "Plane":
+        return Plane(self.gradient + other.gradient, self.loss + other.loss)
+
+    def __sub__(self, other: "Plane") -> "Plane":
+        return Plane(self.gradient - other.gradient, self.loss - other.loss)
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the gradient in bytes."""
+        return self.gradient.nbytes
+
+
+def total(planes: Sequence[Plane]) -> Plane:
+    """The sum of the planes, added in the order given: the same to the last bit each time."""
+    gradient = np.array(planes[0].gradient, dtype=np.float64)
+    loss = planes[0].loss
+    for plane in planes[1:]:
+        gradient += plane.gradient
+        loss += plane.loss
+    return Plane(gradient, loss)
+
+
+class Planes:
+    """A growing stack of planes, one row each.
+
+    Solvers reach the gradients only through :meth:`dots` and :meth:`combine`, so that a
+    sparse stack can take the place of this dense one.
+    """
+
+    def __init__(self, dimension: int) -> None:
+        self._gradients = np.empty((0, dimension))
+        self._losses = np.empty(0)
+        self._count = 0
+
+    def __len__(self) -> int:
+        return self._count
+
+    @property
+    def gradients(self) -> np.ndarray:
+        """The gradients, (count, d)."""
+        return self._gradients[: self._count]
+
+    @property
+    def losses(self) -> np.ndarray:
+        """The loss parts, (count,)."""
+        return self._losses[: self._count]
+
+    @property
+    def nbytes(self) -> int:
+        """Memory held, in bytes, room for planes to come included."""
+        return self._gradients.nbytes + self._losses.nbytes
+
+    def append(self, plane: Plane) -> None:
+        """Add one plane as the last row."""
+        if self._count == len(self._losses):
+            room = max(16, 2 * self._count)
+            self._gradients = _enlarged(self._gradients, room)
+            self._losses = _enlarged(self._losses, room)
+        self._gradients[self._count] = plane.gradient
+        self._losses[self._count] = plane.loss
+        self._count += 1
+
+    def keep(self, rows: np.ndarray) -> None:
+        """Drop every row that is not in ``rows`` (increasing indices)."""
+        self._gradients[: len(rows)] = self._gradients[rows]
+        self._losses[: len(rows)] = self._losses[rows]
+        self._count = len(rows)
+
+    def dots(self, vector: np.ndarray) -> np.ndarray:
+        """gradient · vector for every row, (count,)."""
+        return self.gradients @ vector
+
+    def combine(self, coefficients: np.ndarray) -> Plane:
+        """The linear combination Σ_j coefficients_j plane_j."""
+        return Plane(coefficients @ self.gradients, float(coefficients @ self.losses))
+
+
+def _enlarged(array: np.ndarray, room: int) -> np.ndarray:
+    larger = np.empty((room, *array.shape[1:]))
+    larger[: len(array)] = array
+    return larger

@@ -1,0 +1,38 @@
+"""The compiled kernels; everything else about the package is in pyproject.toml."""
+
+import os
+from pathlib import Path
+
+from Cython.Build import cythonize
+from setuptools import Extension, setup
+
+LIMITED_API = "0x030B0000"  # one abi3 wheel serves Python 3.11 and later
+OPTIMISE = [] if os.name == "nt" else ["-O3"]
+
+
+def kernel(path: Path) -> Extension:
+    """The extension lssvm.kernels.NAME built from cython_ext/NAME.pyx."""
+    return Extension(
+        f"lssvm.kernels.{path.stem}",
+        [path.as_posix()],
+        define_macros=[("Py_LIMITED_API", LIMITED_API)],
+        py_limited_api=True,
+        extra_compile_args=OPTIMISE,
+    )
+
+
+setup(
+    ext_modules=cythonize(
+        [kernel(path) for path in sorted(Path("cython_ext").glob("*.pyx"))],
+        include_path=["cython_ext"],
+        build_dir="build",
+        compiler_directives={
+            "language_level": 3,
+            "boundscheck": False,
+            "wraparound": False,
+            "cdivision": True,
+            "initializedcheck": False,
+        },
+    ),
+    options={"bdist_wheel": {"py_limited_api": "cp311"}},
+)
