@@ -1,0 +1,454 @@
+"""The configuration: its schema, the one home of every default, and how it is read.
+
+The descriptions below are the documentation: ``lssvm config --schema``, ``lssvm init``
+and the README are made from them. The section ``application`` is validated by the
+application's own Options, so a plug-in brings its own keys.
+"""
+
+import difflib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SerializeAsAny,
+    ValidationError,
+)
+
+from lssvm import applications
+from lssvm.applications.base import Application, Options, Source
+from lssvm.errors import ConfigError, LssvmError
+from lssvm.formats import yaml12
+from lssvm.formats.yaml12 import Document, KeyPath, Place, dotted
+
+SEARCHABLE = ("application", "objective", "solver", "cccp")
+DEFAULT_MODEL = "lssvm"
+SPLITS = ("train", "validate", "test")
+
+
+class Section(BaseModel):
+    """Base of the sections: unknown keys are refused, values never change."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def _as_list(value: Any) -> Any:
+    return value if isinstance(value, list) else [value]
+
+
+def _as_entry(value: Any) -> Any:
+    return {"path": value} if isinstance(value, str) else value
+
+
+def _as_label(value: Any) -> Any:
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+class Entry(Section):
+    """One file of a split."""
+
+    path: str = Field(min_length=1, description="file to read, - for standard input")
+    label: Annotated[str | None, BeforeValidator(_as_label)] = Field(
+        default=None, description="label of all its examples, if the file itself has none"
+    )
+    cost: float = Field(default=1.0, gt=0, description="weight of each of its examples")
+
+
+Entries = Annotated[list[Annotated[Entry, BeforeValidator(_as_entry)]], BeforeValidator(_as_list)]
+
+
+class Data(Section):
+    """Files by split; a relative path counts from the folder of the configuration."""
+
+    train: Entries = Field(default=[], description="files to train on")
+    validate_: Entries = Field(
+        default=[], alias="validate", description="files to choose settings by"
+    )
+    test: Entries = Field(default=[], description="held-out files, for lssvm-classify and check")
+
+
+class Objective(Section):
+    """What is minimised: ½‖w‖² + C Σ c_i (U⁺_i − U⁻_i)."""
+
+    model: str = Field(
+        default=DEFAULT_MODEL, description="kind of model, among those of the application"
+    )
+    C: float = Field(default=1.0, gt=0, description="weight of the loss against ½‖w‖²")
+    c_scaling: Literal["sum", "mean"] = Field(
+        default="sum",
+        description="sum: C multiplies the summed loss, as in the papers; "
+        "mean: the mean loss, as in svm_struct",
+    )
+
+
+class Solver(Section):
+    """How each convex problem is solved."""
+
+    method: Literal["bundle"] = Field(
+        default="bundle", description="bundle: proximal bundle in the dual"
+    )
+    epsilon: float = Field(
+        default=1e-3, gt=0, lt=1, description="relative duality gap that ends the last problem"
+    )
+    step: float = Field(
+        default=0.1,
+        gt=0,
+        le=1,
+        description="where inference is asked: this far from the best point to the bundle's own",
+    )
+    max_passes: int = Field(
+        default=10000, ge=1, description="most passes over the data, all CCCP iterations together"
+    )
+    max_planes: int = Field(default=300, ge=2, description="most cutting planes kept")
+    qp: Literal["auto", "osqp", "exact"] = Field(
+        default="auto",
+        description="auto: OSQP with a few pairwise steps before and an exact fallback; "
+        "osqp: OSQP alone; exact: ours alone",
+    )
+
+
+class Cccp(Section):
+    """The outer loop: complete the hidden values, solve, repeat."""
+
+    tolerance: float = Field(
+        default=1e-3, gt=0, description="stop when the objective falls by less than C·n times this"
+    )
+    max_iterations: int = Field(default=100, ge=1, description="most iterations of a start")
+    restarts: int = Field(
+        default=1, ge=1, description="starts from other hidden values; the lowest objective is kept"
+    )
+    initial_epsilon: float = Field(
+        default=0.1, gt=0, lt=1, description="relative gap of the first iterations"
+    )
+
+
+class Search(Section):
+    """What ``lssvm cv`` tries."""
+
+    grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
+        default={}, description="values to try, by dotted key, such as objective.C: [0.1, 1, 10]"
+    )
+    folds: int = Field(default=10, ge=3, description="parts that the data are cut into")
+    seeds: int = Field(default=1, ge=1, description="runs of each setting, from different seeds")
+
+
+class Config(Section):
+    """Everything that a run depends on, besides the data themselves."""
+
+    version: Literal[1] = Field(default=1, description="version of this format")
+    application: SerializeAsAny[Options] = Field(description="what is learnt")
+    data: Data = Field(default=Data(), description="files")
+    objective: Objective = Field(default=Objective(), description="what is minimised")
+    solver: Solver = Field(default=Solver(), description="how each convex problem is solved")
+    cccp: Cccp = Field(default=Cccp(), description="the outer loop")
+    search: Search = Field(default=Search(), description="what lssvm cv tries")
+    seed: int = Field(default=0, ge=0, description="seed of the one random generator")
+
+    _origin: str = PrivateAttr(default="configuration")
+    _bases: dict[str, Path] = PrivateAttr(default_factory=dict)
+
+    @classmethod
+    def from_dict(
+        cls, values: Mapping[str, Any], *, base: Path | str = ".", origin: str = "configuration"
+    ) -> Self:
+        """A configuration from plain values, as :meth:`to_dict` gives them.
+
+        Relative paths count from ``base``; faults begin with ``origin``. Raises ConfigError.
+        """
+        document = Document(deepcopy(dict(values)), {(): Place((0, 0, 0), origin)})
+        return _validated(
+            cls, document, origin, dict.fromkeys((*SPLITS, "application"), Path(base))
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The effective settings as plain JSON values, paths as they were written."""
+        return self.model_dump(mode="json", by_alias=True)
+
+    @property
+    def origin(self) -> str:
+        """The file that the settings came from, for messages."""
+        return self._origin
+
+    @property
+    def base(self) -> Path:
+        """The folder from which relative paths of the application's section count."""
+        return self._bases["application"]
+
+    def entries(self, split: str) -> list[Entry]:
+        """The files of a split as they were written; empty if none are named."""
+        return {"train": self.data.train, "validate": self.data.validate_, "test": self.data.test}[
+            split
+        ]
+
+    def sources(self, split: str) -> list[Source]:
+        """The files of ``train``, ``validate`` or ``test`` with paths that can be opened.
+
+        Raises ConfigError if the split names none.
+        """
+        entries = self.entries(split)
+        if not entries:
+            raise ConfigError([f"{self.origin}: data.{split}: no files; expected at least one"])
+        return [
+            Source(resolved(entry.path, self._bases[split]), entry.label, entry.cost)
+            for entry in entries
+        ]
+
+    def create_application(self) -> Application:
+        """The application with its options. Raises LssvmError if it cannot be loaded."""
+        return applications.load(self.application.name)(self.application)
+
+
+def resolved(path: str, base: Path) -> str:
+    """``path`` counted from ``base``; ``-`` and absolute paths stay as they are."""
+    return path if path == "-" else str(base / path)
+
+
+def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
+    """Read a configuration and apply overrides ``key=value`` (the value is YAML).
+
+    Relative paths count from the file's folder, those of overrides from the working
+    directory. Raises ConfigError with every fault found, each on a line of its own.
+    """
+    document = yaml12.load(path)
+    bases = dict.fromkeys((*SPLITS, "application"), Path(path).parent)
+    for number, override in enumerate(overrides):
+        _override(document, override, number, bases)
+    return _validated(Config, document, str(path), bases)
+
+
+def set_values(config: Config, values: Mapping[str, Any]) -> Config:
+    """A copy of ``config`` with the values at dotted keys replaced. Raises ConfigError."""
+    return _validated(Config, _replaced(config, values), config.origin, config._bases)
+
+
+def validate_options(section: Mapping[str, Any], origin: str = "application") -> Options:
+    """The options of a stored application section. Raises ConfigError or LssvmError."""
+    document = Document({"application": dict(section)}, {(): Place((0, 0, 0), origin)})
+    options, faults = _application(document)
+    if options is None or faults:
+        raise ConfigError([f"{place.text}: {message}" for place, message in faults])
+    return options
+
+
+def _replaced(config: Config, values: Mapping[str, Any]) -> Document:
+    place = Place((0, 0, 0), config.origin)
+    document = Document(config.to_dict(), {(): place})
+    for key, value in values.items():
+        try:
+            _put(document.value, tuple(key.split(".")), value)
+        except _NotAMapping as error:
+            document.faults.append((place, f"{key}: {error}"))
+    return document
+
+
+def _override(document: Document, override: str, number: int, bases: dict[str, Path]) -> None:
+    key, equals, text = override.partition("=")
+    key = key.strip()
+    place = Place((1, number, 0), f"--set {key}")
+    if not equals or not key or not all(key.split(".")):
+        wrong = f"--set {override}: expected KEY=VALUE, such as solver.epsilon=1e-4"
+        document.faults.append((Place((1, number, 0), wrong), ""))
+        return
+    path: KeyPath = tuple(key.split("."))
+    try:
+        value, faults = yaml12.parse_value(text, place.text)
+        _put(document.value, path, value)
+    except ConfigError as error:
+        document.faults += [(Place(place.order, message), "") for message in error.messages]
+        return
+    except _NotAMapping as error:
+        document.faults.append((place, str(error)))
+        return
+    document.faults += [(place, fault) for fault in faults]
+    for stale in [known for known in document.places if known[: len(path)] == path]:
+        del document.places[stale]
+    for depth in range(1, len(path)):
+        document.places.setdefault(path[:depth], place)
+    document.places[path] = place
+    touched = SPLITS if path == ("data",) else path[1:2] if path[0] == "data" else path[:1]
+    bases.update(dict.fromkeys((name for name in touched if name in bases), Path()))
+
+
+class _NotAMapping(Exception):
+    """A dotted key leads through something that has no keys."""
+
+
+def _put(values: dict[str, Any], path: KeyPath, value: Any) -> None:
+    for depth, part in enumerate(path[:-1], 1):
+        values = values.setdefault(part, {})  # type: ignore[arg-type]
+        if not isinstance(values, dict):
+            raise _NotAMapping(f"{dotted(path[:depth])!r} is not a mapping; set it as a whole")
+    values[path[-1]] = value  # type: ignore[index]
+
+
+def _validated(
+    cls: type[Config], document: Document, origin: str, bases: Mapping[str, Path]
+) -> Any:
+    """The configuration of a document. Raises ConfigError with all faults, in file order."""
+    config, faults = _checked(cls, document)
+    if config is None or faults:
+        faults.sort(key=lambda fault: fault[0].order)
+        raise ConfigError(
+            [f"{place.text}: {message}".removesuffix(": ") for place, message in faults]
+        )
+    config._origin, config._bases = origin, dict(bases)
+    faults = _unsearchable(config, document)
+    if faults:
+        raise ConfigError([f"{place.text}: {message}" for place, message in faults])
+    return config
+
+
+def _checked(
+    cls: type[Config], document: Document
+) -> tuple[Config | None, list[tuple[Place, str]]]:
+    """The configuration, and what is wrong with it but for the grid of ``search``."""
+    options, faults = _application(document)
+    others = {key: value for key, value in document.value.items() if key != "application"}
+    stand_in = {"application": {"name": ""}}
+    config = None
+    try:
+        config = cls.model_validate_json(json.dumps({**others, **stand_in}), strict=True)
+    except ValidationError as error:
+        faults += _explained(error, cls, document, ())
+    if options is not None:
+        faults += _unfit(options.name, document)
+        if config is not None:
+            config = config.model_copy(update={"application": options})
+    told = {place for place, _ in document.faults}
+    return config, document.faults + [fault for fault in faults if fault[0] not in told]
+
+
+def _application(document: Document) -> tuple[Options | None, list[tuple[Place, str]]]:
+    """The application's options, and what is wrong with its section."""
+    path: KeyPath = ("application",)
+    section = document.value.get("application")
+    place = document.place(path)
+    if isinstance(section, str):
+        section = {"name": section}
+    names = ", ".join(applications.registered())
+    if section is None:
+        return None, [(place, f"application: missing; expected {{name: …}} with one of {names}")]
+    if not isinstance(section, dict):
+        return None, [(place, f"application: expected a mapping, got {shown(section)}")]
+    name = section.get("name")
+    if not isinstance(name, str):
+        wrong = f"application.name: expected one of {names}" if "name" in section else None
+        wrong = wrong or f"application.name: missing; expected one of {names}"
+        return None, [(document.place((*path, "name")), wrong)]
+    try:
+        options = applications.load(name).Options
+    except LssvmError as error:
+        return None, [(document.place((*path, "name")), f"application.name: {error}")]
+    try:
+        return options.model_validate_json(json.dumps(section), strict=True), []
+    except ValidationError as error:
+        return None, _explained(error, options, document, path)
+
+
+def _unfit(name: str, document: Document) -> list[tuple[Place, str]]:
+    """An objective.model that the application of that name does not have."""
+    models = sorted(applications.load(name).models)
+    objective = document.value.get("objective", {})
+    model = objective.get("model", DEFAULT_MODEL) if isinstance(objective, dict) else models[0]
+    if model in models or not isinstance(model, str):
+        return []
+    wrong = f"objective.model: application {name!r} has no model {model!r}{nearest(model, models)}"
+    place = document.place(("objective", "model"))
+    return [(place, f"{wrong} (known: {', '.join(models)})")]
+
+
+def _unsearchable(config: Config, document: Document) -> list[tuple[Place, str]]:
+    """Grid entries whose key or values the schema refuses."""
+    faults = []
+    for key, values in config.search.grid.items():
+        place, where = document.place(("search", "grid", key)), f"search.grid.{key}"
+        if key.partition(".")[0] not in SEARCHABLE or key.count(".") != 1 or key.endswith(".name"):
+            sections = ", ".join(f"{name}.*" for name in SEARCHABLE)
+            faults.append((place, f"{where}: cannot be searched; expected a key of {sections}"))
+            continue
+        plain = config.model_copy(update={"search": Search()})
+        for value in values:
+            found = _checked(Config, _replaced(plain, {key: value}))[1]
+            faults += [(place, f"{where}: {fault.partition(': ')[2]}") for _, fault in found]
+    return faults
+
+
+def _explained(
+    error: ValidationError, model: type[BaseModel], document: Document, prefix: KeyPath
+) -> list[tuple[Place, str]]:
+    """Pydantic's findings in our words, each with its place."""
+    faults = []
+    for found in error.errors(include_url=False):
+        path = (*prefix, *found["loc"])
+        message = f"{dotted(path)}: {_message(found, model)}"
+        faults.append((document.place(path), message))
+    return faults
+
+
+EXPECTED = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "greater_than": "a number greater than {gt:g}",
+    "greater_than_equal": "a number of at least {ge:g}",
+    "less_than": "a number less than {lt:g}",
+    "less_than_equal": "a number of at most {le:g}",
+    "literal_error": "{expected}",
+    "string_too_short": "text that is not empty",
+    "too_short": "at least {min_length} values",
+    "too_long": "at most {max_length} values",
+}
+
+
+def _message(found: Any, model: type[BaseModel]) -> str:
+    """One finding: what is wrong, and what was expected."""
+    reason, context = found["type"], found.get("ctx", {})
+    if reason == "extra_forbidden":
+        known = known_keys(model, found["loc"][:-1])
+        return f"unknown key{nearest(found['loc'][-1], known)} (known: {', '.join(known)})"
+    if reason == "missing":
+        return "missing; expected a value, there is no default"
+    if reason in EXPECTED:
+        expected = EXPECTED[reason].format(**context)
+    else:
+        expected = found["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+        if reason == "value_error":
+            return expected
+    return f"expected {expected}, got {shown(found['input'])}"
+
+
+def known_keys(model: type[BaseModel], path: Iterable[str | int]) -> list[str]:
+    """The keys of the section at ``path`` below ``model``, in the order of the schema."""
+    schema = model.model_json_schema()
+    section = schema
+    for part in path:
+        section = section["items"] if isinstance(part, int) else section["properties"][part]
+        while "$ref" in section:
+            section = schema["$defs"][section["$ref"].rpartition("/")[2]]
+    return list(section.get("properties", {}))
+
+
+def nearest(word: object, known: Iterable[str]) -> str:
+    """``; did you mean 'x'?`` for the known word that is most like ``word``, or nothing."""
+    near = difflib.get_close_matches(str(word), list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def shown(value: Any, longest: int = 60) -> str:
+    """A value for a message: text in quotes, all else as YAML would write it, shortened."""
+    text = repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= longest else text[: longest - 1] + "…"

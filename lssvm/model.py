@@ -1,0 +1,312 @@
+"""The model, and the container that models and checkpoints are kept in.
+
+The container is an uncompressed zip file: ``header.json`` first, which lists every array
+with its type and shape, then one ``.npy`` member an array. ``unzip -p FILE header.json``
+and ``numpy.load`` read it. Order and dates are fixed, so equal content is equal bytes.
+Nothing is ever unpickled, and a file that differs from what was written is refused.
+"""
+
+import io
+import json
+import math
+import os
+import struct
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.lib import format as npy
+
+import lssvm
+from lssvm import applications
+from lssvm.applications.base import Application
+from lssvm.config import validate_options
+from lssvm.errors import LssvmError, ModelError
+from lssvm.formats.output import replacing
+
+MODEL = "lssvm-model"
+FORMAT_VERSION = 1
+HEADER = "header.json"
+KINDS = "biufSU"  # array types that hold plain values
+MOST_NAMES = 100_000  # beyond that the header has the number of features only
+_DATE = (1980, 1, 1, 0, 0, 0)
+_MAGIC = b"PK\x03\x04"
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    zipfile.LargeZipFile,
+    struct.error,
+    NotImplementedError,
+    RuntimeError,
+    OverflowError,
+    ValueError,
+    KeyError,
+    TypeError,
+    EOFError,
+    OSError,
+)
+
+
+def write_container(
+    path: str | Path, format: str, header: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+) -> None:
+    """Write ``header`` and ``arrays`` to ``path``, whole or not at all.
+
+    header : plain JSON values, all numbers finite; the keys format, format_version and
+        arrays are added
+    arrays : of numbers, truth values or text; objects are refused
+
+    Raises ModelError if they cannot be stored, LssvmError if the file cannot be written.
+    """
+    plain = {name: _plain_array(path, name, array) for name, array in arrays.items()}
+    listed = [
+        {"name": name, "dtype": array.dtype.str, "shape": list(array.shape)}
+        for name, array in plain.items()
+    ]
+    full = {"format": format, "format_version": FORMAT_VERSION, **header, "arrays": listed}
+    try:
+        text = json.dumps(full, indent=1, ensure_ascii=False, allow_nan=False, default=_scalar)
+    except (TypeError, ValueError) as error:
+        raise ModelError(f"{path}: the header cannot be stored: {error}") from None
+    with replacing(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+        archive.writestr(zipfile.ZipInfo(HEADER, _DATE), text + "\n")
+        for name, array in plain.items():
+            member = zipfile.ZipInfo(f"{name}.npy", _DATE)
+            with archive.open(member, "w", force_zip64=array.nbytes > 2**31 - 2**16) as stream:
+                npy.write_array(stream, array, version=(1, 0), allow_pickle=False)
+
+
+def read_container(path: str | Path, format: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """The header and the arrays of a container of the given format.
+
+    Raises ModelError, one line that names the file, if it is not exactly what was written.
+    """
+    try:
+        with open(path, "rb") as file:
+            return _read(file, format)
+    except _Refused as error:
+        raise ModelError(f"{path}: {error}") from None
+    except OSError as error:
+        reason = error.strerror or "damaged"
+        raise ModelError(f"{path}: cannot be read: {reason}") from None
+    except RecursionError:
+        raise ModelError(f"{path}: damaged: the header is nested too deeply") from None
+    except _UNREADABLE as error:
+        reason = " ".join(str(error).split()) or type(error).__name__
+        raise ModelError(f"{path}: damaged: {reason}") from None
+
+
+class _Refused(Exception):
+    """What is wrong with a container, without its name."""
+
+
+class _Listed(NamedTuple):
+    name: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+
+
+def _read(file: Any, format: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    start = file.read(len(_MAGIC))
+    if start != _MAGIC:
+        found = "empty" if not start else f"it starts with {start!r}"
+        raise _Refused(f"not a file of lssvm ({found}); expected a {format}")
+    with zipfile.ZipFile(file) as archive:
+        members = _members(archive, os.fstat(file.fileno()).st_size)
+        header = json.loads(archive.read(members[0]).decode("utf-8"), parse_constant=_no_constant)
+        listed = _checked_header(header, format)
+        names = [member.filename for member in members[1:]]
+        if names != [f"{entry.name}.npy" for entry in listed]:
+            raise _Refused("damaged: its members are not those that the header lists")
+        arrays = {
+            entry.name: _array(archive.read(member), entry)
+            for entry, member in zip(listed, members[1:], strict=True)
+        }
+    return header, arrays
+
+
+def _members(archive: zipfile.ZipFile, size: int) -> list[zipfile.ZipInfo]:
+    """The members, once it is sure that reading them takes no more memory than the file."""
+    members = archive.infolist()
+    if not members or members[0].filename != HEADER or members[0].header_offset != 0:
+        raise _Refused(f"not a file of lssvm: its first member is not {HEADER}")
+    for member in members:
+        if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
+            raise _Refused(f"member {member.filename!r} is compressed; expected stored members")
+        if member.flag_bits & 1:
+            raise _Refused(f"member {member.filename!r} is encrypted; expected plain members")
+    names = [member.filename for member in members]
+    if len(set(names)) != len(names):
+        raise _Refused("damaged: a member is there twice")
+    if sum(member.file_size for member in members) > size:
+        raise _Refused("damaged: its members are larger than the file")
+    return members
+
+
+def _checked_header(header: Any, format: str) -> list[_Listed]:
+    """The arrays that a header lists, its format and version being right."""
+    if not isinstance(header, dict):
+        raise _Refused("damaged: the header is not a JSON object")
+    found, version = header.get("format"), header.get("format_version")
+    if found != format:
+        raise _Refused(f"is a {found!r} file; expected a {format!r}")
+    if not isinstance(version, int) or version < 1:
+        raise _Refused(f"format version {version!r} is not known; expected {FORMAT_VERSION}")
+    if version > FORMAT_VERSION:
+        made = header.get("lssvm_version", "unknown")
+        raise _Refused(
+            f"format version {version} was written by a newer lssvm ({made}), this is "
+            f"{lssvm.__version__} and reads up to {FORMAT_VERSION}; upgrade lssvm"
+        )
+    listed = [
+        _Listed(str(entry["name"]), np.dtype(entry["dtype"]), tuple(entry["shape"]))
+        for entry in header["arrays"]
+    ]
+    for entry in listed:
+        if entry.dtype.kind not in KINDS or entry.dtype.hasobject:
+            raise _Refused(f"array {entry.name!r} has type {entry.dtype}; expected plain values")
+        if not all(type(length) is int and length >= 0 for length in entry.shape):
+            raise _Refused(f"array {entry.name!r} has shape {list(entry.shape)}")
+    return listed
+
+
+def _array(data: bytes, entry: _Listed) -> np.ndarray:
+    """The array of one member, equal in type, shape and size to what the header says."""
+    stream = io.BytesIO(data)
+    if npy.read_magic(stream) != (1, 0):
+        raise _Refused(f"array {entry.name!r} has another npy version; expected 1.0")
+    shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
+    if dtype.hasobject:
+        raise _Refused(f"array {entry.name!r} holds objects; expected plain values")
+    if (shape, dtype) != (entry.shape, entry.dtype) or fortran_order:
+        raise _Refused(
+            f"array {entry.name!r} is {dtype.str} of shape {list(shape)}; "
+            f"the header says {entry.dtype.str} of shape {list(entry.shape)}"
+        )
+    start = stream.tell()
+    if len(data) - start != math.prod(shape) * dtype.itemsize:
+        raise _Refused(f"array {entry.name!r} has {len(data) - start} bytes, too few or too many")
+    return np.frombuffer(bytearray(data), dtype, offset=start).reshape(shape)
+
+
+def _no_constant(text: str) -> float:
+    raise ValueError(f"{text} in the header; expected a finite number")
+
+
+def _scalar(value: Any) -> Any:
+    """The plain value of a NumPy scalar, for JSON."""
+    if isinstance(value, np.generic):
+        return value.item()
+    raise TypeError(f"{value!r} is not a plain value")
+
+
+def _plain_array(path: str | Path, name: str, array: np.ndarray) -> np.ndarray:
+    array = np.asarray(array, order="C")
+    if array.dtype.kind not in KINDS or array.dtype.hasobject:
+        raise ModelError(f"{path}: array {name!r} of type {array.dtype} cannot be stored")
+    return array.astype(array.dtype.newbyteorder("<"), copy=False)
+
+
+@dataclass(frozen=True)
+class Model:
+    """Weights, the settings that they belong to, and how they were found.
+
+    application : the application with its options
+    config : the effective configuration, plain JSON values
+    w : (d,) float64, finite
+    record : how it was trained, plain JSON values (objective, gap, seed, data hash, …)
+    arrays : what the application keeps of its training data, by name
+    """
+
+    application: Application
+    config: dict[str, Any]
+    w: np.ndarray
+    record: dict[str, Any]
+    arrays: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def save(self, path: str | Path) -> None:
+        """Write the model to ``path``, whole or not at all.
+
+        Numbers of the record that are not finite (a bound that is not known) become null.
+        Raises ModelError if a weight is not finite, LssvmError if the file cannot be written.
+        """
+        bad = np.flatnonzero(~np.isfinite(self.w))
+        if len(bad):
+            raise ModelError(
+                f"{path}: weight {bad[0]} is {self.w[bad[0]]}; expected finite weights"
+            )
+        if "w" in self.arrays:
+            raise ModelError(f"{path}: the application may not keep an array called 'w'")
+        header = {
+            "lssvm_version": lssvm.__version__,
+            "application": self._provenance(),
+            "dimension": len(self.w),
+            **self._features(),
+            "config": self.config,
+            "record": _finite(self.record),
+        }
+        write_container(path, MODEL, header, {"w": self.w, **self.arrays})
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Model":
+        """Read a model. Raises ModelError, one line, if it is damaged or does not fit.
+
+        The application is looked up among those installed; nothing is run from the file.
+        """
+        header, arrays = read_container(path, MODEL)
+        try:
+            dimension, record, config = header["dimension"], header["record"], header["config"]
+            section = config["application"]
+            name = header["application"]["name"]
+            w = arrays.pop("w")
+        except (KeyError, TypeError) as error:
+            raise ModelError(f"{path}: damaged: the header lacks {error}") from None
+        if w.shape != (dimension,) or w.dtype != np.float64:
+            raise ModelError(f"{path}: w is {w.dtype} of shape {w.shape}; expected ({dimension},)")
+        if not np.isfinite(w).all():
+            raise ModelError(f"{path}: weight {np.flatnonzero(~np.isfinite(w))[0]} is not finite")
+        return cls(_application(path, name, section), config, w, record, arrays)
+
+    def feature_names(self) -> list[str]:
+        """A readable name for each coordinate of w."""
+        return self.application.feature_names()
+
+    def _provenance(self) -> dict[str, Any]:
+        name = self.application.options.name
+        entry = applications.registered().get(name)
+        package = entry.dist if entry else None
+        return {
+            "name": name,
+            "distribution": package.name if package else None,
+            "version": package.version if package else None,
+        }
+
+    def _features(self) -> dict[str, Any]:
+        if len(self.w) > MOST_NAMES:
+            return {"feature_count": len(self.w)}
+        return {"feature_names": self.application.feature_names()}
+
+
+def _application(path: str | Path, name: Any, section: Any) -> Application:
+    """The installed application of a model, with the options that the model stores."""
+    if not isinstance(section, dict) or section.get("name") != name:
+        raise ModelError(f"{path}: damaged: two names of its application")
+    try:
+        kind = applications.load(str(name))
+        return kind(validate_options(section))
+    except LssvmError as error:
+        first = str(error).splitlines()[0].removeprefix("application: ")
+        raise ModelError(f"{path}: a model of application {name!r}: {first}") from None
+
+
+def _finite(value: Any) -> Any:
+    """``value`` with every number that is not finite replaced by None."""
+    if isinstance(value, Mapping):
+        return {key: _finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(item) for item in value]
+    if isinstance(value, float | np.floating):
+        return float(value) if math.isfinite(value) else None
+    return value
