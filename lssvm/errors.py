@@ -32,4 +32,17 @@ class MissingExtraError(LssvmError):
     """An optional package is not installed: names what needs it and the extra that brings it."""
 
     def __init__(self, purpose: str, package: str, extra: str) -> None:
-        super().__init__(f"{purpose} needs {package}; install it with: pip install 'lssvm[{extra}]'")
+        super().__init__(
+            f"{purpose} needs {package}; install it with: pip install 'lssvm[{extra}]'"
+        )
+
+
+class Interrupted(Exception):
+    """A signal stopped the training after its checkpoint was written.
+
+    exit_code : 128 + the signal's number, as shells have it
+    """
+
+    def __init__(self, signal_number: int, message: str) -> None:
+        self.exit_code = 128 + signal_number
+        super().__init__(message)

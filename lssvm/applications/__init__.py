@@ -31,4 +31,6 @@ def load(name: str) -> type[Application]:
     try:
         return known[name].load()
     except Exception as error:
-        raise LssvmError(f"application {name!r} ({known[name].value}) cannot be loaded: {error!r}") from error
+        raise LssvmError(
+            f"application {name!r} ({known[name].value}) cannot be loaded: {error!r}"
+        ) from error

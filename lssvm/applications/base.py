@@ -46,14 +46,10 @@ class Examples(Protocol):
     labelled : whether every example has its true output
     """
 
-    @property
-    def costs(self) -> np.ndarray: ...
-    @property
-    def sizes(self) -> np.ndarray: ...
-    @property
-    def names(self) -> Sequence[str]: ...
-    @property
-    def labelled(self) -> bool: ...
+    costs: np.ndarray
+    sizes: np.ndarray
+    names: Sequence[str]
+    labelled: bool
 
     def __len__(self) -> int: ...
 
@@ -140,36 +136,3 @@ class Application(ABC):
     def warnings(self, examples: Any) -> list[str]:
         """What looks wrong with a data set, one sentence each."""
         return []
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """Examples of a per-example application: the inputs and outputs as they are."""
-
-    inputs: tuple[Any, ...]
-    outputs: tuple[Any, ...]
-    costs: np.ndarray
-    labelled: bool = True
-
-    @property
-    def sizes(self) -> np.ndarray:
-        """Every example counts as one unit of work."""
-        return np.ones(len(self.inputs), dtype=np.int64)
-
-    @property
-    def names(self) -> list[str]:
-        """Examples are named by their number, from 1."""
-        return [str(number) for number in range(1, len(self.inputs) + 1)]
-
-    def __len__(self) -> int:
-        return len(self.inputs)
-
-    def slice(self, start: int, stop: int) -> "Pairs":
-        """Examples start..stop-1."""
-        return self.take(np.arange(start, stop))
-
-    def take(self, rows: np.ndarray) -> "Pairs":
-        """The chosen examples."""
-        inputs = tuple(self.inputs[i] for i in rows)
-        outputs = tuple(self.outputs[i] for i in rows)
-        return Pairs(inputs, outputs, self.costs[rows], self.labelled)

@@ -1,0 +1,1 @@
+"""Solvers of the convex problems of CCCP; they know planes and no application."""

@@ -1,0 +1,221 @@
+"""The concave-convex procedure: complete the hidden variables, solve, repeat.
+
+    F(w) = ½‖w‖² + C Σ c_i [ U⁺_i(w) − U⁻_i(w) ]
+
+At w_t the concave part is replaced by its tangent, "latent completion", and the convex
+problem P_t that is left is solved by the bundle method (Yuille & Rangarajan 2003; Yu &
+Joachims 2009, Algorithm 1). P_t touches F at w_t and lies above it elsewhere, so F never
+rises. U⁺ does not contain the completion: the bundle goes on from one problem to the next.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from lssvm.executors import Oracle
+from lssvm.plane import Plane
+from lssvm.solvers.bundle import Bundle
+
+
+class Iteration(NamedTuple):
+    """One CCCP iteration, as it is reported.
+
+    objective : F after it; decrease : by how much it fell (infinite after the first)
+    loss : mean hinge loss Σ c_i (U⁺ − U⁻) / Σ c_i, which bounds the mean training loss
+    gap : relative duality gap of the convex problem; planes : cuts in the bundle
+    passes : oracle passes so far; seconds : since the restart began
+    """
+
+    restart: int
+    iteration: int
+    objective: float
+    decrease: float
+    loss: float
+    gap: float
+    planes: int
+    passes: int
+    seconds: float
+
+
+class Summary(NamedTuple):
+    """The end of a run.
+
+    objective : F = convex + concave, the concave part being −C Σ c_i U⁻_i
+    gap : relative duality gap of the last convex problem; certified : whether it is proved
+    iterations, passes, planes : CCCP iterations, oracle passes, cuts kept
+    osqp : quadratic programs that were left to OSQP
+    seconds_… : wall time in inference, in the bundle and its QP, and elsewhere
+    peak_mb : largest memory of the process so far, in MB
+    """
+
+    objective: float
+    convex: float
+    concave: float
+    gap: float
+    certified: bool
+    iterations: int
+    passes: int
+    planes: int
+    osqp: int
+    seconds_inference: float
+    seconds_qp: float
+    seconds_rest: float
+    peak_mb: float
+
+
+class Observer:
+    """Told how a run goes on; this one does nothing."""
+
+    def restarted(self, number: int, of: int) -> None:
+        """Restart ``number`` (from 1) of ``of`` begins."""
+
+    def passed(self, passes: int, gap: float, goal: float) -> None:
+        """So many oracle passes, the relative gap of the convex problem and its goal."""
+
+    def iterated(self, row: Iteration) -> None:
+        """A CCCP iteration ended."""
+
+    def finished(self, summary: Summary) -> None:
+        """The run ended."""
+
+    def warned(self, text: str) -> None:
+        """Something that the user should know."""
+
+
+class Rules(NamedTuple):
+    """When to stop.
+
+    C : weight of the summed loss; n : number of examples
+    epsilon : relative gap of the last convex problem; initial_epsilon : of the first
+    tolerance : F has settled when it falls by less than C · n · tolerance
+    max_iterations : CCCP iterations; max_passes : oracle passes for one convex problem
+    """
+
+    C: float
+    n: int
+    epsilon: float = 1e-3
+    initial_epsilon: float = 0.1
+    tolerance: float = 1e-3
+    max_iterations: int = 100
+    max_passes: int = 10_000
+
+
+@dataclass
+class Run:
+    """One run of CCCP: with its bundle, everything that the next pass reads.
+
+    bundle : cuts and incumbent; its completion is that of the current problem
+    epsilon : relative gap asked of the current problem
+    objective : F at the start of the current problem, infinite before the first
+    iteration, passes, completions : counted over the whole run
+    last : gap, certificate and success of the last solved problem
+    done : whether F has settled or the iterations are used up; converged : the former
+    history : (objective, passes) after each iteration
+    """
+
+    bundle: Bundle
+    epsilon: float
+    total_cost: float
+    objective: float = np.inf
+    iteration: int = 0
+    passes: int = 0
+    completions: int = 0
+    gap: float = np.inf
+    lower: float = 0.0
+    concave: float = 0.0
+    certified: bool = True
+    converged: bool = False
+    done: bool = False
+    history: list[tuple[float, int]] = field(default_factory=list)
+
+    def proceed(
+        self,
+        oracle: Oracle,
+        rules: Rules,
+        observer: Observer,
+        restart: int = 0,
+        between: Callable[[], None] = lambda: None,
+    ) -> None:
+        """Iterate until F has settled to ``rules.tolerance`` and the last gap is certified.
+
+        ``between`` is called before every oracle pass and after every iteration, when the
+        state is whole: it may save it, or raise to stop.
+        """
+        began = time.perf_counter()
+        counting = _Counting(oracle, self)
+
+        def before_pass(gap: float, goal: float) -> None:
+            primal = self.bundle.primal(rules.C)
+            observer.passed(self.passes, gap / primal, goal / primal)
+            between()
+
+        while not self.done:
+            settled = rules.C * rules.n * rules.tolerance
+            solution = self.bundle.minimise(
+                counting, rules.C, self._goal(rules), rules.max_passes, before_pass
+            )
+            completion = counting.completed(solution.w)
+            self.bundle.complete(completion)
+            objective = self.bundle.primal(rules.C)
+            decrease = self.objective - objective
+            self.gap, self.lower, self.certified = solution.gap, solution.lower, solution.certified
+            self.concave = -rules.C * completion.value(solution.w)
+            self.objective = objective
+            self.iteration += 1
+            self.history.append((objective, self.passes))
+            loss = (objective - 0.5 * float(solution.w @ solution.w)) / (rules.C * self.total_cost)
+            observer.iterated(
+                Iteration(
+                    restart,
+                    self.iteration,
+                    objective,
+                    decrease,
+                    loss,
+                    solution.gap,
+                    len(self.bundle.planes),
+                    self.passes,
+                    time.perf_counter() - began,
+                )
+            )
+            self._judge(rules, decrease, solution.primal - solution.lower, settled)
+            between()
+
+    def _goal(self, rules: Rules) -> Callable[[float], float]:
+        """Absolute gap at which the current problem is solved well enough.
+
+        Once the relative gap asked for is that of the last problem, the absolute one must
+        also be as small as the fall of F that counts as none.
+        """
+        settled = rules.C * rules.n * rules.tolerance
+        if self.epsilon > rules.epsilon:
+            return lambda primal: self.epsilon * primal
+        return lambda primal: min(self.epsilon * primal, settled)
+
+    def _judge(self, rules: Rules, decrease: float, gap: float, settled: float) -> None:
+        """Stop, or ask the next problem for more precision where F has stopped falling."""
+        precise = self.gap <= rules.epsilon and gap <= settled
+        if decrease < settled and (precise or self.epsilon <= rules.epsilon):
+            self.done, self.converged = True, precise
+        elif decrease < max(settled, gap):
+            self.epsilon = max(self.epsilon / 10.0, rules.epsilon)
+        if self.iteration >= rules.max_iterations:
+            self.done = True
+
+
+class _Counting:
+    """An oracle whose passes are counted in the run, so that a resumed run goes on counting."""
+
+    def __init__(self, oracle: Oracle, run: Run) -> None:
+        self._oracle = oracle
+        self._run = run
+
+    def augmented(self, w: np.ndarray) -> tuple[Plane, float]:
+        self._run.passes += 1
+        return self._oracle.augmented(w)
+
+    def completed(self, w: np.ndarray) -> Plane:
+        self._run.completions += 1
+        return self._oracle.completed(w)

@@ -1,0 +1,224 @@
+"""The bundle method for one convex problem of CCCP, its cuts kept for the next.
+
+    P(w) = ½‖w‖² + C [ Σ c_i U⁺_i(w) − (φ · w + ℓ) ]
+
+with φ · w + ℓ the completion plane, which touches Σ c_i U⁻_i from below. Cutting planes of
+Σ c_i U⁺_i are stored as they are, the completion apart, so that every cut stays exact for
+every later completion and for every C (Yu & Joachims 2009, section 4; Teo et al., JMLR 2010
+for the bundle method). The completion plane itself bounds U⁺ from below and is always in
+the bundle: measured from it, it is the zero plane.
+
+The oracle is asked between the best point and the minimiser of the model ("in-out", after
+Ben-Ameur & Neto 2007), which needs a fraction of the passes of the plain cutting-plane
+method and one QP each.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lssvm.executors import Oracle
+from lssvm.plane import Plane, Planes
+from lssvm.solvers.qp import SimplexQP
+
+QP_SHARE = 1e-3  # the QP's own gap, as a share of the duality gap
+QP_FLOOR = 1e-12  # and never below this share of the bound
+STALLED_PASSES = 100  # without the gap falling by a millionth: rounding is the limit
+
+
+class Solution(NamedTuple):
+    """The end of one convex problem.
+
+    w : (d,) the best point seen
+    primal, lower : P at w and a proved lower bound of P
+    gap : (primal − lower) / primal, 0 where the primal is 0
+    certified : whether the primal is a proved upper bound (inference exact or bounded)
+    converged : whether the goal was reached
+    """
+
+    w: np.ndarray
+    primal: float
+    lower: float
+    gap: float
+    certified: bool
+    converged: bool
+
+
+@dataclass
+class Bundle:
+    """Cuts, their Gram matrix and multipliers, and the incumbent.
+
+    planes : the cuts as they were made
+    completion : the plane from which differences are measured
+    gram : (k + 1, k + 1) inner products of the differences; index 0 is the completion
+    beta : (k + 1,) multipliers on the simplex
+    idle : (k,) number of QPs since a cut had a multiplier
+    w : (d,) the incumbent; row : its own cut (−1: not yet asked); slack : what the upper
+        bound there exceeds the cut's value by
+    lower : the best lower bound of the current problem; 0 is always one (the zero plane)
+    asked : oracle passes in the current problem
+    mark, marked : the gap when it last fell by a millionth, and the pass of that
+    step : share of the way from the incumbent to the model's minimiser (κ)
+    """
+
+    w: np.ndarray
+    completion: Plane
+    qp: SimplexQP
+    step: float = 0.1
+    max_planes: int = 300
+    planes: Planes = field(init=False)
+    gram: np.ndarray = field(init=False)
+    beta: np.ndarray = field(init=False)
+    idle: np.ndarray = field(init=False)
+    row: int = -1
+    slack: float = 0.0
+    lower: float = 0.0
+    asked: int = 0
+    mark: float = np.inf
+    marked: int = 0
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.planes = Planes(len(self.w))
+        self.gram = np.zeros((1, 1))
+        self.beta = np.ones(1)
+        self.idle = np.zeros(0, dtype=np.int64)
+
+    def complete(self, completion: Plane) -> None:
+        """Start the next convex problem: measure everything from a new completion."""
+        self.completion = completion
+        self.lower, self.asked, self.mark, self.marked = 0.0, 0, np.inf, 0
+        differences = self.planes.gradients - completion.gradient
+        self.gram = np.zeros((len(self.beta), len(self.beta)))
+        self.gram[1:, 1:] = differences @ differences.T
+
+    def primal(self, C: float) -> float:
+        """P at the incumbent. The difference of the planes is taken before their values, since
+        the values alone may be larger than it by many orders."""
+        own = Plane(self.planes.gradients[self.row], float(self.planes.losses[self.row]))
+        return self._objective(C, self.w, own, self.slack)
+
+    def minimise(
+        self,
+        oracle: Oracle,
+        C: float,
+        goal: Callable[[float], float],
+        max_passes: int,
+        between: Callable[[float, float], Any] = lambda gap, goal: None,
+    ) -> Solution:
+        """Minimise P until its absolute duality gap is at most ``goal(primal)``.
+
+        max_passes bounds the passes of this problem. ``between(gap, goal)`` is called before
+        each of them, when the state is whole: it may save it, or raise to stop.
+        """
+        if self.row < 0:
+            self._ask(oracle, C, self.w)
+        while True:
+            target = goal(self.primal(C))
+            if self._gap(C) <= target or self.asked >= max_passes or self._stalled(C):
+                break
+            between(self._gap(C), target)
+            point = self._model_minimiser(C, target)
+            if self._gap(C) <= target:
+                break
+            self._ask(oracle, C, self.w + self.step * (point - self.w))
+        primal = self.primal(C)
+        return Solution(
+            self.w,
+            primal,
+            self.lower,
+            (primal - self.lower) / primal if primal > 0.0 else 0.0,
+            bool(np.isfinite(self.slack)),
+            self._gap(C) <= goal(primal),
+        )
+
+    def _gap(self, C: float) -> float:
+        return self.primal(C) - self.lower
+
+    def _stalled(self, C: float) -> bool:
+        if self._gap(C) < self.mark * (1.0 - 1e-6):
+            self.mark, self.marked = self._gap(C), self.asked
+        return self.asked - self.marked >= STALLED_PASSES
+
+    def _objective(self, C: float, w: np.ndarray, plane: Plane, slack: float) -> float:
+        bounded = slack if np.isfinite(slack) else 0.0
+        return 0.5 * float(w @ w) + C * ((plane - self.completion).value(w) + bounded)
+
+    def _model_minimiser(self, C: float, goal: float) -> np.ndarray:
+        """Solve the QP, raise the lower bound, and return the minimiser of the model.
+
+        The objective is divided by C: ½‖w‖²/C + max over the cuts. Any multipliers give a
+        bound, however rough the QP was; it is taken from their combined plane itself.
+        """
+        began = time.perf_counter()
+        offsets = np.concatenate([[0.0], self.planes.losses - self.completion.loss])
+        tolerance = max(QP_SHARE * goal, QP_FLOOR * self.lower) / C
+        self.beta = self.qp.solve(C * self.gram, offsets, self.beta, tolerance).beta
+        active = self.beta[1:] > 0.0
+        self.idle = np.where(active, 0, self.idle + 1)
+        weights = C * self.beta[1:]
+        model = self.planes.combine(weights)
+        share = float(weights.sum())
+        point = share * self.completion.gradient - model.gradient
+        bound = model.loss - share * self.completion.loss - 0.5 * float(point @ point)
+        self.lower = max(self.lower, bound)
+        self.seconds += time.perf_counter() - began
+        return point
+
+    def _ask(self, oracle: Oracle, C: float, w: np.ndarray) -> None:
+        """One oracle pass at w: a new cut, and a new incumbent where P is lower there."""
+        plane, upper = oracle.augmented(w)
+        self.asked += 1
+        slack = upper - plane.value(w)
+        began = time.perf_counter()
+        better = self.row < 0 or self._objective(C, w, plane, slack) < self.primal(C)
+        self._make_room()
+        self._append(plane)
+        if better:
+            self.w, self.row, self.slack = w, len(self.planes) - 1, slack
+        self.seconds += time.perf_counter() - began
+
+    def _append(self, plane: Plane) -> None:
+        self.planes.append(plane)
+        difference = plane.gradient - self.completion.gradient
+        inner = self.planes.dots(difference) - float(self.completion.gradient @ difference)
+        gram = np.zeros((len(inner) + 1, len(inner) + 1))
+        gram[:-1, :-1] = self.gram
+        gram[-1, 1:] = gram[1:, -1] = inner
+        self.gram = gram
+        self.beta = np.append(self.beta, 0.0)
+        self.idle = np.append(self.idle, 0)
+
+    def _make_room(self) -> None:
+        """Drop the longest idle cuts once there are ``max_planes``, never the incumbent's.
+
+        Where too few are idle, the smallest multipliers' cuts go into one aggregate, their
+        average by multiplier, which is a valid cut: the bound never falls.
+        """
+        if len(self.planes) < self.max_planes:
+            return
+        spare = len(self.planes) - self.max_planes * 3 // 4
+        order = np.lexsort((self.beta[1:], -self.idle))
+        order = order[order != self.row]
+        dropped = order[: max(spare, 1)]
+        moved = np.zeros(len(self.planes))
+        moved[dropped] = self.beta[1:][dropped]
+        mass = float(moved.sum())
+        aggregate = self.planes.combine(moved / mass) if mass > 0.0 else None
+        self._keep(np.setdiff1d(np.arange(len(self.planes)), dropped))
+        if aggregate is not None:
+            self._append(aggregate)
+            self.beta[-1] = mass
+
+    def _keep(self, rows: np.ndarray) -> None:
+        self.planes.keep(rows)
+        with_zero = np.concatenate([[0], rows + 1])
+        self.gram = self.gram[np.ix_(with_zero, with_zero)]
+        self.beta = self.beta[with_zero]
+        self.idle = self.idle[rows]
+        if self.row >= 0:
+            self.row = int(np.searchsorted(rows, self.row))
+        self.qp.keep(with_zero)
