@@ -1,0 +1,417 @@
+"""Motif finding in DNA (Yu & Joachims, ICML 2009, section 5.1, and their 2008 workshop paper).
+
+x is a sequence, y = +1 if it holds the motif, and h is then the window, of l letters, where
+the motif is. The joint feature map is
+
+    Φ(x, +1, h) = Σ_{j < l} φ_PSM^(j)(x_{h+j}) + Σ_{i outside of the window} φ_BG(x_i | before)
+    Φ(x, −1)    = Σ_i φ_BG(x_i | before)
+
+φ_PSM^(j) counts letter by position. φ_BG counts a letter together with up to
+``background_order`` letters before it: the first letters of a sequence, which have fewer
+before them, are features of their own for each length of context, and so are those after an
+ambiguous letter, where the context starts afresh; an ambiguous letter itself is not
+counted, and no window holds one. Right after the window the context is the window's
+letters, as they stand in x. With ``strands: both`` the matrix may also read the reverse
+complement of a window; the background is always that of the given strand. Windows come in
+the order: given strand by start, then reverse strand by start.
+
+Everything that is learnt or predicted depends on differences of Φ between outputs of one x
+only. So planes, scores, U⁺ and U⁻ are measured from Φ(x, −1):
+
+    ψ(x, −1) = 0,   ψ(x, +1, h) = PSM counts of the window − background counts of its letters
+
+This leaves F, gaps and predictions as they are, and sums neither cost the whole sequence
+nor cancel. ``joint_feature`` gives Φ itself.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+import numpy as np
+from pydantic import Field, ValidationInfo, field_validator
+
+from lssvm.applications import base, motif_matrix
+from lssvm.applications.sequences import Sequences, read_sequences
+from lssvm.errors import DataError, LssvmError
+from lssvm.formats import meme
+from lssvm.formats.fasta import AMBIGUOUS, LETTERS
+from lssvm.kernels import _motif
+from lssvm.plane import Plane
+
+LEARNED = "learned"
+COLUMNS = (
+    "motif_id motif_alt_id sequence_name start stop strand score matched_sequence prediction label"
+)
+STRANDS = "+-"
+_FEW = 5  # a class of fewer examples is worth a warning
+_MANY = 0.1  # a share of sequences without a window that is
+
+
+class MotifOptions(base.Options):
+    """What the motif is."""
+
+    name: Literal["motif"] = Field(default="motif", description="motif finding in DNA")
+    length: int = Field(default=10, ge=1, le=100, description="letters of the motif")
+    background_order: int = Field(
+        default=3, ge=0, le=6, description="most letters before a letter that the background sees"
+    )
+    strands: Literal["given", "both"] = Field(
+        default="given", description="given: as the file has it; both: reverse complement too"
+    )
+    loss: Literal["zero_one"] = Field(default="zero_one", description="1 for a wrong label")
+    background: str | dict[str, float] = Field(
+        default=LEARNED,
+        description="learned, or a background file of the MEME suite (its order, at most "
+        "background_order, is used; the frequencies are kept with the model)",
+    )
+
+    @field_validator("background")
+    @classmethod
+    def _read(cls, value: str | dict[str, float], info: ValidationInfo) -> str | dict[str, float]:
+        """Put the frequencies in the place of the file that holds them."""
+        if value == LEARNED:
+            return value
+        if isinstance(value, dict):
+            return meme.complete_background(value)
+        folder = (info.context or {}).get("base", ".")
+        try:
+            return meme.read_background(Path(folder) / value)
+        except DataError as error:
+            raise ValueError(str(error)) from None
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predicted labels and the best windows of n sequences, best first.
+
+    y : (n,) int8, +1 or -1
+    starts : (n, top) int64, from 0 within the sequence, -1 where there is no such window
+    strands : (n, top) int8, 0 given, 1 reverse
+    scores : (n, top) float64, w · ψ(x, +1, h); -inf where there is no such window
+    """
+
+    y: np.ndarray
+    starts: np.ndarray
+    strands: np.ndarray
+    scores: np.ndarray
+
+
+class Motif(base.Application):
+    """Motif finding; the hidden value of a positive sequence is the site of its motif."""
+
+    Options = MotifOptions
+    models = frozenset({"lssvm"})
+
+    def __init__(self, options: MotifOptions) -> None:
+        super().__init__(options)
+        self.length = options.length
+        self.both = options.strands == "both"
+        self.order = options.background_order
+        self._log_background: np.ndarray | None = None
+        if isinstance(options.background, dict):
+            self.order = min(self.order, max(map(len, options.background)) - 1)
+            self._log_background = meme.log_conditionals(options.background, self.order)
+
+    def read(self, sources: Sequence[base.Source]) -> Sequences:
+        """The records of FASTA files. Raises DataError."""
+        return read_sequences(sources, order=self.order, length=self.length)
+
+    def dimension(self, examples: Sequences) -> int:
+        """4 l matrix weights and those of the background: 4 + 16 + … + 4^(k + 1), or one."""
+        return len(self.feature_names())
+
+    def feature_names(self) -> list[str]:
+        """``motif 1 A`` … and ``background T after ACG``; ``background`` if it is given."""
+        names = [f"motif {j + 1} {letter}" for j in range(self.length) for letter in LETTERS]
+        if self._log_background is not None:
+            return [*names, "background"]
+        for count in range(self.order + 1):
+            for context in map("".join, product(LETTERS, repeat=count)):
+                after = f" after {context}" if context else " at start" if self.order else ""
+                names += [f"background {letter}{after}" for letter in LETTERS]
+        return names
+
+    def start(self, examples: Sequences, rng: np.random.Generator) -> Plane:
+        """Σ c_i ψ(x_i, +1, h_i) over the positives, h_i uniform over the windows of each.
+
+        Raises DataError if a positive has no window.
+        """
+        self._check_trainable(examples)
+        rows = np.flatnonzero(examples.labels > 0)
+        windows = examples.windows[rows]
+        strands, ranks = np.divmod(rng.integers(0, windows * (1 + self.both)), windows)
+        starts = np.full(len(examples), -1, dtype=np.int64)
+        starts[rows] = examples.nth_window(rows, ranks, self.length)
+        found = np.zeros(len(examples), dtype=np.int8)
+        found[rows] = strands
+        return self._plane(self._features(examples, examples.labels, starts, found), 0.0)
+
+    def augmented(self, w: np.ndarray, examples: Sequences) -> tuple[Plane, float]:
+        """Σ c_i max over (y, h) of [y ≠ y_i] + w · ψ(x_i, y, h); exact.
+
+        Ties go to y = −1, then to the first window.
+        """
+        gradient, loss, *_ = self._search(_motif.AUGMENT, w, examples)
+        plane = self._plane(gradient, loss)
+        return plane, plane.value(w)
+
+    def completed(self, w: np.ndarray, examples: Sequences) -> Plane:
+        """Σ c_i max over h of w · ψ(x_i, +1, h) over the positives; the first window on ties.
+
+        Raises DataError if a positive has no window.
+        """
+        self._check_trainable(examples)
+        gradient, loss, *_ = self._search(_motif.COMPLETE, w, examples)
+        return self._plane(gradient, loss)
+
+    def predict(self, w: np.ndarray, examples: Sequences, top: int = 1) -> Predictions:
+        """argmax over (y, h): +1 if the best window scores above 0; its ``top`` best windows."""
+        return Predictions(*self._search(_motif.PREDICT, w, examples, top)[2:])
+
+    def joint_feature(
+        self, examples: Sequences, i: int, y: int, h: tuple[int, int] | None = None
+    ) -> np.ndarray:
+        """Φ(x_i, y, h) as in the papers, (d,); h = (start from 0, strand) if y = +1."""
+        first, last = examples.offsets[i], examples.offsets[i + 1]
+        known = examples.letters[first:last] != AMBIGUOUS
+        gradient = np.zeros(self._kernel_dimension)
+        np.add.at(gradient, 4 * self.length + examples.contexts[first:last][known], 1.0)
+        if y > 0:
+            if h is None:
+                raise ValueError("joint_feature: y = +1 needs a window h")
+            one = examples.slice(i, i + 1)
+            starts, strands = np.array([h[0]]), np.array([h[1]], dtype=np.int8)
+            unit = np.ones(1)
+            gradient += self._features(one, np.ones(1, dtype=np.int8), starts, strands, unit)
+        return self._plane(gradient, 0.0).gradient
+
+    def groups(self, examples: Sequences) -> np.ndarray:
+        """The labels: folds keep the share of positives."""
+        return examples.labels.astype(np.int64)
+
+    def summary(self, w: np.ndarray, examples: Sequences) -> dict[str, np.ndarray]:
+        """What turns the weights into probabilities, see ``motif_matrix``.
+
+        sites : (l, 4) int64, letters at the completed sites of the training positives
+        frequencies : (4,), letter frequencies of the training set, one of each letter added
+        background_scores : (4,), mean background weight of a letter over its contexts
+        """
+        self._check_trainable(examples)
+        _, _, y, starts, strands, _ = self._search(_motif.COMPLETE, w, examples)
+        sites = self._features(examples, y, starts[:, 0], strands[:, 0], np.ones(len(examples)))
+        letters = examples.flat
+        contexts = examples.contexts[examples.offsets[0] : examples.offsets[-1]]
+        background = self._kernel_weights(w)[4 * self.length :]
+        counts = np.bincount(contexts[letters != AMBIGUOUS], minlength=len(background))
+        totals = counts.reshape(-1, 4).sum(axis=0)
+        weighted = (counts * background).reshape(-1, 4).sum(axis=0)
+        return {
+            "sites": np.rint(sites[: 4 * self.length]).astype(np.int64).reshape(-1, 4),
+            "frequencies": (totals + 1) / (totals.sum() + 4),
+            "background_scores": weighted / np.maximum(totals, 1),
+        }
+
+    def describe(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        """The motif of a model: consensus, and bits relative to the training letters."""
+        p = motif_matrix.probabilities(w, arrays)
+        return {
+            "consensus": motif_matrix.consensus(p),
+            "information_content": motif_matrix.information_content(p, arrays["frequencies"]),
+        }
+
+    @property
+    def exports(self) -> dict[str, Callable[[np.ndarray, Mapping[str, np.ndarray], Any], None]]:
+        """What ``lssvm show`` can write: name -> function of (w, summary arrays, path)."""
+
+        def write_meme(w: np.ndarray, arrays: Mapping[str, np.ndarray], path: Any) -> None:
+            motif_matrix.write_meme(w, arrays, path, both=self.both)
+
+        return {"meme": write_meme, "logo": motif_matrix.draw_logo}
+
+    def warnings(self, examples: Sequences) -> list[str]:
+        """One class only or almost, positives that hold no window, repeated sequences."""
+        found = []
+        positives = int(np.sum(examples.labels > 0))
+        negatives = int(np.sum(examples.labels < 0))
+        if examples.labelled and not (positives and negatives):
+            found.append(f"all labels are {'+1' if positives else '-1'}: nothing to tell apart")
+        elif examples.labelled and min(positives, negatives) < _FEW:
+            found.append(f"only {positives} positive and {negatives} negative sequences")
+        empty = examples.windows == 0
+        lost = int(np.sum(empty & (examples.labels > 0)))
+        if lost:
+            found.append(f"{lost} positive sequences have no window of {self.length} known letters")
+        if np.mean(empty) > _MANY:
+            share = 100 * np.mean(empty)
+            found.append(f"{share:.0f} % of the sequences have no window and count as negative")
+        return found + _repeated(examples)
+
+    def score(self, examples: Sequences, predictions: Predictions) -> dict[str, float | None]:
+        """Error, precision, recall and F1 of the positives in percent; ROC AUC in 0..1.
+
+        A sequence without a window ranks below all others; ties in the ranking count half.
+        """
+        if not examples.labelled:
+            raise LssvmError("the sequences have no labels; expected label=+1 or -1 to score")
+        truth, y = examples.labels > 0, predictions.y > 0
+        hits = int(np.sum(truth & y))
+        return {
+            "error": _percent(int(np.sum(truth != y)), len(examples)),
+            "precision": _percent(hits, int(np.sum(y))),
+            "recall": _percent(hits, int(np.sum(truth))),
+            "f1": _percent(2 * hits, int(np.sum(y) + np.sum(truth))),
+            "roc_auc": roc_auc(truth, predictions.scores[:, 0]),
+            "sequences": len(examples),
+            "positives": int(np.sum(truth)),
+        }
+
+    def write(self, examples: Sequences, predictions: Predictions, file: TextIO) -> None:
+        """A table with the column names of FIMO, one row a site, best sites first.
+
+        start and stop count from 1 on the given strand, both included. score is that of the
+        window against y = −1, in the units of w. FIMO's p-value and q-value are left out: the
+        scores are not log-odds of a known null model. A sequence without a window has one
+        row, with "." in the columns of the site; so has an unknown label.
+        """
+        file.write("\t".join(COLUMNS.split()) + "\n")
+        for i, name in enumerate(examples.identifiers):
+            label = f"{examples.labels[i]:+d}" if examples.labels[i] else "."
+            sites = list(self._sites(examples, predictions, i))
+            for site in sites or [dict.fromkeys(("start", "stop", "strand", "sequence"), ".")]:
+                score = f"{site['score']:.6g}" if "score" in site else "."
+                where = (site["start"], site["stop"], site["strand"], score, site["sequence"])
+                ends = (f"{predictions.y[i]:+d}", label)
+                row = (motif_matrix.NAME, motif_matrix.ALTERNATIVE, name, *where, *ends)
+                file.write("\t".join(map(str, row)) + "\n")
+
+    def records(self, examples: Sequences, predictions: Predictions) -> Iterator[dict[str, Any]]:
+        """id, y, h (the sites, best first), score (None without a window), gold and loss."""
+        for i, name in enumerate(examples.identifiers):
+            sites = list(self._sites(examples, predictions, i))
+            record = {
+                "id": name,
+                "y": int(predictions.y[i]),
+                "h": sites,
+                "score": sites[0]["score"] if sites else None,
+            }
+            if examples.labels[i]:
+                gold = int(examples.labels[i])
+                record |= {"gold": gold, "loss": float(gold != predictions.y[i])}
+            yield record
+
+    def _sites(self, examples: Sequences, found: Predictions, i: int) -> Iterator[dict[str, Any]]:
+        rows = zip(found.starts[i], found.strands[i], found.scores[i], strict=True)
+        for start, strand, score in rows:
+            if start >= 0:
+                letters = examples.site(i, start, self.length, strand)
+                yield {
+                    "start": int(start) + 1,
+                    "stop": int(start) + self.length,
+                    "strand": STRANDS[strand],
+                    "score": float(score),
+                    "sequence": "".join(LETTERS[letter] for letter in letters),
+                }
+
+    def _check_trainable(self, examples: Sequences) -> None:
+        """Refuse data without labels and positives where the motif cannot be."""
+        if not examples.labelled:
+            row = int(np.flatnonzero(examples.labels == 0)[0])
+            raise examples.error(row, "has no label; expected label=+1 or label=-1 to train")
+        lost = np.flatnonzero((examples.windows == 0) & (examples.labels > 0))
+        if len(lost):
+            message = f"is positive but has no window of {self.length} unambiguous letters"
+            raise examples.error(int(lost[0]), f"{message}; expected at least one")
+
+    @property
+    def _kernel_dimension(self) -> int:
+        return 4 * self.length + (4 ** (self.order + 2) - 4) // 3
+
+    def _kernel_weights(self, w: np.ndarray) -> np.ndarray:
+        """w with one background weight for each context and letter, as the kernel takes it."""
+        if self._log_background is None:
+            return np.ascontiguousarray(w, dtype=np.float64)
+        return np.concatenate([w[:-1], w[-1] * self._log_background])
+
+    def _plane(self, gradient: np.ndarray, loss: float) -> Plane:
+        """A plane over w from the kernel's gradient."""
+        if self._log_background is None:
+            return Plane(gradient, loss)
+        matrix, background = np.split(gradient, [4 * self.length])
+        return Plane(np.append(matrix, np.sum(background * self._log_background)), loss)
+
+    def _search(self, task: int, w: np.ndarray, examples: Sequences, top: int = 1) -> Any:
+        return _motif.search(
+            task,
+            examples.words,
+            examples.contexts,
+            examples.offsets,
+            examples.runs,
+            examples.bounds,
+            examples.labels,
+            examples.costs,
+            self._kernel_weights(w),
+            self.length,
+            self.both,
+            top,
+        )
+
+    def _features(
+        self,
+        examples: Sequences,
+        y: np.ndarray,
+        starts: np.ndarray,
+        strands: np.ndarray,
+        costs: np.ndarray | None = None,
+    ) -> np.ndarray:
+        return _motif.joint_features(
+            examples.words,
+            examples.contexts,
+            examples.offsets,
+            y,
+            np.ascontiguousarray(starts),
+            np.ascontiguousarray(strands),
+            examples.costs if costs is None else costs,
+            self.length,
+            self._kernel_dimension,
+        )
+
+
+def roc_auc(truth: np.ndarray, scores: np.ndarray) -> float | None:
+    """Probability that a positive scores above a negative, ties counted half; None if undefined.
+
+    truth : (n,) bool; scores : (n,), -inf allowed
+    """
+    positives = int(np.sum(truth))
+    negatives = len(truth) - positives
+    if not positives or not negatives:
+        return None
+    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
+    above = float(np.sum(ranks[truth])) - positives * (positives + 1) / 2
+    return above / (positives * negatives)
+
+
+def _percent(part: int, whole: int) -> float | None:
+    return 100 * part / whole if whole else None
+
+
+def _repeated(examples: Sequences) -> list[str]:
+    """A warning if the same letters stand in both classes, or many times in one."""
+    classes: dict[bytes, set[int]] = {}
+    times: Counter[bytes] = Counter()
+    for i, label in enumerate(examples.labels):
+        key = examples.letters[examples.offsets[i] : examples.offsets[i + 1]].tobytes()
+        classes.setdefault(key, set()).add(int(label))
+        times[key] += 1
+    found = []
+    torn = sum(len(labels) > 1 for labels in classes.values())
+    if torn:
+        found.append(f"{torn} sequences occur with both labels")
+    copies = sum(times.values()) - len(times)
+    if copies:
+        found.append(f"{copies} sequences are copies of others")
+    return found

@@ -1,0 +1,223 @@
+"""DNA sequences packed for the motif kernel: read once, indexed once, shared by all blocks."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lssvm.applications.base import Source
+from lssvm.errors import DataError
+from lssvm.formats.fasta import AMBIGUOUS, Fasta, read_fasta
+from lssvm.kernels import _motif
+
+
+@dataclass(frozen=True, eq=False)
+class Sequences:
+    """n labelled DNA sequences. Positions count from 0 in the flat arrays.
+
+    letters : (size,) uint8, 0..3 for A, C, G, T and 4 for an ambiguous letter
+    words, contexts : (size,) the kernel's indices, see ``lssvm.kernels._motif.index``
+    bounds : (m, 2) int64, start and end of each run of unambiguous letters
+    offsets : (n + 1,) int64, where each sequence starts, and the end of the last
+    runs : (n + 1,) int64, first row of each sequence in ``bounds``
+    labels : (n,) int8, +1 or -1, 0 if unknown
+    costs : (n,) float64
+    windows : (n,) int64, number of window starts on the given strand
+    identifiers : (n,) object, names
+    lines : (n,) int64, line of each header
+    files : (n,) int32, row of ``paths``
+    paths : the files
+    labelled : whether every label is known
+
+    A block made by ``slice`` shares all arrays; its positions stay those of the whole.
+    """
+
+    letters: np.ndarray
+    words: np.ndarray
+    contexts: np.ndarray
+    bounds: np.ndarray
+    offsets: np.ndarray
+    runs: np.ndarray
+    labels: np.ndarray
+    costs: np.ndarray
+    windows: np.ndarray
+    identifiers: np.ndarray
+    lines: np.ndarray
+    files: np.ndarray
+    paths: tuple[str, ...]
+    labelled: bool
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Length of each sequence, (n,) int64."""
+        return np.diff(self.offsets)
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the sequences."""
+        return list(self.identifiers)
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def slice(self, start: int, stop: int) -> "Sequences":
+        """Sequences start..stop-1 as views of the same arrays."""
+        return replace(
+            self,
+            offsets=self.offsets[start : stop + 1],
+            runs=self.runs[start : stop + 1],
+            labels=self.labels[start:stop],
+            costs=self.costs[start:stop],
+            windows=self.windows[start:stop],
+            identifiers=self.identifiers[start:stop],
+            lines=self.lines[start:stop],
+            files=self.files[start:stop],
+        )
+
+    def take(self, rows: np.ndarray) -> "Sequences":
+        """A copy of the chosen sequences, in the order of ``rows``."""
+        rows = np.asarray(rows, dtype=np.int64)
+        positions, offsets = _gathered(self.offsets, rows)
+        chosen, runs = _gathered(self.runs, rows)
+        shift = np.repeat(offsets[:-1] - self.offsets[rows], np.diff(runs))
+        return replace(
+            self,
+            letters=self.letters[positions],
+            words=self.words[positions],
+            contexts=self.contexts[positions],
+            bounds=self.bounds[chosen] + shift[:, None],
+            offsets=offsets,
+            runs=runs,
+            labels=self.labels[rows],
+            costs=self.costs[rows],
+            windows=self.windows[rows],
+            identifiers=self.identifiers[rows],
+            lines=self.lines[rows],
+            files=self.files[rows],
+        )
+
+    def fingerprint(self) -> str:
+        """SHA-256 of letters, lengths, labels and costs, in hexadecimal."""
+        digest = hashlib.sha256()
+        for array in (self.flat, self.offsets - self.offsets[0], self.labels, self.costs):
+            digest.update(np.ascontiguousarray(array).tobytes())
+        return digest.hexdigest()
+
+    @property
+    def flat(self) -> np.ndarray:
+        """The letters of these sequences alone, one after another."""
+        return self.letters[self.offsets[0] : self.offsets[-1]]
+
+    def error(self, row: int, message: str) -> DataError:
+        """An error that points to the header of a sequence."""
+        path = self.paths[self.files[row]]
+        return DataError(path, int(self.lines[row]), f"record {self.identifiers[row]!r} {message}")
+
+    def site(self, row: int, start: int, length: int, strand: int) -> np.ndarray:
+        """Letters of a window as the motif reads it: reverse complement on strand 1."""
+        first = self.offsets[row] + start
+        letters = self.letters[first : first + length]
+        return 3 - letters[::-1] if strand else letters
+
+    def nth_window(self, rows: np.ndarray, ranks: np.ndarray, length: int) -> np.ndarray:
+        """Start, within its sequence, of the window of the given rank on the given strand.
+
+        rows, ranks : (k,) sequences and, for each, a rank below its number of windows
+        """
+        before = _cumulated(_windows(self.bounds, length))
+        positions = before[self.runs[rows]] + ranks
+        run = np.searchsorted(before, positions, side="right") - 1
+        return self.bounds[run, 0] + positions - before[run] - self.offsets[rows]
+
+
+def read_sequences(sources: Sequence[Source], *, order: int, length: int) -> Sequences:
+    """The records of FASTA files, in order.
+
+    order : most letters of context of a background feature
+    length : letters of a window
+
+    Raises DataError if a file cannot be read, if the label of a header is not the one that
+    the configuration gives, or if some records have labels and others have none.
+    """
+    files = [read_fasta(source.path) for source in sources]
+    letters = np.concatenate([file.letters for file in files])
+    sizes = np.concatenate([np.diff(file.offsets) for file in files])
+    offsets = _cumulated(sizes)
+    words, contexts = _motif.index(letters, offsets, order)
+    bounds = _runs(letters, offsets)
+    runs = np.searchsorted(bounds[:, 0], offsets).astype(np.int64)
+    before = _cumulated(_windows(bounds, length))
+    labels = np.concatenate([_labels(*pair) for pair in zip(sources, files, strict=True)])
+    costs = [
+        np.where(np.isnan(file.costs), source.cost, file.costs)
+        for source, file in zip(sources, files, strict=True)
+    ]
+    sequences = Sequences(
+        letters=letters,
+        words=words,
+        contexts=contexts,
+        bounds=bounds,
+        offsets=offsets,
+        runs=runs,
+        labels=labels,
+        costs=np.concatenate(costs),
+        windows=before[runs[1:]] - before[runs[:-1]],
+        identifiers=np.concatenate([file.names for file in files]),
+        lines=np.concatenate([file.lines for file in files]),
+        files=np.repeat(np.arange(len(files), dtype=np.int32), [len(f.lines) for f in files]),
+        paths=tuple(source.path for source in sources),
+        labelled=bool(np.all(labels)),
+    )
+    if not sequences.labelled and np.any(labels):
+        row = int(np.flatnonzero(labels == 0)[0])
+        message = "has no label, other records do; expected label=+1 or label=-1 in its header"
+        raise sequences.error(row, message)
+    return sequences
+
+
+def _labels(source: Source, file: Fasta) -> np.ndarray:
+    """The labels of one file: the configuration's, or those of its headers."""
+    if source.label is None:
+        return file.labels
+    if source.label not in ("+1", "1", "-1"):
+        message = f"label {source.label!r} in the configuration is not known; expected +1 or -1"
+        raise DataError(source.path, None, message)
+    given = int(source.label)
+    other = np.flatnonzero((file.labels != 0) & (file.labels != given))
+    if len(other):
+        row = int(other[0])
+        message = (
+            f"record {file.names[row]!r} has label {file.labels[row]:+d}, the configuration "
+            f"gives {given:+d} to its file; expected one label"
+        )
+        raise DataError(source.path, int(file.lines[row]), message)
+    return np.full(len(file.labels), given, dtype=np.int8)
+
+
+def _runs(letters: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Start and end of each maximal run of unambiguous letters within a sequence, (m, 2)."""
+    known = letters != AMBIGUOUS
+    first = known.copy()
+    first[1:] &= ~known[:-1]
+    first[offsets[:-1]] = known[offsets[:-1]]
+    last = known.copy()
+    last[:-1] &= ~known[1:]
+    last[offsets[1:] - 1] = known[offsets[1:] - 1]
+    return np.column_stack([np.flatnonzero(first), np.flatnonzero(last) + 1]).astype(np.int64)
+
+
+def _windows(bounds: np.ndarray, length: int) -> np.ndarray:
+    return np.maximum(bounds[:, 1] - bounds[:, 0] - length + 1, 0)
+
+
+def _cumulated(counts: np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+
+
+def _gathered(offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Flat positions of the chosen rows, and their new offsets."""
+    counts = offsets[rows + 1] - offsets[rows]
+    new = _cumulated(counts)
+    positions = np.arange(new[-1]) + np.repeat(offsets[rows] - new[:-1], counts)
+    return positions, new

@@ -1,0 +1,68 @@
+"""Slow answers, straight from the definitions; never shipped with the package."""
+
+import itertools
+
+import numpy as np
+
+
+def motif_candidates(sequence, length, both):
+    """Every window (start, strand) without an ambiguous letter, in the order of the ties."""
+    starts = [
+        start
+        for start in range(len(sequence) - length + 1)
+        if set(sequence[start : start + length]) <= set("ACGT")
+    ]
+    return [(start, strand) for strand in range(1 + both) for start in starts]
+
+
+def background_features(order):
+    """(context, letter) in the order of the background weights."""
+    return [
+        ("".join(context), letter)
+        for size in range(order + 1)
+        for context in itertools.product("ACGT", repeat=size)
+        for letter in "ACGT"
+    ]
+
+
+def motif_joint_feature(sequence, y, h, length, order):
+    """Phi(x, y, h) as in the paper: the matrix inside of the window, the background outside."""
+    matrix = np.zeros((length, 4))
+    inside = range(0)
+    if y > 0:
+        start, strand = h
+        inside = range(start, start + length)
+        window = sequence[start : start + length]
+        if strand:
+            window = "".join({"A": "T", "C": "G", "G": "C", "T": "A"}[x] for x in reversed(window))
+        for j, letter in enumerate(window):
+            matrix[j, "ACGT".index(letter)] += 1
+    number = {feature: k for k, feature in enumerate(background_features(order))}
+    background = np.zeros(len(number))
+    for i, letter in enumerate(sequence):
+        if letter not in "ACGT" or i in inside:
+            continue
+        context = ""
+        while len(context) < order and i - len(context) > 0:
+            before = sequence[i - len(context) - 1]
+            if before not in "ACGT":
+                break
+            context = before + context
+        background[number[context, letter]] += 1
+    return np.concatenate([matrix.ravel(), background])
+
+
+def first_maximum(w, outputs):
+    """The first (loss, feature, y, h) with the highest loss + w . feature, and that value."""
+    best, value = None, -np.inf
+    for loss, feature, y, h in outputs:
+        if loss + w @ feature > value:
+            best, value = (loss, feature, y, h), loss + w @ feature
+    return best, value
+
+
+def motif_outputs(sequence, truth, length, order, both):
+    """(loss, Phi, y, h) for every output of a sequence, y = -1 first."""
+    yield float(truth > 0), motif_joint_feature(sequence, -1, None, length, order), -1, None
+    for h in motif_candidates(sequence, length, both):
+        yield float(truth < 0), motif_joint_feature(sequence, 1, h, length, order), 1, h
