@@ -5,9 +5,9 @@ and the README are made from them. The section ``application`` is validated by t
 application's own Options, so a plug-in brings its own keys.
 """
 
-import difflib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -27,6 +27,7 @@ from lssvm.applications.base import Application, Options, Source
 from lssvm.errors import ConfigError, LssvmError
 from lssvm.formats import yaml12
 from lssvm.formats.yaml12 import Document, KeyPath, Place, dotted
+from lssvm.validation import explained, nearest, shown
 
 SEARCHABLE = ("application", "objective", "solver", "cccp")
 DEFAULT_MODEL = "lssvm"
@@ -104,7 +105,7 @@ class Solver(Section):
         description="where inference is asked: this far from the best point to the bundle's own",
     )
     max_passes: int = Field(
-        default=10000, ge=1, description="most passes over the data, all CCCP iterations together"
+        default=10000, ge=1, description="most passes over the data for one convex problem"
     )
     max_planes: int = Field(default=300, ge=2, description="most cutting planes kept")
     qp: Literal["auto", "osqp", "exact"] = Field(
@@ -231,9 +232,9 @@ def set_values(config: Config, values: Mapping[str, Any]) -> Config:
 def validate_options(section: Mapping[str, Any], origin: str = "application") -> Options:
     """The options of a stored application section. Raises ConfigError or LssvmError."""
     document = Document({"application": dict(section)}, {(): Place((0, 0, 0), origin)})
-    options, faults = _application(document)
+    options, faults = _application(document, Path())
     if options is None or faults:
-        raise ConfigError([f"{place.text}: {message}" for place, message in faults])
+        raise ConfigError(_lines(faults))
     return options
 
 
@@ -259,6 +260,8 @@ def _override(document: Document, override: str, number: int, bases: dict[str, P
     path: KeyPath = tuple(key.split("."))
     try:
         value, faults = yaml12.parse_value(text, place.text)
+        if path[0] == "application" and _is_file(value):
+            value = os.path.relpath(value, bases["application"])
         _put(document.value, path, value)
     except ConfigError as error:
         document.faults += [(Place(place.order, message), "") for message in error.messages]
@@ -272,8 +275,14 @@ def _override(document: Document, override: str, number: int, bases: dict[str, P
     for depth in range(1, len(path)):
         document.places.setdefault(path[:depth], place)
     document.places[path] = place
-    touched = SPLITS if path == ("data",) else path[1:2] if path[0] == "data" else path[:1]
-    bases.update(dict.fromkeys((name for name in touched if name in bases), Path()))
+    if path[0] == "data":
+        touched = SPLITS if len(path) == 1 else path[1:2]
+        bases.update({split: Path() for split in SPLITS if split in touched})
+
+
+def _is_file(value: Any) -> bool:
+    """Whether an option's value is a path from the working directory, and not a bare word."""
+    return isinstance(value, str) and bool({".", os.sep} & set(value)) and os.path.isfile(value)
 
 
 class _NotAMapping(Exception):
@@ -292,31 +301,37 @@ def _validated(
     cls: type[Config], document: Document, origin: str, bases: Mapping[str, Path]
 ) -> Any:
     """The configuration of a document. Raises ConfigError with all faults, in file order."""
-    config, faults = _checked(cls, document)
+    config, faults = _checked(cls, document, bases["application"])
     if config is None or faults:
-        faults.sort(key=lambda fault: fault[0].order)
-        raise ConfigError(
-            [f"{place.text}: {message}".removesuffix(": ") for place, message in faults]
-        )
+        raise ConfigError(_lines(faults))
     config._origin, config._bases = origin, dict(bases)
     faults = _unsearchable(config, document)
     if faults:
-        raise ConfigError([f"{place.text}: {message}" for place, message in faults])
+        raise ConfigError(_lines(faults))
     return config
 
 
+def _lines(faults: list[tuple[Place, str]]) -> list[str]:
+    """Faults as a user reads them, in the order of the file; an override names its key itself."""
+    lines = []
+    for place, message in sorted(faults, key=lambda fault: fault[0].order):
+        key = place.text.removeprefix("--set ")
+        lines.append(f"{place.text}: {message.removeprefix(f'{key}: ')}".removesuffix(": "))
+    return lines
+
+
 def _checked(
-    cls: type[Config], document: Document
+    cls: type[Config], document: Document, base: Path
 ) -> tuple[Config | None, list[tuple[Place, str]]]:
     """The configuration, and what is wrong with it but for the grid of ``search``."""
-    options, faults = _application(document)
+    options, faults = _application(document, base)
     others = {key: value for key, value in document.value.items() if key != "application"}
     stand_in = {"application": {"name": ""}}
     config = None
     try:
         config = cls.model_validate_json(json.dumps({**others, **stand_in}), strict=True)
     except ValidationError as error:
-        faults += _explained(error, cls, document, ())
+        faults += explained(error, cls, document, ())
     if options is not None:
         faults += _unfit(options.name, document)
         if config is not None:
@@ -325,8 +340,11 @@ def _checked(
     return config, document.faults + [fault for fault in faults if fault[0] not in told]
 
 
-def _application(document: Document) -> tuple[Options | None, list[tuple[Place, str]]]:
-    """The application's options, and what is wrong with its section."""
+def _application(document: Document, base: Path) -> tuple[Options | None, list[tuple[Place, str]]]:
+    """The application's options, and what is wrong with its section.
+
+    Validators of the options find ``base``, from which their paths count, in their context.
+    """
     path: KeyPath = ("application",)
     section = document.value.get("application")
     place = document.place(path)
@@ -347,9 +365,10 @@ def _application(document: Document) -> tuple[Options | None, list[tuple[Place, 
     except LssvmError as error:
         return None, [(document.place((*path, "name")), f"application.name: {error}")]
     try:
-        return options.model_validate_json(json.dumps(section), strict=True), []
+        context = {"base": base}
+        return options.model_validate_json(json.dumps(section), strict=True, context=context), []
     except ValidationError as error:
-        return None, _explained(error, options, document, path)
+        return None, explained(error, options, document, path)
 
 
 def _unfit(name: str, document: Document) -> list[tuple[Place, str]]:
@@ -375,80 +394,6 @@ def _unsearchable(config: Config, document: Document) -> list[tuple[Place, str]]
             continue
         plain = config.model_copy(update={"search": Search()})
         for value in values:
-            found = _checked(Config, _replaced(plain, {key: value}))[1]
+            found = _checked(Config, _replaced(plain, {key: value}), config.base)[1]
             faults += [(place, f"{where}: {fault.partition(': ')[2]}") for _, fault in found]
     return faults
-
-
-def _explained(
-    error: ValidationError, model: type[BaseModel], document: Document, prefix: KeyPath
-) -> list[tuple[Place, str]]:
-    """Pydantic's findings in our words, each with its place."""
-    faults = []
-    for found in error.errors(include_url=False):
-        path = (*prefix, *found["loc"])
-        message = f"{dotted(path)}: {_message(found, model)}"
-        faults.append((document.place(path), message))
-    return faults
-
-
-EXPECTED = {
-    "int_type": "a whole number",
-    "int_from_float": "a whole number",
-    "float_type": "a number",
-    "string_type": "text",
-    "bool_type": "true or false",
-    "list_type": "a list",
-    "tuple_type": "a list",
-    "dict_type": "a mapping",
-    "model_type": "a mapping",
-    "model_attributes_type": "a mapping",
-    "greater_than": "a number greater than {gt:g}",
-    "greater_than_equal": "a number of at least {ge:g}",
-    "less_than": "a number less than {lt:g}",
-    "less_than_equal": "a number of at most {le:g}",
-    "literal_error": "{expected}",
-    "string_too_short": "text that is not empty",
-    "too_short": "at least {min_length} values",
-    "too_long": "at most {max_length} values",
-}
-
-
-def _message(found: Any, model: type[BaseModel]) -> str:
-    """One finding: what is wrong, and what was expected."""
-    reason, context = found["type"], found.get("ctx", {})
-    if reason == "extra_forbidden":
-        known = known_keys(model, found["loc"][:-1])
-        return f"unknown key{nearest(found['loc'][-1], known)} (known: {', '.join(known)})"
-    if reason == "missing":
-        return "missing; expected a value, there is no default"
-    if reason in EXPECTED:
-        expected = EXPECTED[reason].format(**context)
-    else:
-        expected = found["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-        if reason == "value_error":
-            return expected
-    return f"expected {expected}, got {shown(found['input'])}"
-
-
-def known_keys(model: type[BaseModel], path: Iterable[str | int]) -> list[str]:
-    """The keys of the section at ``path`` below ``model``, in the order of the schema."""
-    schema = model.model_json_schema()
-    section = schema
-    for part in path:
-        section = section["items"] if isinstance(part, int) else section["properties"][part]
-        while "$ref" in section:
-            section = schema["$defs"][section["$ref"].rpartition("/")[2]]
-    return list(section.get("properties", {}))
-
-
-def nearest(word: object, known: Iterable[str]) -> str:
-    """``; did you mean 'x'?`` for the known word that is most like ``word``, or nothing."""
-    near = difflib.get_close_matches(str(word), list(known), n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
-
-
-def shown(value: Any, longest: int = 60) -> str:
-    """A value for a message: text in quotes, all else as YAML would write it, shortened."""
-    text = repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -267,3 +267,30 @@ def dotted(path: KeyPath) -> str:
         else:
             text += f".{part}" if text else part
     return text
+
+
+class _Dumper(yaml.SafeDumper):
+    """SafeDumper that quotes what the loader above would not read back as text."""
+
+    yaml_implicit_resolvers = _Loader.yaml_implicit_resolvers
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def dump(value: Any) -> str:
+    """``value`` as YAML that :func:`load` reads back; keys keep their order."""
+    return yaml.dump(value, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=10**6)
+
+
+def dump_inline(value: Any) -> str:
+    """``value`` as YAML on a single line."""
+    text = yaml.dump(
+        value,
+        Dumper=_Dumper,
+        sort_keys=False,
+        allow_unicode=True,
+        width=10**6,
+        default_flow_style=True,
+    )
+    return text.removesuffix("...\n").strip()

@@ -1,0 +1,184 @@
+"""What a run shows: lines on standard error, a bar on a terminal, a log in JSON lines."""
+
+import json
+import math
+import sys
+from pathlib import Path
+from typing import IO, Any, Self
+
+from rich.console import Console as Terminal
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from lssvm.cccp import Iteration, Observer, Summary
+from lssvm.errors import LssvmError
+
+HEADING = "iter    objective     decrease    loss      gap  planes  passes    secs"
+QUIET, NORMAL, MORE, EVERYTHING = 0, 1, 2, 3
+
+
+class Console(Observer):
+    """Reports a run; a context manager, so that bar and log are closed whatever happens.
+
+    verbosity : 0 nothing; 1 a line for each CCCP iteration and the summary; 2 each restart's
+        result besides; 3 every oracle pass
+    log : file for one JSON object a line; ``append`` keeps what it holds
+    """
+
+    def __init__(
+        self, verbosity: int = NORMAL, log: str | Path | None = None, append: bool = False
+    ) -> None:
+        self.verbosity = verbosity
+        self._log: IO[str] | None = None
+        self._progress: Progress | None = None
+        self._task = TaskID(0)
+        self._headed = False
+        self._last: Iteration | None = None
+        if log is not None:
+            try:
+                self._log = open(log, "a" if append else "w", encoding="utf-8", buffering=1)  # noqa: SIM115
+            except OSError as error:
+                raise LssvmError(f"{log}: cannot be written: {error.strerror}") from None
+
+    def __enter__(self) -> Self:
+        terminal = Terminal(stderr=True, highlight=False)
+        if self.verbosity and sys.stderr.isatty() and not terminal.is_dumb_terminal:
+            self._progress = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.fields[state]}"),
+                TimeRemainingColumn(),
+                console=terminal,
+                transient=True,
+            )
+            self._task = self._progress.add_task("reading data", total=None, state="")
+            self._progress.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+        if self._log is not None:
+            self._log.close()
+
+    def say(self, text: str, level: int = NORMAL) -> None:
+        """A line on standard error, unless the verbosity is below ``level``."""
+        if self.verbosity < level:
+            return
+        if self._progress is not None:
+            self._progress.console.print(text, markup=False, soft_wrap=True)
+        else:
+            print(text, file=sys.stderr, flush=True)
+
+    def event(self, name: str, **values: Any) -> None:
+        """A line of the log."""
+        if self._log is not None:
+            row = {"event": name, **{key: _finite(value) for key, value in values.items()}}
+            self._log.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+
+    def restarted(self, number: int, of: int) -> None:
+        """Announce a restart, if there are several."""
+        self.event("restart", number=number, of=of)
+        self._tell_restart()
+        if of > 1:
+            self.say(f"start {number} of {of}")
+        self._describe(f"start {number}/{of}, iteration 1" if of > 1 else "iteration 1")
+
+    def passed(self, passes: int, gap: float, goal: float) -> None:
+        """Move the bar: the distance to the goal is measured in logarithms of the gap."""
+        self.say(f"pass {passes}: gap {gap:.1e}, goal {goal:.1e}", EVERYTHING)
+        if self.verbosity >= EVERYTHING:
+            self.event("pass", passes=passes, gap=gap, goal=goal)
+        if self._progress is not None:
+            state = f"gap {gap:.1e} → {goal:.1e}" if math.isfinite(gap) else ""
+            done = 100 * progress_of(gap, goal)
+            self._progress.update(self._task, total=100, completed=done, state=state)
+
+    def iterated(self, row: Iteration) -> None:
+        """Print one CCCP iteration."""
+        self.event("iteration", **row._asdict())
+        if not self._headed:
+            self.say(HEADING)
+            self._headed = True
+        self.say(iteration_line(row))
+        self._last = row
+        if self._progress is not None:
+            self._progress.reset(self._task, total=100, state="")
+        self._describe(f"iteration {row.iteration + 1}")
+
+    def finished(self, summary: Summary) -> None:
+        """Print the summary of the run."""
+        self.event("summary", **summary._asdict())
+        self._tell_restart()
+        for line in summary_lines(summary):
+            self.say(line)
+
+    def warned(self, text: str) -> None:
+        """Print a warning."""
+        self.event("warning", text=text)
+        self.say(f"warning: {text}")
+
+    def _describe(self, text: str) -> None:
+        if self._progress is not None:
+            self._progress.update(self._task, description=text)
+
+    def _tell_restart(self) -> None:
+        last, self._last = self._last, None
+        if last is not None:
+            self.say(f"start {last.restart + 1} ended at objective {last.objective:.6g}", MORE)
+
+
+def progress_of(gap: float, goal: float) -> float:
+    """How much of the way from gap 1 to the goal is gone, from 0 to 1, in logarithms."""
+    if gap <= goal:
+        return 1.0
+    if not 0 < goal < 1 or gap >= 1:
+        return 0.0
+    return math.log(gap) / math.log(goal)
+
+
+def iteration_line(row: Iteration) -> str:
+    """The line of one CCCP iteration, under :data:`HEADING`."""
+    decrease = f"{row.decrease:12.5g}" if math.isfinite(row.decrease) else f"{'-':>12}"
+    return (
+        f"{row.iteration:4d} {row.objective:12.6g} {decrease} {row.loss:7.4f} {row.gap:8.1e} "
+        f"{row.planes:7d} {row.passes:7d} {row.seconds:7.1f}"
+    )
+
+
+def summary_lines(summary: Summary) -> list[str]:
+    """The summary of a run."""
+    gap = f"gap {summary.gap:.1e}" if summary.certified else f"gap {summary.gap:.1e}, NOT certified"
+    return [
+        f"objective {summary.objective:.6g} = convex {summary.convex:.6g} "
+        f"+ concave {summary.concave:.6g}; {gap} (of the last convex problem)",
+        f"{summary.iterations} CCCP iterations, {summary.passes} passes, "
+        f"{summary.planes} planes kept, {summary.osqp} problems left to OSQP",
+        f"seconds: inference {summary.seconds_inference:.1f}, QP {summary.seconds_qp:.1f}, "
+        f"rest {summary.seconds_rest:.1f}; peak memory {summary.peak_mb:.0f} MB",
+    ]
+
+
+def metric_lines(metrics: dict[str, float | None]) -> list[str]:
+    """Metrics one a line, aligned; n/a where one is not defined."""
+    width = max(map(len, metrics), default=0)
+    return [f"{name:<{width}}  {number(value)}" for name, value in metrics.items()]
+
+
+def number(value: float | None) -> str:
+    """A figure for a table: whole numbers in full, others to six digits."""
+    if value is None:
+        return "n/a"
+    return f"{value:,d}" if isinstance(value, int) else f"{value:.6g}"
+
+
+def size(count: int) -> str:
+    """A number of bytes in the unit that suits it."""
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" or count >= 10 else f"{count:.1f} {unit}"
+        count /= 1000  # type: ignore[assignment]
+    return f"{count:.1f} GB"
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

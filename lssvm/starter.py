@@ -1,0 +1,79 @@
+"""A commented configuration to start from, made from the schema."""
+
+import textwrap
+from typing import Any
+
+from pydantic import BaseModel
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticUndefined
+
+from lssvm import applications
+from lssvm.config import Cccp, Config, Data, Objective, Search, Section, Solver
+from lssvm.errors import LssvmError
+from lssvm.formats.yaml12 import dump_inline
+
+WIDTH = 96
+FILES = {"train": ["train.txt"], "test": ["test.txt"]}
+
+
+def starter(name: str) -> str:
+    """A configuration of the application called ``name``, every key with its meaning.
+
+    It loads as it is; the file names in ``data`` are to be filled in. Raises LssvmError if
+    there is no such application or it gives no example of an option without a default.
+    """
+    kind = applications.load(name)
+    sections: tuple[tuple[str, type[Section]], ...] = (
+        ("objective", Objective),
+        ("solver", Solver),
+        ("cccp", Cccp),
+        ("search", Search),
+    )
+    lines = [f"# lssvm-learn THIS-FILE {name}.model", ""]
+    lines += ["application:", f"  name: {name}"]
+    lines += _keys(kind.Options, {}, skip=("name",), application=name)
+    lines += ["", *_comment(_summary(Data), ""), "data:"]
+    lines += [
+        "  # Each entry is a file name, or has more to say of its examples, such as",
+        "  # {path: positive.txt, label: +1, cost: 0.5}; - is standard input.",
+    ]
+    lines += _keys(Data, getattr(kind, "starter_files", FILES))
+    for key, section in sections:
+        lines += ["", *_comment(_summary(section), ""), f"{key}:", *_keys(section, {})]
+    seed = Config.model_fields["seed"]
+    lines += ["", *_comment(seed.description or "", ""), f"seed: {seed.default}"]
+    return "\n".join(lines) + "\n"
+
+
+def _keys(
+    section: type[BaseModel],
+    values: dict[str, Any],
+    skip: tuple[str, ...] = (),
+    application: str = "",
+) -> list[str]:
+    lines = []
+    for name, info in section.model_fields.items():
+        key = info.alias or name
+        if key in skip:
+            continue
+        value = values[key] if key in values else _value(key, info, application)
+        lines += [*_comment(info.description or "", "  "), f"  {key}: {dump_inline(value)}"]
+    return lines
+
+
+def _value(key: str, info: FieldInfo, application: str) -> Any:
+    default = info.get_default(call_default_factory=True, validated_data={})
+    if default is PydanticUndefined:
+        if not info.examples:
+            raise LssvmError(f"application {application!r} gives no example of its option {key!r}")
+        default = info.examples[0]
+    return list(default) if isinstance(default, tuple) else default
+
+
+def _summary(section: type[BaseModel]) -> str:
+    return (section.__doc__ or "").strip().splitlines()[0]
+
+
+def _comment(text: str, indent: str) -> list[str]:
+    prefix = f"{indent}# "
+    return textwrap.wrap(text, WIDTH, initial_indent=prefix, subsequent_indent=prefix)

@@ -1,0 +1,105 @@
+"""What a schema finds wrong with a configuration, in words that its user knows."""
+
+import difflib
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from lssvm.formats.yaml12 import Document, KeyPath, Place, dotted
+
+
+def explained(
+    error: ValidationError, model: type[BaseModel], document: Document, prefix: KeyPath
+) -> list[tuple[Place, str]]:
+    """Pydantic's findings in our words, each with its place.
+
+    Where a value may be of several types there is one finding for each type: they become one.
+    """
+    by_path: dict[KeyPath, list[Any]] = {}
+    for found in error.errors(include_url=False):
+        path = (*prefix, *found["loc"])
+        if found["type"] not in ("missing", "extra_forbidden"):
+            path = _existing(document.value, path)
+        by_path.setdefault(path, []).append(found)
+    return [
+        (document.place(path), f"{dotted(path)}: {_message(found, model)}")
+        for path, found in by_path.items()
+    ]
+
+
+def _existing(value: Any, path: KeyPath) -> KeyPath:
+    """The part of ``path`` that leads through ``value``; what follows are names of types."""
+    for depth, part in enumerate(path):
+        if isinstance(value, list) or (isinstance(value, dict) and part in value):
+            value = value[part]  # type: ignore[index]
+        elif not isinstance(part, int):
+            return path[:depth]
+    return path
+
+
+EXPECTED = {
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "string_type": "text",
+    "bool_type": "true or false",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "a mapping",
+    "model_type": "a mapping",
+    "model_attributes_type": "a mapping",
+    "greater_than": "a number greater than {gt:g}",
+    "greater_than_equal": "a number of at least {ge:g}",
+    "less_than": "a number less than {lt:g}",
+    "less_than_equal": "a number of at most {le:g}",
+    "literal_error": "{expected}",
+    "string_too_short": "text that is not empty",
+    "too_short": "at least {min_length} values",
+    "too_long": "at most {max_length} values",
+}
+
+
+def _message(findings: list[Any], model: type[BaseModel]) -> str:
+    """What is wrong with one value, and what was expected."""
+    found = findings[0]
+    if found["type"] == "extra_forbidden":
+        known = known_keys(model, found["loc"][:-1])
+        return f"unknown key{nearest(found['loc'][-1], known)} (known: {', '.join(known)})"
+    if found["type"] == "missing":
+        return "missing; expected a value, there is no default"
+    told = [each for each in findings if each["type"] == "value_error"]
+    if told:
+        return told[0]["msg"].removeprefix("Value error, ")
+    expected = " or ".join(dict.fromkeys(_expected(each) for each in findings))
+    return f"expected {expected}, got {shown(found['input'])}"
+
+
+def _expected(found: Any) -> str:
+    if found["type"] in EXPECTED:
+        return EXPECTED[found["type"]].format(**found.get("ctx", {}))
+    return found["msg"].removeprefix("Input should be ")
+
+
+def known_keys(model: type[BaseModel], path: Iterable[str | int]) -> list[str]:
+    """The keys of the section at ``path`` below ``model``, in the order of the schema."""
+    schema = model.model_json_schema()
+    section = schema
+    for part in path:
+        section = section["items"] if isinstance(part, int) else section["properties"][part]
+        while "$ref" in section:
+            section = schema["$defs"][section["$ref"].rpartition("/")[2]]
+    return list(section.get("properties", {}))
+
+
+def nearest(word: object, known: Iterable[str]) -> str:
+    """``; did you mean 'x'?`` for the known word that is most like ``word``, or nothing."""
+    near = difflib.get_close_matches(str(word), list(known), n=1)
+    return f"; did you mean {near[0]!r}?" if near else ""
+
+
+def shown(value: Any, longest: int = 60) -> str:
+    """A value for a message: text in quotes, all else as YAML would write it, shortened."""
+    text = repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= longest else text[: longest - 1] + "…"
