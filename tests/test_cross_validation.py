@@ -1,0 +1,229 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lssvm.config import Config, set_values
+from lssvm.cross_validation import (
+    CrossValidation,
+    Run,
+    assign_folds,
+    evaluate,
+    run,
+    run_tasks,
+    study_of,
+)
+from lssvm.errors import DataError, LssvmError
+from lssvm.experiments import simulate
+from lssvm.train import learn_on
+
+
+@pytest.fixture(scope="module")
+def config(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("simulated")
+    simulate.write_motif(folder, n=45, n_test=2, length=40, width=6, conservation=0.95)
+    return Config.from_dict(
+        {
+            "application": {"name": "motif", "length": 6, "background_order": 1},
+            "data": {"train": "train.fa"},
+            "objective": {"c_scaling": "mean"},
+            "search": {
+                "grid": {"application.length": [5, 6], "objective.C": [100, 1]},
+                "folds": 3,
+                "seeds": 2,
+            },
+        },
+        base=folder,
+    )
+
+
+@pytest.fixture(scope="module")
+def result(config):
+    return run(config)
+
+
+@pytest.mark.parametrize("folds", [2, 3, 10])
+def test_folds_have_equal_sizes_and_shares_of_every_group(folds):
+    rng = np.random.default_rng(0)
+    groups = rng.integers(3, size=97)
+    fold = assign_folds(97, folds, rng, groups)
+    sizes = np.bincount(fold, minlength=folds)
+    assert sizes.max() - sizes.min() <= 1
+    for group in range(3):
+        share = np.bincount(fold[groups == group], minlength=folds)
+        assert share.max() - share.min() <= 1
+
+
+def test_folds_are_drawn_by_the_generator_alone():
+    first, again, other = (assign_folds(50, 5, np.random.default_rng(s)) for s in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert (first != other).any()
+
+
+def test_more_folds_than_examples_are_refused():
+    with pytest.raises(LssvmError) as caught:
+        assign_folds(4, 5, np.random.default_rng(0))
+    assert str(caught.value) == "5 folds need at least 5 examples; there are 4"
+
+
+def test_every_setting_fold_and_seed_is_run_once(result):
+    assert result.settings == [
+        {"application.length": length, "objective.C": C} for length in (5, 6) for C in (100, 1)
+    ]
+    keys = [(run.setting, run.fold, run.seed) for run in result.runs]
+    assert keys == [(s, f, seed) for s in range(4) for f in range(3) for seed in range(2)]
+
+
+def test_smaller_values_of_C_end_at_lower_objectives(result):
+    objective = np.zeros((4, 6))
+    for number, one in enumerate(result.runs):
+        objective[one.setting, number % 6] = one.objective
+    assert (objective[0] > objective[1]).all()
+    assert (objective[2] > objective[3]).all()
+
+
+def test_a_run_equals_training_and_scoring_on_its_folds_by_hand(config, result):
+    study = study_of(config)
+    setting = {"application.length": 6, "objective.C": 1}
+    one = next(r for r in result.runs if (r.setting, r.fold, r.seed) == (3, 1, 1))
+    application, examples = study.applications[1], study.examples[1]
+    parts = [examples.take(np.flatnonzero(study.fold == fold)) for fold in (0, 1, 2)]
+    model = learn_on(application, parts[0], set_values(config, {**setting, "seed": 1}))
+    assert one.objective == model.record["objective"]
+    assert one.test == application.score(parts[1], application.predict(model.w, parts[1]))
+    assert one.validation == application.score(parts[2], application.predict(model.w, parts[2]))
+
+
+def test_result_is_the_same_for_any_number_of_processes(config, result):
+    parallel = run(config, jobs=2)
+    assert parallel.runs == result.runs
+    assert parallel.text() == result.text()
+
+
+def test_only_counted_examples_are_scored_but_all_are_trained_on(config):
+    single = set_values(config, {"search": {"grid": {"application.length": [6]}, "folds": 3}})
+    study = study_of(single, counted=lambda examples: examples.labels > 0)
+    found = evaluate(study)
+    for one in found.runs:
+        assert one.test["positives"] == one.test["sequences"] > 0
+    everything = run(single)
+    assert [one.objective for one in found.runs] == [one.objective for one in everything.runs]
+
+
+def scored(setting, fold, validation, test, seed=0):
+    return Run(setting, fold, seed, 1.0, 0.0, True, True, 1, 1, validation, test)
+
+
+def test_setting_is_picked_on_the_validation_fold_and_scored_on_the_test_fold():
+    errors = {0: [(10.0, 7.0), (30.0, 8.0)], 1: [(20.0, 1.0), (20.0, 2.0)]}
+    runs = [
+        scored(setting, fold, {"error": validation}, {"error": test})
+        for setting, pairs in errors.items()
+        for fold, (validation, test) in enumerate(pairs)
+    ]
+    found = CrossValidation([{"a": 1}, {"a": 2}], runs, 2, "error")
+    assert found.chosen == [0, 1]
+    np.testing.assert_array_equal(found.test("error"), [7.0, 2.0])
+    assert found.best == {"a": 1}
+    summary = found.summary()
+    assert summary["test"]["error"] == {"mean": 4.5, "standard_error": 2.5}
+
+
+def test_settings_are_judged_by_their_mean_over_seeds():
+    validation = {0: [0.0, 50.0], 1: [20.0, 20.0]}
+    runs = [
+        scored(setting, 0, {"error": value}, {"error": value}, seed)
+        for setting, values in validation.items()
+        for seed, value in enumerate(values)
+    ]
+    assert CrossValidation([{"a": 1}, {"a": 2}], runs, 1, "error").chosen == [1]
+
+
+def test_metrics_other_than_errors_and_losses_are_maximised():
+    scores = [{"error": 5.0, "recall": 10.0}, {"error": 6.0, "recall": 20.0}]
+    runs = [scored(number, 0, values, values) for number, values in enumerate(scores)]
+    found = CrossValidation([{"a": 1}, {"a": 2}], runs, 1, "error")
+    assert found.chosen == [0]
+    assert replace(found, criterion="recall").chosen == [1]
+
+
+def test_setting_without_a_defined_criterion_is_never_picked():
+    runs = [scored(0, 0, {"f1": None}, {"f1": None}), scored(1, 0, {"f1": 1.0}, {"f1": 2.0})]
+    found = CrossValidation([{"a": 1}, {"a": 2}], runs, 1, "f1")
+    assert found.chosen == [1]
+    assert "f1           2.00" in found.text()
+
+
+def test_rows_are_flat_and_complete(result):
+    rows = result.rows()
+    assert len(rows) == 24
+    assert list(rows[0])[:4] == ["application.length", "objective.C", "setting", "fold"]
+    assert {"validation.error", "test.roc_auc", "objective", "passes"} <= set(rows[0])
+
+
+def test_unknown_criterion_is_refused(config):
+    single = set_values(config, {"search": {"grid": {}, "folds": 3}})
+    with pytest.raises(LssvmError) as caught:
+        run(single, criterion="eror")
+    assert str(caught.value).startswith("unknown criterion 'eror' (known: error, precision,")
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_error_of_a_task_arrives_as_one_line(jobs):
+    with pytest.raises(LssvmError) as caught:
+        run_tasks(_failing, 3, [0, 1], jobs=jobs)
+    assert str(caught.value) == "data.fa:3: broken"
+
+
+def _failing(line, task):
+    raise DataError("data.fa", line, "broken")
+
+
+def test_tasks_keep_their_order():
+    assert run_tasks(_power, 2, list(range(6)), jobs=2) == [1, 2, 4, 8, 16, 32]
+
+
+def _power(base, exponent):
+    time.sleep(0.02 * (exponent % 2))
+    return base**exponent
+
+
+INTERRUPTED = """
+import os, time
+from lssvm.cross_validation import run_tasks
+
+def sleep(folder, task):
+    open(os.path.join(folder, str(os.getpid())), "w").close()
+    time.sleep(60)
+
+if __name__ == "__main__":
+    try:
+        run_tasks(sleep, {folder!r}, [0, 1, 2], jobs=2)
+    except KeyboardInterrupt:
+        print("interrupted")
+"""
+
+
+def test_interrupt_ends_all_processes_at_once_and_quietly(tmp_path):
+    folder = tmp_path / "pids"
+    folder.mkdir()
+    script = tmp_path / "script.py"
+    script.write_text(INTERRUPTED.format(folder=str(folder)))
+    process = subprocess.Popen(
+        [sys.executable, script], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 60
+    while len(list(folder.iterdir())) < 2 and time.monotonic() < deadline:
+        time.sleep(0.05)
+    workers = [int(path.name) for path in folder.iterdir()]
+    assert len(workers) == 2
+    process.send_signal(signal.SIGINT)
+    assert process.communicate(timeout=20) == ("interrupted\n", "")
+    for pid in workers:
+        with pytest.raises(ProcessLookupError):
+            os.kill(pid, 0)
