@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -158,16 +159,16 @@ def summary_lines(summary: Summary) -> list[str]:
     ]
 
 
-def metric_lines(metrics: dict[str, float | None]) -> list[str]:
+def metric_lines(metrics: Mapping[str, float | str | None], width: int = 0) -> list[str]:
     """Metrics one a line, aligned; n/a where one is not defined."""
-    width = max(map(len, metrics), default=0)
-    return [f"{name:<{width}}  {number(value)}" for name, value in metrics.items()]
+    width = max([width, *map(len, metrics)])
+    return [f"{name:<{width}} {number(value)}" for name, value in metrics.items()]
 
 
-def number(value: float | None) -> str:
-    """A figure for a table: whole numbers in full, others to six digits."""
-    if value is None:
-        return "n/a"
+def number(value: float | str | None) -> str:
+    """A figure for a table: whole numbers in full, others to six digits, text as it is."""
+    if value is None or isinstance(value, str):
+        return value or "n/a"
     return f"{value:,d}" if isinstance(value, int) else f"{value:.6g}"
 
 

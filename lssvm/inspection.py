@@ -100,6 +100,7 @@ def model_facts(model: Model, top: int) -> dict[str, Any]:
         "dimension": len(model.w),
         "nonzero": int(np.count_nonzero(model.w)),
         "norm": float(np.sqrt(np.sum(model.w * model.w))),
+        "description": model.described(),
         "record": model.record,
         "weights": [{"feature": names[j], "weight": float(model.w[j])} for j in largest],
     }
@@ -116,8 +117,9 @@ def model_lines(facts: dict[str, Any], path: str | Path) -> list[str]:
         "dimension": f"{facts['dimension']:,d} ({facts['nonzero']:,d} not zero)",
         "norm": number(facts["norm"]),
         "file": f"{path}, {size(os.stat(path).st_size)}",
+        **facts["description"],
     }
-    lines = [f"{name:<12} {text}" for name, text in rows.items()]
+    lines = metric_lines(rows)
     lines += ["", "training", *(f"  {line}" for line in metric_lines(_figures(record)))]
     if not (record.get("certified", True) and record.get("converged", True)):
         lines.append("  the asked precision was NOT reached")

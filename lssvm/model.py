@@ -98,6 +98,15 @@ def read_container(path: str | Path, format: str) -> tuple[dict[str, Any], dict[
         raise ModelError(f"{path}: damaged: {reason}") from None
 
 
+def is_container(path: str | Path) -> bool:
+    """Whether a file starts like a container; False if it cannot be read."""
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(_MAGIC)) == _MAGIC
+    except OSError:
+        return False
+
+
 class _Refused(Exception):
     """What is wrong with a container, without its name."""
 
@@ -272,6 +281,11 @@ class Model:
     def feature_names(self) -> list[str]:
         """A readable name for each coordinate of w."""
         return self.application.feature_names()
+
+    def described(self) -> dict[str, Any]:
+        """What the application says of the weights in the field's own terms, if anything."""
+        describe = getattr(self.application, "describe", None)
+        return describe(self.w, self.arrays) if describe else {}
 
     def _provenance(self) -> dict[str, Any]:
         name = self.application.options.name

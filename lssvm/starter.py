@@ -1,6 +1,7 @@
-"""A commented configuration to start from, made from the schema."""
+"""What is made from the schema: a commented configuration to start from, a JSON schema."""
 
 import textwrap
+from contextlib import suppress
 from typing import Any
 
 from pydantic import BaseModel
@@ -77,3 +78,21 @@ def _summary(section: type[BaseModel]) -> str:
 def _comment(text: str, indent: str) -> list[str]:
     prefix = f"{indent}# "
     return textwrap.wrap(text, WIDTH, initial_indent=prefix, subsequent_indent=prefix)
+
+
+def json_schema(name: str | None = None) -> dict[str, Any]:
+    """The JSON schema of a configuration, for editors.
+
+    name : the application whose section is described, by default any that can be loaded
+    """
+    names = [name] if name else [*applications.registered()]
+    schema = Config.model_json_schema()
+    sections = []
+    for each in names:
+        with suppress(LssvmError):
+            options = applications.load(each).Options.model_json_schema()
+            schema["$defs"] |= options.pop("$defs", {})
+            sections.append(options)
+    description = schema["properties"]["application"]["description"]
+    schema["properties"]["application"] = {"description": description, "anyOf": sections}
+    return schema

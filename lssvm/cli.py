@@ -1,0 +1,319 @@
+"""The commands ``lssvm-learn`` and ``lssvm-classify``; the group ``lssvm`` is in ``tools``.
+
+Nothing heavy is imported before a command runs, so that help and completion are quick.
+"""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any
+
+import click
+
+from lssvm import __version__
+from lssvm.command import (
+    CONTEXT,
+    EXIT_CODES,
+    NOT_REACHED,
+    Command,
+    check_distinct,
+    check_output,
+    only,
+    quiet_option,
+    settings_option,
+    threads_option,
+)
+from lssvm.errors import LssvmError
+from lssvm.tools import main
+
+__all__ = ["classify", "learn", "main"]
+
+if TYPE_CHECKING:
+    from lssvm.config import Config
+    from lssvm.console import Console
+    from lssvm.model import Model
+
+
+@click.command(cls=Command, context_settings=CONTEXT, epilog=EXIT_CODES)
+@click.argument("config", type=click.Path())
+@click.argument("model", type=click.Path())
+@settings_option
+@click.option("--resume", is_flag=True, help="Go on from MODEL.checkpoint of an interrupted run.")
+@click.option(
+    "--init", "initial", metavar="MODEL", type=click.Path(), help="Start from this model's weights."
+)
+@click.option(
+    "--log", metavar="FILE", type=click.Path(), help="Write a JSON object a line for each event."
+)
+@threads_option
+@click.option(
+    "--checkpoint-every",
+    type=click.IntRange(1),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Passes between two checkpoints; there is one after each CCCP iteration besides.",
+)
+@click.option("--dry-run", is_flag=True, help="Check configuration, paths and data; do not train.")
+@quiet_option
+@click.option(
+    "-v",
+    "verbosity",
+    type=click.IntRange(0, 3),
+    default=1,
+    show_default=True,
+    help="0 as -q; 1 a line for each CCCP iteration; 2 each start besides; 3 each pass.",
+)
+@click.option(
+    "-c", "c", type=float, metavar="C", help="objective.C, with c_scaling: mean as in svm_struct."
+)
+@click.option("-e", "e", type=float, metavar="EPS", help="Mean violation allowed; see below.")
+@click.option(
+    "-w", "w", metavar="N", callback=only("the bundle method", "2", "3", "4"), help="2, 3 or 4."
+)
+@click.option(
+    "-o", "o", metavar="N", callback=only("margin rescaling", "2"), help="2: margin rescaling."
+)
+@click.option("-p", "p", metavar="N", callback=only("linear slack", "1"), help="1: linear slack.")
+@click.option("-l", "l", metavar="N", callback=only("zero-one loss", "0"), help="0: zero-one loss.")
+@click.version_option(__version__)
+def learn(config: str, model: str, **options: Any) -> None:
+    """Train on the data that CONFIG names and write the weights to MODEL.
+
+    \b
+    lssvm-learn configs/motif.yaml motif.model
+    lssvm-learn configs/motif.yaml motif.model --set objective.C=10 --log motif.jsonl
+
+    Standard error shows one line for each CCCP iteration:
+
+    \b
+    iter       number of the iteration
+    objective  F(w) = ½‖w‖² + C Σ c_i (U⁺ − U⁻), which is minimised
+    decrease   how much F fell
+    loss       mean hinge loss, an upper bound of the mean training loss
+    gap        relative duality gap of the convex problem: it certifies that
+               problem, not that F has no lower minimum elsewhere
+    planes     cutting planes kept
+    passes     loss-augmented inference over all examples, so far
+    secs       seconds since this start began
+
+    The letters of svm_struct: -c sets objective.C and c_scaling: mean, since all its modes
+    divide C by the number of examples. -e sets solver.epsilon and cccp.tolerance: training then
+    ends when the absolute gap is at most C·EPS (mean scaling), which is what a mean violation of
+    EPS amounts to there, and the relative gap at most EPS. -w, -o, -p and -l are accepted
+    where they ask for what is done anyway. All of them come after --set.
+    """
+    from lssvm.config import load_config
+    from lssvm.console import Console
+    from lssvm.formats.output import check_writable
+
+    settings = load_config(config, [*options["settings"], *_letters(options["c"], options["e"])])
+    log, initial = options["log"], options["initial"]
+    check_output(model, "MODEL", CONFIG=config, log=log)
+    check_writable(model)
+    check_distinct(model, settings, "train")
+    if log:
+        check_output(log, "--log", CONFIG=config)
+        check_distinct(log, settings, "train")
+    verbosity = 0 if options["quiet"] else options["verbosity"]
+    with Console(verbosity, log, append=options["resume"]) as console:
+        if options["dry_run"]:
+            _dry_run(settings, console)
+            return
+        trained = _train(settings, model, console, initial, options)
+        console.event("written", path=model, dimension=len(trained.w))
+        reached = _tell_written(settings, trained, model, console)
+    if not reached:
+        sys.exit(NOT_REACHED)
+
+
+def _letters(c: float | None, e: float | None) -> list[str]:
+    """The settings that svm_struct's -c and -e stand for."""
+    given = []
+    if c is not None:
+        if not 0 < c < float("inf"):
+            raise LssvmError(f"-c {c:g}: expected a finite number greater than 0")
+        given += [f"objective.C={c!r}", "objective.c_scaling=mean"]
+    if e is not None:
+        if not 0 < e < 1:
+            raise LssvmError(f"-e {e:g}: expected a number between 0 and 1")
+        given += [f"solver.epsilon={e!r}", f"cccp.tolerance={e!r}"]
+    return given
+
+
+def _train(
+    config: "Config", path: str, console: "Console", initial: str | None, options: dict[str, Any]
+) -> "Model":
+    """Train with a checkpoint beside the model, which goes once the model is safe."""
+    from lssvm.inspection import available_cores
+    from lssvm.model import Model
+    from lssvm.train import learn as train
+
+    regular = os.path.isfile(path) or not os.path.exists(path)
+    checkpoint = Path(f"{path}.checkpoint") if regular else None
+    if options["resume"] and initial:
+        raise LssvmError("--resume and --init exclude each other; expected one of them")
+    if options["resume"] and not (checkpoint and checkpoint.exists()):
+        raise LssvmError(f"{path}.checkpoint: does not exist; nothing to resume")
+    if checkpoint and checkpoint.exists() and not options["resume"]:
+        console.warned(f"{checkpoint} of an interrupted run is overwritten; --resume goes on")
+    console.event("start", version=__version__, config=config.to_dict(), resume=options["resume"])
+    model = train(
+        config,
+        threads=options["threads"] or available_cores(),
+        observer=console,
+        checkpoint=checkpoint,
+        checkpoint_every=options["checkpoint_every"],
+        resume=options["resume"],
+        initial=Model.load(initial) if initial else None,
+    )
+    model.save(path)
+    if checkpoint:
+        checkpoint.unlink(missing_ok=True)
+    return model
+
+
+def _dry_run(config: "Config", console: "Console") -> None:
+    application = config.create_application()
+    examples = application.read(config.sources("train"))
+    console.say(
+        f"{len(examples):,d} training examples, d = {application.dimension(examples):,d}; "
+        "nothing was trained (--dry-run)"
+    )
+
+
+def _tell_written(config: "Config", model: "Model", path: str, console: "Console") -> bool:
+    """Say what was written and how to score it; whether the asked precision was reached."""
+    from lssvm.console import size
+
+    examples = config.origin if config.data.test else "EXAMPLES"
+    console.say(
+        f"wrote {path} (d = {len(model.w):,d}; {size(os.stat(path).st_size)}). "
+        f"Score it: lssvm-classify {examples} {path} predictions"
+    )
+    record = model.record
+    reached = bool(record["certified"] and record["converged"])
+    if not reached:
+        why = "the iterations ran out" if record["certified"] else "the gap is not certified"
+        console.warned(
+            f"the asked precision was not reached ({why}, gap {record['gap']:.1e}); "
+            "raise cccp.max_iterations or solver.max_passes, or solver.epsilon"
+        )
+    return reached
+
+
+@click.command(cls=Command, context_settings=CONTEXT, epilog=EXIT_CODES)
+@click.argument("examples", type=click.Path())
+@click.argument("model", type=click.Path())
+@click.argument("predictions", type=click.Path())
+@click.option("--label", metavar="L", help="The true label of all examples, if the file has none.")
+@click.option(
+    "--top",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Best hidden values to write for each example.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line.")
+@click.option("--metrics", metavar="FILE", type=click.Path(), help="Write the metrics as JSON.")
+@threads_option
+@quiet_option
+@click.version_option(__version__)
+def classify(examples: str, model: str, predictions: str, **options: Any) -> None:
+    """Predict the outputs of EXAMPLES with MODEL, write them to PREDICTIONS and score them.
+
+    EXAMPLES and PREDICTIONS may be - for standard input and output. If EXAMPLES ends in .yaml
+    or .yml it is a configuration, whose test files are read with their labels. The metrics
+    of labelled examples go to standard output, or to standard error if the predictions
+    go to standard output.
+
+    \b
+    lssvm-classify test.fa motif.model sites.tsv
+    lssvm-classify configs/motif.yaml motif.model sites.tsv --metrics metrics.json
+    """
+    from lssvm.formats.output import check_writable
+    from lssvm.model import Model
+    from lssvm.train import classify as predict
+
+    metrics = options["metrics"]
+    trained = Model.load(model)
+    outputs = {"PREDICTIONS": predictions, "--metrics": metrics}
+    for name, path in outputs.items():
+        if path and path != "-":
+            others = {key: other for key, other in outputs.items() if key != name}
+            check_output(path, name, EXAMPLES=examples, MODEL=model, **others)
+            check_writable(path)
+    packed = _read_examples(examples, trained, options["label"], (predictions, metrics))
+    if metrics and not packed.labelled:
+        raise LssvmError(f"--metrics: {examples} has no labels; expected labelled examples")
+    found = predict(trained, packed, top=options["top"])
+    with _opened(predictions) as file:
+        _write_predictions(trained, packed, found, options["as_json"], file)
+    if packed.labelled:
+        _score(trained, packed, found, metrics, options["quiet"], to_stderr=predictions == "-")
+    elif not options["quiet"]:
+        click.echo(f"{len(packed):,d} examples without labels: nothing to score", err=True)
+
+
+def _opened(path: str) -> AbstractContextManager[IO[str]]:
+    from lssvm.formats.output import replacing
+
+    return nullcontext(click.get_text_stream("stdout")) if path == "-" else replacing(path)
+
+
+def _read_examples(
+    path: str, model: "Model", label: str | None, outputs: Sequence[str | None]
+) -> Any:
+    """The examples of a file, or of the test files of a configuration."""
+    from lssvm.applications.base import Source
+    from lssvm.config import load_config
+
+    if Path(path).suffix not in (".yaml", ".yml"):
+        return model.application.read([Source(path, label)])
+    if label is not None:
+        raise LssvmError(f"--label: {path} names the labels itself; expected a file of examples")
+    config = load_config(path)
+    expected = model.application.options.name
+    if config.application.name != expected:
+        raise LssvmError(
+            f"{path}: is of application {config.application.name!r}; the model is of {expected!r}"
+        )
+    for output in outputs:
+        if output:
+            check_distinct(output, config, "test")
+    return model.application.read(config.sources("test"))
+
+
+def _write_predictions(
+    model: "Model", examples: Any, predictions: Any, as_json: bool, file: Any
+) -> None:
+    if not as_json:
+        model.application.write(examples, predictions, file)
+        return
+    for record in model.application.records(examples, predictions):
+        file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+
+def _score(
+    model: "Model",
+    examples: Any,
+    predictions: Any,
+    path: str | None,
+    quiet: bool,
+    to_stderr: bool,
+) -> None:
+    """Print the metrics, and write them where asked."""
+    from lssvm.console import metric_lines
+    from lssvm.formats.output import replacing
+
+    metrics = model.application.score(examples, predictions) | model.described()
+    if path:
+        with replacing(path) as file:
+            file.write(json.dumps(metrics, indent=1) + "\n")
+    if not quiet:
+        for line in metric_lines(metrics):
+            click.echo(line, err=to_stderr)

@@ -1,0 +1,103 @@
+"""What the commands share: how errors end, common options, checks of paths.
+
+Nothing heavy is imported here, so that help and completion are quick.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lssvm.errors import Interrupted, LssvmError
+
+if TYPE_CHECKING:
+    from lssvm.config import Config
+
+BAD_USAGE, NOT_REACHED, INTERRUPTED, BROKEN_PIPE = 2, 3, 130, 141
+CONTEXT = {"help_option_names": ["-h", "-?", "--help"], "max_content_width": 100}
+EXIT_CODES = """\b
+Exit codes: 0 done; 1 internal error; 2 bad usage, configuration or data;
+3 the asked precision was not reached (the model is written and says so);
+130 (Ctrl-C) and 143 (SIGTERM) interrupted, a checkpoint is written.
+"""
+
+
+class _Guarded:
+    """The one place where errors become lines on standard error and an exit code."""
+
+    def main(self, *args: Any, **kwargs: Any) -> Any:
+        """Run as a program."""
+        try:
+            return super().main(*args, **kwargs)  # type: ignore[misc]
+        except LssvmError as error:
+            for line in str(error).splitlines():
+                click.echo(f"error: {line}", err=True)
+            sys.exit(BAD_USAGE)
+        except Interrupted as stop:
+            click.echo(str(stop), err=True)
+            sys.exit(stop.exit_code)
+
+    def invoke(self, context: click.Context) -> Any:
+        """Run inside click, which has its own ideas of these two."""
+        try:
+            return super().invoke(context)  # type: ignore[misc]
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            context.exit(INTERRUPTED)
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            context.exit(BROKEN_PIPE)
+
+
+class Command(_Guarded, click.Command):
+    """A command whose user errors end in one line and exit code 2."""
+
+
+class Group(_Guarded, click.Group):
+    """A group of such commands."""
+
+    command_class = Command
+
+
+def only(meaning: str, *accepted: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    """A check that an option of svm_struct has a value that means something here."""
+
+    def check(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+        if value is not None and value not in accepted:
+            expected = " or ".join(accepted)
+            raise LssvmError(f"{parameter.opts[0]} {value}: expected {expected} ({meaning})")
+        return value
+
+    return check
+
+
+settings_option = click.option(
+    "--set",
+    "settings",
+    metavar="KEY=VALUE",
+    multiple=True,
+    help="Replace one value of the configuration, such as solver.epsilon=1e-4; may be repeated.",
+)
+quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+threads_option = click.option(
+    "--threads", type=click.IntRange(1), metavar="N", help="Threads to use. [default: all cores]"
+)
+
+
+def check_output(path: str, name: str, **others: str | None) -> None:
+    """Refuse an output that would go to a stream or over another file of the command."""
+    if path == "-":
+        raise LssvmError(f"{name}: expected a file name, got '-'")
+    for other, taken in others.items():
+        if taken and os.path.realpath(taken) == os.path.realpath(path):
+            raise LssvmError(f"{path}: is given as {name} and as {other}; expected two files")
+
+
+def check_distinct(path: str, config: "Config", split: str) -> None:
+    """Refuse an output that is one of the data files."""
+    for source in config.sources(split):
+        if os.path.realpath(source.path) == os.path.realpath(path):
+            raise LssvmError(f"{path}: is a data file of {config.origin}; expected another name")
