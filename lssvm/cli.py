@@ -21,7 +21,7 @@ from lssvm.command import (
     Command,
     check_distinct,
     check_output,
-    only,
+    letter_option,
     quiet_option,
     settings_option,
     threads_option,
@@ -71,14 +71,10 @@ if TYPE_CHECKING:
     "-c", "c", type=float, metavar="C", help="objective.C, with c_scaling: mean as in svm_struct."
 )
 @click.option("-e", "e", type=float, metavar="EPS", help="Mean violation allowed; see below.")
-@click.option(
-    "-w", "w", metavar="N", callback=only("the bundle method", "2", "3", "4"), help="2, 3 or 4."
-)
-@click.option(
-    "-o", "o", metavar="N", callback=only("margin rescaling", "2"), help="2: margin rescaling."
-)
-@click.option("-p", "p", metavar="N", callback=only("linear slack", "1"), help="1: linear slack.")
-@click.option("-l", "l", metavar="N", callback=only("zero-one loss", "0"), help="0: zero-one loss.")
+@letter_option("-w", "2, 3 or 4: one slack, as the bundle method has it.", "2", "3", "4")
+@letter_option("-o", "2: margin rescaling.", "2")
+@letter_option("-p", "1: linear slack.", "1")
+@letter_option("-l", "0: zero-one loss.", "0")
 @click.version_option(__version__)
 def learn(config: str, model: str, **options: Any) -> None:
     """Train on the data that CONFIG names and write the weights to MODEL.
@@ -262,7 +258,9 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
 def _opened(path: str) -> AbstractContextManager[IO[str]]:
     from lssvm.formats.output import replacing
 
-    return nullcontext(click.get_text_stream("stdout")) if path == "-" else replacing(path)
+    if path == "-":
+        return nullcontext(click.get_text_stream("stdout"))
+    return replacing(path)
 
 
 def _read_examples(

@@ -61,16 +61,14 @@ class Group(_Guarded, click.Group):
     command_class = Command
 
 
-def only(meaning: str, *accepted: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
-    """A check that an option of svm_struct has a value that means something here."""
+def letter_option(letter: str, meaning: str, *accepted: str) -> Callable[[Any], Any]:
+    """An option of svm_struct that is accepted where it asks for what is done anyway."""
 
-    def check(context: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    def check(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
         if value is not None and value not in accepted:
-            expected = " or ".join(accepted)
-            raise LssvmError(f"{parameter.opts[0]} {value}: expected {expected} ({meaning})")
-        return value
+            raise LssvmError(f"{letter} {value}: not available; expected {meaning}".rstrip("."))
 
-    return check
+    return click.option(letter, metavar="N", expose_value=False, callback=check, help=meaning)
 
 
 settings_option = click.option(
