@@ -259,7 +259,7 @@ def _opened(path: str) -> AbstractContextManager[IO[str]]:
     from lssvm.formats.output import replacing
 
     if path == "-":
-        return nullcontext(click.get_text_stream("stdout"))
+        return nullcontext(sys.stdout)
     return replacing(path)
 
 
