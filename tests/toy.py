@@ -1,109 +1,103 @@
-"""A small application for tests of what surrounds applications: lines ``label number number``."""
+"""A latent problem small enough to enumerate: tables of features, one for each (x, y, h)."""
 
-import hashlib
-from collections.abc import Iterator, Sequence
-from typing import Annotated, Any, ClassVar, Literal, TextIO
+from typing import ClassVar
 
 import numpy as np
-from pydantic import Field
 
-from lssvm.applications import base
-from lssvm.errors import DataError
-from lssvm.plane import Plane
+from lssvm.applications.base import Options
+from lssvm.applications.per_example import Pairs, PerExample
 
 
-class ToyOptions(base.Options):
-    name: Literal["toy"] = "toy"
-    length: int = Field(ge=1, le=50, examples=[2], description="numbers on a line")
-    scale: float = Field(default=1.0, gt=0, description="factor of every number")
-    kind: Literal["plain", "fancy"] = Field(default="plain", description="only plain works")
-    widths: Annotated[tuple[int, ...], Field(max_length=3)] = Field(
-        default=(), description="unused"
-    )
-    bias: bool = Field(default=True, description="whether a constant feature is added")
+class Toy(PerExample):
+    """x is an index into ``tables`` (n, n_outputs, n_hidden, d); the loss is in ``losses``."""
+
+    Options = Options
+    models: ClassVar[frozenset[str]] = frozenset({"lssvm"})
+
+    def __init__(self, tables, losses):
+        super().__init__(Options(name="toy"))
+        self.tables, self.losses = tables, losses
+
+    def examples(self, source):
+        raise NotImplementedError
+
+    def dimension(self, examples):
+        return self.tables.shape[-1]
+
+    def joint_feature(self, x, y, h):
+        return self.tables[x, y, h]
+
+    def loss(self, y, y_hat, h_hat):
+        return self.losses[y, y_hat]
+
+    def loss_augmented_inference(self, w, x, y):
+        return _first_maximum(self.tables[x] @ w + self.losses[y][:, None])
+
+    def complete_latent(self, w, x, y):
+        return int(np.argmax(self.tables[x, y] @ w))
+
+    def predict_one(self, w, x):
+        return _first_maximum(self.tables[x] @ w)
+
+    def first_completion(self, x, y, rng):
+        return int(rng.integers(self.tables.shape[2]))
+
+    def feature_names(self):
+        return [f"f{i}" for i in range(self.tables.shape[-1])]
 
 
-class ToyExamples:
-    def __init__(self, features: np.ndarray, labels: np.ndarray, costs: np.ndarray) -> None:
-        self.features, self.labels, self.costs = features, labels, costs
-        self.sizes = np.ones(len(labels), dtype=np.int64)
-        self.names = [str(number) for number in range(1, len(labels) + 1)]
-        self.labelled = bool(np.all(labels != 0))
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def slice(self, start: int, stop: int) -> "ToyExamples":
-        return self.take(np.arange(start, stop))
-
-    def take(self, rows: np.ndarray) -> "ToyExamples":
-        return ToyExamples(self.features[rows], self.labels[rows], self.costs[rows])
-
-    def fingerprint(self) -> str:
-        parts = (self.features, self.labels, self.costs)
-        return hashlib.sha256(b"".join(part.tobytes() for part in parts)).hexdigest()
+def _first_maximum(scores):
+    y, h = np.unravel_index(np.argmax(scores), scores.shape)
+    return int(y), int(h)
 
 
-class Toy(base.Application):
-    Options: ClassVar[type[base.Options]] = ToyOptions
-    models: ClassVar[frozenset[str]] = frozenset({"lssvm", "ssvm"})
+def random_problem(seed, n=8, n_outputs=3, n_hidden=3, d=5, scale=1.0, signal=0.0):
+    """An application and its examples; ``signal`` makes the true output's features stand out."""
+    rng = np.random.default_rng(seed)
+    tables = rng.normal(size=(n, n_outputs, n_hidden, d))
+    outputs = rng.integers(n_outputs, size=n)
+    tables[np.arange(n), outputs, 0, 0] += signal
+    losses = rng.uniform(0.2, 2.0, size=(n_outputs, n_outputs))
+    np.fill_diagonal(losses, 0.0)
+    costs = rng.uniform(0.5, 2.0, size=n)
+    names = tuple(f"x{i}" for i in range(n))
+    pairs = Pairs(tuple(range(n)), tuple(int(y) for y in outputs), names, costs)
+    return Toy(scale * tables, losses), pairs
 
-    def read(self, sources: Sequence[base.Source]) -> ToyExamples:
-        rows, labels, costs = [], [], []
-        for source in sources:
-            try:
-                with open(source.path, encoding="utf-8") as file:
-                    lines = file.read().splitlines()
-            except OSError as error:
-                raise DataError(source.path, None, f"cannot be read: {error.strerror}") from None
-            for number, line in enumerate(lines, 1):
-                label, *values = line.split()
-                if len(values) != self.options.length:
-                    wrong = f"expected {self.options.length} numbers, got {len(values)}"
-                    raise DataError(source.path, number, wrong)
-                rows.append([float(value) for value in values])
-                labels.append(int(label if source.label is None else source.label))
-                costs.append(source.cost)
-        features = np.array(rows) * self.options.scale
-        if self.options.bias:
-            features = np.hstack([features, np.ones((len(rows), 1))])
-        return ToyExamples(features, np.array(labels), np.array(costs))
 
-    def dimension(self, examples: ToyExamples) -> int:
-        return self.options.length + self.options.bias
+def convex_optimum(app, pairs, completion, C):
+    """min ½‖w‖² + C (Σ c_i U⁺_i − completion · w) with every plane of every example, by Clarabel.
 
-    def start(self, examples: ToyExamples, rng: np.random.Generator) -> Plane:
-        return self.completed(np.zeros(self.dimension(examples)), examples)
+    Variables (w, ξ): one slack an example, one constraint an (example, output, hidden value).
+    The problem is scaled, w' = w / s and the objective divided by C, so that the solver sees
+    moderate numbers. Returns the optimum and its w.
+    """
+    import clarabel
+    from scipy import sparse
 
-    def augmented(self, w: np.ndarray, examples: ToyExamples) -> tuple[Plane, float]:
-        side = examples.labels * (examples.features @ w)
-        wrong = 1.0 - side > side
-        sign = np.where(wrong, -examples.labels, examples.labels) * examples.costs / 2
-        loss = float(examples.costs @ wrong)
-        plane = Plane(2 * (sign @ examples.features), loss)
-        return plane, plane.value(w)
+    n, n_outputs, n_hidden, d = app.tables.shape
+    s = 1.0 / np.abs(app.tables).max()
+    rows, bounds = [], []
+    for x, y, _ in zip(pairs.inputs, pairs.outputs, pairs.costs, strict=True):
+        slack = np.zeros(n)
+        slack[x] = -1.0
+        for y_hat in range(n_outputs):
+            for h_hat in range(n_hidden):
+                rows.append(np.concatenate([s * app.tables[x, y_hat, h_hat], slack]))
+                bounds.append(-app.losses[y, y_hat])
+    quadratic = sparse.csc_matrix(np.diag(np.concatenate([np.full(d, s**2 / C), np.zeros(n)])))
+    linear = np.concatenate([-s * completion.gradient, pairs.costs])
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
+    solution = clarabel.DefaultSolver(
+        quadratic,
+        linear,
+        sparse.csc_matrix(np.array(rows)),
+        np.array(bounds),
+        [clarabel.NonnegativeConeT(len(bounds))],
+        settings,
+    ).solve()
+    return C * solution.obj_val, s * np.array(solution.x[:d])
 
-    def completed(self, w: np.ndarray, examples: ToyExamples) -> Plane:
-        return Plane((examples.labels * examples.costs) @ examples.features, 0.0)
 
-    def predict(self, w: np.ndarray, examples: ToyExamples, top: int = 1) -> Any:
-        return examples.features @ w
-
-    def score(self, examples: ToyExamples, predictions: Any) -> dict[str, float | None]:
-        wrong = np.where(predictions > 0, 1, -1) != examples.labels
-        return {"error": 100 * float(wrong.mean()), "examples": len(examples), "auc": None}
-
-    def write(self, examples: ToyExamples, predictions: Any, file: TextIO) -> None:
-        for name, score in zip(examples.names, predictions, strict=True):
-            file.write(f"{name}\t{score:.6g}\n")
-
-    def records(self, examples: ToyExamples, predictions: Any) -> Iterator[dict[str, Any]]:
-        for name, score in zip(examples.names, predictions, strict=True):
-            yield {"id": name, "y": 1 if score > 0 else -1, "score": float(score)}
-
-    def feature_names(self) -> list[str]:
-        names = [f"number_{j}" for j in range(1, self.options.length + 1)]
-        return names + ["bias"] * self.options.bias
-
-    def warnings(self, examples: ToyExamples) -> list[str]:
-        return ["all examples have one label"] if len(set(examples.labels)) == 1 else []

@@ -26,6 +26,7 @@ from lssvm.solvers.qp import SimplexQP
 
 QP_SHARE = 1e-3  # the QP's own gap, as a share of the duality gap
 QP_FLOOR = 1e-12  # and never below this share of the bound
+LEVEL_SHARE = 1e-2  # cuts may differ in height by this share of the goal
 STALLED_PASSES = 100  # without the gap falling by a millionth: rounding is the limit
 
 
@@ -165,8 +166,38 @@ class Bundle:
         point = share * self.completion.gradient - model.gradient
         bound = model.loss - share * self.completion.loss - 0.5 * float(point @ point)
         self.lower = max(self.lower, bound)
+        point = self._levelled(point, C, goal)
         self.seconds += time.perf_counter() - began
         return point
+
+    def _levelled(self, point: np.ndarray, C: float, goal: float) -> np.ndarray:
+        """The minimiser of the model with the rounding of its multipliers taken out.
+
+        At the minimiser all active cuts are equally high. Where the multipliers cancel each
+        other by many orders (C and features both large), their rounding tilts the cuts
+        apart by more than the goal: the smallest step that levels them is tried then.
+        """
+        heights = self._heights(point)
+        active = np.flatnonzero(self.beta)
+        spread = heights[active] - heights[active[0]]
+        if C * np.ptp(spread) <= LEVEL_SHARE * goal:
+            return point
+        first, others = active[0], active[1:]
+        gram = self.gram[np.ix_(others, others)] - self.gram[others, first][:, None]
+        gram += self.gram[first, first] - self.gram[first, others]
+        moves = np.zeros(len(self.beta))
+        moves[others] = np.linalg.lstsq(gram, spread[1:], rcond=1e-13)[0]
+        moves[first] = -moves[others].sum()
+        step = self.planes.combine(moves[1:]).gradient
+        level = point - (step - float(moves[1:].sum()) * self.completion.gradient)
+        before = 0.5 * float(point @ point) + C * heights.max()
+        after = 0.5 * float(level @ level) + C * self._heights(level).max()
+        return level if after < before else point
+
+    def _heights(self, w: np.ndarray) -> np.ndarray:
+        """The value at w of the zero plane and of every cut, (k + 1,)."""
+        cuts = self.planes.dots(w) - float(self.completion.gradient @ w)
+        return np.concatenate([[0.0], cuts + self.planes.losses - self.completion.loss])
 
     def _ask(self, oracle: Oracle, C: float, w: np.ndarray) -> None:
         """One oracle pass at w: a new cut, and a new incumbent where P is lower there."""

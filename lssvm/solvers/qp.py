@@ -69,6 +69,8 @@ class SimplexQP:
         best = Solved(start, _gap(gram, offsets, start))
         if self.method != "osqp":
             best = _better(best, _exact(gram, offsets, best.beta, tolerance))
+            if best.gap > tolerance:
+                tolerance = max(tolerance, _rounding(gram, best.beta))
         if self.method != "exact":
             for epsilon in OSQP_EPSILONS:
                 if best.gap <= tolerance:
@@ -144,6 +146,11 @@ def _exact(gram: np.ndarray, offsets: np.ndarray, start: np.ndarray, tolerance: 
 
 def _gap(gram: np.ndarray, offsets: np.ndarray, beta: np.ndarray) -> float:
     return max(0.0, _simplex.residual(gram, offsets, beta, np.empty_like(beta)))
+
+
+def _rounding(gram: np.ndarray, beta: np.ndarray) -> float:
+    """The size of the rounding in o − G β: a gap of this size cannot be told from none."""
+    return 8.0 * float(np.finfo(np.float64).eps * (np.abs(gram) @ beta).max())
 
 
 def _on_simplex(beta: np.ndarray | None) -> np.ndarray | None:
