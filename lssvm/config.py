@@ -110,8 +110,8 @@ class Solver(Section):
     max_planes: int = Field(default=300, ge=2, description="most cutting planes kept")
     qp: Literal["auto", "osqp", "exact"] = Field(
         default="auto",
-        description="auto: OSQP with a few pairwise steps before and an exact fallback; "
-        "osqp: OSQP alone; exact: ours alone",
+        description="auto: warm exact steps, then OSQP where they fall short; "
+        "osqp: OSQP alone; exact: never OSQP",
     )
 
 
@@ -125,8 +125,11 @@ class Cccp(Section):
     restarts: int = Field(
         default=1, ge=1, description="starts from other hidden values; the lowest objective is kept"
     )
-    initial_epsilon: float = Field(
-        default=0.1, gt=0, lt=1, description="relative gap of the first iterations"
+    looseness: float = Field(
+        default=0.1,
+        gt=0,
+        lt=1,
+        description="share of what a convex problem can lower F by that early problems leave undone",
     )
 
 
@@ -232,7 +235,8 @@ def set_values(config: Config, values: Mapping[str, Any]) -> Config:
 def validate_options(section: Mapping[str, Any], origin: str = "application") -> Options:
     """The options of a stored application section. Raises ConfigError or LssvmError."""
     document = Document({"application": dict(section)}, {(): Place((0, 0, 0), origin)})
-    options, faults = _application(document, Path())
+    kind, faults = _application(document)
+    options = _options(kind, document, Path(), faults) if kind else None
     if options is None or faults:
         raise ConfigError(_lines(faults))
     return options
@@ -324,7 +328,8 @@ def _checked(
     cls: type[Config], document: Document, base: Path
 ) -> tuple[Config | None, list[tuple[Place, str]]]:
     """The configuration, and what is wrong with it but for the grid of ``search``."""
-    options, faults = _application(document, base)
+    kind, faults = _application(document)
+    options = _options(kind, document, base, faults) if kind else None
     others = {key: value for key, value in document.value.items() if key != "application"}
     stand_in = {"application": {"name": ""}}
     config = None
@@ -332,52 +337,61 @@ def _checked(
         config = cls.model_validate_json(json.dumps({**others, **stand_in}), strict=True)
     except ValidationError as error:
         faults += explained(error, cls, document, ())
-    if options is not None:
-        faults += _unfit(options.name, document)
-        if config is not None:
-            config = config.model_copy(update={"application": options})
-    told = {place for place, _ in document.faults}
+    if kind is not None:
+        faults += _unfit(kind, document)
+    if config is not None and options is not None:
+        config = config.model_copy(update={"application": options})
+    told = {place for place, _ in document.faults} - {document.place(())}
     return config, document.faults + [fault for fault in faults if fault[0] not in told]
 
 
-def _application(document: Document, base: Path) -> tuple[Options | None, list[tuple[Place, str]]]:
-    """The application's options, and what is wrong with its section.
-
-    Validators of the options find ``base``, from which their paths count, in their context.
-    """
-    path: KeyPath = ("application",)
+def _application(
+    document: Document,
+) -> tuple[type[Application] | None, list[tuple[Place, str]]]:
+    """The application that a document names, or what is wrong with the name."""
     section = document.value.get("application")
-    place = document.place(path)
+    place, names = document.place(("application",)), ", ".join(applications.registered())
     if isinstance(section, str):
-        section = {"name": section}
-    names = ", ".join(applications.registered())
+        document.value["application"] = section = {"name": section}
     if section is None:
         return None, [(place, f"application: missing; expected {{name: …}} with one of {names}")]
     if not isinstance(section, dict):
         return None, [(place, f"application: expected a mapping, got {shown(section)}")]
-    name = section.get("name")
+    name, place = section.get("name"), document.place(("application", "name"))
+    if name is None:
+        return None, [(place, f"application.name: missing; expected one of {names}")]
     if not isinstance(name, str):
-        wrong = f"application.name: expected one of {names}" if "name" in section else None
-        wrong = wrong or f"application.name: missing; expected one of {names}"
-        return None, [(document.place((*path, "name")), wrong)]
+        wrong = f"application.name: expected one of {names}, got {shown(name)}"
+        return None, [(place, wrong)]
     try:
-        options = applications.load(name).Options
+        return applications.load(name), []
     except LssvmError as error:
-        return None, [(document.place((*path, "name")), f"application.name: {error}")]
+        return None, [(place, f"application.name: {error}")]
+
+
+def _options(
+    kind: type[Application], document: Document, base: Path, faults: list[tuple[Place, str]]
+) -> Options | None:
+    """The application's options, or None once what is wrong with them is added to ``faults``.
+
+    Validators of the options find ``base``, from which their paths count, in their context.
+    """
+    text = json.dumps(document.value["application"])
     try:
-        context = {"base": base}
-        return options.model_validate_json(json.dumps(section), strict=True, context=context), []
+        return kind.Options.model_validate_json(text, strict=True, context={"base": base})
     except ValidationError as error:
-        return None, explained(error, options, document, path)
+        faults += explained(error, kind.Options, document, ("application",))
+        return None
 
 
-def _unfit(name: str, document: Document) -> list[tuple[Place, str]]:
-    """An objective.model that the application of that name does not have."""
-    models = sorted(applications.load(name).models)
+def _unfit(kind: type[Application], document: Document) -> list[tuple[Place, str]]:
+    """An objective.model that the application does not have."""
+    models = sorted(kind.models)
     objective = document.value.get("objective", {})
-    model = objective.get("model", DEFAULT_MODEL) if isinstance(objective, dict) else models[0]
-    if model in models or not isinstance(model, str):
+    model = objective.get("model", DEFAULT_MODEL) if isinstance(objective, dict) else None
+    if not isinstance(model, str) or model in models:
         return []
+    name = document.value["application"]["name"]
     wrong = f"objective.model: application {name!r} has no model {model!r}{nearest(model, models)}"
     place = document.place(("objective", "model"))
     return [(place, f"{wrong} (known: {', '.join(models)})")]

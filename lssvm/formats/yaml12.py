@@ -181,9 +181,13 @@ class _Builder:
         line, column = node.start_mark.line + 1, node.start_mark.column + 1
         return Place((0, line, column), f"{self.source}:{line}:{column}")
 
-    def fault(self, node: yaml.Node, path: KeyPath, message: str) -> None:
+    def fault(self, place: Place, path: KeyPath, message: str) -> None:
         where = dotted(path)
-        self.faults.append((self.place(node), f"{where}: {message}" if where else message))
+        self.faults.append((place, f"{where}: {message}" if where else message))
+
+    def value_fault(self, node: yaml.Node, path: KeyPath, message: str) -> None:
+        """A fault of a value is placed at its key, as all that is found later will be."""
+        self.fault(self.places.get(path) or self.place(node), path, message)
 
     def build(self, node: yaml.Node, path: KeyPath) -> Any:
         if len(path) > DEEPEST:
@@ -192,7 +196,7 @@ class _Builder:
             return self._mapping(node, path)
         if isinstance(node, yaml.SequenceNode):
             if node.tag != "tag:yaml.org,2002:seq":
-                self.fault(node, path, f"tag {node.tag!r} is not supported")
+                self.value_fault(node, path, f"tag {node.tag!r} is not supported")
             for index, item in enumerate(node.value):
                 self.places[(*path, index)] = self.place(item)
             return [self.build(item, (*path, index)) for index, item in enumerate(node.value)]
@@ -200,16 +204,18 @@ class _Builder:
 
     def _mapping(self, node: yaml.MappingNode, path: KeyPath) -> dict[str, Any]:
         if node.tag != "tag:yaml.org,2002:map":
-            self.fault(node, path, f"tag {node.tag!r} is not supported")
+            self.value_fault(node, path, f"tag {node.tag!r} is not supported")
         result: dict[str, Any] = {}
         lines: dict[str, int] = {}
         for key, value in node.value:
             line = key.start_mark.line + 1
             if not isinstance(key, yaml.ScalarNode) or not _is_text(key.value):
-                self.fault(key, path, f"a key must be text, got {kind(key)}")
+                self.fault(self.place(key), path, f"a key must be text, got {kind(key)}")
             elif key.value in lines:
                 first = lines[key.value]
-                self.fault(key, (*path, key.value), f"key given twice, first on line {first}")
+                self.fault(
+                    self.place(key), (*path, key.value), f"key given twice, first on line {first}"
+                )
             else:
                 lines[key.value] = line
                 self.places[(*path, key.value)] = self.place(key)
@@ -232,16 +238,16 @@ class _Builder:
             if name == "float":
                 return self._float(node, path)
         except (ValueError, KeyError):
-            self.fault(node, path, f"{_shortened(text)!r} is not of the type {node.tag!r}")
+            self.value_fault(node, path, f"{_shortened(text)!r} is not of the type {node.tag!r}")
             return None
-        self.fault(node, path, f"tag {node.tag!r} is not supported")
+        self.value_fault(node, path, f"tag {node.tag!r} is not supported")
         return None
 
     def _float(self, node: yaml.Node, path: KeyPath) -> float:
         text = node.value
         value = math.inf if text[-3:].lower() in ("inf", "nan") else float(text)
         if not math.isfinite(value):
-            self.fault(node, path, f"expected a finite number, got {_shortened(text)!r}")
+            self.value_fault(node, path, f"expected a finite number, got {_shortened(text)!r}")
             return 1.0
         return value
 

@@ -1,0 +1,440 @@
+import json
+import os
+from importlib.metadata import EntryPoint
+from pathlib import Path
+
+import pytest
+
+from lssvm import applications
+from lssvm.applications.base import Source
+from lssvm.config import Config, load_config, set_values
+from lssvm.errors import ConfigError
+from lssvm.formats import yaml12
+from lssvm.starter import json_schema, starter
+
+ROOT = Path(__file__).parent.parent
+GOOD = """\
+application: {name: lines, length: 2}
+data:
+  train: [a.txt, {path: b.txt, label: +1, cost: 0.5}]
+  test: c.txt
+objective: {C: 1e3, c_scaling: mean}
+"""
+
+
+@pytest.fixture(autouse=True)
+def lines_application(monkeypatch):
+    known = applications.registered()
+    known["lines"] = EntryPoint("lines", "lines:Lines", applications.GROUP)
+    known["broken"] = EntryPoint("broken", "no_such_module:Broken", applications.GROUP)
+    monkeypatch.setattr(applications, "registered", lambda: known)
+
+
+@pytest.fixture
+def load(tmp_path):
+    def load(text, *overrides):
+        path = tmp_path / "c.yaml"
+        path.write_bytes(text if isinstance(text, bytes) else text.encode())
+        return load_config(path, overrides)
+
+    return load
+
+
+@pytest.fixture
+def faults(load, tmp_path):
+    """The messages of a faulty configuration, without its folder."""
+
+    def faults(text, *overrides):
+        with pytest.raises(ConfigError) as caught:
+            load(text, *overrides)
+        assert str(caught.value) == "\n".join(caught.value.messages)
+        return [message.replace(f"{tmp_path}/", "") for message in caught.value.messages]
+
+    return faults
+
+
+def test_values_not_given_are_the_defaults_of_the_schema(load):
+    config = load("application: {name: lines, length: 2}")
+    assert config.to_dict() == {
+        "version": 1,
+        "application": {
+            "name": "lines",
+            "length": 2,
+            "scale": 1.0,
+            "kind": "plain",
+            "widths": [],
+            "bias": True,
+        },
+        "data": {"train": [], "validate": [], "test": []},
+        "objective": {"model": "lssvm", "C": 1.0, "c_scaling": "sum"},
+        "solver": {
+            "method": "bundle",
+            "epsilon": 1e-3,
+            "step": 0.1,
+            "max_passes": 10000,
+            "max_planes": 300,
+            "qp": "auto",
+        },
+        "cccp": {
+            "tolerance": 1e-3,
+            "max_iterations": 100,
+            "restarts": 1,
+            "initial_epsilon": 0.1,
+        },
+        "search": {"grid": {}, "folds": 10, "seeds": 1},
+        "seed": 0,
+    }
+
+
+def test_relative_paths_count_from_the_folder_of_the_file(load, tmp_path):
+    config = load(GOOD)
+    assert config.sources("train") == [
+        Source(f"{tmp_path}/a.txt"),
+        Source(f"{tmp_path}/b.txt", "1", 0.5),
+    ]
+    assert config.sources("test") == [Source(f"{tmp_path}/c.txt")]
+
+
+def test_paths_of_overrides_count_from_the_working_directory(load, tmp_path):
+    config = load(GOOD, "data.test=[x.txt, /y.txt, '-']")
+    assert [source.path for source in config.sources("test")] == ["x.txt", "/y.txt", "-"]
+    assert config.sources("train")[0].path == f"{tmp_path}/a.txt"
+
+
+def test_all_splits_of_an_overriding_data_section_count_from_the_working_directory(load):
+    config = load(GOOD, "data={train: x.txt, test: y.txt}")
+    assert config.sources("train") == [Source("x.txt")]
+    assert config.sources("test") == [Source("y.txt")]
+
+
+def test_an_option_given_as_an_existing_file_counts_from_the_working_directory(
+    tmp_path, monkeypatch
+):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "here" / "letters.txt").write_text("A 0.4\nC 0.1\nG 0.1\nT 0.4\n")
+    (tmp_path / "c.yaml").write_text("application: {name: motif}\n")
+    monkeypatch.chdir(tmp_path / "here")
+    config = load_config("../c.yaml", ["application.background=letters.txt"])
+    assert config.application.background == {"A": 0.4, "C": 0.1, "G": 0.1, "T": 0.4}
+
+
+def test_an_option_that_is_a_path_counts_from_the_folder_of_the_file(tmp_path):
+    (tmp_path / "letters.txt").write_text("A 0.4\nC 0.1\nG 0.1\nT 0.4\n")
+    (tmp_path / "c.yaml").write_text("application: {name: motif, background: letters.txt}\n")
+    assert load_config(tmp_path / "c.yaml").application.background["A"] == 0.4
+
+
+def test_paths_are_kept_as_they_were_written(load):
+    assert [entry["path"] for entry in load(GOOD).to_dict()["data"]["train"]] == ["a.txt", "b.txt"]
+
+
+def test_the_effective_configuration_loads_to_itself(load):
+    config = load(GOOD, "search.grid={objective.C: [1, 2], application.length: [2, 3]}")
+    values = json.loads(json.dumps(config.to_dict()))
+    assert Config.from_dict(values).to_dict() == config.to_dict()
+    assert load(yaml12.dump(config.to_dict())).to_dict() == config.to_dict()
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("1e3", 1000.0),
+        ("1E-5", 1e-5),
+        ("+1", 1),
+        (".5", 0.5),
+        ("-.5e1", -5.0),
+        ("010", 10),
+        ("0x1F", 31),
+        ("0o17", 15),
+        ("1_000", "1_000"),
+        ("12:30:00", "12:30:00"),
+        ("2026-11-27", "2026-11-27"),
+        ("no", "no"),
+        ("yes", "yes"),
+        ("on", "on"),
+        ("off", "off"),
+        ("y", "y"),
+        ("true", True),
+        ("FALSE", False),
+        ("null", None),
+        ("~", None),
+        ("'1'", "1"),
+        ("=", "="),
+        ("<<", "<<"),
+        ("!!str 1", "1"),
+    ],
+)
+def test_scalars_are_those_of_yaml_1_2(text, value):
+    found, wrong = yaml12.parse_value(text, "here")
+    assert wrong == []
+    assert found == value
+    assert type(found) is type(value)
+
+
+@pytest.mark.parametrize("value", ["1e3", "no", "010", "+1", "true", "~", "", "a: b", "é", "12:30"])
+def test_text_that_looks_like_something_else_is_quoted_when_written(value):
+    assert yaml12.parse_value(yaml12.dump_inline(value), "here") == (value, [])
+
+
+def test_all_faults_are_told_at_once_in_the_order_of_the_file(faults):
+    text = """\
+application:
+  name: lines
+  lenth: 3
+  widths: [1, x]
+  bias: 1
+modle: 3
+objective:
+  C: -1
+  model: hcrf
+solver: {method: bundel, epsilon: .inf, step: 2}
+seed: 1.0
+seed: 2
+cccp: {restarts: yes, tolerance: 1, max_iterations: 0}
+data: {train: {pth: x}, test: [3], validate: [{path: a, cost: 0}]}
+"""
+    assert faults(text) == [
+        "c.yaml:1:1: application.length: missing; expected a value, there is no default",
+        "c.yaml:3:3: application.lenth: unknown key; did you mean 'length'? "
+        "(known: name, length, scale, kind, widths, bias)",
+        "c.yaml:4:15: application.widths[1]: expected a whole number, got 'x'",
+        "c.yaml:5:3: application.bias: expected true or false, got 1",
+        "c.yaml:6:1: modle: unknown key "
+        "(known: version, application, data, objective, solver, cccp, search, seed)",
+        "c.yaml:8:3: objective.C: expected a number greater than 0, got -1",
+        "c.yaml:9:3: objective.model: application 'lines' has no model 'hcrf' (known: lssvm, ssvm)",
+        "c.yaml:10:10: solver.method: expected 'bundle', got 'bundel'",
+        "c.yaml:10:26: solver.epsilon: expected a finite number, got '.inf'",
+        "c.yaml:10:41: solver.step: expected a number of at most 1, got 2",
+        "c.yaml:11:1: seed: expected a whole number, got 1.0",
+        "c.yaml:12:1: seed: key given twice, first on line 11",
+        "c.yaml:13:8: cccp.restarts: expected a whole number, got 'yes'",
+        "c.yaml:13:37: cccp.max_iterations: expected a number of at least 1, got 0",
+        "c.yaml:14:8: data.train[0].path: missing; expected a value, there is no default",
+        "c.yaml:14:16: data.train[0].pth: unknown key; did you mean 'path'? "
+        "(known: path, label, cost)",
+        "c.yaml:14:32: data.test[0]: expected a mapping, got 3",
+        "c.yaml:14:56: data.validate[0].cost: expected a number greater than 0, got 0",
+    ]
+
+
+def test_numbers_are_strict_but_a_whole_number_is_a_number(load, faults):
+    assert load(GOOD, "objective.C=3").objective.C == 3.0
+    assert faults(GOOD, "seed=true", "cccp.restarts=3.0", "objective.C='3'") == [
+        "--set seed: expected a whole number, got true",
+        "--set cccp.restarts: expected a whole number, got 3.0",
+        "--set objective.C: expected a number, got '3'",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "c.yaml: empty; expected a mapping (key: value)"),
+        ("# only a comment\n", "c.yaml: empty; expected a mapping (key: value)"),
+        ("- a\n", "c.yaml:1:1: expected a mapping (key: value), got a list"),
+        ("just text\n", "c.yaml:1:1: expected a mapping (key: value), got 'just text'"),
+        (
+            "a:\n\tb: 3\n",
+            "c.yaml:2:1: a tab character where YAML wants spaces; indent with spaces",
+        ),
+        ("a: *x\n", "c.yaml:1:4: aliases (*name) are not supported; write the value out"),
+        (
+            "a: &x 3\n",
+            "c.yaml:1:4: anchors (&name) are not supported; write the value out, or quote the text",
+        ),
+        (
+            "a: [1, 2\n",
+            "c.yaml:2:1: not valid YAML: while parsing a flow sequence, "
+            "expected ',' or ']', but got '<stream end>'",
+        ),
+        ("a: 3\n---\nb: 3\n", "c.yaml:2:1: a second document ('---'); expected one mapping"),
+        (b"a: \xff\n", "c.yaml:1: byte 0xff is not UTF-8; expected a text file"),
+        (b"a: 3\nb: \x00\n", "c.yaml:2: character '\\x00' is not allowed in YAML"),
+        ("[" * 5000, "c.yaml: nested too deeply; expected a YAML configuration"),
+        ("a: " * 3 + "3\n", "c.yaml:1:5: not valid YAML: mapping values are not allowed here"),
+        ("x" * 1_000_001, "c.yaml: larger than 1,000,000 bytes; expected a YAML configuration"),
+    ],
+)
+def test_a_file_that_is_no_mapping_is_told_in_one_line(faults, text, message):
+    assert faults(text) == [message]
+
+
+def test_values_nested_deeper_than_any_configuration_are_refused(faults):
+    text = "a: " + "[" * 60 + "]" * 60
+    assert faults(text) == ["c.yaml:1:54: nested too deeply"]
+
+
+def test_tags_are_refused_and_run_nothing(faults):
+    assert faults(GOOD + "seed: !!python/object/apply:os.getcwd []\n") == [
+        "c.yaml:6:1: seed: tag 'tag:yaml.org,2002:python/object/apply:os.getcwd' is not supported"
+    ]
+
+
+def test_keys_and_text_that_no_file_name_can_hold_are_refused(faults):
+    assert faults(GOOD + '? [a]\n: 3\n"\\0": 4\nseed: "\\ud800"\n') == [
+        "c.yaml:6:3: a key must be text, got a list",
+        "c.yaml:8:1: a key must be text, got '\\x00'",
+        "c.yaml:9:1: seed: '\\ud800' is not of the type 'tag:yaml.org,2002:str'",
+    ]
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_accepted(load):
+    text = b"\xef\xbb\xbf" + GOOD.replace("\n", "\r\n").encode()
+    assert load(text).to_dict() == load(GOOD).to_dict()
+
+
+def test_a_file_that_cannot_be_read_is_told(tmp_path):
+    with pytest.raises(ConfigError) as caught:
+        load_config(tmp_path / "absent.yaml")
+    assert str(caught.value) == f"{tmp_path}/absent.yaml: cannot be read: No such file or directory"
+    with pytest.raises(ConfigError) as caught:
+        load_config(tmp_path)
+    assert str(caught.value) == f"{tmp_path}: cannot be read: Is a directory"
+
+
+@pytest.mark.parametrize(
+    ("section", "message"),
+    [
+        (
+            "seed: 3\n",
+            "c.yaml: application: missing; expected {name: …} with one of motif, lines, broken",
+        ),
+        (
+            "application: 3\n",
+            "c.yaml:1:1: application: expected a mapping, got 3",
+        ),
+        (
+            "application: {length: 3}\n",
+            "c.yaml:1:1: application.name: missing; expected one of motif, lines, broken",
+        ),
+        (
+            "application: {name: [x]}\n",
+            'c.yaml:1:15: application.name: expected one of motif, lines, broken, got ["x"]',
+        ),
+        (
+            "application: {name: motfi}\n",
+            "c.yaml:1:15: application.name: unknown application 'motfi'; did you mean 'motif'? "
+            "(known: motif, lines, broken)",
+        ),
+        (
+            "application: {name: broken}\n",
+            "c.yaml:1:15: application.name: application 'broken' (no_such_module:Broken) cannot "
+            "be loaded: ModuleNotFoundError(\"No module named 'no_such_module'\")",
+        ),
+    ],
+)
+def test_an_application_that_cannot_be_used_is_told(faults, section, message):
+    assert faults(section) == [message]
+
+
+def test_the_name_alone_stands_for_an_application_without_options(load):
+    assert load("application: motif\n").application.name == "motif"
+
+
+def test_a_value_of_several_types_has_one_message(faults):
+    assert faults("application: {name: motif, background: 3}\n") == [
+        "c.yaml:1:28: application.background: expected text or a mapping, got 3"
+    ]
+
+
+def test_faults_of_overrides_name_the_override(faults):
+    assert faults(
+        GOOD,
+        "solver.epsilom=1e-4",
+        "seed",
+        "=3",
+        "solver..step=1",
+        "cccp=[",
+        "objective.C.x=3",
+        "data.train.cost=3",
+        "search={folds: 2, folds: 3}",
+    ) == [
+        "--set solver.epsilom: unknown key; did you mean 'epsilon'? "
+        "(known: method, epsilon, step, max_passes, max_planes, qp)",
+        "--set seed: expected KEY=VALUE, such as solver.epsilon=1e-4",
+        "--set =3: expected KEY=VALUE, such as solver.epsilon=1e-4",
+        "--set solver..step=1: expected KEY=VALUE, such as solver.epsilon=1e-4",
+        "--set cccp: not valid YAML: while parsing a flow node, "
+        "expected the node content, but found '<stream end>'",
+        "--set objective.C.x: 'objective.C' is not a mapping; set it as a whole",
+        "--set data.train.cost: 'data.train' is not a mapping; set it as a whole",
+        "--set search: folds: key given twice, first on line 1",
+    ]
+
+
+def test_a_later_override_wins(load):
+    assert load(GOOD, "seed=1", "seed=2").seed == 2
+
+
+def test_grid_entries_are_checked_against_the_schema(faults):
+    grid = "{objective.C: [1, -1], application.length: [2, x], seed: [1], solver.epsilom: [1e-3],"
+    grid += " solver.qp: [], application.name: [motif]}"
+    assert faults(GOOD + "search:\n  grid: {solver.qp: []}\n") == [
+        "c.yaml:7:10: search.grid.solver.qp: expected at least 1 values, got []"
+    ]
+    text = GOOD + f"search:\n  grid: {grid.replace('solver.qp: [], ', '')}\n"
+    every = "application.*, objective.*, solver.*, cccp.*"
+    assert faults(text) == [
+        "c.yaml:7:10: search.grid.objective.C: expected a number greater than 0, got -1",
+        "c.yaml:7:32: search.grid.application.length: expected a whole number, got 'x'",
+        f"c.yaml:7:60: search.grid.seed: cannot be searched; expected a key of {every}",
+        "c.yaml:7:71: search.grid.solver.epsilom: unknown key; did you mean 'epsilon'? "
+        "(known: method, epsilon, step, max_passes, max_planes, qp)",
+        f"c.yaml:7:95: search.grid.application.name: cannot be searched; expected a key of {every}",
+    ]
+
+
+def test_set_values_replaces_and_checks(load, tmp_path):
+    config = load(GOOD)
+    changed = set_values(config, {"objective.C": 2, "seed": 5})
+    assert (changed.objective.C, changed.seed, config.seed) == (2.0, 5, 0)
+    assert changed.sources("train") == config.sources("train")
+    with pytest.raises(ConfigError) as caught:
+        set_values(config, {"objective.C": 0, "seed.x": 1})
+    assert caught.value.messages == [
+        f"{tmp_path}/c.yaml: seed.x: 'seed' is not a mapping; set it as a whole",
+        f"{tmp_path}/c.yaml: objective.C: expected a number greater than 0, got 0",
+    ]
+
+
+def test_a_split_without_files_is_told_when_it_is_needed(load, tmp_path):
+    with pytest.raises(ConfigError) as caught:
+        load(GOOD).sources("validate")
+    assert str(caught.value) == f"{tmp_path}/c.yaml: data.validate: no files; expected at least one"
+
+
+def test_the_application_is_made_with_its_options(load):
+    assert load(GOOD).create_application().options.length == 2
+
+
+@pytest.mark.parametrize("name", ["motif", "lines"])
+def test_every_starter_configuration_loads(load, name):
+    config = load(starter(name))
+    assert config.application.name == name
+    assert config.solver == type(config.solver)()
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "configs").glob("*.yaml")), ids=lambda p: p.name)
+def test_every_shipped_configuration_loads_and_names_existing_files(path):
+    config = load_config(path)
+    for source in [*config.sources("train"), *config.sources("test")]:
+        assert os.path.isfile(source.path)
+
+
+def test_the_schema_describes_the_sections_and_the_named_application():
+    schema = json_schema("lines")
+    assert list(schema["properties"]) == [
+        "version",
+        "application",
+        "data",
+        "objective",
+        "solver",
+        "cccp",
+        "search",
+        "seed",
+    ]
+    (section,) = schema["properties"]["application"]["anyOf"]
+    assert section["properties"]["length"]["description"] == "numbers on a line"
+    names = [each["title"] for each in json_schema()["properties"]["application"]["anyOf"]]
+    assert names == ["MotifOptions", "LinesOptions"]
