@@ -89,7 +89,8 @@ class Rules(NamedTuple):
     """When to stop.
 
     C : weight of the summed loss; n : number of examples
-    epsilon : relative gap of the last convex problem; initial_epsilon : of the first
+    epsilon : relative gap of the last convex problem
+    looseness : share of what a problem can lower F by that early problems leave undone
     tolerance : F has settled when it falls by less than C · n · tolerance
     max_iterations : CCCP iterations; max_passes : oracle passes for one convex problem
     """
@@ -97,7 +98,7 @@ class Rules(NamedTuple):
     C: float
     n: int
     epsilon: float = 1e-3
-    initial_epsilon: float = 0.1
+    looseness: float = 0.1
     tolerance: float = 1e-3
     max_iterations: int = 100
     max_passes: int = 10_000
@@ -108,7 +109,7 @@ class Run:
     """One run of CCCP: with its bundle, everything that the next pass reads.
 
     bundle : cuts and incumbent; its completion is that of the current problem
-    epsilon : relative gap asked of the current problem
+    looseness : as in the rules, divided by ten whenever F stops falling too early
     objective : F at the start of the current problem, infinite before the first
     iteration, passes, completions : counted over the whole run
     last : gap, certificate and success of the last solved problem
@@ -117,7 +118,7 @@ class Run:
     """
 
     bundle: Bundle
-    epsilon: float
+    looseness: float
     total_cost: float
     objective: float = np.inf
     iteration: int = 0
@@ -155,7 +156,12 @@ class Run:
         while not self.done:
             settled = rules.C * rules.n * rules.tolerance
             solution = self.bundle.minimise(
-                counting, rules.C, self._goal(rules), rules.max_passes, before_pass
+                counting,
+                rules.C,
+                lambda primal: min(rules.epsilon * primal, settled),
+                self.looseness,
+                rules.max_passes,
+                before_pass,
             )
             completion = counting.completed(solution.w)
             self.bundle.complete(completion)
@@ -180,27 +186,19 @@ class Run:
                     time.perf_counter() - began,
                 )
             )
-            self._judge(rules, decrease, solution.primal - solution.lower, settled)
+            absolute = solution.primal - solution.lower
+            self._judge(rules, decrease, absolute, settled, solution.converged)
             between()
 
-    def _goal(self, rules: Rules) -> Callable[[float], float]:
-        """Absolute gap at which the current problem is solved well enough.
-
-        Once the relative gap asked for is that of the last problem, the absolute one must
-        also be as small as the fall of F that counts as none.
-        """
-        settled = rules.C * rules.n * rules.tolerance
-        if self.epsilon > rules.epsilon:
-            return lambda primal: self.epsilon * primal
-        return lambda primal: min(self.epsilon * primal, settled)
-
-    def _judge(self, rules: Rules, decrease: float, gap: float, settled: float) -> None:
+    def _judge(
+        self, rules: Rules, decrease: float, gap: float, settled: float, reached: bool
+    ) -> None:
         """Stop, or ask the next problem for more precision where F has stopped falling."""
         precise = self.gap <= rules.epsilon and gap <= settled
-        if decrease < settled and (precise or self.epsilon <= rules.epsilon):
-            self.done, self.converged = True, precise
-        elif decrease < max(settled, gap):
-            self.epsilon = max(self.epsilon / 10.0, rules.epsilon)
+        if decrease < settled:
+            self.done = precise or not reached
+            self.converged = precise
+            self.looseness /= 10.0
         if self.iteration >= rules.max_iterations:
             self.done = True
 

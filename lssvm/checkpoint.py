@@ -25,7 +25,7 @@ from lssvm.solvers.qp import SimplexQP
 
 CHECKPOINT = "lssvm-checkpoint"
 RUN_FIELDS = (
-    "epsilon",
+    "looseness",
     "total_cost",
     "objective",
     "iteration",
@@ -38,7 +38,7 @@ RUN_FIELDS = (
     "converged",
     "done",
 )
-BUNDLE_FIELDS = ("step", "max_planes", "row", "slack", "lower", "asked", "mark", "marked")
+BUNDLE_FIELDS = ("step", "max_planes", "row", "slack", "lower", "begin", "asked", "mark", "marked")
 BUNDLE_ARRAYS = ("w", "gram", "beta", "idle")
 
 

@@ -141,7 +141,7 @@ def learn_path(
                 if place:
                     run = Run(
                         run.bundle,
-                        config.cccp.initial_epsilon,
+                        config.cccp.looseness,
                         run.total_cost,
                         objective=run.bundle.primal(rules.C),
                     )
@@ -168,7 +168,7 @@ def rules_of(config: Config, n: int) -> Rules:
         C,
         n,
         config.solver.epsilon,
-        max(config.cccp.initial_epsilon, config.solver.epsilon),
+        config.cccp.looseness,
         config.cccp.tolerance,
         config.cccp.max_iterations,
         config.solver.max_passes,
@@ -195,8 +195,7 @@ def new_run(
         completion, w = oracle.completed(w0), w0.copy()
     solver = config.solver
     bundle = Bundle(w, completion, SimplexQP(solver.qp), solver.step, solver.max_planes)
-    epsilon = max(config.cccp.initial_epsilon, solver.epsilon)
-    return Run(bundle, epsilon, float(np.sum(examples.costs)))
+    return Run(bundle, config.cccp.looseness, float(np.sum(examples.costs)))
 
 
 def _initial_weights(

@@ -79,7 +79,7 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
             "tolerance": 1e-3,
             "max_iterations": 100,
             "restarts": 1,
-            "initial_epsilon": 0.1,
+            "looseness": 0.1,
         },
         "search": {"grid": {}, "folds": 10, "seeds": 1},
         "seed": 0,
@@ -214,7 +214,7 @@ data: {train: {pth: x}, test: [3], validate: [{path: a, cost: 0}]}
         "c.yaml:14:16: data.train[0].pth: unknown key; did you mean 'path'? "
         "(known: path, label, cost)",
         "c.yaml:14:32: data.test[0]: expected a mapping, got 3",
-        "c.yaml:14:56: data.validate[0].cost: expected a number greater than 0, got 0",
+        "c.yaml:14:57: data.validate[0].cost: expected a number greater than 0, got 0",
     ]
 
 

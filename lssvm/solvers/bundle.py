@@ -60,6 +60,7 @@ class Bundle:
     w : (d,) the incumbent; row : its own cut (−1: not yet asked); slack : what the upper
         bound there exceeds the cut's value by
     lower : the best lower bound of the current problem; 0 is always one (the zero plane)
+    begin : P where the current problem began (infinite before its first pass)
     asked : oracle passes in the current problem
     mark, marked : the gap when it last fell by a millionth, and the pass of that
     step : share of the way from the incumbent to the model's minimiser (κ)
@@ -77,6 +78,7 @@ class Bundle:
     row: int = -1
     slack: float = 0.0
     lower: float = 0.0
+    begin: float = np.inf
     asked: int = 0
     mark: float = np.inf
     marked: int = 0
@@ -91,7 +93,8 @@ class Bundle:
     def complete(self, completion: Plane) -> None:
         """Start the next convex problem: measure everything from a new completion."""
         self.completion = completion
-        self.lower, self.asked, self.mark, self.marked = 0.0, 0, np.inf, 0
+        self.lower, self.begin, self.asked = 0.0, np.inf, 0
+        self.mark, self.marked = np.inf, 0
         differences = self.planes.gradients - completion.gradient
         self.gram = np.zeros((len(self.beta), len(self.beta)))
         self.gram[1:, 1:] = differences @ differences.T
@@ -107,23 +110,32 @@ class Bundle:
         oracle: Oracle,
         C: float,
         goal: Callable[[float], float],
-        max_passes: int,
+        looseness: float = 0.0,
+        max_passes: int = 10_000,
         between: Callable[[float, float], Any] = lambda gap, goal: None,
     ) -> Solution:
         """Minimise P until its absolute duality gap is at most ``goal(primal)``.
 
-        max_passes bounds the passes of this problem. ``between(gap, goal)`` is called before
-        each of them, when the state is whole: it may save it, or raise to stop.
+        looseness : the gap may also be this share of what P could fall by from where it began:
+            enough to make nearly all the progress that the problem allows. A share of P
+            itself would not do for early CCCP iterations: with a random first completion P
+            can barely fall, w would stay 0 and the next completion would be one big tie
+        max_passes : bounds the passes of this problem
+        between(gap, goal) : called before each of them, when the state is whole: it may save
+            it, or raise to stop
         """
         if self.row < 0:
             self._ask(oracle, C, self.w)
-        while True:
-            target = goal(self.primal(C))
-            if self._gap(C) <= target or self.asked >= max_passes or self._stalled(C):
-                break
-            between(self._gap(C), target)
-            point = self._model_minimiser(C, target)
-            if self._gap(C) <= target:
+        if not np.isfinite(self.begin):
+            self.begin = self.primal(C)
+
+        def target() -> float:
+            return max(goal(self.primal(C)), looseness * (self.begin - self.lower))
+
+        while self._gap(C) > target() and self.asked < max_passes and not self._stalled(C):
+            between(self._gap(C), target())
+            point = self._model_minimiser(C, target())
+            if self._gap(C) <= target():
                 break
             self._ask(oracle, C, self.w + self.step * (point - self.w))
         primal = self.primal(C)
@@ -133,7 +145,7 @@ class Bundle:
             self.lower,
             (primal - self.lower) / primal if primal > 0.0 else 0.0,
             bool(np.isfinite(self.slack)),
-            self._gap(C) <= goal(primal),
+            self._gap(C) <= target(),
         )
 
     def _gap(self, C: float) -> float:
