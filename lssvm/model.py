@@ -11,6 +11,7 @@ import json
 import math
 import os
 import struct
+import tokenize
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -46,6 +47,8 @@ _UNREADABLE = (
     TypeError,
     EOFError,
     OSError,
+    SyntaxError,
+    tokenize.TokenError,
 )
 
 

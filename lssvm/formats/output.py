@@ -48,6 +48,8 @@ def check_writable(path: str | Path) -> None:
             raise LssvmError(f"{path}: is a directory; expected a file name")
         if not os.path.isdir(os.path.dirname(target)):
             raise LssvmError(f"{path}: the folder {os.path.dirname(path) or '.'!r} does not exist")
+        with suppress(FileNotFoundError):
+            os.stat(target)
         if os.path.isfile(target) or not os.path.exists(target):
             os.unlink(_beside(target))
 
