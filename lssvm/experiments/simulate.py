@@ -23,6 +23,9 @@ import numpy as np
 
 from lssvm.errors import LssvmError
 from lssvm.experiments.background import LETTERS, Background, drawn
+from lssvm.experiments.sequences import spelled, write_fasta
+from lssvm.experiments.tables import make_folder
+from lssvm.formats.output import replacing
 
 BACKGROUND_SEED = 2009
 BACKGROUND_ORDER = 3
@@ -198,14 +201,11 @@ def write_motif(
         "background": [np.round(table, 6).tolist() for table in model.background.tables],
         "oracle": {name: vars(result) for name, result in results.items()},
     }
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-        for name, examples in sets.items():
-            _write_sequences(out / f"{name}.fa", name, examples)
-            _write_sites(out / f"{name}-sites.tsv", name, examples, width)
-        (out / "truth.json").write_text(json.dumps(truth) + "\n", encoding="ascii")
-    except OSError as error:
-        raise LssvmError(f"{error.filename or out}: cannot be written: {error.strerror}") from error
+    make_folder(out)
+    for name, examples in sets.items():
+        _write_set(out, name, examples, width)
+    with replacing(out / "truth.json") as file:
+        file.write(json.dumps(truth) + "\n")
     return _report(model, sets, results)
 
 
@@ -219,18 +219,20 @@ def _report(model: MotifModel, sets: dict[str, MotifSet], results: dict[str, Ora
     return "\n".join(lines)
 
 
-def _write_sequences(path: Path, prefix: str, examples: MotifSet) -> None:
-    letters = np.frombuffer(LETTERS.encode(), dtype=np.uint8)[examples.codes]
-    with path.open("w", encoding="ascii", newline="\n") as file:
-        for number, (row, label) in enumerate(zip(letters, examples.labels, strict=True), 1):
-            file.write(f">{prefix}{number} label={label:+d}\n{row.tobytes().decode()}\n")
-
-
-def _write_sites(path: Path, prefix: str, examples: MotifSet, width: int) -> None:
-    letters = np.frombuffer(LETTERS.encode(), dtype=np.uint8)[examples.codes]
-    with path.open("w", encoding="ascii", newline="\n") as file:
+def _write_set(out: Path, name: str, examples: MotifSet, width: int) -> None:
+    sequences = spelled(examples.codes)
+    write_fasta(
+        out / f"{name}.fa",
+        [
+            (f"{name}{number} label={label:+d}", letters)
+            for number, (letters, label) in enumerate(
+                zip(sequences, examples.labels, strict=True), 1
+            )
+        ],
+    )
+    with replacing(out / f"{name}-sites.tsv") as file:
         file.write("sequence_name\tstart\tstop\tstrand\tmatched_sequence\n")
-        for number, start in enumerate(examples.starts, 1):
+        for number, (letters, start) in enumerate(zip(sequences, examples.starts, strict=True), 1):
             if start >= 0:
-                site = letters[number - 1, start : start + width].tobytes().decode()
-                file.write(f"{prefix}{number}\t{start + 1}\t{start + width}\t+\t{site}\n")
+                site = letters[start : start + width]
+                file.write(f"{name}{number}\t{start + 1}\t{start + width}\t+\t{site}\n")

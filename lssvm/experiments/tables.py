@@ -34,11 +34,11 @@ def plus_minus(values: Iterable[float], digits: int = 2) -> str:
 
 
 def text_table(title: str, rows: Sequence[Row]) -> str:
-    """The rows as a table for the terminal: the keys of the first row are its columns.
+    """A title and the rows as a table; the keys of the first row are its columns.
 
     Text stands left, numbers right; a row lacks what does not apply to it.
     """
-    table = Table(title=title, title_justify="left", box=box.SIMPLE_HEAD)
+    table = Table(box=box.SIMPLE_HEAD)
     for column in rows[0]:
         numeric = any(isinstance(row.get(column), int | float) for row in rows)
         table.add_column(column, justify="right" if numeric else "left")
@@ -47,7 +47,7 @@ def text_table(title: str, rows: Sequence[Row]) -> str:
     console = Console(file=io.StringIO(), width=WIDTH, color_system=None, markup=False)
     console.print(table)
     lines = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
-    return "\n".join(line.rstrip() for line in lines)
+    return "\n".join([title, *(line.rstrip() for line in lines if line.strip())])
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:

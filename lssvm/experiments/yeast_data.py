@@ -25,7 +25,9 @@ from pathlib import Path
 import numpy as np
 
 from lssvm.errors import DataError, LssvmError
-from lssvm.experiments.background import AMBIGUOUS, LETTERS
+from lssvm.experiments.background import AMBIGUOUS
+from lssvm.experiments.sequences import spelled, write_fasta
+from lssvm.experiments.tables import make_folder
 from lssvm.formats.fasta import read_fasta
 
 ARS_FILE = "ars_R64.fa"
@@ -125,10 +127,8 @@ def _words(row: np.ndarray) -> list[int]:
 
 def write_crops(path: Path, crops: Crops) -> None:
     """Write the crops as FASTA, their places in the headers."""
-    letters = np.frombuffer(LETTERS.encode(), dtype=np.uint8)[crops.codes]
-    with path.open("w", encoding="ascii", newline="\n") as file:
-        for name, place, row in zip(crops.names, crops.places, letters, strict=True):
-            file.write(f">{name} {place}\n{row.tobytes().decode()}\n")
+    headers = [f"{name} {place}" for name, place in zip(crops.names, crops.places, strict=True)]
+    write_fasta(path, zip(headers, spelled(crops.codes), strict=True))
 
 
 def write_shipped(data: Path, out: Path, seed: int) -> list[str]:
@@ -139,7 +139,7 @@ def write_shipped(data: Path, out: Path, seed: int) -> list[str]:
     lines = []
     rng = np.random.default_rng(seed)
     ars, intergenic = yeast_crops(data, rng, away_from=("sgd_ars_within_100bp",))
-    out.mkdir(parents=True, exist_ok=True)
+    make_folder(out)
     for name, crops, count in (
         ("ars", ars, len(ars)),
         ("intergenic", intergenic, NEGATIVES_PER_ARS * len(ars)),

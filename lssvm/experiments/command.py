@@ -1,0 +1,59 @@
+"""The command line that all experiments share."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from lssvm.errors import LssvmError
+from lssvm.experiments.tables import make_folder
+
+
+class Arguments(NamedTuple):
+    """data : folder of the input; out : folder of the results; jobs : processes."""
+
+    data: Path
+    out: Path
+    quick: bool
+    jobs: int
+
+
+def main(description: str, data: str, quick: str, experiment: Callable[[Arguments], str]) -> None:
+    """Parse the arguments, run the experiment, print its table; errors end with exit code 2.
+
+    data, quick : what the options --data and --quick mean, for the help
+    """
+    parser = argparse.ArgumentParser(description=description)
+    parser.add_argument("--data", type=Path, required=True, help=data)
+    parser.add_argument("--out", type=Path, required=True, help="folder for the results")
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument(
+        "--jobs", type=_count, default=os.cpu_count() or 1, help="processes (default: all cores)"
+    )
+    options = parser.parse_args()
+    try:
+        make_folder(options.out)
+        print(experiment(Arguments(options.data, options.out, options.quick, options.jobs)))
+    except LssvmError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        sys.exit(130)
+
+
+def show_progress(done: int, of: int) -> None:
+    """Count finished tasks on standard error, on a terminal only."""
+    if sys.stderr.isatty():
+        print(
+            f"\r{done} of {of} tasks", end="\n" if done == of else "", file=sys.stderr, flush=True
+        )
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"expected at least 1, got {text}")
+    return value
