@@ -17,7 +17,7 @@ class Sequences:
     """n labelled DNA sequences. Positions count from 0 in the flat arrays.
 
     letters : (size,) uint8, 0..3 for A, C, G, T and 4 for an ambiguous letter
-    words, contexts : (size,) the kernel's indices, see ``lssvm.kernels._motif.index``
+    words : (size + padding,), contexts : (size,), see ``lssvm.kernels._motif.index``
     bounds : (m, 2) int64, start and end of each run of unambiguous letters
     offsets : (n + 1,) int64, where each sequence starts, and the end of the last
     runs : (n + 1,) int64, first row of each sequence in ``bounds``
@@ -84,7 +84,7 @@ class Sequences:
         return replace(
             self,
             letters=self.letters[positions],
-            words=self.words[positions],
+            words=np.append(self.words[positions], np.zeros(_motif.PADDING, dtype=np.uint8)),
             contexts=self.contexts[positions],
             bounds=self.bounds[chosen] + shift[:, None],
             offsets=offsets,

@@ -33,7 +33,7 @@ def open_text(path: str | Path) -> Iterator[Iterator[tuple[int, str]]]:
     """The lines of a UTF-8 text file as pairs (number from 1, line without its end).
 
     Raises DataError if the file is missing, is a directory, cannot be read, is not UTF-8
-    or is a compressed file that is cut short or damaged; reading errors name the line.
+    or is a compressed file that is cut short or damaged.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -81,4 +81,4 @@ def _lines(path: str | Path, kind: str | None, stream: BinaryIO) -> Iterator[tup
             reason = getattr(error, "strerror", None) or error
             raise DataError(path, number + 1, f"cannot be read: {reason}; expected text") from None
         message = f"the {kind} stream is cut short or damaged; expected a whole {kind} file"
-        raise DataError(path, number + 1, message) from None
+        raise DataError(path, None, message) from None
