@@ -108,7 +108,7 @@ def learn(config: str, model: str, **options: Any) -> None:
 
     settings = load_config(config, [*options["settings"], *_letters(options["c"], options["e"])])
     log, initial = options["log"], options["initial"]
-    check_output(model, "MODEL", CONFIG=config, log=log)
+    check_output(model, "MODEL", CONFIG=config, **{"--log": log})
     check_writable(model)
     check_distinct(model, settings, "train")
     if log:

@@ -286,9 +286,15 @@ class Model:
         return self.application.feature_names()
 
     def described(self) -> dict[str, Any]:
-        """What the application says of the weights in the field's own terms, if anything."""
+        """What the application says of the weights in the field's own terms, if anything.
+
+        Raises ModelError if an array is missing that it needs.
+        """
         describe = getattr(self.application, "describe", None)
-        return describe(self.w, self.arrays) if describe else {}
+        try:
+            return describe(self.w, self.arrays) if describe else {}
+        except KeyError as error:
+            raise ModelError(f"the model lacks the array {error} of its application") from None
 
     def _provenance(self) -> dict[str, Any]:
         name = self.application.options.name

@@ -134,9 +134,9 @@ def show(model: str, top: int, as_json: bool, **files: str | None) -> None:
         others = {f"--{other}": taken for other, taken in wanted.items() if other != name}
         check_output(path, f"--{name}", MODEL=model, **others)
         check_writable(path)
+    facts = model_facts(trained, top)
     for name, path in wanted.items():
         exports[name](trained.w, trained.arrays, path)
-    facts = model_facts(trained, top)
     if as_json:
         _print_json(facts)
     else:

@@ -45,6 +45,8 @@ class LinesExamples:
 
 
 class Lines(base.Application):
+    """An example is a label and numbers; nothing is hidden."""
+
     Options: ClassVar[type[base.Options]] = LinesOptions
     models: ClassVar[frozenset[str]] = frozenset({"lssvm", "ssvm"})
 
