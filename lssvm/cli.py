@@ -216,7 +216,6 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
 )
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line.")
 @click.option("--metrics", metavar="FILE", type=click.Path(), help="Write the metrics as JSON.")
-@threads_option
 @quiet_option
 @click.version_option(__version__)
 def classify(examples: str, model: str, predictions: str, **options: Any) -> None:
