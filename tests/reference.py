@@ -25,6 +25,21 @@ def background_features(order):
     ]
 
 
+def reverse_complement(letters):
+    return "".join({"A": "T", "C": "G", "G": "C", "T": "A"}[x] for x in reversed(letters))
+
+
+def motif_context(sequence, i, order):
+    """Up to ``order`` letters before position i, not past the start or an ambiguous letter."""
+    context = ""
+    while len(context) < order and i - len(context) > 0:
+        before = sequence[i - len(context) - 1]
+        if before not in "ACGT":
+            break
+        context = before + context
+    return context
+
+
 def motif_joint_feature(sequence, y, h, length, order):
     """Phi(x, y, h) as in the paper: the matrix inside of the window, the background outside."""
     matrix = np.zeros((length, 4))
@@ -34,22 +49,30 @@ def motif_joint_feature(sequence, y, h, length, order):
         inside = range(start, start + length)
         window = sequence[start : start + length]
         if strand:
-            window = "".join({"A": "T", "C": "G", "G": "C", "T": "A"}[x] for x in reversed(window))
+            window = reverse_complement(window)
         for j, letter in enumerate(window):
             matrix[j, "ACGT".index(letter)] += 1
     number = {feature: k for k, feature in enumerate(background_features(order))}
     background = np.zeros(len(number))
     for i, letter in enumerate(sequence):
-        if letter not in "ACGT" or i in inside:
-            continue
-        context = ""
-        while len(context) < order and i - len(context) > 0:
-            before = sequence[i - len(context) - 1]
-            if before not in "ACGT":
-                break
-            context = before + context
-        background[number[context, letter]] += 1
+        if letter in "ACGT" and i not in inside:
+            background[number[motif_context(sequence, i, order), letter]] += 1
     return np.concatenate([matrix.ravel(), background])
+
+
+def motif_window_scores(sequence, w, length, order, both):
+    """w . (Phi(x, +1, h) - Phi(x, -1)) of every window, from the letters of the window alone."""
+    number = {feature: k for k, feature in enumerate(background_features(order))}
+    matrix, background = w[: 4 * length].reshape(length, 4), w[4 * length :]
+    scores = []
+    for start, strand in motif_candidates(sequence, length, both):
+        window = sequence[start : start + length]
+        read = reverse_complement(window) if strand else window
+        total = sum(matrix[j, "ACGT".index(letter)] for j, letter in enumerate(read))
+        for i in range(start, start + length):
+            total -= background[number[motif_context(sequence, i, order), sequence[i]]]
+        scores.append(total)
+    return np.array(scores)
 
 
 def first_maximum(w, outputs):
