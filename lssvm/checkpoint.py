@@ -38,7 +38,18 @@ RUN_FIELDS = (
     "converged",
     "done",
 )
-BUNDLE_FIELDS = ("step", "max_planes", "row", "slack", "lower", "begin", "asked", "mark", "marked")
+BUNDLE_FIELDS = (
+    "step",
+    "max_planes",
+    "row",
+    "slack",
+    "tied",
+    "lower",
+    "begin",
+    "asked",
+    "mark",
+    "marked",
+)
 BUNDLE_ARRAYS = ("w", "gram", "beta", "idle")
 
 

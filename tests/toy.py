@@ -99,5 +99,3 @@ def convex_optimum(app, pairs, completion, C):
         settings,
     ).solve()
     return C * solution.obj_val, s * np.array(solution.x[:d])
-
-

@@ -59,6 +59,9 @@ class Bundle:
     idle : (k,) number of QPs since a cut had a multiplier
     w : (d,) the incumbent; row : its own cut (−1: not yet asked); slack : what the upper
         bound there exceeds the cut's value by
+    tied : whether the incumbent is w = 0, where a run began that had a first completion and
+        no first weights. There all outputs tie, and the next completion would not depend on
+        the first: any other point takes its place, even if P is a little higher there
     lower : the best lower bound of the current problem; 0 is always one (the zero plane)
     begin : P where the current problem began (infinite before its first pass)
     asked : oracle passes in the current problem
@@ -77,6 +80,7 @@ class Bundle:
     idle: np.ndarray = field(init=False)
     row: int = -1
     slack: float = 0.0
+    tied: bool = False
     lower: float = 0.0
     begin: float = np.inf
     asked: int = 0
@@ -126,16 +130,17 @@ class Bundle:
         """
         if self.row < 0:
             self._ask(oracle, C, self.w)
+            self.tied = not np.any(self.w)
         if not np.isfinite(self.begin):
             self.begin = self.primal(C)
 
         def target() -> float:
             return max(goal(self.primal(C)), looseness * (self.begin - self.lower))
 
-        while self._gap(C) > target() and self.asked < max_passes and not self._stalled(C):
+        while self._open(C, target()) and self.asked < max_passes and not self._stalled(C):
             between(self._gap(C), target())
             point = self._model_minimiser(C, target())
-            if self._gap(C) <= target():
+            if not self._open(C, target()):
                 break
             self._ask(oracle, C, self.w + self.step * (point - self.w))
         primal = self.primal(C)
@@ -147,6 +152,9 @@ class Bundle:
             bool(np.isfinite(self.slack)),
             self._gap(C) <= target(),
         )
+
+    def _open(self, C: float, target: float) -> bool:
+        return self._gap(C) > target or self.tied
 
     def _gap(self, C: float) -> float:
         return self.primal(C) - self.lower
@@ -217,11 +225,12 @@ class Bundle:
         self.asked += 1
         slack = upper - plane.value(w)
         began = time.perf_counter()
-        better = self.row < 0 or self._objective(C, w, plane, slack) < self.primal(C)
+        better = self.row < 0 or self.tied or self._objective(C, w, plane, slack) < self.primal(C)
         self._make_room()
         self._append(plane)
         if better:
             self.w, self.row, self.slack = w, len(self.planes) - 1, slack
+            self.tied = False
         self.seconds += time.perf_counter() - began
 
     def _append(self, plane: Plane) -> None:
