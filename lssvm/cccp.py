@@ -149,7 +149,7 @@ class Run:
         counting = _Counting(oracle, self)
 
         def before_pass(gap: float, goal: float) -> None:
-            primal = self.bundle.primal(rules.C)
+            primal = self.bundle.primal(rules.C) or 1.0
             observer.passed(self.passes, gap / primal, goal / primal)
             between()
 

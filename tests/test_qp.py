@@ -1,6 +1,5 @@
 """The QP over the simplex: every method, its certificate, and problems that break solvers."""
 
-import json
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +69,7 @@ def test_the_gap_bounds_the_distance_to_an_independent_optimum(C):
     gram, offsets = synthetic("plain", 40, C)
     settings = clarabel.DefaultSettings()
     settings.verbose = False
+    settings.tol_gap_abs = settings.tol_gap_rel = settings.tol_feas = 1e-12
     answer = clarabel.DefaultSolver(
         sparse.csc_matrix(np.triu(gram)),
         -offsets,
@@ -85,14 +85,27 @@ def test_the_gap_bounds_the_distance_to_an_independent_optimum(C):
         assert -1e-9 <= distance <= gap + 1e-9
 
 
-def test_bundle_duals_of_real_runs_are_solved_to_a_hundred_millionth():
+def natural():
+    """(name, Gram matrix, offsets) of duals from real runs, as benchmarks/harvest_duals.py."""
     with np.load(NATURAL) as saved:
-        names = json.loads(str(saved["names"]))
-        for name in names:
-            gram, offsets = saved[f"{name}-gram"], saved[f"{name}-offsets"]
-            for method in ("auto", "exact"):
-                solved = SimplexQP(method).solve(gram, offsets, vertex(len(offsets)), 0.0)
-                assert solved.gap <= 1e-8 * value(gram, offsets, solved.beta), name
+        for key in saved.files:
+            name, kind = key.split("|")
+            if kind == "losses":
+                continue
+            C = float(name.split("C=")[1])
+            cuts, losses = saved[key].astype(float), saved[f"{name}|losses"]
+            for k in (20, 50, 100, 200, len(losses)):
+                points = np.vstack([np.zeros(cuts.shape[1]), cuts[:k]])
+                offsets = np.concatenate([[0.0], losses[:k]])
+                scale = np.abs(offsets).max()
+                yield f"{name} k={k}", C * points @ points.T / scale, offsets / scale
+
+
+@pytest.mark.parametrize("method", ["auto", "exact"])
+def test_bundle_duals_of_real_runs_are_solved_to_a_hundred_millionth(method):
+    for name, gram, offsets in natural():
+        solved = SimplexQP(method).solve(gram, offsets, vertex(len(offsets)), 0.0)
+        assert solved.gap <= 1e-8 * value(gram, offsets, solved.beta), name
 
 
 def test_exact_steps_go_on_from_any_point_of_the_simplex():

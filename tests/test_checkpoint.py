@@ -1,0 +1,98 @@
+"""Interrupted and resumed runs give the bytes of runs that were not interrupted."""
+
+import os
+import signal
+
+import numpy as np
+import pytest
+import toy
+
+from lssvm import checkpoint, train
+from lssvm.cccp import Observer
+from lssvm.config import Config
+from lssvm.errors import Interrupted, ModelError
+from lssvm.train import Saving
+
+
+@pytest.fixture
+def config():
+    return Config.from_dict(
+        {
+            "application": {"name": "motif", "length": 3},
+            "objective": {"C": 3.0},
+            "cccp": {"restarts": 3},
+            "solver": {"epsilon": 1e-5, "max_planes": 12},
+        }
+    )
+
+
+class Stopper(Observer):
+    """Sends this process a signal after so many passes."""
+
+    def __init__(self, after, number=signal.SIGINT):
+        self.left, self.number = after, number
+
+    def passed(self, passes, gap, goal):
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), self.number)
+
+
+def essentials(model):
+    return model.w.tobytes(), model.record
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("every", [1, 7, 1000])
+def test_a_run_resumed_many_times_equals_one_that_was_not(config, tmp_path, number, every):
+    app, pairs = toy.random_problem(0, n=20, signal=1.0)
+    whole = train.learn_on(app, pairs, config)
+    path = tmp_path / "model.checkpoint"
+    stops, model = 0, None
+    while model is None:
+        saving = Saving(path, every, resume=stops > 0)
+        try:
+            model = train.learn_on(
+                app, pairs, config, saving=saving, observer=Stopper(11 + stops, number)
+            )
+        except Interrupted as stop:
+            stops, last = stops + 1, stop
+    assert stops >= 5
+    assert last.exit_code == 128 + number
+    assert str(path) in str(last)
+    assert essentials(model) == essentials(whole)
+
+
+def test_a_run_without_a_checkpoint_says_so_when_it_is_stopped(config):
+    app, pairs = toy.random_problem(0, n=20)
+    with pytest.raises(Interrupted, match="stopped by SIGINT; there is no checkpoint"):
+        train.learn_on(app, pairs, config, observer=Stopper(3))
+
+
+@pytest.mark.parametrize("change", ["config", "data"])
+def test_the_checkpoint_of_another_run_is_refused(config, tmp_path, change):
+    app, pairs = toy.random_problem(0, n=20)
+    path = tmp_path / "checkpoint"
+    with pytest.raises(Interrupted):
+        train.learn_on(app, pairs, config, saving=Saving(path), observer=Stopper(5))
+    if change == "config":
+        config = config.model_copy(update={"seed": 1})
+    else:
+        pairs.costs[0] += 1.0
+    with pytest.raises(ModelError, match="belongs to another configuration or other data"):
+        train.learn_on(app, pairs, config, saving=Saving(path, resume=True))
+
+
+def test_a_model_is_no_checkpoint(tmp_path):
+    path = tmp_path / "checkpoint"
+    path.write_bytes(b"PK\x03\x04 and nothing else")
+    with pytest.raises(ModelError, match="checkpoint: "):
+        checkpoint.load(path, "key")
+
+
+def test_threads_change_no_bit(config):
+    app, pairs = toy.random_problem(0, n=60, signal=1.0)
+    assert len(train.DataOracle(app, pairs, train.Executor(1)).blocks) > 1
+    one, two = (train.learn_on(app, pairs, config, threads=threads) for threads in (1, 2))
+    assert essentials(one) == essentials(two)
+    assert np.any(one.w)
