@@ -1,0 +1,70 @@
+# GNU make. Everything that is made stays in this folder: .venv, build, dist and out.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+OUT ?= out
+LSSVM_DATA ?= ../shared/data
+DATA ?= $(LSSVM_DATA)
+FLAGS = $(if $(QUICK),--quick) $(if $(JOBS),--jobs $(JOBS))
+SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*)
+# What is installed for development is enough for everything else.
+READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
+NEEDED = lssvm needs Python 3.11 or later; name one, as in: make PYTHON=python3.12 $(MAKECMDGOALS)
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint experiments motif-pbm motif-yeast motif-promoters bench build clean
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+	@echo "Experiments read $(DATA) (DATA=DIR or the variable LSSVM_DATA), write to $(OUT) (OUT=DIR),"
+	@echo "take all cores (JOBS=N) and have a short form (QUICK=1)."
+
+run: $(READY) ## train on the yeast DNA in data/motif, test, write model, sites, motif, logo to out/
+	@mkdir -p "$(OUT)"
+	$(BIN)/lssvm-learn configs/motif.yaml "$(OUT)/motif.model"
+	$(BIN)/lssvm-classify configs/motif.yaml "$(OUT)/motif.model" "$(OUT)/sites.tsv" --metrics "$(OUT)/metrics.json"
+	@$(BIN)/lssvm show "$(OUT)/motif.model" --top 0 --meme "$(OUT)/motif.meme" --logo "$(OUT)/motif.png" > "$(OUT)/motif.txt"
+	@echo "wrote to $(OUT): motif.model, sites.tsv, metrics.json, motif.meme, motif.png, motif.txt"
+
+test: lint ## check style and types, run all tests
+	$(BIN)/python -m pytest
+
+lint: $(VENV)/dev.installed ## check style and types only
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+experiments: motif-pbm motif-yeast motif-promoters ## run all experiments, one after the other
+
+motif-pbm: $(READY) ## motifs of protein-binding arrays (Kumar, Packer & Koller 2010)
+	$(BIN)/python -m lssvm.experiments.motif_pbm --data "$(DATA)/pbm-motif-spl" --out "$(OUT)/motif-pbm" $(FLAGS)
+
+motif-yeast: $(READY) ## motifs of yeast origins of replication (Yu & Joachims 2009, Table 1)
+	$(BIN)/python -m lssvm.experiments.motif_yeast --data "$(DATA)/yeast-ars" --out "$(OUT)/motif-yeast" $(FLAGS)
+
+motif-promoters: $(READY) ## motifs of E. coli promoters, leave-one-out
+	$(BIN)/python -m lssvm.experiments.motif_promoters --data "$(DATA)/uci-promoters" --out "$(OUT)/motif-promoters" $(FLAGS)
+
+bench: $(VENV)/dev.installed ## run benchmarks/bench_*.py
+	@for script in benchmarks/bench_*.py; do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
+
+build: $(VENV)/dev.installed ## pack wheel and source distribution into dist/
+	$(BIN)/python -m build --outdir dist .
+
+clean: ## remove all that was made, results in out/ excepted
+	rm -rf $(VENV) build dist lssvm.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -f lssvm/kernels/*.so
+	find lssvm tests benchmarks -type d -name __pycache__ -exec rm -rf {} +
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "$(NEEDED)")'
+	@echo "making $(VENV)"
+	@$(PYTHON) -m venv --clear $(VENV)
+
+$(VENV)/run.installed: EXTRAS = plot,bio
+$(VENV)/dev.installed: EXTRAS = dev
+$(VENV)/%.installed: $(SOURCES) $(BIN)/python
+	@echo "installing lssvm[$(EXTRAS)] into $(VENV), which compiles the kernels"
+	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --editable ".[$(EXTRAS)]"
+	@touch $@
