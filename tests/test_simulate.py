@@ -169,4 +169,4 @@ def test_unwritable_folder_is_one_clear_line(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(LssvmError) as caught:
         simulate.write_motif(tmp_path / "file", n=4, n_test=4, length=20)
-    assert str(caught.value) == f"{tmp_path}/file: cannot be written: File exists"
+    assert str(caught.value) == f"{tmp_path}/file: cannot be created: File exists"
