@@ -7,6 +7,7 @@ OUT ?= out
 LSSVM_DATA ?= ../shared/data
 DATA ?= $(LSSVM_DATA)
 FLAGS = $(if $(QUICK),--quick) $(if $(JOBS),--jobs $(JOBS))
+BENCHMARKS := $(filter-out %/common.py benchmarks/harvest_%,$(wildcard benchmarks/*.py))
 SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*)
 # What is installed for development is enough for everything else.
 READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
@@ -46,8 +47,8 @@ motif-yeast: $(READY) ## motifs of yeast origins of replication (Yu & Joachims 2
 motif-promoters: $(READY) ## motifs of E. coli promoters, leave-one-out
 	$(BIN)/python -m lssvm.experiments.motif_promoters --data "$(DATA)/uci-promoters" --out "$(OUT)/motif-promoters" $(FLAGS)
 
-bench: $(VENV)/dev.installed ## run benchmarks/bench_*.py
-	@for script in benchmarks/bench_*.py; do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
+bench: $(VENV)/dev.installed ## run the scripts in benchmarks/
+	@for script in $(BENCHMARKS); do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
 
 build: $(VENV)/dev.installed ## pack wheel and source distribution into dist/
 	$(BIN)/python -m build --outdir dist .

@@ -1,0 +1,208 @@
+"""Every command and configuration shown in README.md runs, and its tables are true.
+
+``python tests/test_readme.py`` writes the table of the configuration anew.
+"""
+
+import importlib.util
+import itertools
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+from pydantic_core import PydanticUndefined
+
+from lssvm import command
+from lssvm.applications import motif
+from lssvm.config import Config
+from lssvm.console import HEADING
+from lssvm.formats.fasta import read_fasta
+from lssvm.formats.yaml12 import dump_inline
+
+ROOT = Path(__file__).parent.parent
+README = ROOT / "README.md"
+BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+TABLE = re.compile(r"(?<=<!-- configuration: begin -->\n).*?(?=<!-- configuration: end -->)", re.S)
+NOT_RUN = ("pip install",)
+
+
+def configuration_table():
+    """All keys with default and meaning, from the schema."""
+    rows = ["| key | default | meaning |", "|---|---|---|"]
+    sections = {"application": motif.MotifOptions}
+    for name, field in Config.model_fields.items():
+        kind = sections.get(name, field.annotation)
+        if not hasattr(kind, "model_fields"):
+            rows.append(table_row(name, field))
+            continue
+        for key, inner in kind.model_fields.items():
+            rows.append(table_row(f"{name}.{inner.alias or key}", inner))
+    return "\n".join(rows) + "\n"
+
+
+def table_row(key, field):
+    default = field.get_default(call_default_factory=True)
+    shown = "required" if default is PydanticUndefined else f"`{dump_inline(default)}`"
+    return f"| `{key}` | {shown} | {field.description} |"
+
+
+def blocks():
+    return BLOCK.findall(README.read_text(encoding="utf-8"))
+
+
+def run(program, folder):
+    """Run a program in the folder, the commands of this environment first on the path."""
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    environment = os.environ | {"PATH": path, "PYTHONPATH": str(folder)}
+    done = subprocess.run(
+        program, cwd=folder, env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, f"{program[-1]}\n{done.stderr}"
+    return done
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """The files that README shows, the sequences it speaks of, and bags.py as if installed."""
+    for _, name, text in blocks():
+        if name:
+            (tmp_path / name).write_text(text, encoding="utf-8")
+    simulated = "lssvm simulate motif -q --out . --n 80 --n-test 40 --length 80 --conservation 0.95"
+    run(["bash", "-c", simulated], tmp_path)
+    for split, ending in (("train", ""), ("test", "-test")):
+        records = read_fasta(tmp_path / f"{split}.fa")
+        for label, name in ((1, "bound"), (-1, "unbound")):
+            text = "".join(
+                f">{records.names[i]}\n{letters}\n"
+                for i, letters in enumerate(sequences(records))
+                if records.labels[i] == label
+            )
+            (tmp_path / f"{name}{ending}.fa").write_text(text, encoding="ascii")
+    project = tomllib.loads((tmp_path / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    distribution = tmp_path / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
+    distribution.mkdir()
+    metadata = f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n"
+    (distribution / "METADATA").write_text(metadata, encoding="utf-8")
+    lines = []
+    for group, entries in project["entry-points"].items():
+        lines += [f"[{group}]", *(f"{name} = {value}" for name, value in entries.items())]
+    (distribution / "entry_points.txt").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return tmp_path
+
+
+def sequences(records):
+    letters = "".join("ACGTN"[code] for code in records.letters)
+    bounds = records.offsets
+    return [letters[start:stop] for start, stop in itertools.pairwise(bounds)]
+
+
+def test_every_command_and_configuration_shown_runs(folder):
+    pytest.importorskip("logomaker")
+    for language, name, text in blocks():
+        if language == "python" and not name:
+            run([sys.executable, "-W", "error", "-c", text], folder)
+        elif language == "sh" and not text.startswith(NOT_RUN):
+            run(["bash", "-e", "-c", text], folder)
+    sites = (folder / "sites.tsv").read_text(encoding="ascii").splitlines()
+    assert sites[0].split("\t") == motif.COLUMNS.split()
+    assert len(sites) == 1 + 40
+    assert (folder / "bound.png").read_bytes().startswith(b"\x89PNG")
+    assert "letter-probability matrix" in (folder / "bound.meme").read_text(encoding="ascii")
+    assert run(["lssvm", "check", "motif.yaml", "--set", "data={train: train.fa}"], folder).stdout
+
+
+def test_the_application_shown_learns_its_data(folder):
+    run(["bash", "-c", "lssvm-learn -q bags.yaml bags.model"], folder)
+    run(["bash", "-c", "lssvm-classify -q bags.txt bags.model bags.out"], folder)
+    truth = [line.split()[0] for line in (folder / "bags.txt").read_text().splitlines()]
+    found = [line.split("\t")[1] for line in (folder / "bags.out").read_text().splitlines()]
+    assert [int(label) for label in truth] == [int(label) for label in found]
+
+
+def test_the_application_shown_refuses_a_broken_line_by_its_number(folder):
+    (folder / "bags.txt").write_text("+1 1,2\n-1 1,2 3\n", encoding="ascii")
+    with pytest.raises(AssertionError, match=r"bags\.txt:2: expected 2 numbers"):
+        run(["bash", "-c", "lssvm-learn bags.yaml bags.model"], folder)
+
+
+def test_make_run_leaves_the_files_that_are_listed(tmp_path):
+    pytest.importorskip("logomaker")
+    if shutil.which("make") is None:
+        pytest.skip("make is not installed")
+    binaries = tmp_path / "venv" / "bin"
+    binaries.mkdir(parents=True)
+    for name in ("python", "lssvm", "lssvm-learn", "lssvm-classify"):
+        (binaries / name).symlink_to(Path(sys.executable).parent / name)
+    (tmp_path / "venv" / "dev.installed").touch()
+    out = tmp_path / "out"
+    make = ["make", "-C", str(ROOT), "run", f"VENV={tmp_path / 'venv'}", f"OUT={out}"]
+    told = run(make, tmp_path).stdout
+    section = README.read_text(encoding="utf-8").partition("leaves in `out/`")[2]
+    table = section.partition("`make` alone")[0]
+    listed = re.findall(r"`([\w.]+)`", "".join(re.findall(r"^\| (`.*?) \|", table, re.MULTILINE)))
+    assert sorted(path.name for path in out.iterdir()) == sorted(listed)
+    metrics = re.findall(r"^(\w+) +\S+$", told, re.MULTILINE)
+    assert metrics
+    for name in metrics:
+        assert f"`{name}`" in README.read_text(encoding="utf-8")
+
+
+def test_the_configuration_table_is_that_of_the_schema():
+    table = TABLE.search(README.read_text(encoding="utf-8"))
+    assert table is not None
+    assert table.group() == configuration_table(), "run: python tests/test_readme.py"
+
+
+def test_the_columns_of_a_run_are_explained_in_their_order():
+    section = README.read_text(encoding="utf-8").partition("## What a run tells")[2]
+    table = section.partition("U⁺ is")[0]
+    assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == HEADING.split()
+
+
+def test_the_columns_of_the_sites_are_named():
+    section = README.read_text(encoding="utf-8").partition("FIMO's column names")[2]
+    named = re.findall(r"`(\w+)`", section.partition("## Configuration")[0])
+    assert named == motif.COLUMNS.split()
+
+
+def test_the_exit_codes_are_those_of_the_commands():
+    text = README.read_text(encoding="utf-8").partition("**Exit codes**")[2].partition("##")[0]
+    codes = {int(code) for code in re.findall(r"\b\d+\b", text)}
+    assert codes == {int(code) for code in re.findall(r"\b\d+\b", command.EXIT_CODES)}
+
+
+def test_the_make_targets_that_are_named_exist():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
+    named = set(re.findall(r"(?:`|    )make ([a-z-]+)", README.read_text(encoding="utf-8")))
+    assert {"run", "test", "experiments", "bench"} <= named <= targets
+
+
+def test_the_experiments_of_the_makefile_exist():
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    modules = re.findall(r"-m (lssvm\.experiments\.\w+)", makefile)
+    assert modules
+    assert [name for name in modules if importlib.util.find_spec(name) is None] == []
+
+
+def test_the_files_of_the_repository_that_are_named_exist():
+    text = README.read_text(encoding="utf-8")
+    named = re.findall(r"`((?:lssvm|data|configs|benchmarks|tests)/[\w./-]*)`", text)
+    assert named
+    assert [path for path in named if not (ROOT / path).exists()] == []
+
+
+def test_the_extras_listed_are_those_of_the_package():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    section = README.read_text(encoding="utf-8").partition("The extras:")[2].partition("##")[0]
+    listed = re.findall(r"^\| `(\w+)` \|", section, re.MULTILINE)
+    assert sorted(listed) == sorted(project["optional-dependencies"])
+
+
+if __name__ == "__main__":
+    text = README.read_text(encoding="utf-8")
+    README.write_text(TABLE.sub(lambda _: configuration_table(), text), encoding="utf-8")
