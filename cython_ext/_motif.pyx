@@ -19,7 +19,7 @@ Ties go to the window that comes first: given strand before reverse, then the lo
 import numpy as np
 
 cdef enum:
-    BLOCK = 256  # windows per block; the buffers of 512 are a page apart, a fifth slower
+    BLOCK = 256  # windows per block; the buffers of 512 are a page apart, 5 % slower
     WORDS = 256  # four-letter words
     PAD = 16  # words that the inner loops may read past the last letter
     COMPLETE_TASK = 0

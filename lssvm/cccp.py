@@ -153,8 +153,8 @@ class Run:
             observer.passed(self.passes, gap / primal, goal / primal)
             between()
 
+        settled = rules.C * rules.n * rules.tolerance
         while not self.done:
-            settled = rules.C * rules.n * rules.tolerance
             solution = self.bundle.minimise(
                 counting,
                 rules.C,

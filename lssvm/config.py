@@ -129,7 +129,7 @@ class Cccp(Section):
         default=0.1,
         gt=0,
         lt=1,
-        description="share of what a convex problem can lower F by that early problems leave undone",
+        description="share of what a convex problem can lower F by that early ones leave undone",
     )
 
 

@@ -250,8 +250,8 @@ def test_the_fingerprint_sees_letters_lengths_labels_and_costs(read):
     assert read(app, first).fingerprint() == prints[0]
 
 
-def test_the_first_completion_is_uniform_over_the_windows(read):
-    app = _motif(length=3, background_order=0, strands="both")
+def test_the_random_first_completion_is_uniform_over_the_windows(read):
+    app = _motif(length=3, background_order=0, strands="both", start="random")
     records = [("AAANCGTTC", 1, 0.5), ("TTTT", -1, 1.0)]
     examples = read(app, records)
     windows = reference.motif_candidates(records[0][0], 3, True)

@@ -27,6 +27,7 @@ nor cancel. ``joint_feature`` gives Φ itself.
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, Literal, TextIO
@@ -34,7 +35,7 @@ from typing import Any, Literal, TextIO
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
-from lssvm.applications import base, motif_matrix
+from lssvm.applications import base, motif_matrix, motif_start
 from lssvm.applications.sequences import Sequences, read_sequences
 from lssvm.errors import DataError, LssvmError
 from lssvm.formats import meme
@@ -62,6 +63,12 @@ class MotifOptions(base.Options):
     strands: Literal["given", "both"] = Field(
         default="given", description="given: as the file has it; both: reverse complement too"
     )
+    start: Literal["seeds", "random"] = Field(
+        default="seeds",
+        description="first sites: found from windows drawn at random (seeds), "
+        "or a random window of every positive, as in the papers",
+    )
+    trials: int = Field(default=300, ge=1, description="windows drawn to find the first sites")
     loss: Literal["zero_one"] = Field(default="zero_one", description="1 for a wrong label")
     background: str | dict[str, float] = Field(
         default=LEARNED,
@@ -136,19 +143,28 @@ class Motif(base.Application):
         return names
 
     def start(self, examples: Sequences, rng: np.random.Generator) -> Plane:
-        """Σ c_i ψ(x_i, +1, h_i) over the positives, h_i uniform over the windows of each.
+        """Σ c_i ψ(x_i, +1, h_i) over the positives, h_i as the option ``start`` says.
 
         Raises DataError if a positive has no window.
         """
         self._check_trainable(examples)
         rows = np.flatnonzero(examples.labels > 0)
-        windows = examples.windows[rows]
-        strands, ranks = np.divmod(rng.integers(0, windows * (1 + self.both)), windows)
         starts = np.full(len(examples), -1, dtype=np.int64)
-        starts[rows] = examples.nth_window(rows, ranks, self.length)
-        found = np.zeros(len(examples), dtype=np.int8)
-        found[rows] = strands
-        return self._plane(self._features(examples, examples.labels, starts, found), 0.0)
+        strands = np.zeros(len(examples), dtype=np.int8)
+        if self.options.start == "random":
+            windows = examples.windows[rows]
+            strands[rows], ranks = np.divmod(
+                rng.integers(0, windows * (1 + self.both)), np.maximum(windows, 1)
+            )
+            starts[rows] = examples.nth_window(rows, ranks, self.length)
+        elif len(rows):
+            trials = motif_start.drawn_windows(
+                examples, rows, 1 + self.both, rng, self.options.trials
+            )
+            starts, strands = motif_start.found_sites(
+                examples, self.length, trials, partial(self._best_windows, examples)
+            )
+        return self._plane(self._features(examples, examples.labels, starts, strands), 0.0)
 
     def augmented(self, w: np.ndarray, examples: Sequences) -> tuple[Plane, float]:
         """Σ c_i max over (y, h) of [y ≠ y_i] + w · ψ(x_i, y, h); exact.
@@ -344,6 +360,9 @@ class Motif(base.Application):
         return Plane(np.append(matrix, np.sum(background * self._log_background)), loss)
 
     def _search(self, task: int, w: np.ndarray, examples: Sequences, top: int = 1) -> Any:
+        return self._scan(task, self._kernel_weights(w), examples, top)
+
+    def _scan(self, task: int, weights: np.ndarray, examples: Sequences, top: int) -> Any:
         return _motif.search(
             task,
             examples.words,
@@ -353,11 +372,20 @@ class Motif(base.Application):
             examples.bounds,
             examples.labels,
             examples.costs,
-            self._kernel_weights(w),
+            weights,
             self.length,
             self.both,
             top,
         )
+
+    def _best_windows(
+        self, examples: Sequences, matrix: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Start, strand and score of the best window of each sequence by a matrix (l, 4) alone."""
+        weights = np.zeros(self._kernel_dimension)
+        weights[: matrix.size] = matrix.ravel()
+        _, _, _, starts, strands, scores = self._scan(_motif.PREDICT, weights, examples, 1)
+        return starts[:, 0], strands[:, 0], scores[:, 0]
 
     def _features(
         self,
