@@ -17,13 +17,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from lssvm import checkpoint as checkpoints
-from lssvm.applications.base import Application
+from lssvm.applications.base import Application, FirstProblem
 from lssvm.cccp import Observer, Rules, Run, Summary
 from lssvm.checkpoint import Progress
 from lssvm.config import Config
 from lssvm.errors import LssvmError
 from lssvm.executors import DataOracle, Executor
 from lssvm.model import Model
+from lssvm.plane import Plane
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.qp import SimplexQP
 
@@ -187,15 +188,31 @@ def new_run(
 
     Its generator is seeded by (seed, restart), so a restart does not depend on the others.
     """
-    if w0 is None:
-        rng = np.random.default_rng([config.seed, restart])
-        completion = application.start(examples, rng)
-        w = np.zeros(len(completion.gradient))
+    rng = np.random.default_rng([config.seed, restart])
+    first = application.start(examples, rng) if w0 is None else w0
+    if isinstance(first, FirstProblem):
+        first = _solved(first, oracle.executor, config, rng)
+    if isinstance(first, Plane):
+        completion, w = first, np.zeros(len(first.gradient))
     else:
-        completion, w = oracle.completed(w0), w0.copy()
+        completion, w = oracle.completed(first), first.copy()
     solver = config.solver
     bundle = Bundle(w, completion, SimplexQP(solver.qp), solver.step, solver.max_planes)
     return Run(bundle, config.cccp.looseness, float(np.sum(examples.costs)))
+
+
+def _solved(
+    problem: FirstProblem, executor: Executor, config: Config, rng: np.random.Generator
+) -> np.ndarray:
+    """The weights that solve a problem without hidden values, to the precision of the last."""
+    oracle = DataOracle(problem.application, problem.examples, executor)
+    completion = problem.application.start(problem.examples, rng)
+    solver, rules = config.solver, rules_of(config, len(problem.examples))
+    w = np.zeros(len(completion.gradient))
+    bundle = Bundle(w, completion, SimplexQP(solver.qp), solver.step, solver.max_planes)
+    return bundle.minimise(
+        oracle, rules.C, lambda primal: rules.epsilon * primal, max_passes=rules.max_passes
+    ).w
 
 
 def _initial_weights(

@@ -66,6 +66,18 @@ class Examples(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class FirstProblem:
+    """A convex problem whose solution is the first w of another one.
+
+    application : answers ``start``, ``augmented`` and ``completed`` for ``examples``; its
+        weights have the same coordinates
+    """
+
+    application: Any
+    examples: Any
+
+
 class Application(ABC):
     """A structured problem with score w · Φ(x, y, h), answered for whole data sets.
 
@@ -90,8 +102,12 @@ class Application(ABC):
         """Length d of w and Φ."""
 
     @abstractmethod
-    def start(self, examples: Any, rng: np.random.Generator) -> Plane:
-        """Σ c_i Φ(x_i, y_i, h_i) for the paper's first completion h, with loss 0."""
+    def start(self, examples: Any, rng: np.random.Generator) -> Plane | FirstProblem:
+        """Where training begins.
+
+        Either Σ c_i Φ(x_i, y_i, h_i) for a first completion h, with loss 0, or a problem
+        without hidden values whose solution, with the same C and solver, is the first w.
+        """
 
     @abstractmethod
     def augmented(self, w: np.ndarray, examples: Any) -> tuple[Plane, float]:
