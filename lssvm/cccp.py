@@ -47,6 +47,8 @@ class Summary(NamedTuple):
     gap : relative duality gap of the last convex problem; certified : whether it is proved
     iterations, passes, planes : CCCP iterations, oracle passes, cuts kept
     osqp : quadratic programs that were left to OSQP
+    restarts, objective_mean, objective_std : number of starts, mean and standard deviation
+        of their objectives
     seconds_… : wall time in inference, in the bundle and its QP, and elsewhere
     peak_mb : largest memory of the process so far, in MB
     """
@@ -60,6 +62,9 @@ class Summary(NamedTuple):
     passes: int
     planes: int
     osqp: int
+    restarts: int
+    objective_mean: float
+    objective_std: float
     seconds_inference: float
     seconds_qp: float
     seconds_rest: float

@@ -148,10 +148,17 @@ def iteration_line(row: Iteration) -> str:
 
 def summary_lines(summary: Summary) -> list[str]:
     """The summary of a run."""
-    gap = f"gap {summary.gap:.1e}" if summary.certified else f"gap {summary.gap:.1e}, NOT certified"
+    gap = f"gap {summary.gap:.1e} (of the last convex problem)"
+    if not summary.certified:
+        gap = "gap: not certified (approximate inference)"
+    starts = (
+        f"{summary.restarts} starts: objective {summary.objective_mean:.6g} "
+        f"± {summary.objective_std:.2g}; the lowest is kept"
+    )
     return [
+        *([starts] if summary.restarts > 1 else []),
         f"objective {summary.objective:.6g} = convex {summary.convex:.6g} "
-        f"+ concave {summary.concave:.6g}; {gap} (of the last convex problem)",
+        f"+ concave {summary.concave:.6g}; {gap}",
         f"{summary.iterations} CCCP iterations, {summary.passes} passes, "
         f"{summary.planes} planes kept, {summary.osqp} problems left to OSQP",
         f"seconds: inference {summary.seconds_inference:.1f}, QP {summary.seconds_qp:.1f}, "

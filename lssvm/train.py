@@ -5,8 +5,6 @@
 >>> learn(load_config("motif.yaml")).save("motif.model")  # doctest: +SKIP
 """
 
-import resource
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,8 +15,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from lssvm import checkpoint as checkpoints
+from lssvm import record
 from lssvm.applications.base import Application, FirstProblem
-from lssvm.cccp import Observer, Rules, Run, Summary
+from lssvm.cccp import Observer, Rules, Run
 from lssvm.checkpoint import Progress
 from lssvm.config import Config
 from lssvm.errors import LssvmError
@@ -97,21 +96,23 @@ def learn_on(
     ):
         oracle = DataOracle(application, examples, executor)
         between = _keeper(saving, key, progress, signalled)
-        best: Run | None = None
+        qp_seconds, osqp_calls = 0.0, 0
         for restart in range(len(progress.finished), restarts):
             observer.restarted(restart + 1, restarts)
             if progress.run is None:
                 progress.run = new_run(application, examples, oracle, config, restart, w0)
             run = progress.run
             run.proceed(oracle, rules, observer, restart, between)
-            if _is_best(run, progress.finished):
-                best, progress.best_w = run, run.bundle.w
-            progress.finished.append(_restart_record(run, config.seed, restart))
+            if record.is_best(run, progress.finished):
+                progress.best_w = run.bundle.w
+            progress.finished.append(record.of_restart(run, config.seed, restart))
             progress.run = None
-        seconds = time.perf_counter() - began
+            qp_seconds += run.bundle.seconds
+            osqp_calls += run.bundle.qp.osqp_calls
         w, records = progress.best_w, progress.finished
         model = _finish(application, examples, config, w, records, observer)
-        observer.finished(_summary(model.record, oracle, best, seconds))
+        seconds = (oracle.seconds, qp_seconds, time.perf_counter() - began)
+        observer.finished(record.summary(model.record, osqp_calls, *seconds))
     return model
 
 
@@ -147,9 +148,9 @@ def learn_path(
                         objective=run.bundle.primal(rules.C),
                     )
                 run.proceed(oracle, rules, observer, restart)
-                if _is_best(run, finished[place]):
+                if record.is_best(run, finished[place]):
                     weights[place] = run.bundle.w
-                finished[place].append(_restart_record(run, config.seed, restart))
+                finished[place].append(record.of_restart(run, config.seed, restart))
         return [
             _finish(application, examples, config, w, records, observer)
             for config, w, records in zip(configs, weights, finished, strict=True)
@@ -249,27 +250,6 @@ def _keeper(
     return between
 
 
-def _is_best(run: Run, finished: list[dict[str, Any]]) -> bool:
-    return all(run.objective < record["objective"] for record in finished)
-
-
-def _restart_record(run: Run, seed: int, restart: int) -> dict[str, Any]:
-    return {
-        "seed": [seed, restart],
-        "objective": run.objective,
-        "concave": run.concave,
-        "lower_bound": run.lower,
-        "gap": run.gap,
-        "certified": run.certified,
-        "converged": run.converged,
-        "iterations": run.iteration,
-        "passes": run.passes,
-        "completions": run.completions,
-        "planes": len(run.bundle.planes),
-        "history": [[objective, passes] for objective, passes in run.history],
-    }
-
-
 def _finish(
     application: Application,
     examples: Any,
@@ -279,58 +259,9 @@ def _finish(
     observer: Observer,
 ) -> Model:
     """The model of the best restart, with the record of how it was trained."""
-    objectives = np.array([record["objective"] for record in records])
-    best = records[int(np.argmin(objectives))]
     predictions = application.predict(w, examples)
-    record = {
-        "objective": best["objective"],
-        "convex": best["objective"] - best["concave"],
-        "concave": best["concave"],
-        "lower_bound": best["lower_bound"],
-        "gap": best["gap"],
-        "certified": best["certified"],
-        "converged": best["converged"],
-        "cccp_iterations": best["iterations"],
-        "passes": sum(record["passes"] for record in records),
-        "completions": sum(record["completions"] for record in records),
-        "planes": best["planes"],
-        "seed": config.seed,
-        "best_restart": int(np.argmin(objectives)),
-        "restarts": records,
-        "objective_mean": float(objectives.mean()),
-        "objective_std": float(objectives.std(ddof=1)) if len(objectives) > 1 else 0.0,
-        "training": application.score(examples, predictions),
-        "data_sha256": examples.fingerprint(),
-        "n_examples": len(examples),
-        "warnings": [],
-    }
-    if not np.any(w):
-        record["warnings"].append(
-            "all weights are zero: the loss could not be reduced; try a larger C or more restarts"
-        )
-    for text in record["warnings"]:
+    metrics = application.score(examples, predictions)
+    whole = record.of_training(records, config.seed, w, examples, metrics)
+    for text in whole["warnings"]:
         observer.warned(text)
-    arrays = application.summary(w, examples)
-    return Model(application, config.to_dict(), w, record, arrays)
-
-
-def _summary(
-    record: dict[str, Any], oracle: DataOracle, best: Run | None, seconds: float
-) -> Summary:
-    in_qp = best.bundle.seconds if best else 0.0
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return Summary(
-        record["objective"],
-        record["convex"],
-        record["concave"],
-        record["gap"],
-        record["certified"],
-        record["cccp_iterations"],
-        record["passes"],
-        record["planes"],
-        best.bundle.qp.osqp_calls if best else 0,
-        oracle.seconds,
-        in_qp,
-        max(0.0, seconds - oracle.seconds - in_qp),
-        peak / (1 << 20 if sys.platform == "darwin" else 1 << 10),
-    )
+    return Model(application, config.to_dict(), w, whole, application.summary(w, examples))

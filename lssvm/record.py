@@ -1,0 +1,104 @@
+"""What a model's header says of its training, and what a run says at its end.
+
+Nothing here depends on the clock but the summary, which is printed and never stored.
+"""
+
+import resource
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lssvm.cccp import Run, Summary
+
+ALL_ZERO = (
+    "all weights are zero: no w was found that is better than none; "
+    "try a larger objective.C or more cccp.restarts"
+)
+
+
+def of_restart(run: Run, seed: int, restart: int) -> dict[str, Any]:
+    """How one restart ended."""
+    return {
+        "seed": [seed, restart],
+        "objective": run.objective,
+        "concave": run.concave,
+        "lower_bound": run.lower,
+        "gap": run.gap,
+        "certified": run.certified,
+        "converged": run.converged,
+        "iterations": run.iteration,
+        "passes": run.passes,
+        "completions": run.completions,
+        "planes": len(run.bundle.planes),
+        "history": [[objective, passes] for objective, passes in run.history],
+    }
+
+
+def is_best(run: Run, finished: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether F is lower than after every earlier restart."""
+    return all(run.objective < record["objective"] for record in finished)
+
+
+def of_training(
+    restarts: Sequence[dict[str, Any]],
+    seed: int,
+    w: np.ndarray,
+    examples: Any,
+    metrics: Mapping[str, float | None],
+) -> dict[str, Any]:
+    """The record of a run: its best restart, the sums and the spread over all of them."""
+    objectives = np.array([restart["objective"] for restart in restarts])
+    best = restarts[int(np.argmin(objectives))]
+    return {
+        "objective": best["objective"],
+        "convex": best["objective"] - best["concave"],
+        "concave": best["concave"],
+        "lower_bound": best["lower_bound"],
+        "gap": best["gap"],
+        "certified": best["certified"],
+        "converged": best["converged"],
+        "cccp_iterations": best["iterations"],
+        "passes": sum(restart["passes"] for restart in restarts),
+        "completions": sum(restart["completions"] for restart in restarts),
+        "planes": best["planes"],
+        "seed": seed,
+        "best_restart": int(np.argmin(objectives)),
+        "restarts": list(restarts),
+        "objective_mean": float(objectives.mean()),
+        "objective_std": float(objectives.std(ddof=1)) if len(objectives) > 1 else 0.0,
+        "training": dict(metrics),
+        "data_sha256": examples.fingerprint(),
+        "n_examples": len(examples),
+        "warnings": [] if np.any(w) else [ALL_ZERO],
+    }
+
+
+def summary(
+    record: Mapping[str, Any],
+    osqp_calls: int,
+    seconds_inference: float,
+    seconds_qp: float,
+    seconds: float,
+) -> Summary:
+    """The summary of a run that took so many seconds in all."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return Summary(
+        objective=record["objective"],
+        convex=record["convex"],
+        concave=record["concave"],
+        gap=record["gap"],
+        certified=record["certified"],
+        iterations=record["cccp_iterations"],
+        passes=record["passes"],
+        planes=record["planes"],
+        osqp=osqp_calls,
+        restarts=len(record["restarts"]),
+        objective_mean=record["objective_mean"],
+        objective_std=record["objective_std"],
+        seconds_inference=seconds_inference,
+        seconds_qp=seconds_qp,
+        seconds_rest=max(0.0, seconds - seconds_inference - seconds_qp),
+        peak_mb=peak / (1 << 20 if sys.platform == "darwin" else 1 << 10),
+    )
