@@ -290,9 +290,8 @@ class Model:
 
         Raises ModelError if an array is missing that it needs.
         """
-        describe = getattr(self.application, "describe", None)
         try:
-            return describe(self.w, self.arrays) if describe else {}
+            return self.application.describe(self.w, self.arrays)
         except KeyError as error:
             raise ModelError(f"the model lacks the array {error} of its application") from None
 

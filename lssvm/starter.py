@@ -1,6 +1,7 @@
 """What is made from the schema: a commented configuration to start from, a JSON schema."""
 
 import textwrap
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -14,7 +15,6 @@ from lssvm.errors import LssvmError
 from lssvm.formats.yaml12 import dump_inline
 
 WIDTH = 96
-FILES = {"train": ["train.txt"], "test": ["test.txt"]}
 
 
 def starter(name: str) -> str:
@@ -38,7 +38,7 @@ def starter(name: str) -> str:
         "  # Each entry is a file name, or has more to say of its examples, such as",
         "  # {path: positive.txt, label: +1, cost: 0.5}; - is standard input.",
     ]
-    lines += _keys(Data, getattr(kind, "starter_files", FILES))
+    lines += _keys(Data, kind.starter_files)
     for key, section in sections:
         lines += ["", *_comment(_summary(section), ""), f"{key}:", *_keys(section, {})]
     seed = Config.model_fields["seed"]
@@ -48,7 +48,7 @@ def starter(name: str) -> str:
 
 def _keys(
     section: type[BaseModel],
-    values: dict[str, Any],
+    values: Mapping[str, Any],
     skip: tuple[str, ...] = (),
     application: str = "",
 ) -> list[str]:

@@ -125,7 +125,7 @@ def show(model: str, top: int, as_json: bool, **files: str | None) -> None:
 
     trained = Model.load(model)
     wanted = {name: path for name, path in files.items() if path}
-    exports = getattr(trained.application, "exports", {})
+    exports = trained.application.exports
     for name, path in wanted.items():
         if name not in exports:
             kind = trained.application.options.name

@@ -5,7 +5,7 @@ feature map Φ(x, y, h) of dimension d, loss Δ(y_i, y, h), costs c_i.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol, Self, TextIO
 
@@ -66,6 +66,10 @@ class Examples(Protocol):
         ...
 
 
+# Writes a model's weights and summary arrays to a path.
+Export = Callable[[np.ndarray, Mapping[str, np.ndarray], Any], None]
+
+
 @dataclass(frozen=True)
 class FirstProblem:
     """A convex problem whose solution is the first w of another one.
@@ -89,6 +93,11 @@ class Application(ABC):
     Options: ClassVar[type[Options]]
     models: ClassVar[frozenset[str]]  # the values of objective.model that it supports
     decomposes: ClassVar[bool] = True  # False for a loss over the whole data set
+    # What ``lssvm init`` writes under ``data``: entries by split.
+    starter_files: ClassVar[Mapping[str, Sequence[Any]]] = {
+        "train": ["train.txt"],
+        "test": ["test.txt"],
+    }
 
     def __init__(self, options: Any) -> None:
         self.options = options
@@ -152,3 +161,15 @@ class Application(ABC):
     def warnings(self, examples: Any) -> list[str]:
         """What looks wrong with a data set, one sentence each."""
         return []
+
+    def describe(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        """What a person wants to know of a model, by name (nothing by default).
+
+        arrays : what :meth:`summary` kept
+        """
+        return {}
+
+    @property
+    def exports(self) -> Mapping[str, Export]:
+        """What ``lssvm show`` can write of a model besides its weights, by kind."""
+        return {}

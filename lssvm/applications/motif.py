@@ -25,12 +25,12 @@ nor cancel. ``joint_feature`` gives Φ itself.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import Any, Literal, TextIO
+from typing import Any, ClassVar, Literal, TextIO
 
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
@@ -112,6 +112,13 @@ class Motif(base.Application):
 
     Options = MotifOptions
     models = frozenset({"lssvm"})
+    starter_files: ClassVar = {
+        "train": [{"path": "bound.fa", "label": "+1"}, {"path": "unbound.fa", "label": "-1"}],
+        "test": [
+            {"path": "bound-test.fa", "label": "+1"},
+            {"path": "unbound-test.fa", "label": "-1"},
+        ],
+    }
 
     def __init__(self, options: MotifOptions) -> None:
         super().__init__(options)
@@ -240,7 +247,7 @@ class Motif(base.Application):
         }
 
     @property
-    def exports(self) -> dict[str, Callable[[np.ndarray, Mapping[str, np.ndarray], Any], None]]:
+    def exports(self) -> Mapping[str, base.Export]:
         """What ``lssvm show`` can write: name -> function of (w, summary arrays, path)."""
 
         def write_meme(w: np.ndarray, arrays: Mapping[str, np.ndarray], path: Any) -> None:
