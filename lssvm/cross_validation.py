@@ -18,7 +18,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, TypeVar
 
 import numpy as np
@@ -84,6 +84,18 @@ class CrossValidation:
         """The setting that is best on average over all validation folds."""
         return self.settings[int(self._criteria().mean(axis=1).argmin())]
 
+    def best_of_seeds(self) -> "CrossValidation":
+        """The same, of each setting and fold only the run of lowest objective.
+
+        So seeds count as restarts do: the first of equal ones is kept, whatever its scores.
+        """
+        kept: dict[tuple[int, int], Run] = {}
+        for run in self.runs:
+            other = kept.setdefault((run.setting, run.fold), run)
+            if run.objective < other.objective:
+                kept[run.setting, run.fold] = run
+        return replace(self, runs=list(kept.values()))
+
     def test(self, metric: str) -> np.ndarray:
         """The metric on each test fold at the setting picked for it, (folds,).
 
@@ -140,9 +152,21 @@ class CrossValidation:
         seeds = len({run.seed for run in self.runs})
         title = f"{self.folds} folds, {seeds} seed{'s' * (seeds > 1)}: mean ± standard error"
         lines = [text_table(title, rows), "test folds, each at the setting picked without it:"]
-        for metric in self.runs[0].test:
-            lines.append(f"  {metric:<12} {plus_minus(_defined(self.test(metric)))}")
+        for metric in self._measures():
+            values = _defined(self.test(metric))
+            digits = 3 if all(abs(value) <= 1 for value in values) else 2
+            lines.append(f"  {metric:<12} {plus_minus(values, digits) if values else '–'}")
+        if any(self.settings):
+            best = " ".join(f"--set {key}={value}" for key, value in self.best.items())
+            lines.append(f"best over all validation folds: {best}")
         return "\n".join(lines)
+
+    def _measures(self) -> list[str]:
+        """The metrics that say how good a model is; those that only count the data do not."""
+        first = self.runs[0].test
+        return [
+            name for name in first if not all(isinstance(run.test[name], int) for run in self.runs)
+        ]
 
     def _table(self, split: str, metric: str) -> np.ndarray:
         """Mean of a metric over seeds, (settings, folds); NaN where a seed has none."""

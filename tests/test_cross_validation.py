@@ -20,7 +20,7 @@ from lssvm.cross_validation import (
 )
 from lssvm.errors import DataError, LssvmError
 from lssvm.experiments import simulate
-from lssvm.train import learn_on
+from lssvm.train import learn_on, learn_path
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +99,19 @@ def test_a_run_equals_training_and_scoring_on_its_folds_by_hand(config, result):
     assert one.validation == application.score(parts[2], application.predict(model.w, parts[2]))
 
 
+def test_larger_C_goes_on_from_the_next_smaller_one(config, result):
+    study = study_of(config)
+    one = next(r for r in result.runs if (r.setting, r.fold, r.seed) == (2, 1, 1))
+    training = study.examples[1].take(np.flatnonzero(study.fold == 0))
+    path = [
+        set_values(config, {"application.length": 6, "objective.C": C, "seed": 1}) for C in (1, 100)
+    ]
+    models = learn_path(study.applications[1], training, path)
+    cold = learn_on(study.applications[1], training, path[-1])
+    assert one.objective == models[-1].record["objective"]
+    assert one.passes == models[-1].record["passes"] != cold.record["passes"]
+
+
 def test_result_is_the_same_for_any_number_of_processes(config, result):
     parallel = run(config, jobs=2)
     assert parallel.runs == result.runs
@@ -115,8 +128,8 @@ def test_only_counted_examples_are_scored_but_all_are_trained_on(config):
     assert [one.objective for one in found.runs] == [one.objective for one in everything.runs]
 
 
-def scored(setting, fold, validation, test, seed=0):
-    return Run(setting, fold, seed, 1.0, 0.0, True, True, 1, 1, validation, test)
+def scored(setting, fold, validation, test, seed=0, objective=1.0):
+    return Run(setting, fold, seed, objective, 0.0, True, True, 1, 1, validation, test)
 
 
 def test_setting_is_picked_on_the_validation_fold_and_scored_on_the_test_fold():
@@ -142,6 +155,35 @@ def test_settings_are_judged_by_their_mean_over_seeds():
         for seed, value in enumerate(values)
     ]
     assert CrossValidation([{"a": 1}, {"a": 2}], runs, 1, "error").chosen == [1]
+
+
+def test_best_of_seeds_is_kept_by_objective_and_not_by_its_errors():
+    runs = [
+        scored(setting, fold, {"error": error}, {"error": error + 1}, seed, objective)
+        for setting, fold, seed, objective, error in [
+            (0, 0, 0, 3.0, 10.0),
+            (0, 0, 1, 2.0, 40.0),  # lowest objective, highest error
+            (0, 1, 0, 2.0, 20.0),
+            (0, 1, 1, 2.0, 5.0),  # no lower: the first one stays
+            (1, 0, 0, 9.0, 30.0),
+            (1, 0, 1, 8.0, 35.0),
+            (1, 1, 0, 8.0, 30.0),
+            (1, 1, 1, 9.0, 1.0),
+        ]
+    ]
+    best = CrossValidation([{"a": 1}, {"a": 2}], runs, 2, "error").best_of_seeds()
+    assert [run.seed for run in best.runs] == [1, 0, 1, 0]
+    assert best.chosen == [1, 0]
+    np.testing.assert_array_equal(best.test("error"), [36.0, 21.0])
+
+
+def test_table_names_the_best_setting_and_leaves_out_what_only_counts_the_data():
+    scores = {"error": 20.0, "auc": 0.51234, "sequences": 9}
+    runs = [scored(number, 0, scores, scores) for number in range(2)]
+    lines = CrossValidation([{"objective.C": 0.1}, {"objective.C": 1}], runs, 1, "error").text()
+    assert "  error        20.00\n  auc          0.512\n" in lines
+    assert "sequences" not in lines
+    assert lines.endswith("best over all validation folds: --set objective.C=0.1")
 
 
 def test_metrics_other_than_errors_and_losses_are_maximised():

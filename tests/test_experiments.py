@@ -8,11 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from lssvm.errors import DataError
 from lssvm.experiments import (
     command,
     motif_pbm,
+    motif_planted,
     motif_promoters,
     motif_yeast,
     simulate,
@@ -159,17 +161,18 @@ def test_probe_table_becomes_fasta_with_labels_and_halves(tmp_path):
     np.testing.assert_array_equal(records.labels, [-1, 1] * 20)
     table = [line.split("\t") for line in (tmp_path / "052.tsv").read_text().splitlines()[1:]]
     for split in range(1, 6):
-        task = motif_pbm.Task("052", split, 8, False)
+        task = motif_pbm.Task("052", split, 8, "seeds", False)
         train, test = motif_pbm.halves(tmp_path / "052.fa", task)
         assert [row for row, cells in enumerate(table) if cells[3][split - 1] == "T"] == [*train]
         assert sorted([*train, *test]) == list(range(40))
 
 
-def test_model_of_planted_probes_finds_the_motif(tmp_path):
+@pytest.mark.parametrize(("start", "most"), [("seeds", 5), ("random", 25)])
+def test_model_of_planted_probes_finds_the_motif(tmp_path, start, most):
     write_probes(tmp_path / "052.tsv", np.random.default_rng(1), 200)
     motif_pbm.prepare(tmp_path / "052.tsv", tmp_path / "052.fa")
-    row = motif_pbm.trained(tmp_path, motif_pbm.Task("052", 2, 8, False))
-    assert row["test_error"] < 15
+    row = motif_pbm.trained(tmp_path, motif_pbm.Task("052", 2, 8, start, False))
+    assert row["test_error"] < most
     assert row["train_size"] + row["test_size"] == 200
     assert row["gap"] <= 1e-3
     assert row["converged"]
@@ -192,28 +195,107 @@ def test_broken_probe_table_is_one_clear_line(tmp_path, text, message):
     assert str(caught.value) == f"{tmp_path / 'x.tsv'}{message}"
 
 
-def test_comparison_leaves_out_the_published_column_that_fits_worst():
-    rows = [
+def test_every_width_protein_and_split_is_planned_once_and_random_starts_for_one_width():
+    tasks = motif_pbm.planned(False)
+    assert len(set(tasks)) == len(tasks) == 2 + (3 + 1) * 4 * 5
+    assert {task.width for task in tasks if task.start == "random"} == {10}
+    assert all(task.small for task in motif_pbm.planned(True))
+
+
+def probe_rows(objectives, error):
+    """Results as ``trained`` gives them, whose mean over splits is the protein's objective."""
+    return [
         {
-            "protein": protein,
-            "split": split,
-            "width": 10,
-            "small": False,
-            "objective": objective + split - 3,
+            **task._asdict(),
+            "objective": objectives[task.protein] + task.split - 3 + 100 * (task.width != 10),
             "objective_std": 0.5,
             "train_error": 25.0,
-            "test_error": 26.0,
+            "test_error": error,
             "consensus": "ACGT",
             "converged": True,
             "seconds": 1.0,
         }
-        for protein, objective in zip(motif_pbm.PROTEINS, (93, 116, 105, 76), strict=True)
-        for split in motif_pbm.SPLITS
+        for task in motif_pbm.planned(False)
     ]
-    text, summary = motif_pbm.report(rows)
-    assert [ours for ours, _ in summary["ours"]] == [76, 93, 105, 116]
-    assert [theirs for theirs, _ in summary["published"]] == [75.51, 92.77, 106.5, 116.63]
-    assert "97.50" in text.splitlines()[-1]
+
+
+def test_means_stand_beside_those_of_every_four_published_columns():
+    objectives = dict(zip(motif_pbm.PROTEINS, (93.01, 116, 105, 76), strict=True))
+    text, summary = motif_pbm.report(probe_rows(objectives, 27.002))
+    found = summary["seeds"]
+    assert (found["objective"], found["error"]) == pytest.approx((97.5025, 27.002))
+    assert len(found["matches"]) == 5
+    total = sum(objective for objective, _ in motif_pbm.PUBLISHED)
+    for one in found["matches"]:
+        mean = (total - one["left_out"][0]) / 4
+        assert one["objective_difference"] == pytest.approx(97.5025 - mean)
+    assert (
+        "mean objective, ours - published: -4.97 in the best match, +5.31 in the worst; "
+        "no worse in 3 of 5" in text
+    )
+    assert (
+        "mean error, ours - published: -3.44 in the best match, +0.35 in the worst; "
+        "no worse in 4 of 5" in text
+    )
+
+
+def test_columns_are_sorted_each_by_itself():
+    objectives = dict(zip(motif_pbm.PROTEINS, (93, 116, 105, 76), strict=True))
+    lines = motif_pbm.report(probe_rows(objectives, 27.0))[0].splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("Width 10, start: seeds"))
+    assert [line.split() for line in lines[start + 3 : start + 8]] == [
+        ["76.00", "75.51", "27.00", "20.25"],
+        ["93.00", "92.77", "27.00", "27.10"],
+        ["105.00", "94.00", "27.00", "27.10"],
+        ["116.00", "106.50", "27.00", "32.15"],
+        ["–", "116.63", "–", "35.42"],
+    ]
+
+
+# planted motifs
+
+
+def test_planted_experiment_shows_every_setting_beside_the_oracle(tmp_path, monkeypatch):
+    monkeypatch.setattr(motif_planted, "SIZES", {"n": 80, "n_test": 60, "length": 50, "width": 8})
+    text = motif_planted.experiment(command.Arguments(Path(), tmp_path, True, 1))
+    summary = json.loads((tmp_path / "motif_planted.json").read_text())
+    assert len(summary["runs"]) == 2 * 2 * 2
+    for run in summary["runs"]:
+        folder = tmp_path / f"conservation-0.95-seed-{run['seed']}"
+        oracle = json.loads((folder / "truth.json").read_text())["oracle"]["test"]
+        assert run["oracle_error"] == 100 * oracle["error"]
+        assert run["recall"] > 50
+    kept = {(run["order"], run["seed"], run["restarts"]): run for run in summary["runs"]}
+    assert all(
+        kept[order, seed, 5]["objective"] <= kept[order, seed, 1]["objective"]
+        for order in (0, 3)
+        for seed in (1000, 1001)
+    )
+    count = sum(
+        motif_planted.close(kept[3, seed, 1]) for seed in (1000, 1001)
+    )  # the first row of the summary
+    assert summary["summary"][0]["close to oracle"] == f"{count} of 2"
+    assert text == (tmp_path / "motif_planted.txt").read_text().rstrip("\n")
+
+
+def test_planted_sites_are_read_from_0_and_are_minus_1_where_there_are_none(tmp_path):
+    simulate.write_motif(tmp_path, seed=3, n=4, n_test=20, length=30, width=5)
+    starts = motif_planted.true_starts(
+        tmp_path / "test-sites.tsv", read_fasta(tmp_path / "test.fa").names
+    )
+    rng = np.random.default_rng(3)
+    model = simulate.motif_model(rng, 5, 0.85)
+    simulate.motif(rng, model, 4, 30)
+    np.testing.assert_array_equal(starts, simulate.motif(rng, model, 20, 30).starts)
+
+
+@pytest.mark.parametrize(
+    ("error", "recall", "close"),
+    [(13.0, 87.0, True), (1.0, 99.0, True), (13.1, 90.0, False), (10.0, 86.9, False)],
+)
+def test_close_means_at_most_three_points_worse_in_both(error, recall, close):
+    row = {"error": error, "recall": recall, "oracle_error": 10.0, "oracle_recall": 90.0}
+    assert motif_planted.close(row) is close
 
 
 # yeast origins
@@ -257,32 +339,48 @@ def yeast(tmp_path_factory):
 def test_yeast_experiment_tells_planted_sequences_apart_with_both_methods(
     yeast, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(motif_yeast, "QUICK", motif_yeast.Plan((11,), (0.1, 1), 5, 1, None))
+    monkeypatch.setattr(motif_yeast, "QUICK", motif_yeast.Plan((11,), (0.1, 1), 5, 2, None))
     text = motif_yeast.experiment(command.Arguments(yeast, tmp_path, True, 1))
     summary = json.loads((tmp_path / "motif_yeast.json").read_text())
-    part = summary["parts"][0]
-    assert list(part["errors"]) == [
-        "latent SSVM",
-        "Gibbs, favoured threshold",
-        "Gibbs, honest threshold",
-        "all called positive",
-    ]
-    assert part["motifs"]["Gibbs"]["agree"] == 11
-    assert np.mean(part["errors"]["Gibbs, honest threshold"]) < 10
-    assert np.mean(part["errors"]["latent SSVM"]) < 100 * 5 / 13
-    np.testing.assert_allclose(part["errors"]["all called positive"], 100 * 5 / 13)
-    assert all(
-        favoured <= honest
-        for favoured, honest in zip(
-            part["errors"]["Gibbs, favoured threshold"],
-            part["errors"]["Gibbs, honest threshold"],
-            strict=True,
-        )
-    )
+    assert [part["background"] for part in summary["parts"]] == [True, False]
+    for part in summary["parts"]:
+        errors = {name: np.array(values) for name, values in part["errors"].items()}
+        assert list(errors) == [
+            motif_yeast.BEST,
+            motif_yeast.MEAN,
+            motif_yeast.FAVOURED,
+            motif_yeast.HONEST,
+            "all called positive",
+        ]
+        assert errors[motif_yeast.BEST].mean() < 10
+        np.testing.assert_allclose(errors["all called positive"], 100 * 5 / 13)
+        assert (errors[motif_yeast.FAVOURED] <= errors[motif_yeast.HONEST]).all()
+    assert np.mean(summary["parts"][0]["errors"][motif_yeast.HONEST]) < 10
     with open(tmp_path / "motif_yeast.csv") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 5 * (2 + 2)
+    assert len(rows) == 2 * 5 * 2 * (2 + 2)
+    assert [found["agree"] for found in summary["motifs"][0].values()] == [11, 11]
     assert "length 11, Gibbs: agrees at 11 of 11" in text
+
+
+def test_folds_stay_the_same_without_the_background(yeast):
+    whole = motif_yeast.study_with_strata(motif_yeast.configuration(yeast, motif_yeast.QUICK, 11))
+    small = motif_yeast.without_background(whole)
+    names = np.array(list(whole.examples[0].identifiers))
+    for fold in range(5):
+        members = names[(whole.fold == fold) & whole.counted]
+        np.testing.assert_array_equal(
+            members, np.array(list(small.examples[0].identifiers))[small.fold == fold]
+        )
+    assert (small.examples[0].costs == 1).all()
+
+
+def test_p_value_is_that_of_the_paired_test_and_undefined_for_equal_differences():
+    first, second = np.array([1.0, 2.0, 4.0]), np.array([0.0, 2.0, 1.0])
+    statistic = (4 / 3) / (np.std([1, 0, 3], ddof=1) / np.sqrt(3))
+    expected = 2 * stats.t.sf(statistic, 2)
+    assert motif_yeast._p_value(first, second) == pytest.approx(expected)
+    assert motif_yeast._p_value(first, first) is None
 
 
 def test_honest_threshold_does_not_see_the_test_fold(yeast):
@@ -388,3 +486,17 @@ def test_missing_input_is_one_line_and_exit_code_2(tmp_path):
     lines = done.stderr.splitlines()
     assert len(lines) == 1
     assert lines[0].startswith(f"error: {tmp_path / 'promoters.data'}: ")
+
+
+def test_experiment_that_makes_its_own_data_asks_for_none(monkeypatch, capsys, tmp_path):
+    def show(arguments):
+        return f"jobs {arguments.jobs}"
+
+    monkeypatch.setattr(sys, "argv", ["x", "--out", str(tmp_path / "out"), "--jobs", "3"])
+    command.main("x", None, "little", show)
+    assert capsys.readouterr() == ("jobs 3\n", "")
+    assert (tmp_path / "out").is_dir()
+    with pytest.raises(SystemExit) as caught:
+        command.main("x", "folder", "little", show)
+    assert caught.value.code == 2
+    assert "the following arguments are required: --data" in capsys.readouterr().err

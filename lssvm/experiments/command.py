@@ -12,7 +12,7 @@ from lssvm.experiments.tables import make_folder
 
 
 class Arguments(NamedTuple):
-    """data : folder of the input; out : folder of the results; jobs : processes."""
+    """data : folder of the input, if there is one; out : of the results; jobs : processes."""
 
     data: Path
     out: Path
@@ -20,13 +20,18 @@ class Arguments(NamedTuple):
     jobs: int
 
 
-def main(description: str, data: str, quick: str, experiment: Callable[[Arguments], str]) -> None:
+def main(
+    description: str, data: str | None, quick: str, experiment: Callable[[Arguments], str]
+) -> None:
     """Parse the arguments, run the experiment, print its table; errors end with exit code 2.
 
-    data, quick : what the options --data and --quick mean, for the help
+    data, quick : what the options --data and --quick mean, for the help; data is None for an
+        experiment that makes its own, which then has no such option
     """
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument("--data", type=Path, required=True, help=data)
+    parser.set_defaults(data=Path())
+    if data is not None:
+        parser.add_argument("--data", type=Path, required=True, help=data)
     parser.add_argument("--out", type=Path, required=True, help="folder for the results")
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument(
