@@ -155,7 +155,9 @@ class CrossValidation:
         for metric in self._measures():
             values = _defined(self.test(metric))
             digits = 3 if all(abs(value) <= 1 for value in values) else 2
-            lines.append(f"  {metric:<12} {plus_minus(values, digits) if values else '–'}")
+            few = len(values) < self.folds
+            where = f" (defined in {len(values)} of {self.folds} folds)" if few else ""
+            lines.append(f"  {metric:<12} {plus_minus(values, digits) if values else '–'}{where}")
         if any(self.settings):
             best = " ".join(f"--set {key}={value}" for key, value in self.best.items())
             lines.append(f"best over all validation folds: {best}")

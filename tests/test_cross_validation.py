@@ -186,6 +186,15 @@ def test_table_names_the_best_setting_and_leaves_out_what_only_counts_the_data()
     assert lines.endswith("best over all validation folds: --set objective.C=0.1")
 
 
+def test_table_says_where_a_metric_is_undefined():
+    values = [{"error": 1.0, "f1": 50.0}, {"error": 1.0, "f1": None}]
+    runs = [scored(0, fold, one, one) for fold, one in enumerate(values)]
+    text = CrossValidation([{}], runs, 2, "error").text()
+    assert text.endswith(
+        "  error        1.00 ± 0.00\n  f1           50.00 (defined in 1 of 2 folds)"
+    )
+
+
 def test_metrics_other_than_errors_and_losses_are_maximised():
     scores = [{"error": 5.0, "recall": 10.0}, {"error": 6.0, "recall": 20.0}]
     runs = [scored(number, 0, values, values) for number, values in enumerate(scores)]
