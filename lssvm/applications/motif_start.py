@@ -7,7 +7,8 @@ time, as MEME starts from subsequences (Bailey & Elkan 1994). A trial scores a w
 letters that it shares with it, the rare ones more; the trial that separates the classes
 best, by the Kolmogorov-Smirnov statistic of the best windows, is kept. Then sites and
 letter frequencies are found from each other a few times, and the frame is moved to the
-columns of most information (the phase shift of Lawrence et al. 1993).
+columns of most information (the phase shift of Lawrence et al. 1993), as long as the classes
+are separated no worse: columns that all sequences share hold much information too.
 """
 
 from collections.abc import Callable
@@ -61,10 +62,14 @@ def found_sites(
         separation = _separation(examples, search(trial)[2])
         if separation > best:
             best, matrix = separation, trial
-    for _ in range(REFINEMENTS):
-        starts, strands, _ = search(matrix)
-        matrix = _framed(examples, length, starts, strands, frequencies)
     starts, strands, _ = search(matrix)
+    for _ in range(REFINEMENTS):
+        matrix = _framed(examples, length, starts, strands, frequencies)
+        moved, turned, scores = search(matrix)
+        separation = _separation(examples, scores)
+        if separation < best:
+            break
+        best, starts, strands = separation, moved, turned
     return starts, strands
 
 
