@@ -93,7 +93,7 @@ class Solver(Section):
     """How each convex problem is solved."""
 
     method: Literal["bundle"] = Field(
-        default="bundle", description="bundle: proximal bundle in the dual"
+        default="bundle", description="bundle: cutting planes, kept and stabilised around the best point"
     )
     epsilon: float = Field(
         default=1e-3, gt=0, lt=1, description="relative duality gap that ends the last problem"
