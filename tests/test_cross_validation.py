@@ -187,11 +187,11 @@ def test_table_names_the_best_setting_and_leaves_out_what_only_counts_the_data()
 
 
 def test_table_says_where_a_metric_is_undefined():
-    values = [{"error": 1.0, "f1": 50.0}, {"error": 1.0, "f1": None}]
+    values = [{"error": 20.0, "f1": 50.0}, {"error": 20.0, "f1": None}]
     runs = [scored(0, fold, one, one) for fold, one in enumerate(values)]
     text = CrossValidation([{}], runs, 2, "error").text()
     assert text.endswith(
-        "  error        1.00 ± 0.00\n  f1           50.00 (defined in 1 of 2 folds)"
+        "  error        20.00 ± 0.00\n  f1           50.00 (defined in 1 of 2 folds)"
     )
 
 
