@@ -13,6 +13,7 @@ independent tasks, so the results do not depend on the number of processes.
 
 import itertools
 import multiprocessing
+import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -363,6 +364,15 @@ _shared: Any = None
 def _share(value: Any) -> None:
     global _shared
     _shared = value
+    threading.Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    """A killed parent cannot end its processes, and they would wait for it for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 def _call(function: Callable[[Any, Any], Any], task: Any) -> Any:

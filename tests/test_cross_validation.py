@@ -260,7 +260,9 @@ if __name__ == "__main__":
 """
 
 
-def test_interrupt_ends_all_processes_at_once_and_quietly(tmp_path):
+@pytest.fixture
+def sleeping(tmp_path):
+    """A process that waits for two others, and the numbers of these."""
     folder = tmp_path / "pids"
     folder.mkdir()
     script = tmp_path / "script.py"
@@ -273,8 +275,20 @@ def test_interrupt_ends_all_processes_at_once_and_quietly(tmp_path):
         time.sleep(0.05)
     workers = [int(path.name) for path in folder.iterdir()]
     assert len(workers) == 2
+    return process, workers
+
+
+def test_interrupt_ends_all_processes_at_once_and_quietly(sleeping):
+    process, workers = sleeping
     process.send_signal(signal.SIGINT)
     assert process.communicate(timeout=20) == ("interrupted\n", "")
     for pid in workers:
         with pytest.raises(ProcessLookupError):
             os.kill(pid, 0)
+
+
+def test_processes_end_with_a_parent_that_is_killed(sleeping):
+    process, _ = sleeping
+    process.kill()
+    output, _ = process.communicate(timeout=20)  # ends when nobody holds the pipes any more
+    assert output == ""
