@@ -215,12 +215,11 @@ cdef class _Support:
         """Add an index to S, or exchange it for one of S where it depends on them."""
         cdef double pivot = self.project(entering)
         cdef Py_ssize_t a
-        if pivot <= 1e-13 * self.hessian(entering, entering):
-            if not self.exchange(entering, pivot):
+        # Each exchange takes one index out of the support, so this ends.
+        while pivot <= 1e-13 * self.hessian(entering, entering):
+            if not self.exchange(entering):
                 return
             pivot = self.project(entering)
-            if pivot <= 1e-15 * self.hessian(entering, entering):
-                return
         for a in range(self.count):
             self.factor[self.count, a] = self.column[a]
         self.factor[self.count, self.count] = sqrt(pivot)
@@ -228,7 +227,7 @@ cdef class _Support:
         self.where[entering] = self.count
         self.count += 1
 
-    cdef bint exchange(self, Py_ssize_t entering, double pivot) noexcept nogil:
+    cdef bint exchange(self, Py_ssize_t entering) noexcept nogil:
         """Move along the null direction to the boundary; False if the entering index left."""
         cdef Py_ssize_t a, b, blocking = -1, p = self.reference
         cdef double value, slope, sign, reach, at_reference = -1.0, length = -1.0

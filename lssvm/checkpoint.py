@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+import lssvm
 from lssvm.cccp import Run
 from lssvm.errors import Interrupted, ModelError
 from lssvm.model import read_container, write_container
@@ -69,7 +70,7 @@ class Progress:
 
 def identity(config: dict[str, Any], data: str, initial: np.ndarray | None) -> str:
     """A hash of everything that decides the bytes of the model."""
-    text = json.dumps([config, data], sort_keys=True).encode()
+    text = json.dumps([lssvm.__version__, config, data], sort_keys=True).encode()
     start = b"" if initial is None else initial.tobytes()
     return hashlib.sha256(text + start).hexdigest()
 
@@ -101,8 +102,8 @@ def load(path: Path, key: str) -> Progress:
     header, arrays = read_container(path, CHECKPOINT)
     if header.get("identity") != key:
         raise ModelError(
-            f"{path}: belongs to another configuration or other data; "
-            "train without --resume, or with the configuration and data that it was made with"
+            f"{path}: belongs to another configuration, other data or another first model; "
+            "train without --resume, or with those that it was made with"
         )
     try:
         run = _run(header, arrays) if header["run"] is not None else None
@@ -153,7 +154,9 @@ def stoppable() -> Iterator[Callable[[], int]]:
 
     try:
         for name in (signal.SIGINT, signal.SIGTERM):
-            previous[name] = signal.signal(name, note)
+            # A handler of None was not installed by Python; an ignored signal stays ignored.
+            if signal.getsignal(name) not in (None, signal.SIG_IGN):
+                previous[name] = signal.signal(name, note)
     except ValueError:
         previous.clear()
     try:
@@ -165,5 +168,9 @@ def stoppable() -> Iterator[Callable[[], int]]:
 
 def interrupted(number: int, path: Path | None) -> Interrupted:
     """What to raise once the state is safe: says how to go on."""
-    how = f"; {path} was written, go on with --resume" if path else "; there is no checkpoint"
+    how = (
+        f"; {path} was written, go on with the same command and --resume"
+        if path
+        else "; there is no checkpoint"
+    )
     return Interrupted(number, f"stopped by {signal.Signals(number).name}{how}")

@@ -150,8 +150,6 @@ def _train(
 
     regular = os.path.isfile(path) or not os.path.exists(path)
     checkpoint = Path(f"{path}.checkpoint") if regular else None
-    if options["resume"] and initial:
-        raise LssvmError("--resume and --init exclude each other; expected one of them")
     if options["resume"] and not (checkpoint and checkpoint.exists()):
         raise LssvmError(f"{path}.checkpoint: does not exist; nothing to resume")
     if checkpoint and checkpoint.exists() and not options["resume"]:

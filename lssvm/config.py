@@ -93,7 +93,8 @@ class Solver(Section):
     """How each convex problem is solved."""
 
     method: Literal["bundle"] = Field(
-        default="bundle", description="bundle: cutting planes, kept and stabilised around the best point"
+        default="bundle",
+        description="bundle: cutting planes, kept and stabilised around the best point",
     )
     epsilon: float = Field(
         default=1e-3, gt=0, lt=1, description="relative duality gap that ends the last problem"
@@ -107,7 +108,7 @@ class Solver(Section):
     max_passes: int = Field(
         default=10000, ge=1, description="most passes over the data for one convex problem"
     )
-    max_planes: int = Field(default=300, ge=2, description="most cutting planes kept")
+    max_planes: int = Field(default=300, ge=10, description="most cutting planes kept")
     qp: Literal["auto", "osqp", "exact"] = Field(
         default="auto",
         description="auto: warm exact steps, then OSQP where they fall short; "

@@ -81,7 +81,7 @@ class DataOracle:
         self.application = application
         self.examples = examples
         self.executor = executor
-        self.blocks = blocks(examples)
+        self.blocks = blocks(examples) if application.decomposes else [examples]
         self.passes = 0
         self.completions = 0
         self.seconds = 0.0
@@ -112,7 +112,8 @@ class DataOracle:
 
     def _check(self, plane: Plane, w: np.ndarray, inference: Callable[[Any], Plane]) -> None:
         """Stop at the first NaN or infinity, with the names of the example and the feature."""
-        if np.isfinite(plane.loss) and np.all(np.isfinite(plane.gradient)):
+        finite = np.isfinite(plane.loss) and np.all(np.isfinite(plane.gradient))
+        if finite and np.isfinite(plane.value(w)):
             return
         names = self.application.feature_names()
         if not np.all(np.isfinite(w)):

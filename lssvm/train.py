@@ -82,6 +82,7 @@ def learn_on(
     """Train on examples in memory; see :func:`learn`."""
     observer = observer or Observer()
     began = time.perf_counter()
+    _check_examples(application, examples)
     w0 = _initial_weights(application, examples, initial)
     restarts = config.cccp.restarts if w0 is None else 1
     key = checkpoints.identity(config.to_dict(), examples.fingerprint(), w0)
@@ -100,7 +101,7 @@ def learn_on(
         for restart in range(len(progress.finished), restarts):
             observer.restarted(restart + 1, restarts)
             if progress.run is None:
-                progress.run = new_run(application, examples, oracle, config, restart, w0)
+                progress.run = new_run(application, examples, oracle, config, restart, w0, between)
             run = progress.run
             run.proceed(oracle, rules, observer, restart, between)
             if record.is_best(run, progress.finished):
@@ -131,6 +132,7 @@ def learn_path(
     of its restarts.
     """
     observer = observer or Observer()
+    _check_examples(application, examples)
     first = configs[0]
     finished: list[list[dict[str, Any]]] = [[] for _ in configs]
     weights = [np.empty(0) for _ in configs]
@@ -184,36 +186,67 @@ def new_run(
     config: Config,
     restart: int,
     w0: np.ndarray | None,
+    between: Callable[[], None] = lambda: None,
 ) -> Run:
-    """A run that stands before its first pass.
+    """A run that stands before its first pass, but for those that gave its first weights.
 
     Its generator is seeded by (seed, restart), so a restart does not depend on the others.
     """
     rng = np.random.default_rng([config.seed, restart])
+    passes = completions = 0
     first = application.start(examples, rng) if w0 is None else w0
     if isinstance(first, FirstProblem):
-        first = _solved(first, oracle.executor, config, rng)
+        first, passes = _solved(first, oracle, config, rng, between)
     if isinstance(first, Plane):
         completion, w = first, np.zeros(len(first.gradient))
     else:
-        completion, w = oracle.completed(first), first.copy()
+        completion, w, completions = oracle.completed(first), first.copy(), 1
+    total_cost = float(np.sum(examples.costs))
+    bundle = _new_bundle(w, completion, config)
+    return Run(bundle, config.cccp.looseness, total_cost, passes=passes, completions=completions)
+
+
+def _new_bundle(w: np.ndarray, completion: Plane, config: Config) -> Bundle:
     solver = config.solver
-    bundle = Bundle(w, completion, SimplexQP(solver.qp), solver.step, solver.max_planes)
-    return Run(bundle, config.cccp.looseness, float(np.sum(examples.costs)))
+    return Bundle(w, completion, SimplexQP(solver.qp), solver.step, solver.max_planes)
 
 
 def _solved(
-    problem: FirstProblem, executor: Executor, config: Config, rng: np.random.Generator
-) -> np.ndarray:
-    """The weights that solve a problem without hidden values, to the precision of the last."""
-    oracle = DataOracle(problem.application, problem.examples, executor)
+    problem: FirstProblem,
+    oracle: DataOracle,
+    config: Config,
+    rng: np.random.Generator,
+    between: Callable[[], None],
+) -> tuple[np.ndarray, int]:
+    """The weights that solve a problem without hidden values, and the passes that it took.
+
+    Interrupted, it is begun again by a resumed run; its time counts as the oracle's.
+    """
+    own = DataOracle(problem.application, problem.examples, oracle.executor)
     completion = problem.application.start(problem.examples, rng)
-    solver, rules = config.solver, rules_of(config, len(problem.examples))
-    w = np.zeros(len(completion.gradient))
-    bundle = Bundle(w, completion, SimplexQP(solver.qp), solver.step, solver.max_planes)
-    return bundle.minimise(
-        oracle, rules.C, lambda primal: rules.epsilon * primal, max_passes=rules.max_passes
-    ).w
+    rules = rules_of(config, len(problem.examples))
+    solution = _new_bundle(np.zeros(len(completion.gradient)), completion, config).minimise(
+        own,
+        rules.C,
+        lambda primal: rules.epsilon * primal,
+        max_passes=rules.max_passes,
+        between=lambda gap, goal: between(),
+    )
+    oracle.seconds += own.seconds
+    return solution.w, own.passes
+
+
+def _check_examples(application: Application, examples: Any) -> None:
+    if len(examples) == 0:
+        raise LssvmError("there are no examples to train on; expected at least one")
+    if not np.any(examples.costs > 0):
+        raise LssvmError("the cost of every example is 0; expected one that is greater")
+    if not application.decomposes and np.any(examples.costs != examples.costs[0]):
+        name = application.options.name
+        raise LssvmError(
+            f"the loss of application {name!r} is that of the whole data set: "
+            "examples cannot have costs of their own"
+        )
 
 
 def _initial_weights(
@@ -239,8 +272,8 @@ def _keeper(
 
     def between() -> None:
         run, number = progress.run, signalled()
-        if saving is not None and run is not None:
-            now = [run.iteration, run.passes // saving.every]
+        if saving is not None:
+            now = [run.iteration, run.passes // saving.every] if run is not None else written
             if now != written or number:
                 checkpoints.save(saving.path, key, progress)
                 written[:] = now

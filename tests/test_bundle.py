@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 import toy
 
+from lssvm.errors import LssvmError
 from lssvm.executors import DataOracle, Executor
+from lssvm.plane import Plane
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.qp import SimplexQP
 
@@ -95,9 +97,9 @@ def test_cuts_made_for_one_completion_are_exact_for_another(seed):
 
 
 def test_few_planes_are_enough_and_the_incumbents_own_stays():
-    _, _, oracle, bundle = prepared(2, max_planes=8, n=30, d=10)
+    _, _, oracle, bundle = prepared(2, max_planes=10, n=30, d=10)
     solution = bundle.minimise(oracle, 1.0, lambda primal: 1e-4 * primal)
-    assert len(bundle.planes) <= 8
+    assert len(bundle.planes) <= 10
     assert solution.gap <= 1e-4
     own, _ = oracle.augmented(bundle.w)
     np.testing.assert_allclose(bundle.planes.gradients[bundle.row], own.gradient)
@@ -118,24 +120,81 @@ def test_osqp_alone_reaches_the_gap():
     assert bundle.qp.osqp_calls > 0
 
 
-class Unbounded:
-    """An oracle whose planes are valid, and that knows no upper bound."""
+class Approximate:
+    """Planes made at a point beside w: valid, lower than the sum, with an upper bound or none."""
 
-    def __init__(self, oracle):
-        self.oracle = oracle
+    def __init__(self, oracle, bounded):
+        self.oracle, self.bounded, self.rng = oracle, bounded, np.random.default_rng(0)
 
     def augmented(self, w):
-        return self.oracle.augmented(w)[0], np.inf
+        beside = w * (1.0 + 0.1 * self.rng.normal(size=w.shape))
+        plane, _ = self.oracle.augmented(beside)
+        upper = self.oracle.augmented(w)[1]
+        return plane, upper + 0.01 if self.bounded else np.inf
 
     def completed(self, w):
         return self.oracle.completed(w)
 
 
-def test_without_an_upper_bound_nothing_is_certified():
-    _, _, oracle, bundle = prepared(0)
-    solution = bundle.minimise(Unbounded(oracle), 1.0, lambda primal: 1e-3 * primal)
+@pytest.mark.parametrize("seed", range(5))
+def test_an_upper_bound_makes_approximate_inference_certified(seed):
+    _, _, exact, bundle = prepared(seed)
+    solution = bundle.minimise(
+        Approximate(exact, True), 1.0, lambda primal: 0.02 * primal, max_passes=300
+    )
+    truth = primal_at(solution.w, exact, bundle.completion, 1.0)
+    assert solution.certified
+    assert solution.lower <= truth <= solution.primal - 0.009
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_without_an_upper_bound_nothing_is_certified(seed):
+    _, _, exact, bundle = prepared(seed)
+    solution = bundle.minimise(
+        Approximate(exact, False), 1.0, lambda primal: 1e-3 * primal, max_passes=300
+    )
     assert not solution.certified
-    assert np.isfinite(solution.primal)
+    assert solution.gap >= 0.0
+    truth = primal_at(solution.w, exact, bundle.completion, 1.0)
+    assert solution.primal <= truth * (1 + 1e-12)
+    assert solution.primal == pytest.approx(truth, rel=0.1)
+
+
+def test_the_loss_of_a_completion_counts():
+    _, _, oracle, bundle = prepared(0)
+    plain = bundle.minimise(oracle, 1.0, lambda primal: 1e-6 * primal)
+    shifted = Bundle(
+        np.zeros(5), Plane(bundle.completion.gradient, -2.0), SimplexQP()
+    )  # a plane that lies 2 below the completed sum
+    solution = shifted.minimise(oracle, 1.0, lambda primal: 1e-6 * primal)
+    assert solution.primal == pytest.approx(plain.primal + 2.0, rel=1e-5)
+    assert solution.lower == pytest.approx(plain.lower + 2.0, rel=1e-5)
+
+
+def test_inference_that_is_no_maximum_is_refused():
+    _, _, oracle, bundle = prepared(0)
+
+    class Wrong:
+        def augmented(self, w):
+            plane = oracle.augmented(-w)[0]
+            return plane, plane.value(w)
+
+    with pytest.raises(LssvmError, match="found less than the score of the true output"):
+        bundle.minimise(Wrong(), 10.0, lambda primal: 1e-6 * primal)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_bounds_hold_with_few_planes_and_another_completion(seed):
+    app, pairs, oracle, bundle = prepared(seed, max_planes=10, n=20, d=8)
+    rng = np.random.default_rng(seed)
+    for C in (0.3, 3.0):
+        solution = bundle.minimise(oracle, C, lambda primal: 1e-3 * primal, max_passes=400)
+        assert len(bundle.planes) <= 10
+        _, w = toy.convex_optimum(app, pairs, bundle.completion, C)
+        optimum = primal_at(w, oracle, bundle.completion, C)
+        assert solution.lower <= optimum * (1 + 1e-9)
+        assert optimum <= solution.primal * (1 + 1e-9)
+        bundle.complete(app.completed(rng.normal(size=8), pairs))
 
 
 def test_a_start_with_tied_outputs_is_left():

@@ -8,6 +8,7 @@ import pytest
 import toy
 
 from lssvm import checkpoint, train
+from lssvm.applications.base import FirstProblem
 from lssvm.cccp import Observer
 from lssvm.config import Config
 from lssvm.errors import Interrupted, ModelError
@@ -63,6 +64,34 @@ def test_a_run_resumed_many_times_equals_one_that_was_not(config, tmp_path, numb
     assert essentials(model) == essentials(whole)
 
 
+class Guided(toy.Toy):
+    """Takes its first weights from the same outputs with the hidden value fixed to 0."""
+
+    def start(self, examples, rng):
+        return FirstProblem(toy.Toy(self.tables[:, :, :1], self.losses), examples)
+
+
+@pytest.mark.parametrize("kind", ["first problem", "initial model"])
+def test_runs_that_begin_at_weights_are_resumed_too(config, tmp_path, kind):
+    app, pairs = toy.random_problem(0, n=20, signal=1.0)
+    initial = None
+    if kind == "first problem":
+        app = Guided(app.tables, app.losses)
+    else:
+        initial = train.learn_on(app, pairs, config.model_copy(update={"seed": 5}))
+    whole = train.learn_on(app, pairs, config, initial=initial)
+    for after in (1, 3):
+        saving = Saving(tmp_path / f"{after}.checkpoint")
+        with pytest.raises(Interrupted):
+            train.learn_on(
+                app, pairs, config, saving=saving, initial=initial, observer=Stopper(after)
+            )
+        again = train.learn_on(
+            app, pairs, config, saving=Saving(saving.path, resume=True), initial=initial
+        )
+        assert essentials(again) == essentials(whole)
+
+
 def test_a_run_without_a_checkpoint_says_so_when_it_is_stopped(config):
     app, pairs = toy.random_problem(0, n=20)
     with pytest.raises(Interrupted, match="stopped by SIGINT; there is no checkpoint"):
@@ -79,7 +108,7 @@ def test_the_checkpoint_of_another_run_is_refused(config, tmp_path, change):
         config = config.model_copy(update={"seed": 1})
     else:
         pairs.costs[0] += 1.0
-    with pytest.raises(ModelError, match="belongs to another configuration or other data"):
+    with pytest.raises(ModelError, match="belongs to another configuration, other data"):
         train.learn_on(app, pairs, config, saving=Saving(path, resume=True))
 
 

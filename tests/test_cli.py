@@ -185,7 +185,6 @@ def test_the_letters_of_svm_struct_are_translated(run):
         ("--set seed=x", "--set seed: expected a whole number, got 'x'"),
         ("--init m", "m: cannot be read: No such file or directory"),
         ("--resume", "m.checkpoint: does not exist; nothing to resume"),
-        ("--resume --init m", "--resume and --init exclude each other; expected one of them"),
         ("--log c.yaml", "c.yaml: is given as --log and as CONFIG; expected two files"),
         ("--log m", "m: is given as MODEL and as --log; expected two files"),
         ("--log train.txt", "train.txt: is a data file of c.yaml; expected another name"),
@@ -283,7 +282,9 @@ def test_a_signal_leaves_a_checkpoint_from_which_the_same_model_comes(
     monkeypatch.setattr(Console, "iterated", stop_once)
     result = run(learn, "c.yaml", "m", "-q", expect=code)
     name = signal.Signals(number).name
-    assert result.stderr == f"stopped by {name}; m.checkpoint was written, go on with --resume\n"
+    assert result.stderr == (
+        f"stopped by {name}; m.checkpoint was written, go on with the same command and --resume\n"
+    )
     assert not (folder / "m").exists()
     run(learn, "c.yaml", "m", "-q", "--resume")
     assert (folder / "m").read_bytes() == (folder / "whole").read_bytes()

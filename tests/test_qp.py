@@ -120,6 +120,24 @@ def test_exact_steps_go_on_from_any_point_of_the_simplex():
         )
 
 
+@pytest.mark.parametrize(("k", "d"), [(20, 5), (90, 20)])
+def test_exact_steps_stay_on_the_simplex_where_cuts_depend_on_each_other(k, d):
+    rng = np.random.default_rng(3)
+    for _ in range(100):
+        cuts = rng.normal(size=(k, d))
+        gram, offsets = cuts @ cuts.T, rng.normal(size=k)
+        beta, residual = rng.dirichlet(np.full(k, 0.3)), np.empty(k)
+        gap = _simplex.active_set(gram, offsets, beta, residual, 0.0, 5000)
+        assert beta.min() >= 0.0
+        assert beta.sum() == pytest.approx(1.0, abs=1e-9)
+        assert gap <= 1e-8
+
+
+def test_a_gap_that_is_no_number_is_infinite():
+    gram = np.full((2, 2), np.nan)
+    assert SimplexQP("exact").solve(gram, np.ones(2), vertex(2), 1e-3).gap == np.inf
+
+
 def test_the_kernel_refuses_shapes_that_do_not_fit():
     with pytest.raises(ValueError, match=r"Gram matrix \(2, 2\), offsets \(3,\)"):
         _simplex.active_set(np.eye(2), np.ones(3), np.ones(2), np.ones(2), 0.0, 1)
@@ -130,7 +148,9 @@ def test_osqp_follows_a_bundle_that_drops_planes():
     solver = SimplexQP("osqp")
     first = solver.solve(gram, offsets, vertex(30), 1e-6)
     rows = np.flatnonzero(np.arange(30) % 3 != 1)
+    before = solver.dual
     solver.keep(rows)
+    np.testing.assert_array_equal(solver.dual, before[np.concatenate([[0], rows + 1])])
     smaller = gram[np.ix_(rows, rows)]
     start = first.beta[rows] / first.beta[rows].sum()
     solved = solver.solve(smaller, offsets[rows], start, 1e-6)

@@ -6,6 +6,7 @@ import toy
 
 from lssvm import train
 from lssvm.applications.base import FirstProblem
+from lssvm.applications.per_example import Pairs
 from lssvm.cccp import Observer
 from lssvm.config import Config
 from lssvm.errors import LssvmError
@@ -152,6 +153,49 @@ def test_the_oracle_counts_and_times_its_passes():
     whole, bound = app.augmented(np.ones(5), pairs)
     np.testing.assert_allclose(plane.gradient, whole.gradient)
     assert upper == pytest.approx(bound)
+
+
+def test_a_loss_over_the_whole_data_is_not_cut_into_blocks():
+    app, pairs = toy.random_problem(0, n=60)
+    assert len(DataOracle(app, pairs, Executor(1)).blocks) > 1
+    app.decomposes = False
+    assert DataOracle(app, pairs, Executor(1)).blocks == [pairs]
+    with pytest.raises(LssvmError, match="examples cannot have costs of their own"):
+        train.learn_on(app, pairs, config())
+
+
+def test_no_examples_and_no_costs_are_refused():
+    app, pairs = toy.random_problem(0)
+    with pytest.raises(LssvmError, match="no examples to train on"):
+        train.learn_on(app, pairs.take(np.arange(0)), config())
+    pairs.costs[:] = 0.0
+    with pytest.raises(LssvmError, match="cost of every example is 0"):
+        train.learn_on(app, pairs, config())
+
+
+def test_passes_of_a_first_problem_are_counted():
+    app, pairs = toy.random_problem(5, n=20, signal=2.0)
+    guided = Guided(app.tables, app.losses)
+    with Executor(1) as executor:
+        oracle = DataOracle(guided, pairs, executor)
+        run = train.new_run(guided, pairs, oracle, config(), 0, None)
+    assert run.passes > 1
+    assert run.completions == oracle.completions == 1
+
+
+def test_fingerprints_tell_long_and_close_arrays_apart():
+    def fingerprint(x):
+        return Pairs((x,), (1,), ("a",), np.ones(1)).fingerprint()
+
+    base = np.zeros(2000)
+    changed = base.copy()
+    changed[1000] = 1.0
+    assert fingerprint(base) == fingerprint(base.copy())
+    assert fingerprint(base) != fingerprint(changed)
+    assert fingerprint(np.array([1 / 3])) != fingerprint(np.array([1 / 3 + 1e-10]))
+    assert fingerprint([(1, "a"), {"b": 2}]) == fingerprint([(1, "a"), {"b": 2}])
+    with pytest.raises(LssvmError, match="'object' cannot be told apart"):
+        fingerprint(object())
 
 
 def test_predictions_of_a_per_example_application_are_scored_and_written(tmp_path):

@@ -7,13 +7,14 @@ features. x, y and h are any Python values.
 
 import hashlib
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, TextIO
 
 import numpy as np
 
 from lssvm.applications.base import Application, Source
+from lssvm.errors import LssvmError
 from lssvm.plane import Plane
 
 
@@ -51,9 +52,28 @@ class Pairs:
         return Pairs(inputs, outputs, names, self.costs[rows])
 
     def fingerprint(self) -> str:
-        """SHA-256 of the values' text: give x and y a ``repr`` that tells them apart."""
-        text = repr((self.inputs, self.outputs, self.costs.tolist()))
-        return hashlib.sha256(text.encode()).hexdigest()
+        """SHA-256 of inputs, outputs and costs; LssvmError for values without a ``__repr__``."""
+        digest = hashlib.sha256()
+        _hash((self.inputs, self.outputs, self.costs), digest.update)
+        return digest.hexdigest()
+
+
+def _hash(value: Any, update: Callable[[bytes], None]) -> None:
+    """Feed a value to a hash: arrays by their bytes, containers by their members."""
+    if isinstance(value, np.ndarray) and value.dtype != object:
+        update(f"{value.dtype.str}{value.shape}".encode())
+        update(np.ascontiguousarray(value).tobytes())
+    elif isinstance(value, list | tuple | np.ndarray):
+        update(f"{type(value).__name__}{len(value)}".encode())
+        for member in value:
+            _hash(member, update)
+    elif isinstance(value, dict):
+        _hash(list(value.items()), update)
+    elif type(value).__repr__ is object.__repr__:
+        kind = type(value).__name__
+        raise LssvmError(f"values of type {kind!r} cannot be told apart; give {kind} a __repr__")
+    else:
+        update(repr(value).encode() + b"\0")
 
 
 class PerExample(Application):

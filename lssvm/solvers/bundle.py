@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lssvm.errors import LssvmError
 from lssvm.executors import Oracle
 from lssvm.plane import Plane, Planes
 from lssvm.solvers.qp import SimplexQP
@@ -27,6 +28,7 @@ from lssvm.solvers.qp import SimplexQP
 QP_SHARE = 1e-3  # the QP's own gap, as a share of the duality gap
 QP_FLOOR = 1e-12  # and never below this share of the bound
 LEVEL_SHARE = 1e-2  # cuts may differ in height by this share of the goal
+INEXACT = 1e-8  # share of the values that is more than their rounding
 STALLED_PASSES = 100  # without the gap falling by a millionth: rounding is the limit
 
 
@@ -59,9 +61,9 @@ class Bundle:
     idle : (k,) number of QPs since a cut had a multiplier
     w : (d,) the incumbent; row : its own cut (−1: not yet asked); slack : what the upper
         bound there exceeds the cut's value by
-    tied : whether the incumbent is w = 0, where a run began that had a first completion and
-        no first weights. There all outputs tie, and the next completion would not depend on
-        the first: any other point takes its place, even if P is a little higher there
+    tied : whether the incumbent is w = 0, where a run began. There all outputs tie, and the
+        next completion would not depend on the first: the point that is asked next takes its
+        place, even if P is a little higher there
     lower : the best lower bound of the current problem; 0 is always one (the zero plane)
     begin : P where the current problem began (infinite before its first pass)
     asked : oracle passes in the current problem
@@ -104,8 +106,11 @@ class Bundle:
         self.gram[1:, 1:] = differences @ differences.T
 
     def primal(self, C: float) -> float:
-        """P at the incumbent. The difference of the planes is taken before their values, since
-        the values alone may be larger than it by many orders."""
+        """P at the incumbent.
+
+        Where no upper bound of it is known, the highest cut there stands for U⁺: a lower
+        bound, but none of the cuts that prove ``lower`` is above it.
+        """
         own = Plane(self.planes.gradients[self.row], float(self.planes.losses[self.row]))
         return self._objective(C, self.w, own, self.slack)
 
@@ -137,7 +142,7 @@ class Bundle:
         def target() -> float:
             return max(goal(self.primal(C)), looseness * (self.begin - self.lower))
 
-        while self._open(C, target()) and self.asked < max_passes and not self._stalled(C):
+        while self._open(C, target()) and not self._exhausted(C, max_passes):
             between(self._gap(C), target())
             point = self._model_minimiser(C, target())
             if not self._open(C, target()):
@@ -156,6 +161,9 @@ class Bundle:
     def _open(self, C: float, target: float) -> bool:
         return self._gap(C) > target or self.tied
 
+    def _exhausted(self, C: float, max_passes: int) -> bool:
+        return (self.asked >= max_passes and not self.tied) or self._stalled(C)
+
     def _gap(self, C: float) -> float:
         return self.primal(C) - self.lower
 
@@ -165,8 +173,14 @@ class Bundle:
         return self.asked - self.marked >= STALLED_PASSES
 
     def _objective(self, C: float, w: np.ndarray, plane: Plane, slack: float) -> float:
-        bounded = slack if np.isfinite(slack) else 0.0
-        return 0.5 * float(w @ w) + C * ((plane - self.completion).value(w) + bounded)
+        """P at w, of which plane is the cut. The difference from the completion is taken before
+        its value, since the values alone may be larger than it by many orders."""
+        height = (plane - self.completion).value(w)
+        if np.isfinite(slack):
+            height += slack
+        else:
+            height = max(height, float(self._heights(w).max()))
+        return 0.5 * float(w @ w) + C * height
 
     def _model_minimiser(self, C: float, goal: float) -> np.ndarray:
         """Solve the QP, raise the lower bound, and return the minimiser of the model.
@@ -224,6 +238,7 @@ class Bundle:
         plane, upper = oracle.augmented(w)
         self.asked += 1
         slack = upper - plane.value(w)
+        self._check(w, plane, slack)
         began = time.perf_counter()
         better = self.row < 0 or self.tied or self._objective(C, w, plane, slack) < self.primal(C)
         self._make_room()
@@ -232,6 +247,16 @@ class Bundle:
             self.w, self.row, self.slack = w, len(self.planes) - 1, slack
             self.tied = False
         self.seconds += time.perf_counter() - began
+
+    def _check(self, w: np.ndarray, plane: Plane, slack: float) -> None:
+        """Refuse a loss-augmented maximum that is lower than the true output's score."""
+        height = (plane - self.completion).value(w) + slack
+        rounding = abs(plane.value(w)) + abs(self.completion.value(w)) + float(w @ w)
+        if height < -INEXACT * rounding:
+            raise LssvmError(
+                "loss-augmented inference found less than the score of the true output, by "
+                f"{-height:.3g}: it must be an exact maximum, or give an upper bound of it"
+            )
 
     def _append(self, plane: Plane) -> None:
         self.planes.append(plane)
@@ -255,7 +280,7 @@ class Bundle:
         spare = len(self.planes) - self.max_planes * 3 // 4
         order = np.lexsort((self.beta[1:], -self.idle))
         order = order[order != self.row]
-        dropped = order[: max(spare, 1)]
+        dropped = order[: max(spare, 2)]
         moved = np.zeros(len(self.planes))
         moved[dropped] = self.beta[1:][dropped]
         mass = float(moved.sum())

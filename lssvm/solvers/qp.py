@@ -105,16 +105,19 @@ class SimplexQP:
         dual[: min(len(self.dual), k + 1)] = self.dual[: k + 1]
         while True:
             problem = osqp.OSQP()
-            problem.setup(
-                _upper_triangle(gram / scale),
-                -offsets / scale,
-                constraints,
-                lower,
-                upper,
-                eps_abs=epsilon,
-                eps_rel=epsilon,
-                **OSQP_SETTINGS,
-            )
+            try:
+                problem.setup(
+                    _upper_triangle(gram / scale),
+                    -offsets / scale,
+                    constraints,
+                    lower,
+                    upper,
+                    eps_abs=epsilon,
+                    eps_rel=epsilon,
+                    **OSQP_SETTINGS,
+                )
+            except osqp.OSQPException:  # its matrix could not be factored
+                return Solved(start, np.inf, 1)
             problem.warm_start(x=start, y=dual)
             answer = problem.solve(raise_error=False)
             self.osqp_calls += 1
@@ -145,7 +148,8 @@ def _exact(gram: np.ndarray, offsets: np.ndarray, start: np.ndarray, tolerance: 
 
 
 def _gap(gram: np.ndarray, offsets: np.ndarray, beta: np.ndarray) -> float:
-    return max(0.0, _simplex.residual(gram, offsets, beta, np.empty_like(beta)))
+    gap = _simplex.residual(gram, offsets, beta, np.empty_like(beta))
+    return max(0.0, gap) if np.isfinite(gap) else np.inf
 
 
 def _rounding(gram: np.ndarray, beta: np.ndarray) -> float:
