@@ -27,7 +27,7 @@ import numpy as np
 from lssvm.applications.base import Application
 from lssvm.config import Config, set_values
 from lssvm.errors import LssvmError
-from lssvm.experiments.tables import mean_and_error, plus_minus, text_table
+from lssvm.tables import mean_and_error, plus_minus, text_table
 from lssvm.train import learn_path
 
 C_KEY = "objective.C"

@@ -162,9 +162,9 @@ def cv(config: str, settings: tuple[str, ...], **options: Any) -> None:
     """
     from lssvm.config import load_config
     from lssvm.cross_validation import run
-    from lssvm.experiments.tables import write_csv, write_json
     from lssvm.formats.output import check_writable
     from lssvm.inspection import available_cores
+    from lssvm.tables import write_csv, write_json
 
     loaded = load_config(config, settings)
     outputs = {"--csv": options["csv_file"], "--json": options["json_file"]}

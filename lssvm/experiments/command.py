@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from lssvm.errors import LssvmError
-from lssvm.experiments.tables import make_folder
+from lssvm.tables import make_folder
 
 
 class Arguments(NamedTuple):

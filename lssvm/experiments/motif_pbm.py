@@ -36,8 +36,8 @@ from lssvm.config import Config
 from lssvm.cross_validation import run_tasks
 from lssvm.errors import DataError
 from lssvm.experiments import command, sequences
-from lssvm.experiments.tables import plus_minus, text_table, write_results
 from lssvm.formats.text import open_text
+from lssvm.tables import plus_minus, text_table, write_results
 from lssvm.train import learn_on
 
 PROTEINS = ("052", "074", "108", "131")

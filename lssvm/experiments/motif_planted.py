@@ -30,7 +30,7 @@ import numpy as np
 from lssvm.config import Config
 from lssvm.cross_validation import run_tasks
 from lssvm.experiments import command, simulate
-from lssvm.experiments.tables import make_folder, text_table, write_results
+from lssvm.tables import make_folder, text_table, write_results
 from lssvm.train import learn
 
 SIZES = {"n": 200, "n_test": 2000, "length": 200, "width": 11}

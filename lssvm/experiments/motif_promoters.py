@@ -29,8 +29,8 @@ from lssvm.cross_validation import C_KEY, Study, assign_folds, run_tasks, study_
 from lssvm.errors import DataError
 from lssvm.experiments import command
 from lssvm.experiments.sequences import write_fasta
-from lssvm.experiments.tables import text_table, write_results
 from lssvm.formats.text import open_text
+from lssvm.tables import text_table, write_results
 from lssvm.train import learn_on, learn_path
 
 LENGTHS = (6, 12, 29)

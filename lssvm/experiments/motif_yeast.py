@@ -52,7 +52,7 @@ from lssvm.config import Config, set_values
 from lssvm.cross_validation import C_KEY, CrossValidation, Study, evaluate, run_tasks, study_of
 from lssvm.experiments import command, gibbs, yeast_data
 from lssvm.experiments.background import estimate
-from lssvm.experiments.tables import plus_minus, text_table, write_results
+from lssvm.tables import plus_minus, text_table, write_results
 from lssvm.train import learn_path
 
 KNOWN = "WTTTAYRTTTW"

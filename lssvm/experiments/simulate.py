@@ -24,8 +24,8 @@ import numpy as np
 from lssvm.errors import LssvmError
 from lssvm.experiments.background import LETTERS, Background, drawn
 from lssvm.experiments.sequences import spelled, write_fasta
-from lssvm.experiments.tables import make_folder
 from lssvm.formats.output import replacing
+from lssvm.tables import make_folder
 
 BACKGROUND_SEED = 2009
 BACKGROUND_ORDER = 3

@@ -27,8 +27,8 @@ import numpy as np
 from lssvm.errors import DataError, LssvmError
 from lssvm.experiments.background import AMBIGUOUS
 from lssvm.experiments.sequences import spelled, write_fasta
-from lssvm.experiments.tables import make_folder
 from lssvm.formats.fasta import read_fasta
+from lssvm.tables import make_folder
 
 ARS_FILE = "ars_R64.fa"
 INTERGENIC_FILE = "intergenic_R64.fa.gz"
