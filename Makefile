@@ -14,7 +14,7 @@ READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
 NEEDED = lssvm needs Python 3.11 or later; name one, as in: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint experiments motif-pbm motif-yeast motif-promoters bench build clean
+.PHONY: help run test lint experiments motif-planted motif-pbm motif-yeast motif-promoters bench build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -36,7 +36,10 @@ lint: $(VENV)/dev.installed ## check style and types only
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-experiments: motif-pbm motif-yeast motif-promoters ## run all experiments, one after the other
+experiments: motif-planted motif-pbm motif-yeast motif-promoters ## run all experiments, one after the other
+
+motif-planted: $(READY) ## planted motifs beside the oracle that knows them
+	$(BIN)/python -m lssvm.experiments.motif_planted --out "$(OUT)/motif-planted" $(FLAGS)
 
 motif-pbm: $(READY) ## motifs of protein-binding arrays (Kumar, Packer & Koller 2010)
 	$(BIN)/python -m lssvm.experiments.motif_pbm --data "$(DATA)/pbm-motif-spl" --out "$(OUT)/motif-pbm" $(FLAGS)
