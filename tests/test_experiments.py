@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from lssvm import tables
 from lssvm.errors import DataError
 from lssvm.experiments import (
     command,
@@ -18,7 +19,6 @@ from lssvm.experiments import (
     motif_promoters,
     motif_yeast,
     simulate,
-    tables,
     yeast_data,
 )
 from lssvm.experiments.sequences import spelled, write_fasta
