@@ -302,7 +302,7 @@ def _finish(
         "training": application.score(examples, predictions),
         "data_sha256": examples.fingerprint(),
         "n_examples": len(examples),
-        "warnings": [],
+        "warnings": application.training_warnings(examples, predictions),
     }
     if not np.any(w):
         record["warnings"].append(
