@@ -193,7 +193,7 @@ class PrecisionAtK(base.Application):
             for rank, place in enumerate(predictions.order[offsets[i] : offsets[i + 1]], 1):
                 score = min(np.float32(predictions.scores[place]), below)
                 below = np.nextafter(score, np.float32(-np.inf))
-                file.write(f"{name} Q0 {docids[place]} {rank} {score} {RUN_TAG}\n")
+                file.write(f"{name} Q0 {docids[place]} {rank} {score!s} {RUN_TAG}\n")
 
     def records(self, examples: Queries, predictions: Predictions) -> Iterator[dict[str, Any]]:
         """One dictionary a query.

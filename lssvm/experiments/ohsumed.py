@@ -1,0 +1,392 @@
+"""Precision at k on OHSUMED: the experiment of Yu & Joachims (ICML 2009, Table 3), and on MQ2008.
+
+    python -m lssvm.experiments.ohsumed --data letor3-ohsumed --out out/ohsumed
+
+Input: S1.txt … S5.txt of a LETOR collection, plain or .gz, features scaled by query. Fold k
+trains on S_k, S_k+1 and S_k+2, validates on S_k+3 and is tested on S_k+4, as published. Whether it
+is OHSUMED (45 features), whose published figures stand beside ours, is seen from the data.
+
+Methods, every setting of each by fold; all are trained on the training files alone:
+
+- latent SSVM: C from 0.01 to 1,000 a query, the k of training from {1, 3, 5, 10, 20, 30}, started
+  from the classifier (of the same C) or from a random ordering of loss 0;
+- its initial weights: that classifier;
+- pairwise linear SVM: all pairs of a query's documents with different labels, squared hinge
+  loss, liblinear through scikit-learn, C from 1e-6 to 1 a pair;
+- LambdaMART: LightGBM, leaves from {7, 15, 31}, learning rate 0.05, from 25 to 400 trees.
+
+Choice, on the validation file of the fold alone, by two rules that are both shown. *Own*: for
+the column P@q the setting of highest P@q; the first of highest MAP where several are equal. *MAP*: one
+setting for all columns, that of highest MAP, as LETOR's own baselines were tuned; MAP looks
+at whole rankings and is the less noisy figure on so few queries. A setting that was not chosen
+is never run on test files. Figures are means over the queries of the five test files, each by
+the model of its fold; standard errors are over these queries.
+"""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lssvm.applications import ranking_metrics
+from lssvm.applications.base import Source
+from lssvm.applications.precision_at_k import PrecisionAtK
+from lssvm.applications.queries import Queries, read_queries
+from lssvm.config import Config
+from lssvm.cross_validation import run_tasks
+from lssvm.errors import MissingExtraError
+from lssvm.executors import DataOracle, Executor
+from lssvm.experiments import command
+from lssvm.experiments.tables import mean_and_error, plus_minus, text_table, write_results
+from lssvm.train import learn_on, new_run
+
+COLUMNS = ("P@1", "P@3", "P@5", "P@10")
+MAP = "MAP"
+FOLDS = 5
+TRAINING_FILES = 3
+LATENT, INITIAL, PAIRWISE, TREES = METHODS = (
+    "latent SSVM",
+    "its initial weights",
+    "pairwise linear SVM",
+    "LambdaMART",
+)
+STARTS = ("classification", "random")
+LEARNING_RATE = 0.05
+OHSUMED_FEATURES = 45
+PUBLISHED = {
+    "paper: latent SSVM": (0.680, 0.573, 0.567, 0.494),
+    "paper: its initial weights": (0.626, 0.557, 0.524, 0.464),
+    "paper: ranking SVM": (0.597, 0.543, 0.532, 0.486),
+    "paper: ListNet": (0.652, 0.602, 0.550, 0.498),
+}
+
+
+class Plan(NamedTuple):
+    """The settings that are tried."""
+
+    ks: tuple[int, ...]
+    grid: tuple[float, ...]  # C a query
+    pairwise_grid: tuple[float, ...]  # C a pair
+    leaves: tuple[int, ...]
+    trees: tuple[int, ...]
+
+
+FULL = Plan(
+    (1, 3, 5, 10, 20, 30),
+    tuple(float(f"{10**e:.3g}") for e in np.arange(-2, 3.1, 0.5)),
+    tuple(float(f"{10**e:.3g}") for e in np.arange(-6, 0.1, 0.5)),
+    (7, 15, 31),
+    (25, 50, 100, 200, 400),
+)
+QUICK = Plan((5, 20), (0.1, 1.0, 10.0), (1e-4, 1e-2), (7,), (25, 100))
+
+
+class Collection(NamedTuple):
+    """All queries, with the file of each, and what is tried on them."""
+
+    queries: Queries
+    plan: Plan
+
+    def training(self, fold: int) -> Queries:
+        """The queries of the files that a fold is trained on."""
+        return self._of([(fold + i) % FOLDS for i in range(TRAINING_FILES)])
+
+    def validation(self, fold: int) -> Queries:
+        """The queries of the file that settings are chosen on."""
+        return self._of([(fold + TRAINING_FILES) % FOLDS])
+
+    def test(self, fold: int) -> Queries:
+        """The queries of the file that is left."""
+        return self._of([(fold + TRAINING_FILES + 1) % FOLDS])
+
+    def _of(self, files: Sequence[int]) -> Queries:
+        order = [np.flatnonzero(self.queries.files == file) for file in files]
+        return self.queries.take(np.concatenate(order))
+
+
+class Task(NamedTuple):
+    """All values of C, or numbers of trees, of one method on one fold.
+
+    setting : k and start of the latent SSVM, leaves of the trees
+    """
+
+    method: str
+    fold: int
+    setting: dict[str, Any]
+
+
+class Candidate(NamedTuple):
+    """A trained model: linear weights, or trees as LightGBM writes them, and how many.
+
+    validation : the metrics of every query of the fold's validation file
+    """
+
+    method: str
+    fold: int
+    setting: dict[str, Any]
+    model: np.ndarray | tuple[str, int]
+    validation: dict[str, np.ndarray]
+    record: dict[str, Any]
+
+
+def experiment(arguments: command.Arguments) -> str:
+    """Train all settings, choose on validation files, test what was chosen, write the table."""
+    collection = read_collection(arguments.data, QUICK if arguments.quick else FULL)
+    candidates = trained(collection, arguments.jobs)
+    rows = [
+        tested(collection, candidates, method, rule) for rule in ("own", MAP) for method in METHODS
+    ]
+    text, summary = report(collection, rows)
+    summary |= {"plan": collection.plan._asdict()}
+    write_results(arguments.out, "precision_at_k", text, every_run(candidates), summary)
+    return text
+
+
+def read_collection(folder: Path, plan: Plan) -> Collection:
+    """The five files of a folder. Raises DataError, MissingExtraError for lack of a peer."""
+    for package in ("lightgbm", "sklearn"):
+        _peer(package)
+    sources = []
+    for number in range(1, FOLDS + 1):
+        plain = folder / f"S{number}.txt"
+        sources.append(Source(str(plain if plain.exists() else f"{plain}.gz")))
+    return Collection(read_queries(sources, 1.0), plan)
+
+
+def trained(collection: Collection, jobs: int) -> list[Candidate]:
+    """Every setting of every method on every fold, in a fixed order. Test files are not read."""
+    plan = collection.plan
+    settings: list[tuple[str, dict[str, Any]]] = [
+        (LATENT, {"k": k, "start": start}) for k in plan.ks for start in STARTS
+    ]
+    settings += [(INITIAL, {}), (PAIRWISE, {})]
+    settings += [(TREES, {"leaves": leaves}) for leaves in plan.leaves]
+    tasks = [Task(method, fold, each) for method, each in settings for fold in range(FOLDS)]
+    found = run_tasks(solve, collection, tasks, jobs=jobs, progress=command.show_progress)
+    return [candidate for task in found for candidate in task]
+
+
+def solve(collection: Collection, task: Task) -> list[Candidate]:
+    """The candidates of a task."""
+    solvers: dict[str, Callable[..., list[tuple[dict[str, Any], Any, dict[str, Any]]]]] = {
+        LATENT: latent,
+        INITIAL: initial,
+        PAIRWISE: pairwise,
+        TREES: boosted,
+    }
+    training, validation = collection.training(task.fold), collection.validation(task.fold)
+    return [
+        Candidate(
+            task.method,
+            task.fold,
+            {**task.setting, **own},
+            model,
+            query_metrics(validation, model),
+            record,
+        )
+        for own, model, record in solvers[task.method](training, collection.plan, **task.setting)
+    ]
+
+
+def latent(training: Queries, plan: Plan, k: int, start: str) -> list[Any]:
+    """Latent SSVMs for one k and start, each C started anew."""
+    found = []
+    for C in plan.grid:
+        config = configuration(k, start, C)
+        model = learn_on(PrecisionAtK(config.application), training, config)
+        kept = ("objective", "gap", "converged", "cccp_iterations", "passes")
+        found.append(({"C": C}, model.w, {key: model.record[key] for key in kept}))
+    return found
+
+
+def initial(training: Queries, plan: Plan) -> list[Any]:
+    """The classifiers that latent SSVMs start from."""
+    found = []
+    with Executor(1) as executor:
+        for C in plan.grid:
+            config = configuration(1, STARTS[0], C)
+            application = PrecisionAtK(config.application)
+            oracle = DataOracle(application, training, executor)
+            run = new_run(application, training, oracle, config, 0, None)
+            found.append(({"C": C}, run.bundle.w, {}))
+    return found
+
+
+def pairwise(training: Queries, plan: Plan) -> list[Any]:
+    """Linear SVMs on differences of documents: half of the pairs one way round, half the other."""
+    svm = _peer("sklearn").svm
+    matrix, offsets = training.matrix(), training.offsets
+    better, worse = [], []
+    for first, last in zip(offsets[:-1], offsets[1:], strict=True):
+        labels = training.labels[first:last]
+        pairs = np.argwhere(labels[:, None] > labels[None, :]) + first
+        better.append(pairs[:, 0])
+        worse.append(pairs[:, 1])
+    differences = matrix[np.concatenate(better)] - matrix[np.concatenate(worse)]
+    signs = np.where(np.arange(len(differences)) % 2, 1, -1)
+    differences *= signs[:, None]
+    found = []
+    for C in plan.pairwise_grid:
+        solver = svm.LinearSVC(C=C, dual=False, fit_intercept=False, tol=1e-5)
+        solver.fit(differences, signs)
+        found.append(({"C": C}, solver.coef_[0].copy(), {}))
+    return found
+
+
+def boosted(training: Queries, plan: Plan, leaves: int) -> list[Any]:
+    """LambdaMART for one number of leaves, cut off after each number of trees."""
+    lightgbm = _peer("lightgbm")
+    data = lightgbm.Dataset(
+        training.matrix(), training.labels, group=np.diff(training.offsets), params={"verbose": -1}
+    )
+    settings = {
+        "objective": "lambdarank",
+        "num_leaves": leaves,
+        "learning_rate": LEARNING_RATE,
+        "num_threads": 1,
+        "deterministic": True,
+        "seed": 0,
+        "verbose": -1,
+    }
+    text = lightgbm.train(settings, data, max(plan.trees)).model_to_string()
+    return [({"trees": trees}, (text, trees), {}) for trees in plan.trees]
+
+
+def configuration(k: int, start: str, C: float) -> Config:
+    """The settings of one latent SSVM; the sum over queries is weighted by C."""
+    return Config.from_dict(
+        {
+            "application": {"name": "precision_at_k", "k": k, "start": start},
+            "objective": {"C": C, "c_scaling": "sum"},
+        }
+    )
+
+
+def query_metrics(examples: Queries, model: Any) -> dict[str, np.ndarray]:
+    """The metrics of every query, (n,) each."""
+    offsets = examples.offsets - examples.offsets[0]
+    if isinstance(model, tuple):
+        booster = _peer("lightgbm").Booster(model_str=model[0])
+        scores = booster.predict(examples.matrix(), num_iteration=model[1], num_threads=1)
+    else:
+        scores = examples.matrix() @ model
+    order = ranking_metrics.ranked(scores, offsets)
+    return ranking_metrics.by_query(examples.labels, examples.relevant, offsets, order, 1)
+
+
+def choose(candidates: Sequence[Candidate], column: str) -> Candidate:
+    """The highest validation mean of the column, then of MAP; the first of equal ones."""
+
+    def merit(candidate: Candidate) -> tuple[float, float]:
+        found = candidate.validation
+        return round(float(np.mean(found[column])), 9), float(np.mean(found[MAP]))
+
+    return max(candidates, key=merit)
+
+
+def tested(
+    collection: Collection, candidates: Sequence[Candidate], method: str, rule: str
+) -> dict[str, Any]:
+    """What a rule chose of a method in each fold and column, and its figures on the test files.
+
+    Returns by column the values of all test queries (those of fold 1 first), and the settings.
+    """
+    own = [candidate for candidate in candidates if candidate.method == method]
+    values: dict[str, list[float]] = {column: [] for column in (*COLUMNS, MAP)}
+    settings: dict[str, list[dict[str, Any]]] = {column: [] for column in (*COLUMNS, MAP)}
+    for fold in range(FOLDS):
+        of_fold = [candidate for candidate in own if candidate.fold == fold]
+        for column in values:
+            chosen = choose(of_fold, column if rule == "own" else MAP)
+            found = query_metrics(collection.test(fold), chosen.model)[column]
+            values[column] += found.tolist()
+            settings[column].append(chosen.setting)
+    return {"method": method, "rule": rule, "values": values, "settings": settings}
+
+
+def report(collection: Collection, rows: Sequence[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
+    """The table as text, and all of it as plain values."""
+    table = []
+    for row in rows:
+        columns = {column: plus_minus(row["values"][column], 3) for column in COLUMNS}
+        mean = np.mean([np.mean(row["values"][column]) for column in COLUMNS])
+        best = plus_minus(row["values"][MAP], 3)
+        chosen = {"method": row["method"], "chosen by": row["rule"]}
+        table.append({**chosen, **columns, "mean": f"{mean:.3f}", "MAP": best})
+    if collection.queries.dimension == OHSUMED_FEATURES:
+        for name, figures in PUBLISHED.items():
+            columns = {
+                column: f"{figure:.3f}" for column, figure in zip(COLUMNS, figures, strict=True)
+            }
+            table.append({"method": name, **columns, "mean": f"{np.mean(figures):.3f}"})
+    queries = len(rows[0]["values"][MAP])
+    title = f"Mean over {queries} test queries ± standard error; settings chosen on validation"
+    picked = [
+        f"{row['method']}, chosen by {row['rule']}: "
+        + "; ".join(f"{column} {_brief(row['settings'][column])}" for column in COLUMNS)
+        for row in rows
+    ]
+    summary = {
+        "rows": [
+            {
+                "method": row["method"],
+                "rule": row["rule"],
+                "settings": row["settings"],
+                "means": {c: mean_and_error(row["values"][c]) for c in row["values"]},
+                "values": row["values"],
+            }
+            for row in rows
+        ]
+    }
+    return "\n".join([text_table(title, table), "settings by fold:", *picked]), summary
+
+
+def every_run(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
+    """One row a trained model, with its validation means: what was chosen from."""
+    keys = ("k", "start", "C", "leaves", "trees")
+    records = ("objective", "gap", "converged", "cccp_iterations", "passes")
+    return [
+        {
+            "method": each.method,
+            "fold": each.fold + 1,
+            **{key: each.setting.get(key) for key in keys},
+            **{key: each.record.get(key) for key in records},
+            **{c: float(np.mean(each.validation[c])) for c in (*COLUMNS, MAP)},
+        }
+        for each in candidates
+    ]
+
+
+def _brief(settings: Sequence[dict[str, Any]]) -> str:
+    """The settings of the five folds, their values alone."""
+    shown = [
+        "/".join(
+            f"{value:g}" if isinstance(value, float) else str(value)[:6] for value in each.values()
+        )
+        for each in settings
+    ]
+    return " ".join(shown)
+
+
+def _peer(package: str) -> Any:
+    """A package of the extra ``bench``. Raises MissingExtraError."""
+    try:
+        if package == "lightgbm":
+            import lightgbm
+
+            return lightgbm
+        import sklearn.svm
+
+        return sklearn
+    except ImportError:
+        raise MissingExtraError("this experiment", package, "bench") from None
+
+
+if __name__ == "__main__":
+    command.main(
+        "Precision at k on a LETOR collection in five files.",
+        "folder of S1.txt … S5.txt, plain or .gz",
+        "two values of k, three of C",
+        experiment,
+    )
