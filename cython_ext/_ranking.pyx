@@ -336,3 +336,97 @@ cdef void _add(const Features* features, Py_ssize_t first, Py_ssize_t m, const i
             total = total + column[chosen[p]]
         gradient[j] += cost * total
         column += m
+
+
+def pairs(
+    const int[::1] levels, const double[::1] scores, const long long[::1] order,
+    const long long[::1] offsets, const double[::1] costs,
+):
+    """Hinge losses of all pairs of a query's documents of different levels, each query's mean.
+
+    levels : (documents,) from 0, the higher the better
+    scores : (documents,)
+    order : (documents,) the documents query by query, by falling score
+    offsets : (n + 1,) where each query's documents start, from 0
+    costs : (n,) c_i
+
+    A pair counts if the better document is not ahead by 1. Returns coefficients (documents,), by
+    which the rows add up to the gradient of the sum of c_i times the mean, and the loss that
+    belongs to it. Queries without a pair count nothing. O(levels * documents).
+    """
+    cdef Py_ssize_t i, p, n = costs.shape[0], documents = levels.shape[0]
+    cdef Py_ssize_t height = 1
+    cdef double loss = 0.0, weight
+    cdef long long total, violated
+    if not documents == scores.shape[0] == order.shape[0] or offsets.shape[0] != n + 1:
+        raise ValueError(f"pairs: {documents} levels, {len(scores)} scores do not fit")
+    for p in range(documents):
+        height = max(height, <Py_ssize_t>levels[p] + 1)
+    coefficients = np.zeros(documents)
+    cdef double[::1] view = coefficients
+    cdef long long[::1] seen = np.empty(height, dtype=np.int64)
+    if documents == 0:
+        return coefficients, loss
+    with nogil:
+        for i in range(n):
+            total = _pair_count(&levels[0], offsets[i], offsets[i + 1], &seen[0], height)
+            if total == 0:
+                continue
+            weight = costs[i] / total
+            violated = _violated(&levels[0], &scores[0], &order[0], offsets[i], offsets[i + 1],
+                                 &seen[0], height, &view[0])
+            loss = loss + weight * violated
+            for p in range(offsets[i], offsets[i + 1]):
+                view[p] = view[p] * weight
+    return coefficients, loss
+
+
+cdef long long _pair_count(const int* levels, Py_ssize_t first, Py_ssize_t last, long long* seen,
+                           Py_ssize_t height) noexcept nogil:
+    """Pairs of documents of different levels."""
+    cdef Py_ssize_t p, level
+    cdef long long below = 0, total = 0
+    for level in range(height):
+        seen[level] = 0
+    for p in range(first, last):
+        seen[levels[p]] += 1
+    for level in range(height):
+        total += below * seen[level]
+        below += seen[level]
+    return total
+
+
+cdef long long _violated(const int* levels, const double* scores, const long long* order,
+                         Py_ssize_t first, Py_ssize_t last, long long* seen, Py_ssize_t height,
+                         double* coefficients) noexcept nogil:
+    """Count the violated pairs: up for the worse document of each, down for the better one.
+
+    Both ways round the documents that a document is compared with grow as the scores fall or
+    rise, so each is entered once.
+    """
+    cdef Py_ssize_t at, next_, level, a, b
+    cdef long long found, total = 0
+    for level in range(height):
+        seen[level] = 0
+    next_ = first
+    for at in range(first, last):
+        a = order[at]
+        while next_ < last and scores[a] - scores[order[next_]] < 1.0:
+            seen[levels[order[next_]]] += 1
+            next_ += 1
+        found = 0
+        for level in range(levels[a]):
+            found += seen[level]
+        coefficients[a] -= found
+        total += found
+    for level in range(height):
+        seen[level] = 0
+    next_ = last - 1
+    for at in range(last - 1, first - 1, -1):
+        b = order[at]
+        while next_ >= first and scores[order[next_]] - scores[b] < 1.0:
+            seen[levels[order[next_]]] += 1
+            next_ -= 1
+        for level in range(levels[b] + 1, height):
+            coefficients[b] += seen[level]
+    return total

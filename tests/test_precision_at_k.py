@@ -376,6 +376,56 @@ def test_the_first_problem_is_the_weighted_classifier(data):
         assert first.application.completed(w, examples).value(w) == 0
 
 
+def test_the_pairwise_problem_is_the_mean_over_pairs(read):
+    rng = np.random.default_rng(22)
+    app = ranker(1, start="pairwise", start_weight=0.5)
+    text, queries = "", []
+    for q in range(30):
+        m = int(rng.integers(1, 9))
+        labels, rows = rng.integers(0, 4, m), rng.integers(-8, 9, (m, 3)) / 8
+        text += "".join(line(y, q, x) for y, x in zip(labels, rows, strict=True))
+        queries.append((labels, rows))
+    examples = read(app, text)
+    first = app.start(examples, rng)
+    for trial in range(6):
+        w, gradient, loss = rng.integers(-8, 9, 3) / 4 * (trial > 0), np.zeros(3), 0.0
+        for labels, rows in queries:
+            pairs = [
+                rows[a] - rows[b]
+                for a, b in itertools.product(range(len(labels)), repeat=2)
+                if labels[a] > labels[b]
+            ]
+            inside = [difference for difference in pairs if w @ difference < 1.0]
+            if pairs:
+                gradient -= 0.5 * np.sum(np.reshape(inside, (-1, 3)), axis=0) / len(pairs)
+                loss += 0.5 * len(inside) / len(pairs)
+        plane, upper = first.application.augmented(w, examples)
+        np.testing.assert_allclose(plane.gradient, gradient, atol=1e-12)
+        assert plane.loss == pytest.approx(loss, rel=1e-12)
+        assert upper == plane.value(w)
+        halves = [
+            first.application.augmented(w, examples.slice(*part))[0] for part in ((0, 11), (11, 30))
+        ]
+        np.testing.assert_allclose((halves[0] + halves[1]).gradient, gradient, atol=1e-12)
+
+
+def test_the_weight_of_the_start_is_a_factor_of_its_c(data):
+    _, examples, _, _ = data
+    found = []
+    for C, weight in ((2.0, 1.0), (0.5, 4.0)):
+        app = ranker(3, start="pairwise", start_weight=weight)
+        config = Config.from_dict(
+            {
+                "application": app.options.model_dump(),
+                "objective": {"C": C},
+                "solver": {"epsilon": 1e-6},
+            }
+        )
+        oracle = DataOracle(app, examples, Executor(1))
+        found.append(new_run(app, examples, oracle, config, 0, None).bundle.w)
+    np.testing.assert_allclose(found[0], found[1], atol=1e-3)
+
+
 def test_the_first_weights_are_those_of_scikit_learn(data):
     svm = pytest.importorskip("sklearn.svm")
     app, examples, queries, _ = data
@@ -429,7 +479,7 @@ def separable(rng, queries=12, m=20):
     return made
 
 
-@pytest.mark.parametrize("start", ["classification", "random"])
+@pytest.mark.parametrize("start", ["classification", "pairwise", "random"])
 def test_training_lowers_the_objective_and_finds_the_relevant_documents(read, start):
     config = Config.from_dict(
         {

@@ -18,11 +18,13 @@ by k, and Δ is 0. It and every other query whose orderings all have loss 0 (no 
 or no other) have U⁺ = U⁻ for every w: they take no part in training and are kept for scores.
 The objective is the same with them, but their U⁺ would not let go of the completion's U⁻.
 
-Where training begins: weights of a classifier of relevant documents against the others,
+Where training begins: weights of a classifier of relevant documents against the others over
+the same queries, as in the paper (``start: classification``),
 
-    ½‖w‖² + C Σ_i c_i 1/m_i Σ_j max(0, 1 − y_ij w · x_ij),   y_ij = ±1
+    ½‖w‖² + C₀ Σ_i c_i 1/m_i Σ_j max(0, 1 − y_ij w · x_ij),   y_ij = ±1
 
-over the same queries (``start: classification``), or an ordering for every query, drawn at
+or those of a ranking SVM over pairs of documents with different labels (``start: pairwise``,
+see ``ranking_start``), with C₀ = ``start_weight`` C; or an ordering for every query, drawn at
 random among those of loss 0 (``start: random``).
 """
 
@@ -35,6 +37,7 @@ from pydantic import Field
 
 from lssvm.applications import base, ranking_metrics
 from lssvm.applications.queries import FeatureNames, Queries, read_queries
+from lssvm.applications.ranking_start import Classifier, PairwiseRanking
 from lssvm.errors import LssvmError
 from lssvm.kernels import _ranking
 from lssvm.plane import Plane
@@ -54,10 +57,16 @@ class RankingOptions(base.Options):
     relevant_from: float = Field(
         default=1.0, allow_inf_nan=False, description="lowest label of a relevant document"
     )
-    start: Literal["classification", "random"] = Field(
+    start: Literal["classification", "pairwise", "random"] = Field(
         default="classification",
         description="first weights: a classifier of relevant documents, as in the paper; "
-        "or a random ordering with the relevant documents first",
+        "pairwise: a ranking SVM; or a random ordering with the relevant documents first",
+    )
+    start_weight: float = Field(
+        default=1.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="C of the problem that gives the first weights, as a multiple of objective.C",
     )
 
 
@@ -103,7 +112,7 @@ class PrecisionAtK(base.Application):
         return (positives > 0) & (positives < sizes) & (sizes > self.k)
 
     def start(self, examples: Queries, rng: np.random.Generator) -> Plane | base.FirstProblem:
-        """The classifier's problem, or a random ordering with the relevant documents first.
+        """The first problem, or a random ordering with the relevant documents first.
 
         Raises DataError if there is no query to train on.
         """
@@ -114,7 +123,8 @@ class PrecisionAtK(base.Application):
             raise examples.error(None, f"{problem}; expected at least one such query to train")
         if self.options.start == "random":
             return self._completion(examples, rng.random(len(examples.labels)))
-        return base.FirstProblem(Classifier(), examples)
+        kind = Classifier if self.options.start == "classification" else PairwiseRanking
+        return base.FirstProblem(kind(self.options.start_weight), examples)
 
     def augmented(self, w: np.ndarray, examples: Queries) -> tuple[Plane, float]:
         """Σ c_i max over h of Δ + w · Φ; exact."""
@@ -289,33 +299,3 @@ class PrecisionAtK(base.Application):
 def _listed(names: Sequence[str]) -> str:
     shown = ", ".join(map(repr, map(str, names[:_SHOWN])))
     return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown
-
-
-class Classifier:
-    """Relevant documents against the others: Σ c_i 1/m_i Σ_j max(0, 1 − y_ij w · x_ij).
-
-    Measured from the true labels, so the completion is 0 and nothing is hidden.
-    """
-
-    def start(self, examples: Queries, rng: np.random.Generator) -> Plane:
-        """The plane that is 0 everywhere."""
-        return Plane(np.zeros(examples.dimension), 0.0)
-
-    def completed(self, w: np.ndarray, examples: Queries) -> Plane:
-        """The plane that is 0 everywhere."""
-        return Plane(np.zeros(len(w)), 0.0)
-
-    def augmented(self, w: np.ndarray, examples: Queries) -> tuple[Plane, float]:
-        """The documents with y_ij w · x_ij < 1; exact."""
-        signs = np.where(examples.relevant[examples.span], 1.0, -1.0)
-        weights = (examples.costs / np.diff(examples.offsets))[examples.query_of]
-        inside = signs * _ranking.scores(*examples.rows, w) < 1.0
-        weights = np.where(inside, weights, 0.0)
-        plane = Plane(
-            _ranking.combination(*examples.rows, -signs * weights, len(w)), float(weights.sum())
-        )
-        return plane, plane.value(w)
-
-    def feature_names(self) -> FeatureNames:
-        """``feature 1``, ``feature 2`` …"""
-        return FeatureNames()
