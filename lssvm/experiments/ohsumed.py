@@ -24,10 +24,10 @@ MAP. *Own*: for the column P@q the setting of highest P@q, of equal ones that of
 it is the noisier one, as a validation file has 21 queries. A setting that was not chosen is never
 run on test files. Figures are means over the queries of the five test files, each ranked by the
 model of its fold; standard errors are over these queries. The grids and the two starts of
-the first row were settled by validation figures before any test file was ranked.
+the first row were settled by validation figures before any test file was ranked; of all folds, so
+that each query had a say in this, as a validation query.
 """
 
-import itertools
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,9 +40,9 @@ from lssvm.applications.base import Application, Source
 from lssvm.applications.queries import Queries, read_queries
 from lssvm.config import Config
 from lssvm.cross_validation import run_tasks
-from lssvm.errors import MissingExtraError
 from lssvm.executors import DataOracle, Executor
-from lssvm.experiments import command
+from lssvm.experiments import command, ranking_peers
+from lssvm.experiments.ranking_peers import Solved
 from lssvm.experiments.tables import mean_and_error, plus_minus, text_table, write_results
 from lssvm.model import Model
 from lssvm.train import learn_on, new_run
@@ -63,7 +63,6 @@ METHODS = {  # the rows of the table: method, and the starts among which is chos
     "LambdaMART": (TREES, (None,)),
 }
 RULES = (MAP, "own")
-LEARNING_RATE = 0.05
 OHSUMED_FEATURES = 45
 PUBLISHED = {
     "paper: latent SSVM": (0.680, 0.573, 0.567, 0.494),
@@ -136,9 +135,6 @@ class Task(NamedTuple):
     weights: np.ndarray | None = None
 
 
-Solved = tuple[dict[str, Any], Any, dict[str, Any]]  # own setting, model, record
-
-
 class Candidate(NamedTuple):
     """A trained model.
 
@@ -168,8 +164,7 @@ def experiment(arguments: command.Arguments) -> str:
 
 def read_collection(folder: Path, plan: Plan) -> Collection:
     """The five files of a folder. Raises DataError, MissingExtraError for lack of a peer."""
-    for package in ("lightgbm", "sklearn"):
-        _peer(package)
+    ranking_peers.check_installed()
     sources = []
     for number in range(1, FOLDS + 1):
         plain = folder / f"S{number}.txt"
@@ -209,9 +204,9 @@ def solve(collection: Collection, task: Task) -> list[Candidate]:
     elif task.method == INITIAL:
         found = initial(training, plan, setting["start"])
     elif task.method == PAIRWISE:
-        found = pairwise(training, plan)
+        found = ranking_peers.pairwise(training, plan.pairwise_grid)
     else:
-        found = boosted(training, plan, setting["leaves"])
+        found = ranking_peers.boosted(training, setting["leaves"], plan.trees)
     seconds = (time.perf_counter() - began) / len(found)
     return [
         Candidate(
@@ -252,46 +247,6 @@ def initial(training: Queries, plan: Plan, start: str) -> list[Solved]:
     return found
 
 
-def pairwise(training: Queries, plan: Plan) -> list[Solved]:
-    """Linear SVMs on differences of documents: half of the pairs one way round, half the other."""
-    svm = _peer("sklearn").svm
-    matrix, offsets = training.matrix(), training.offsets
-    better, worse = [], []
-    for first, last in itertools.pairwise(offsets):
-        labels = training.labels[first:last]
-        pairs = np.argwhere(labels[:, None] > labels[None, :]) + first
-        better.append(pairs[:, 0])
-        worse.append(pairs[:, 1])
-    differences = matrix[np.concatenate(better)] - matrix[np.concatenate(worse)]
-    signs = np.where(np.arange(len(differences)) % 2, 1, -1)
-    differences *= signs[:, None]
-    found: list[Solved] = []
-    for C in plan.pairwise_grid:
-        solver = svm.LinearSVC(C=C, dual=False, fit_intercept=False)
-        solver.fit(differences, signs)
-        found.append(({"C": C}, solver.coef_[0].copy(), {}))
-    return found
-
-
-def boosted(training: Queries, plan: Plan, leaves: int) -> list[Solved]:
-    """LambdaMART for one number of leaves, cut off after each number of trees."""
-    lightgbm = _peer("lightgbm")
-    data = lightgbm.Dataset(
-        training.matrix(), training.labels, group=np.diff(training.offsets), params={"verbose": -1}
-    )
-    settings = {
-        "objective": "lambdarank",
-        "num_leaves": leaves,
-        "learning_rate": LEARNING_RATE,
-        "num_threads": 1,
-        "deterministic": True,
-        "seed": 0,
-        "verbose": -1,
-    }
-    text = lightgbm.train(settings, data, max(plan.trees)).model_to_string()
-    return [({"trees": trees}, (text, trees), {}) for trees in plan.trees]
-
-
 def ranker(k: int, start: str, C: float) -> tuple[Application, Config]:
     """The application and its settings; the sum over queries is weighted by C."""
     config = Config.from_dict(
@@ -307,8 +262,7 @@ def query_metrics(examples: Queries, model: Any) -> dict[str, np.ndarray]:
     """The metrics of every query, (n,) each."""
     offsets = examples.offsets - examples.offsets[0]
     if isinstance(model, tuple):
-        booster = _peer("lightgbm").Booster(model_str=model[0])
-        scores = booster.predict(examples.matrix(), num_iteration=model[1], num_threads=1)
+        scores = ranking_peers.tree_scores(examples, *model)
     else:
         scores = examples.matrix() @ model
     order = ranking_metrics.ranked(scores, offsets)
@@ -382,13 +336,17 @@ def report(collection: Collection, rows: Sequence[dict[str, Any]]) -> tuple[str,
     picked = [
         f"{row['method'].strip()}, by {row['rule']}: " + _brief(row["settings"]) for row in rows
     ]
+    lines = [f"{table[0]['method']}, by {rows[0]['rule']}, minus, mean of the columns by query:"]
+    for row in rows[1:]:
+        difference = _by_query(rows[0]) - _by_query(row)
+        lines.append(f"  {row['method'].strip()}, by {row['rule']}: {plus_minus(difference, 3)}")
     summary = {
         "rows": [
             {**row, "means": {c: mean_and_error(row["values"][c]) for c in row["values"]}}
             for row in rows
         ]
     }
-    return "\n".join([text_table(title, table), "settings by fold:", *picked]), summary
+    return "\n".join([text_table(title, table), *lines, "settings by fold:", *picked]), summary
 
 
 def every_run(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
@@ -407,6 +365,11 @@ def every_run(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
     ]
 
 
+def _by_query(row: dict[str, Any]) -> np.ndarray:
+    """The mean of the columns for every test query, (queries,)."""
+    return np.mean([row["values"][column] for column in COLUMNS], axis=0)
+
+
 def _brief(settings: dict[str, list[dict[str, Any]]]) -> str:
     """The settings of the five folds by column, or once if the columns share them."""
     shown = {
@@ -423,20 +386,6 @@ def _brief(settings: dict[str, list[dict[str, Any]]]) -> str:
 
 def _rounded(value: float | None, digits: int) -> str | None:
     return None if value is None else f"{value:.{digits}f}"
-
-
-def _peer(package: str) -> Any:
-    """A package of the extra ``bench``. Raises MissingExtraError."""
-    try:
-        if package == "lightgbm":
-            import lightgbm
-
-            return lightgbm
-        import sklearn.svm
-
-        return sklearn
-    except ImportError:
-        raise MissingExtraError("this experiment", package, "bench") from None
 
 
 if __name__ == "__main__":
