@@ -500,6 +500,25 @@ def test_training_lowers_the_objective_and_finds_the_relevant_documents(read, st
     assert gap <= rules_of(config, len(examples)).epsilon
 
 
+@pytest.mark.parametrize("start", ["classification", "pairwise", "random"])
+def test_training_with_two_threads_gives_the_same_bytes(read, start):
+    rng = np.random.default_rng(23)
+    rows = np.round(rng.random((60, 60, 60)), 2)
+    relevant = (rows[:, :, 0] + rng.normal(0, 0.3, (60, 60)) > 0.9).astype(int)
+    config = Config.from_dict(
+        {
+            "application": {"name": "precision_at_k", "k": 3, "start": start},
+            "cccp": {"max_iterations": 3},
+        }
+    )
+    app = config.create_application()
+    examples = read(app, list(zip(relevant, rows, itertools.repeat(1.0))))
+    assert len(DataOracle(app, examples, Executor(1)).blocks) == 2
+    models = [learn_on(app, examples, config, threads=threads) for threads in (1, 2)]
+    assert models[0].w.tobytes() == models[1].w.tobytes()
+    assert models[0].record == models[1].record
+
+
 def test_a_collapse_of_the_weights_is_told(read):
     config = Config.from_dict(
         {
@@ -554,11 +573,12 @@ def test_metrics_of_a_small_case_are_those_by_hand(read):
     examples = read(app, text)
     found = app.metrics(examples, app.predict(np.ones(1), examples))
     by_hand = {
-        "P@3": [2 / 3, 0, 1 / 3],
+        "MAP": [(1 + 2 / 3) / 2, 0, 1 / 2],
         "P@1": [1, 0, 0],
+        "P@3": [2 / 3, 0, 1 / 3],
         "P@5": [2 / 5, 0, 1 / 5],
         "P@10": [2 / 10, 0, 1 / 10],
-        "MAP": [(1 + 2 / 3) / 2, 0, 1 / 2],
+        "P@k": [2 / 3, 0, 1 / 3],
         # gains 3 and 1, discounts 1 at ranks 1 and 2 and log2(3) at 3; ideal 3/1 + 1/1.
         "NDCG@1": [1, 0, 0],
         "NDCG@3": [(3 + 1 / math.log2(3)) / 4, 0, 1],
@@ -572,7 +592,7 @@ def test_metrics_of_a_small_case_are_those_by_hand(read):
     assert score["MAP"] == pytest.approx((5 / 6 + 1 / 2) / 3)
     assert score["loss"] == pytest.approx(((2 / 3 - 2 / 3) + 0 + (1 / 3 - 1 / 3)) / 3)
     assert (score["queries"], score["without_relevant"]) == (3, 1)
-    assert next(iter(score)) == "P@3"
+    assert next(iter(score)) == "MAP"
 
 
 def test_ties_are_ranked_in_the_order_of_the_input():
@@ -746,7 +766,7 @@ def test_the_commands_train_rank_and_score(folder):
     result = run(classify, "c.yaml", "model", "scores")
     metrics = dict(row.split() for row in result.stdout.splitlines())
     assert metrics["P@1"] == "1"
-    assert list(metrics)[:5] == ["P@2", "P@1", "P@3", "P@5", "P@10"]
+    assert list(metrics)[:5] == ["MAP", "P@1", "P@3", "P@5", "P@10"]
     scores = [float(row) for row in Path("scores").read_text().splitlines()]
     assert len(scores) == 6
     assert scores[0] > max(scores[1:3])
@@ -787,3 +807,15 @@ def test_the_starter_configuration_trains(folder):
     Path("starter.yaml").write_text(run(main, "init", "precision_at_k").stdout)
     run(learn, "starter.yaml", "model", "-q", "--set", "application.k=2")
     assert Path("model").stat().st_size > 0
+
+
+def test_cross_validation_compares_models_of_different_k(folder):
+    Path("train.txt").write_text(
+        "".join(
+            TRAIN.replace("qid:1", f"qid:{q}").replace("qid:2", f"qid:{q + 1}")
+            for q in range(0, 12, 2)
+        )
+    )
+    grid = "search={grid: {application.k: [1, 2]}, folds: 3}"
+    result = run(main, "cv", "c.yaml", "--jobs", "1", "--set", grid)
+    assert "validation MAP" in result.stdout

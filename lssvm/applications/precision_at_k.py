@@ -163,17 +163,18 @@ class PrecisionAtK(base.Application):
         )
 
     def score(self, examples: Queries, predictions: Predictions) -> dict[str, float | None]:
-        """P@k first, then P@1, 3, 5, 10, MAP and NDCG@1, 3, 5, 10 as LETOR defines them, in 0..1.
+        """MAP, P@1, 3, 5, 10 and k, and NDCG@1, 3, 5, 10 as LETOR defines them, in 0..1.
 
         Means over all queries, those without a relevant document counted as 0; their number
-        is given. loss is the mean of Δ.
+        is given. loss is the mean of Δ. MAP stands first, where ``lssvm cv`` looks: it compares
+        models of different k.
         """
         found = self.metrics(examples, predictions)
         positives = examples.relevant_counts
         best = np.minimum(1.0, positives / self.k)
         return {
             **{name: float(np.mean(values)) for name, values in found.items()},
-            "loss": float(np.mean(best - found[f"P@{self.k}"])),
+            "loss": float(np.mean(best - found["P@k"])),
             "queries": len(examples),
             "without_relevant": int(np.sum(positives == 0)),
         }

@@ -26,7 +26,7 @@ def ranked(scores: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 def by_query(
     labels: np.ndarray, relevant: np.ndarray, offsets: np.ndarray, order: np.ndarray, k: int
 ) -> dict[str, np.ndarray]:
-    """P@1, 3, 5, 10 and k, MAP and NDCG@1, 3, 5, 10 of every query, (n,) each; P@k first.
+    """MAP, P@1, 3, 5, 10 and k, and NDCG@1, 3, 5, 10 of every query, (n,) each.
 
     labels, relevant : (documents,); offsets : (n + 1,), from 0; order : see :func:`ranked`
     """
@@ -40,13 +40,11 @@ def by_query(
     def summed(values: np.ndarray) -> np.ndarray:
         return np.bincount(query, weights=values, minlength=n)
 
-    found = {
-        f"P@{cut}": summed(hits * (rank < cut)) / cut
-        for cut in (k, *(cut for cut in CUTOFFS if cut != k))
-    }
     total = summed(hits)
     before = np.cumsum(hits) - np.repeat(np.cumsum(total) - total, np.diff(offsets))
-    found["MAP"] = _share(summed(hits * before / (rank + 1)), total)
+    found = {"MAP": _share(summed(hits * before / (rank + 1)), total)}
+    for name, cut in (*((f"P@{cut}", cut) for cut in CUTOFFS), ("P@k", k)):
+        found[name] = summed(hits * (rank < cut)) / cut
     discounts = 1.0 / np.maximum(1.0, np.log2(np.maximum(rank + 1, 1)))
     for cut in CUTOFFS:
         kept = discounts * (rank < cut)
