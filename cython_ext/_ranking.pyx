@@ -80,8 +80,8 @@ def search(
     w : (d,)
 
     Returns gradient (d,) = sum c_i (1 / k) sum of the rows found, the sum of c_i times the loss, and
-    chosen (n, k) int32, the documents found, by their place in the query and increasing; -1 where
-    there are fewer. COMPLETE and AUGMENT leave out the queries for which every ordering has loss 0:
+    chosen (n, k or the most documents of a query) int32, the documents found, by their place in the
+    query and increasing; -1 where there are fewer. COMPLETE and AUGMENT leave out the queries for which every ordering has loss 0:
     no relevant document, no other, or at most k documents.
     """
     cdef Py_ssize_t i, m, n = costs.shape[0], count, positives
@@ -89,10 +89,11 @@ def search(
     if k < 1 or offsets.shape[0] != n + 1 or relevant.shape[0] < offsets[n]:
         raise ValueError(f"search: k = {k}, {n} costs and {len(offsets)} offsets do not fit")
     _features(&features, dense, indices, values, starts, offsets, w.shape[0])
-    gradient, chosen = np.zeros(len(w)), np.full((n, k), -1, dtype=np.int32)
+    cdef Py_ssize_t longest = max(<Py_ssize_t>1, _longest(offsets))
+    gradient = np.zeros(len(w))
+    chosen = np.full((n, min(<Py_ssize_t>k, longest)), -1, dtype=np.int32)
     cdef double[::1] gradient_view = gradient
     cdef int[:, ::1] chosen_view = chosen
-    cdef Py_ssize_t longest = _longest(offsets) + 1
     cdef double[::1] scores = np.empty(longest), keys = np.empty(2 * longest)
     cdef int[::1] places = np.empty(longest, dtype=np.int32)
     cdef double loss = 0.0

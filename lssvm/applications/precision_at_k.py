@@ -76,7 +76,8 @@ class Predictions:
 
     scores : (documents,) float64, w · x
     order : (documents,) int64, positions in ``scores`` query by query, best first
-    top : (n, k) int32, the best k by their place in the query, increasing; -1: there is none
+    top : (n, k or the most documents of a query) int32, the best k by their place in the query,
+        increasing; -1: there is none
     """
 
     scores: np.ndarray
