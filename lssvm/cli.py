@@ -6,10 +6,10 @@ Nothing heavy is imported before a command runs, so that help and completion are
 import json
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
@@ -212,6 +212,9 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
     metavar="N",
     help="Best hidden values to write for each example.",
 )
+@click.option(
+    "--format", "format_name", metavar="NAME", help="Format to write, among the application's."
+)
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line.")
 @click.option("--metrics", metavar="FILE", type=click.Path(), help="Write the metrics as JSON.")
 @quiet_option
@@ -234,6 +237,7 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
 
     metrics = options["metrics"]
     trained = Model.load(model)
+    write = _writer(trained, options["format_name"], options["as_json"])
     outputs = {"PREDICTIONS": predictions, "--metrics": metrics}
     for name, path in outputs.items():
         if path and path != "-":
@@ -245,14 +249,14 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
         raise LssvmError(f"--metrics: {examples} has no labels; expected labelled examples")
     found = predict(trained, packed, top=options["top"])
     with _opened(predictions) as file:
-        _write_predictions(trained, packed, found, options["as_json"], file)
+        write(packed, found, file)
     if packed.labelled:
         _score(trained, packed, found, metrics, options["quiet"], to_stderr=predictions == "-")
     elif not options["quiet"]:
         click.echo(f"{len(packed):,d} examples without labels: nothing to score", err=True)
 
 
-def _opened(path: str) -> AbstractContextManager[IO[str]]:
+def _opened(path: str) -> AbstractContextManager[Any]:
     from lssvm.formats.output import replacing
 
     if path == "-":
@@ -283,14 +287,25 @@ def _read_examples(
     return model.application.read(config.sources("test"))
 
 
-def _write_predictions(
-    model: "Model", examples: Any, predictions: Any, as_json: bool, file: Any
-) -> None:
-    if not as_json:
-        model.application.write(examples, predictions, file)
-        return
-    for record in model.application.records(examples, predictions):
-        file.write(json.dumps(record, ensure_ascii=False) + "\n")
+def _writer(model: "Model", name: str | None, as_json: bool) -> Callable[[Any, Any, TextIO], None]:
+    """What writes predictions in the format of that name, by default the application's first."""
+    application = model.application
+    if as_json and name is not None:
+        raise LssvmError("--json and --format exclude each other; expected one of them")
+
+    def write_json(examples: Any, predictions: Any, file: TextIO) -> None:
+        for record in application.records(examples, predictions):
+            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+
+    if as_json:
+        return write_json
+    formats = application.formats
+    name = next(iter(formats)) if name is None else name
+    if name not in formats:
+        kind = application.options.name
+        known = ", ".join(formats)
+        raise LssvmError(f"--format {name}: application {kind!r} cannot write it (known: {known})")
+    return formats[name]
 
 
 def _score(

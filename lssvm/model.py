@@ -283,7 +283,7 @@ class Model:
 
     def feature_names(self) -> list[str]:
         """A readable name for each coordinate of w."""
-        return self.application.feature_names()
+        return list(self.application.feature_names()[: len(self.w)])
 
     def described(self) -> dict[str, Any]:
         """What the application says of the weights in the field's own terms, if anything.
@@ -308,7 +308,7 @@ class Model:
     def _features(self) -> dict[str, Any]:
         if len(self.w) > MOST_NAMES:
             return {"feature_count": len(self.w)}
-        return {"feature_names": self.application.feature_names()}
+        return {"feature_names": self.feature_names()}
 
 
 def _application(path: str | Path, name: Any, section: Any) -> Application:

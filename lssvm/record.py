@@ -47,6 +47,7 @@ def of_training(
     w: np.ndarray,
     examples: Any,
     metrics: Mapping[str, float | None],
+    warnings: Sequence[str],
 ) -> dict[str, Any]:
     """The record of a run: its best restart, the sums and the spread over all of them."""
     objectives = np.array([restart["objective"] for restart in restarts])
@@ -71,7 +72,7 @@ def of_training(
         "training": dict(metrics),
         "data_sha256": examples.fingerprint(),
         "n_examples": len(examples),
-        "warnings": [] if np.any(w) else [ALL_ZERO],
+        "warnings": [*warnings, *([] if np.any(w) else [ALL_ZERO])],
     }
 
 

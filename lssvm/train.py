@@ -294,7 +294,8 @@ def _finish(
     """The model of the best restart, with the record of how it was trained."""
     predictions = application.predict(w, examples)
     metrics = application.score(examples, predictions)
-    whole = record.of_training(records, config.seed, w, examples, metrics)
+    warnings = application.training_warnings(examples, predictions)
+    whole = record.of_training(records, config.seed, w, examples, metrics, warnings)
     for text in whole["warnings"]:
         observer.warned(text)
     return Model(application, config.to_dict(), w, whole, application.summary(w, examples))

@@ -13,6 +13,8 @@ from lssvm.formats import yaml12
 from lssvm.starter import json_schema, starter
 
 ROOT = Path(__file__).parent.parent
+BUILT_IN = [*applications.registered()]
+KNOWN = ", ".join([*BUILT_IN, "lines", "broken"])
 GOOD = """\
 application: {name: lines, length: 2}
 data:
@@ -298,7 +300,7 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path):
     [
         (
             "seed: 3\n",
-            "c.yaml: application: missing; expected {name: …} with one of motif, lines, broken",
+            f"c.yaml: application: missing; expected {{name: …}} with one of {KNOWN}",
         ),
         (
             "application: 3\n",
@@ -306,16 +308,16 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path):
         ),
         (
             "application: {length: 3}\n",
-            "c.yaml:1:1: application.name: missing; expected one of motif, lines, broken",
+            f"c.yaml:1:1: application.name: missing; expected one of {KNOWN}",
         ),
         (
             "application: {name: [x]}\n",
-            'c.yaml:1:15: application.name: expected one of motif, lines, broken, got ["x"]',
+            f'c.yaml:1:15: application.name: expected one of {KNOWN}, got ["x"]',
         ),
         (
             "application: {name: motfi}\n",
             "c.yaml:1:15: application.name: unknown application 'motfi'; did you mean 'motif'? "
-            "(known: motif, lines, broken)",
+            f"(known: {KNOWN})",
         ),
         (
             "application: {name: broken}\n",
@@ -408,7 +410,7 @@ def test_the_application_is_made_with_its_options(load):
     assert load(GOOD).create_application().options.length == 2
 
 
-@pytest.mark.parametrize("name", ["motif", "lines"])
+@pytest.mark.parametrize("name", [*BUILT_IN, "lines"])
 def test_every_starter_configuration_loads(load, name):
     config = load(starter(name))
     assert config.application.name == name
@@ -437,4 +439,5 @@ def test_the_schema_describes_the_sections_and_the_named_application():
     (section,) = schema["properties"]["application"]["anyOf"]
     assert section["properties"]["length"]["description"] == "numbers on a line"
     names = [each["title"] for each in json_schema()["properties"]["application"]["anyOf"]]
-    assert names == ["MotifOptions", "LinesOptions"]
+    built_in = [applications.load(name).Options.__name__ for name in BUILT_IN]
+    assert names == [*built_in, "LinesOptions"]

@@ -147,8 +147,13 @@ class Application(ABC):
         """One dictionary an example: id, y, h, score and, where known, gold and loss."""
 
     @abstractmethod
-    def feature_names(self) -> list[str]:
-        """A readable name for each coordinate of w."""
+    def feature_names(self) -> Sequence[str]:
+        """A readable name for each coordinate of w; more where only the data say how many."""
+
+    @property
+    def formats(self) -> Mapping[str, Callable[[Any, Any, TextIO], None]]:
+        """What predictions can be written as, by name: functions like ``write``, the first one."""
+        return {"default": self.write}
 
     def groups(self, examples: Any) -> np.ndarray | None:
         """The class of each example, (n,) int, by which folds are stratified; or None."""
@@ -160,6 +165,10 @@ class Application(ABC):
 
     def warnings(self, examples: Any) -> list[str]:
         """What looks wrong with a data set, one sentence each."""
+        return []
+
+    def training_warnings(self, examples: Any, predictions: Any) -> list[str]:
+        """What looks wrong with the predictions for the training data, one sentence each."""
         return []
 
     def describe(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:

@@ -1,0 +1,433 @@
+"""Selection of the best k documents of every query: scores, argmax and summed features in one pass.
+
+The documents of a data set lie query after query. Features are either dense, each query a block
+with one feature's values of all its documents side by side, so that the inner loop runs along the
+documents and vectorises without reordering any document's sum; or sparse, rows one after another.
+
+The k best of m documents are found by selection, in O(m) on average: the k-th highest key first
+(three-way partition, so equal keys cost nothing), then one pass that takes what lies above it and
+as many equal ones as are missing. Ties go to the document that comes first.
+"""
+
+import numpy as np
+
+cdef enum:
+    COMPLETE_TASK = 0
+    AUGMENT_TASK = 1
+    PREDICT_TASK = 2
+
+COMPLETE = COMPLETE_TASK
+AUGMENT = AUGMENT_TASK
+PREDICT = PREDICT_TASK
+
+cdef struct Features:
+    const double* dense  # null if sparse
+    const int* indices
+    const double* values
+    const long long* starts
+    Py_ssize_t d
+
+
+cdef int _features(
+    Features* out, const double[::1] dense, const int[::1] indices, const double[::1] values,
+    const long long[::1] starts, const long long[::1] offsets, Py_ssize_t d,
+) except -1:
+    """Check the arrays against each other and point to them."""
+    cdef Py_ssize_t documents = offsets[offsets.shape[0] - 1] if offsets.shape[0] else 0
+    cdef Py_ssize_t entries
+    out.dense, out.indices, out.values, out.starts, out.d = NULL, NULL, NULL, NULL, d
+    if offsets.shape[0] == 0 or d < 1:
+        raise ValueError(f"ranking: {offsets.shape[0]} offsets and {d} features do not fit")
+    if starts.shape[0] == 0:
+        if dense.shape[0] < documents * d:
+            raise ValueError(f"ranking: {dense.shape[0]} values for {documents} x {d}")
+        if dense.shape[0]:
+            out.dense = &dense[0]
+        return 0
+    if starts.shape[0] < documents + 1 or indices.shape[0] != values.shape[0]:
+        raise ValueError(f"ranking: the rows do not fit {documents} documents")
+    entries = starts[documents]
+    if values.shape[0] < entries:
+        raise ValueError(f"ranking: {values.shape[0]} values, the rows end at {entries}")
+    out.starts = &starts[0]
+    if entries:
+        out.indices, out.values = &indices[0], &values[0]
+    return 0
+
+
+cdef Py_ssize_t _longest(const long long[::1] offsets) noexcept nogil:
+    cdef Py_ssize_t i, found = 0
+    for i in range(offsets.shape[0] - 1):
+        found = max(found, <Py_ssize_t>(offsets[i + 1] - offsets[i]))
+    return found
+
+
+def search(
+    int task, const double[::1] dense, const int[::1] indices, const double[::1] values,
+    const long long[::1] starts, const long long[::1] offsets,
+    const unsigned char[::1] relevant, const double[::1] costs, const double[::1] w, int k,
+):
+    """The best k documents of every query, with the summed features and losses of what was found.
+
+    task : COMPLETE (the best of the orderings that rank as many relevant documents as there can
+        be), AUGMENT (loss-augmented inference) or PREDICT (highest scores; no sums)
+    dense : for query i, from offsets[i] * d on, d rows of its documents' values; or empty
+    indices, values, starts : sparse rows of all documents, increasing features; starts empty if
+        the features are dense
+    offsets : (n + 1,) where each query's documents start, the last one the end
+    relevant : (documents,) 1 if relevant, for all documents of the arrays
+    costs : (n,) c_i
+    w : (d,)
+
+    Returns gradient (d,) = sum c_i (1 / k) sum of the rows found, the sum of c_i times the loss, and
+    chosen (n, k or the most documents of a query) int32, the documents found, by their place in the
+    query and increasing; -1 where there are fewer. COMPLETE and AUGMENT leave out the queries for which every ordering has loss 0:
+    no relevant document, no other, or at most k documents.
+    """
+    cdef Py_ssize_t i, m, n = costs.shape[0], count, positives
+    cdef Features features
+    if k < 1 or offsets.shape[0] != n + 1 or relevant.shape[0] < offsets[n]:
+        raise ValueError(f"search: k = {k}, {n} costs and {len(offsets)} offsets do not fit")
+    _features(&features, dense, indices, values, starts, offsets, w.shape[0])
+    cdef Py_ssize_t longest = max(<Py_ssize_t>1, _longest(offsets))
+    gradient = np.zeros(len(w))
+    chosen = np.full((n, min(<Py_ssize_t>k, longest)), -1, dtype=np.int32)
+    cdef double[::1] gradient_view = gradient
+    cdef int[:, ::1] chosen_view = chosen
+    cdef double[::1] scores = np.empty(longest), keys = np.empty(2 * longest)
+    cdef int[::1] places = np.empty(longest, dtype=np.int32)
+    cdef double loss = 0.0
+    if n == 0:
+        return gradient, loss, chosen
+    with nogil:
+        for i in range(n):
+            m = offsets[i + 1] - offsets[i]
+            if m == 0:
+                continue
+            positives = _count(&relevant[offsets[i]], m)
+            if task != PREDICT_TASK and (positives == 0 or positives == m or m <= k):
+                continue
+            _score(&features, offsets[i], m, &w[0], &scores[0])
+            count = _best(task, &scores[0], &relevant[offsets[i]], m, positives, k, &keys[0],
+                          &places[0], &chosen_view[i, 0])
+            if task != PREDICT_TASK:
+                _add(&features, offsets[i], m, &chosen_view[i, 0], count, costs[i],
+                     &gradient_view[0])
+            if task == AUGMENT_TASK:
+                loss = loss + costs[i] * (min(<Py_ssize_t>k, positives)
+                                          - _hits(&relevant[offsets[i]], &chosen_view[i, 0], count))
+        for i in range(w.shape[0]):
+            gradient_view[i] = gradient_view[i] / k
+    return gradient, loss / k, chosen
+
+
+def scores(
+    const double[::1] dense, const int[::1] indices, const double[::1] values,
+    const long long[::1] starts, const long long[::1] offsets, const double[::1] w,
+):
+    """w . x for the documents of all queries, (offsets[n] - offsets[0],)."""
+    cdef Py_ssize_t i, m, first, n = offsets.shape[0] - 1
+    cdef Features features
+    _features(&features, dense, indices, values, starts, offsets, w.shape[0])
+    first = offsets[0]
+    found = np.empty(offsets[n] - first)
+    cdef double[::1] view = found
+    with nogil:
+        for i in range(n):
+            m = offsets[i + 1] - offsets[i]
+            if m:
+                _score(&features, offsets[i], m, &w[0], &view[offsets[i] - first])
+    return found
+
+
+def combination(
+    const double[::1] dense, const int[::1] indices, const double[::1] values,
+    const long long[::1] starts, const long long[::1] offsets, const double[::1] coefficients,
+    Py_ssize_t d,
+):
+    """The sum over the documents of coefficient times row, (d,)."""
+    cdef Py_ssize_t i, j, p, m, first, n = offsets.shape[0] - 1
+    cdef Features features
+    cdef double total
+    cdef const double* column
+    _features(&features, dense, indices, values, starts, offsets, d)
+    first = offsets[0]
+    if coefficients.shape[0] != offsets[n] - first:
+        raise ValueError(f"combination: {len(coefficients)} coefficients do not fit the documents")
+    found = np.zeros(d)
+    cdef double[::1] view = found
+    with nogil:
+        for i in range(n):
+            m = offsets[i + 1] - offsets[i]
+            if features.starts == NULL:
+                for j in range(d):
+                    column = features.dense + offsets[i] * d + j * m
+                    total = 0.0
+                    for p in range(m):
+                        total = total + coefficients[offsets[i] - first + p] * column[p]
+                    view[j] += total
+            else:
+                for p in range(offsets[i], offsets[i + 1]):
+                    for j in range(features.starts[p], features.starts[p + 1]):
+                        view[features.indices[j]] += coefficients[p - first] * features.values[j]
+    return found
+
+
+cdef void _score(const Features* features, Py_ssize_t first, Py_ssize_t m, const double* w,
+                 double* out) noexcept nogil:
+    """out[p] = w . x of the p-th document of a query."""
+    cdef Py_ssize_t p, j = 0, d = features.d
+    cdef double total, a, b, c, e
+    cdef const double* block
+    if features.starts != NULL:
+        for p in range(m):
+            total = 0.0
+            for j in range(features.starts[first + p], features.starts[first + p + 1]):
+                total = total + w[features.indices[j]] * features.values[j]
+            out[p] = total
+        return
+    block = features.dense + first * d
+    for p in range(m):
+        out[p] = 0.0
+    # Four features at a time, so that scores are loaded and stored a quarter as often.
+    while j + 4 <= d:
+        a, b, c, e = w[j], w[j + 1], w[j + 2], w[j + 3]
+        for p in range(m):
+            out[p] = out[p] + ((a * block[p] + b * block[m + p])
+                               + (c * block[2 * m + p] + e * block[3 * m + p]))
+        block += 4 * m
+        j += 4
+    while j < d:
+        a = w[j]
+        for p in range(m):
+            out[p] = out[p] + a * block[p]
+        block += m
+        j += 1
+
+
+cdef Py_ssize_t _best(int task, const double* scores, const unsigned char* relevant, Py_ssize_t m,
+                      Py_ssize_t positives, int k, double* keys, int* places,
+                      int* chosen) noexcept nogil:
+    """List the documents that the task asks for, by increasing place; returns how many."""
+    cdef Py_ssize_t p, size = 0, taken = 0
+    if task == COMPLETE_TASK:
+        # Relevant documents alone if there are k, else all of them and the best others.
+        for p in range(m):
+            if relevant[p] == (positives >= k):
+                keys[size] = scores[p]
+                places[size] = <int>p
+                size += 1
+        if positives >= k:
+            return _select(keys, places, size, k, chosen)
+        taken = _select(keys, places, size, k - positives, chosen)
+        return _merge(relevant, m, chosen, taken, k)
+    for p in range(m):
+        keys[p] = scores[p] - (relevant[p] if task == AUGMENT_TASK else 0)
+        places[p] = <int>p
+    return _select(keys, places, m, k, chosen)
+
+
+cdef Py_ssize_t _merge(const unsigned char* relevant, Py_ssize_t m, int* chosen, Py_ssize_t taken,
+                       int k) noexcept nogil:
+    """Add all relevant documents to the ``taken`` others, in order; from the back, in place."""
+    cdef Py_ssize_t p, last = taken - 1, out = taken - 1
+    for p in range(m):
+        out += relevant[p]
+    taken = out + 1
+    for p in range(m - 1, -1, -1):
+        if relevant[p]:
+            chosen[out] = <int>p
+            out -= 1
+        elif last >= 0 and chosen[last] == p:
+            chosen[out] = <int>p
+            last -= 1
+            out -= 1
+    return taken
+
+
+cdef Py_ssize_t _select(double* keys, const int* places, Py_ssize_t size, Py_ssize_t k,
+                        int* chosen) noexcept nogil:
+    """The places of the k highest keys (all, if there are fewer), in order; ties to the first.
+
+    keys has room for twice ``size``: the second half is scratch.
+    """
+    cdef Py_ssize_t p, above = 0, taken = 0
+    cdef double bar
+    if k >= size:
+        for p in range(size):
+            chosen[p] = places[p]
+        return size
+    for p in range(size):
+        keys[size + p] = keys[p]
+    bar = _kth_highest(keys + size, size, k)
+    for p in range(size):
+        above += keys[p] > bar
+    k -= above
+    for p in range(size):
+        if keys[p] > bar or (keys[p] == bar and k > 0):
+            k -= keys[p] == bar
+            chosen[taken] = places[p]
+            taken += 1
+    return taken
+
+
+cdef double _kth_highest(double* keys, Py_ssize_t size, Py_ssize_t k) noexcept nogil:
+    """The k-th highest of the keys, which it reorders."""
+    cdef Py_ssize_t low = 0, high = size - 1, lower, upper, i
+    cdef double pivot, key
+    while True:
+        pivot = _median(keys[low], keys[(low + high) // 2], keys[high])
+        lower, upper, i = low, high, low
+        while i <= upper:
+            key = keys[i]
+            if key > pivot:
+                keys[i] = keys[lower]
+                keys[lower] = key
+                lower += 1
+                i += 1
+            elif key < pivot:
+                keys[i] = keys[upper]
+                keys[upper] = key
+                upper -= 1
+            else:
+                i += 1
+        if k - 1 < lower:
+            high = lower - 1
+        elif k - 1 > upper:
+            low = upper + 1
+        else:
+            return pivot
+
+
+cdef inline double _median(double a, double b, double c) noexcept nogil:
+    return max(min(a, b), min(max(a, b), c))
+
+
+cdef Py_ssize_t _count(const unsigned char* relevant, Py_ssize_t m) noexcept nogil:
+    cdef Py_ssize_t p, found = 0
+    for p in range(m):
+        found += relevant[p]
+    return found
+
+
+cdef Py_ssize_t _hits(const unsigned char* relevant, const int* chosen,
+                      Py_ssize_t count) noexcept nogil:
+    cdef Py_ssize_t p, found = 0
+    for p in range(count):
+        found += relevant[chosen[p]]
+    return found
+
+
+cdef void _add(const Features* features, Py_ssize_t first, Py_ssize_t m, const int* chosen,
+               Py_ssize_t count, double cost, double* gradient) noexcept nogil:
+    """Add cost times the rows of the chosen documents."""
+    cdef Py_ssize_t p, j, row
+    cdef double total
+    cdef const double* column
+    if features.starts != NULL:
+        for p in range(count):
+            row = first + chosen[p]
+            for j in range(features.starts[row], features.starts[row + 1]):
+                gradient[features.indices[j]] += cost * features.values[j]
+        return
+    column = features.dense + first * features.d
+    for j in range(features.d):
+        total = 0.0
+        for p in range(count):
+            total = total + column[chosen[p]]
+        gradient[j] += cost * total
+        column += m
+
+
+def pairs(
+    const int[::1] levels, const double[::1] scores, const long long[::1] order,
+    const long long[::1] offsets, const double[::1] costs,
+):
+    """Hinge losses of all pairs of a query's documents of different levels, each query's mean.
+
+    levels : (documents,) from 0, the higher the better
+    scores : (documents,)
+    order : (documents,) the documents query by query, by falling score
+    offsets : (n + 1,) where each query's documents start, from 0
+    costs : (n,) c_i
+
+    A pair counts if the better document is not ahead by 1. Returns coefficients (documents,), by
+    which the rows add up to the gradient of the sum of c_i times the mean, and the loss that
+    belongs to it. Queries without a pair count nothing. O(levels * documents).
+    """
+    cdef Py_ssize_t i, p, n = costs.shape[0], documents = levels.shape[0]
+    cdef Py_ssize_t height = 1
+    cdef double loss = 0.0, weight
+    cdef long long total, violated
+    if not documents == scores.shape[0] == order.shape[0] or offsets.shape[0] != n + 1:
+        raise ValueError(f"pairs: {documents} levels, {len(scores)} scores do not fit")
+    for p in range(documents):
+        height = max(height, <Py_ssize_t>levels[p] + 1)
+    coefficients = np.zeros(documents)
+    cdef double[::1] view = coefficients
+    cdef long long[::1] seen = np.empty(height, dtype=np.int64)
+    if documents == 0:
+        return coefficients, loss
+    with nogil:
+        for i in range(n):
+            total = _pair_count(&levels[0], offsets[i], offsets[i + 1], &seen[0], height)
+            if total == 0:
+                continue
+            weight = costs[i] / total
+            violated = _violated(&levels[0], &scores[0], &order[0], offsets[i], offsets[i + 1],
+                                 &seen[0], height, &view[0])
+            loss = loss + weight * violated
+            for p in range(offsets[i], offsets[i + 1]):
+                view[p] = view[p] * weight
+    return coefficients, loss
+
+
+cdef long long _pair_count(const int* levels, Py_ssize_t first, Py_ssize_t last, long long* seen,
+                           Py_ssize_t height) noexcept nogil:
+    """Pairs of documents of different levels."""
+    cdef Py_ssize_t p, level
+    cdef long long below = 0, total = 0
+    for level in range(height):
+        seen[level] = 0
+    for p in range(first, last):
+        seen[levels[p]] += 1
+    for level in range(height):
+        total += below * seen[level]
+        below += seen[level]
+    return total
+
+
+cdef long long _violated(const int* levels, const double* scores, const long long* order,
+                         Py_ssize_t first, Py_ssize_t last, long long* seen, Py_ssize_t height,
+                         double* coefficients) noexcept nogil:
+    """Count the violated pairs: up for the worse document of each, down for the better one.
+
+    Both ways round the documents that a document is compared with grow as the scores fall or
+    rise, so each is entered once.
+    """
+    cdef Py_ssize_t at, next_, level, a, b
+    cdef long long found, total = 0
+    for level in range(height):
+        seen[level] = 0
+    next_ = first
+    for at in range(first, last):
+        a = order[at]
+        while next_ < last and scores[a] - scores[order[next_]] < 1.0:
+            seen[levels[order[next_]]] += 1
+            next_ += 1
+        found = 0
+        for level in range(levels[a]):
+            found += seen[level]
+        coefficients[a] -= found
+        total += found
+    for level in range(height):
+        seen[level] = 0
+    next_ = last - 1
+    for at in range(last - 1, first - 1, -1):
+        b = order[at]
+        while next_ >= first and scores[order[next_]] - scores[b] < 1.0:
+            seen[levels[order[next_]]] += 1
+            next_ -= 1
+        for level in range(levels[b] + 1, height):
+            coefficients[b] += seen[level]
+    return total

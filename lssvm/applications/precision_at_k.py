@@ -1,0 +1,303 @@
+"""Ranking for precision at k (Yu & Joachims, ICML 2009, section 5.3).
+
+x is a query with its documents x_1 … x_m, y says which of them are relevant, n(y) of them, and h
+is the ordering, of which only the first k count: h_1 … h_k. As in the paper,
+
+    Φ(x, y, h) = 1/k Σ_{j ≤ k} x_{h_j},   Δ(y, ŷ, h) = min(1, n(y)/k) − 1/k Σ_{j ≤ k} [y_{h_j} = 1]
+
+depend on the ordering and not on ŷ. So for each query
+
+    U⁺ = max over h of Δ + w · Φ      the k documents of highest w · x − [relevant]
+    U⁻ = max over h of w · Φ with Δ = 0      relevant documents by score, then the others by score
+
+and predicting is ranking by w · x. Of the documents, those that come first in the file win ties,
+in the three problems and in the order of the predictions.
+
+A query with m < k documents has only one choice of the first k: all m. Φ and Δ are still divided
+by k, and Δ is 0. It and every other query whose orderings all have loss 0 (no relevant document,
+or no other) have U⁺ = U⁻ for every w: they take no part in training and are kept for scores.
+The objective is the same with them, but their U⁺ would not let go of the completion's U⁻.
+
+Where training begins: weights of a classifier of relevant documents against the others over
+the same queries, as in the paper (``start: classification``),
+
+    ½‖w‖² + C₀ Σ_i c_i 1/m_i Σ_j max(0, 1 − y_ij w · x_ij),   y_ij = ±1
+
+or those of a ranking SVM over pairs of documents with different labels (``start: pairwise``,
+see ``ranking_start``), with C₀ = ``start_weight`` C; or an ordering for every query, drawn at
+random among those of loss 0 (``start: random``).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TextIO
+
+import numpy as np
+from pydantic import Field
+
+from lssvm.applications import base, ranking_metrics
+from lssvm.applications.queries import FeatureNames, Queries, read_queries
+from lssvm.applications.ranking_start import Classifier, PairwiseRanking
+from lssvm.errors import LssvmError
+from lssvm.kernels import _ranking
+from lssvm.plane import Plane
+
+RUN_TAG = "lssvm"
+ALIKE = 1e-6  # training asks for differences of score of 1
+_SHOWN = 3  # qids that a warning names
+
+
+class RankingOptions(base.Options):
+    """What is ranked, and for which k."""
+
+    name: Literal["precision_at_k"] = Field(
+        default="precision_at_k", description="ranking by queries, for the first k documents"
+    )
+    k: int = Field(default=10, ge=1, le=100_000, description="documents at the top that count")
+    relevant_from: float = Field(
+        default=1.0, allow_inf_nan=False, description="lowest label of a relevant document"
+    )
+    start: Literal["classification", "pairwise", "random"] = Field(
+        default="classification",
+        description="first weights: a classifier of relevant documents, as in the paper; "
+        "pairwise: a ranking SVM; or a random ordering with the relevant documents first",
+    )
+    start_weight: float = Field(
+        default=1.0,
+        gt=0,
+        allow_inf_nan=False,
+        description="C of the problem that gives the first weights, as a multiple of objective.C",
+    )
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """The scores of all documents of n queries, and the best k of each query.
+
+    scores : (documents,) float64, w · x
+    order : (documents,) int64, positions in ``scores`` query by query, best first
+    top : (n, k or the most documents of a query) int32, the best k by their place in the query,
+        increasing; -1: there is none
+    """
+
+    scores: np.ndarray
+    order: np.ndarray
+    top: np.ndarray
+
+
+class PrecisionAtK(base.Application):
+    """Ranking for precision at k; the hidden value is the order of a query's documents."""
+
+    Options = RankingOptions
+    models = frozenset({"lssvm"})
+
+    def __init__(self, options: RankingOptions) -> None:
+        super().__init__(options)
+        self.k = options.k
+
+    def read(self, sources: Sequence[base.Source]) -> Queries:
+        """The queries of SVM-light files. Raises DataError."""
+        return read_queries(sources, self.options.relevant_from)
+
+    def dimension(self, examples: Queries) -> int:
+        """The highest feature index of the file."""
+        return examples.dimension
+
+    def feature_names(self) -> FeatureNames:
+        """``feature 1``, ``feature 2`` … as the files count."""
+        return FeatureNames()
+
+    def trained(self, examples: Queries) -> np.ndarray:
+        """Whether each query takes part in training, (n,) bool; see the module."""
+        positives, sizes = examples.relevant_counts, np.diff(examples.offsets)
+        return (positives > 0) & (positives < sizes) & (sizes > self.k)
+
+    def start(self, examples: Queries, rng: np.random.Generator) -> Plane | base.FirstProblem:
+        """The first problem, or a random ordering with the relevant documents first.
+
+        Raises DataError if there is no query to train on.
+        """
+        if not self.trained(examples).any():
+            problem = "no query has a relevant document"
+            if examples.labelled:
+                problem = f"no query has a relevant document, another one, and more than {self.k}"
+            raise examples.error(None, f"{problem}; expected at least one such query to train")
+        if self.options.start == "random":
+            return self._completion(examples, rng.random(len(examples.labels)))
+        kind = Classifier if self.options.start == "classification" else PairwiseRanking
+        return base.FirstProblem(kind(self.options.start_weight), examples)
+
+    def augmented(self, w: np.ndarray, examples: Queries) -> tuple[Plane, float]:
+        """Σ c_i max over h of Δ + w · Φ; exact."""
+        gradient, loss, _ = self._search(_ranking.AUGMENT, w, examples)
+        plane = Plane(gradient, loss)
+        return plane, plane.value(w)
+
+    def completed(self, w: np.ndarray, examples: Queries) -> Plane:
+        """Σ c_i max over h with Δ = 0 of w · Φ."""
+        gradient, _, _ = self._search(_ranking.COMPLETE, w, examples)
+        return Plane(gradient, 0.0)
+
+    def predict(self, w: np.ndarray, examples: Queries, top: int = 1) -> Predictions:
+        """Documents by w · x. A feature that training did not see has weight 0.
+
+        Raises LssvmError if ``top`` is not 1: all documents are ranked anyway.
+        """
+        if top != 1:
+            raise LssvmError(f"--top {top}: all documents are ranked; expected no --top")
+        weights = np.zeros(examples.dimension)
+        shared = min(len(w), examples.dimension)
+        weights[:shared] = w[:shared]
+        scores = _ranking.scores(*examples.rows, weights)
+        order = ranking_metrics.ranked(scores, examples.offsets - examples.offsets[0])
+        return Predictions(scores, order, self._search(_ranking.PREDICT, weights, examples)[2])
+
+    def metrics(self, examples: Queries, predictions: Predictions) -> dict[str, np.ndarray]:
+        """The metrics of every query, (n,) each; see ``ranking_metrics``."""
+        span = examples.span
+        return ranking_metrics.by_query(
+            examples.labels[span],
+            examples.relevant[span],
+            examples.offsets - examples.offsets[0],
+            predictions.order,
+            self.k,
+        )
+
+    def score(self, examples: Queries, predictions: Predictions) -> dict[str, float | None]:
+        """MAP, P@1, 3, 5, 10 and k, and NDCG@1, 3, 5, 10 as LETOR defines them, in 0..1.
+
+        Means over all queries, those without a relevant document counted as 0; their number
+        is given. loss is the mean of Δ. MAP stands first, where ``lssvm cv`` looks: it compares
+        models of different k.
+        """
+        found = self.metrics(examples, predictions)
+        positives = examples.relevant_counts
+        best = np.minimum(1.0, positives / self.k)
+        return {
+            **{name: float(np.mean(values)) for name, values in found.items()},
+            "loss": float(np.mean(best - found["P@k"])),
+            "queries": len(examples),
+            "without_relevant": int(np.sum(positives == 0)),
+        }
+
+    @property
+    def formats(self) -> Mapping[str, Callable[[Queries, Predictions, TextIO], None]]:
+        """What ``lssvm-classify`` can write; the first one unless asked otherwise."""
+        return {"scores": self.write, "trec": self.write_trec}
+
+    def write(self, examples: Queries, predictions: Predictions, file: TextIO) -> None:
+        """One score a line in the order of the input, as svm_rank has it."""
+        places = examples.positions[examples.span]
+        for score in predictions.scores[np.argsort(places, kind="stable")]:
+            file.write(f"{score:.10g}\n")
+
+    def write_trec(self, examples: Queries, predictions: Predictions, file: TextIO) -> None:
+        """A run file of TREC: ``qid Q0 docid rank score lssvm``, ranks from 1.
+
+        trec_eval looks at scores alone, in single precision, and orders equal ones by docid:
+        they are written in single precision, and one that is not below that of the rank
+        before is lowered until it is.
+        """
+        docids = examples.documents[examples.span]
+        offsets = examples.offsets - examples.offsets[0]
+        for i, name in enumerate(examples.identifiers):
+            below = np.float32(np.inf)
+            for rank, place in enumerate(predictions.order[offsets[i] : offsets[i + 1]], 1):
+                score = min(np.float32(predictions.scores[place]), below)
+                below = np.nextafter(score, np.float32(-np.inf))
+                file.write(f"{name} Q0 {docids[place]} {rank} {score!s} {RUN_TAG}\n")
+
+    def records(self, examples: Queries, predictions: Predictions) -> Iterator[dict[str, Any]]:
+        """One dictionary a query.
+
+        id : the qid; y : whether each document, in the order of the input, is among the first
+        k; h : docids of the first k, best first; score : w · Φ; scores : of every document;
+        and with labels gold : whether each document is relevant; loss : Δ
+        """
+        docids, offsets = examples.documents[examples.span], examples.offsets - examples.offsets[0]
+        relevant = examples.relevant[examples.span]
+        for i, name in enumerate(examples.identifiers):
+            own = slice(offsets[i], offsets[i + 1])
+            first = predictions.order[own][: self.k]
+            y = np.zeros(own.stop - own.start, dtype=int)
+            y[first - own.start] = 1
+            record = {
+                "id": name,
+                "y": y.tolist(),
+                "h": docids[first].tolist(),
+                "score": float(predictions.scores[first].sum() / self.k),
+                "scores": predictions.scores[own].tolist(),
+            }
+            if examples.labelled:
+                gold = relevant[own].astype(int)
+                best = min(self.k, int(gold.sum()))
+                loss = (best - int(relevant[first].sum())) / self.k
+                record |= {"gold": gold.tolist(), "loss": loss}
+            yield record
+
+    def warnings(self, examples: Queries) -> list[str]:
+        """Queries that cannot be trained on or that occur in two files, documents given twice."""
+        found = []
+        positives, sizes = examples.relevant_counts, np.diff(examples.offsets)
+        if examples.labelled:
+            for count, what in (
+                (np.sum(positives == 0), "have no relevant document: they score 0"),
+                (np.sum(positives == sizes), "have relevant documents only"),
+                (np.sum(sizes <= self.k), f"have at most k = {self.k} documents"),
+            ):
+                if count:
+                    found.append(f"{count} queries {what}; training leaves them out")
+        names, counts = np.unique(examples.identifiers.astype(str), return_counts=True)
+        if np.any(counts > 1):
+            shown = _listed(list(names[counts > 1]))
+            found.append(f"qids that occur in several files are queries of their own: {shown}")
+        pairs = set(zip(examples.query_of, examples.documents[examples.span], strict=True))
+        copies = int(sizes.sum()) - len(pairs)
+        if copies:
+            found.append(f"{copies} documents have the docid of another one of their query")
+        return found
+
+    def training_warnings(self, examples: Queries, predictions: Predictions) -> list[str]:
+        """Whether the weights have collapsed: no query's scores tell its documents apart."""
+        starts = examples.offsets[:-1] - examples.offsets[0]
+        scores = predictions.scores
+        spread = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
+        if spread.max() > ALIKE:
+            return []
+        return [
+            "the scores of every query's documents are all but equal: the weights collapsed to "
+            "zero, and the order is that of the input; try a larger C or start: classification"
+        ]
+
+    def _search(self, task: int, w: np.ndarray, examples: Queries) -> Any:
+        weights = np.ascontiguousarray(w, dtype=np.float64)
+        relevant, costs = examples.relevant, examples.costs
+        return _ranking.search(task, *examples.rows, relevant, costs, weights, self.k)
+
+    def _completion(self, examples: Queries, keys: np.ndarray) -> Plane:
+        """Σ c_i Φ with, for each query, the ordering of loss 0 with the highest ``keys``."""
+        documents = len(examples.labels)
+        single = np.zeros(0, dtype=np.int32), np.zeros(0), np.zeros(0, dtype=np.int64)
+        keys, one = np.ascontiguousarray(keys), np.ones(1)
+        _, _, chosen = _ranking.search(
+            _ranking.COMPLETE,
+            keys,
+            *single,
+            examples.offsets,
+            examples.relevant,
+            examples.costs,
+            one,
+            self.k,
+        )
+        coefficients = np.zeros(documents)
+        rows, columns = np.nonzero(chosen >= 0)
+        places = examples.offsets[rows] + chosen[rows, columns]
+        coefficients[places] = examples.costs[rows]
+        dimension = examples.dimension
+        inside = coefficients[examples.span]
+        return Plane(_ranking.combination(*examples.rows, inside, dimension) / self.k, 0.0)
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, map(str, names[:_SHOWN])))
+    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown

@@ -1,0 +1,276 @@
+"""Documents of queries packed for the ranking kernel: read once, laid out once."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import overload
+
+import numpy as np
+
+from lssvm.applications.base import Source
+from lssvm.errors import DataError
+from lssvm.formats.svmlight import SvmLight, read_svmlight
+
+DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
+MOST_FEATURES = 10_000_000  # w and every cutting plane hold one number for each
+_DOCID = re.compile(r"docid\s*=\s*(\S+)")
+
+
+@dataclass(frozen=True, eq=False)
+class Queries:
+    """n queries with their documents. Positions count from 0 in the flat arrays.
+
+    offsets : (n + 1,) int64, where each query's documents start, and the end of the last
+    labels : (documents,) float64
+    relevant : (documents,) uint8, 1 if the label says so
+    dense : float64, each query's block of values, feature by feature; empty if sparse
+    indices, values, starts : int32, float64, int64, sparse rows; empty if dense
+    dimension : d, the highest feature index
+    costs : (n,) float64
+    positions : (documents,) int64, place of each document in the input
+    documents : (documents,) object, docids
+    identifiers : (n,) object, qids
+    lines : (n,) int64, line of each query's first document
+    files : (n,) int32, row of ``paths``
+    paths : the files
+    labelled : whether any document is relevant; if none is, labels are taken as unknown
+
+    Within a query documents stand in the order of the input. A block made by ``slice`` shares
+    all arrays of documents; its positions stay those of the whole.
+    """
+
+    offsets: np.ndarray
+    labels: np.ndarray
+    relevant: np.ndarray
+    dense: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    starts: np.ndarray
+    dimension: int
+    costs: np.ndarray
+    positions: np.ndarray
+    documents: np.ndarray
+    identifiers: np.ndarray
+    lines: np.ndarray
+    files: np.ndarray
+    paths: tuple[str, ...]
+    labelled: bool
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Numbers to read for each query, (n,) int64."""
+        if len(self.starts):
+            return np.diff(self.starts[self.offsets]) + np.diff(self.offsets)
+        return np.diff(self.offsets) * self.dimension
+
+    @property
+    def names(self) -> list[str]:
+        """The qids."""
+        return list(self.identifiers)
+
+    @property
+    def rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The arrays that every function of the kernel reads the documents from."""
+        return self.dense, self.indices, self.values, self.starts, self.offsets
+
+    @property
+    def span(self) -> slice:
+        """Where the documents of these queries stand in the flat arrays."""
+        return slice(int(self.offsets[0]), int(self.offsets[-1]))
+
+    @property
+    def query_of(self) -> np.ndarray:
+        """The query of each document in the span, (documents of these queries,)."""
+        return np.repeat(np.arange(len(self)), np.diff(self.offsets))
+
+    @property
+    def relevant_counts(self) -> np.ndarray:
+        """Relevant documents of each query, (n,) int64."""
+        before = np.concatenate([[0], np.cumsum(self.relevant, dtype=np.int64)])
+        return before[self.offsets[1:]] - before[self.offsets[:-1]]
+
+    def __len__(self) -> int:
+        return len(self.costs)
+
+    def slice(self, start: int, stop: int) -> "Queries":
+        """Queries start..stop-1 as views of the same arrays."""
+        return replace(
+            self,
+            offsets=self.offsets[start : stop + 1],
+            costs=self.costs[start:stop],
+            identifiers=self.identifiers[start:stop],
+            lines=self.lines[start:stop],
+            files=self.files[start:stop],
+        )
+
+    def take(self, rows: np.ndarray) -> "Queries":
+        """A copy of the chosen queries, in the order of ``rows``."""
+        rows = np.asarray(rows, dtype=np.int64)
+        documents, offsets = gathered(self.offsets, rows)
+        if len(self.starts):
+            entries, starts = gathered(self.starts, documents)
+            dense, indices, values = self.dense, self.indices[entries], self.values[entries]
+        else:
+            entries, _ = gathered(self.offsets * self.dimension, rows)
+            dense, indices, values = self.dense[entries], self.indices, self.values
+            starts = self.starts
+        return replace(
+            self,
+            offsets=offsets,
+            labels=self.labels[documents],
+            relevant=self.relevant[documents],
+            dense=dense,
+            indices=indices,
+            values=values,
+            starts=starts,
+            costs=self.costs[rows],
+            positions=self.positions[documents],
+            documents=self.documents[documents],
+            identifiers=self.identifiers[rows],
+            lines=self.lines[rows],
+            files=self.files[rows],
+        )
+
+    def matrix(self) -> np.ndarray:
+        """The rows of all documents in the span as a dense matrix, (documents, d)."""
+        span = self.span
+        found = np.zeros((span.stop - span.start, self.dimension))
+        if len(self.starts):
+            counts = np.diff(self.starts[span.start : span.stop + 1])
+            entries = slice(self.starts[span.start], self.starts[span.stop])
+            row = np.repeat(np.arange(len(found)), counts)
+            found[row, self.indices[entries]] = self.values[entries]
+            return found
+        for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True):
+            block = self.dense[a * self.dimension : b * self.dimension]
+            found[a - span.start : b - span.start] = block.reshape(self.dimension, b - a).T
+        return found
+
+    def fingerprint(self) -> str:
+        """SHA-256 of features, queries, relevance and costs, in hexadecimal."""
+        alone = self.take(np.arange(len(self)))
+        digest = hashlib.sha256(str(self.dimension).encode())
+        for name in ("offsets", "relevant", "costs", "dense", "starts", "indices", "values"):
+            digest.update(np.ascontiguousarray(getattr(alone, name)).tobytes())
+        return digest.hexdigest()
+
+    def error(self, row: int | None, message: str) -> DataError:
+        """An error that points to the first document of a query, or to the first file."""
+        if row is None:
+            return DataError(self.paths[0], None, message)
+        return DataError(self.paths[self.files[row]], int(self.lines[row]), message)
+
+
+class FeatureNames(Sequence[str]):
+    """``feature 1``, ``feature 2`` …, as files count, as many as there may be."""
+
+    def __len__(self) -> int:
+        return MOST_FEATURES
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[j] for j in range(*index.indices(len(self)))]
+        return f"feature {range(len(self))[index] + 1}"
+
+
+def read_queries(sources: Sequence[Source], relevant_from: float) -> Queries:
+    """The documents of SVM-light files, grouped by qid, which may come in any order.
+
+    relevant_from : lowest label of a relevant document
+
+    The same qid in two files is two queries. Raises DataError if a file cannot be read, if a
+    document has no qid, and for features beyond what w can hold.
+    """
+    files = [_checked(source) for source in sources]
+    before = np.cumsum([0, *(len(file.names) for file in files)])
+    query = np.concatenate([file.queries + b for file, b in zip(files, before[:-1], strict=True)])
+    order = np.argsort(query, kind="stable")
+    counts = np.bincount(query, minlength=before[-1])
+    labels = np.concatenate([file.labels for file in files])[order]
+    relevant = (labels >= relevant_from).astype(np.uint8)
+    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    dimension = max(1, *(file.dimension for file in files))
+    documents = np.concatenate([_docids(file) for file in files])
+    lines = np.concatenate([file.lines for file in files])
+    return Queries(
+        offsets=offsets,
+        labels=labels,
+        relevant=relevant,
+        **_stored(files, order, offsets, dimension),
+        dimension=dimension,
+        costs=np.repeat([source.cost for source in sources], [len(file.names) for file in files]),
+        positions=order.astype(np.int64),
+        documents=documents[order],
+        identifiers=np.array([name for file in files for name in file.names], dtype=object),
+        lines=lines[order[offsets[:-1]]],
+        files=np.repeat(np.arange(len(files), dtype=np.int32), [len(file.names) for file in files]),
+        paths=tuple(source.path for source in sources),
+        labelled=bool(relevant.any()),
+    )
+
+
+def _checked(source: Source) -> SvmLight:
+    """The rows of a file, each of a query and within the bounds of w."""
+    if source.label is not None:
+        message = (
+            f"label {source.label!r} in the configuration has no meaning for ranking; "
+            "expected a label on every line of the file"
+        )
+        raise DataError(source.path, None, message)
+    file = read_svmlight(source.path)
+    lost = np.flatnonzero(file.queries < 0)
+    if len(lost):
+        message = "the document has no query; expected qid:ID after the label"
+        raise DataError(source.path, int(file.lines[lost[0]]), message)
+    if file.dimension > MOST_FEATURES:
+        row = int(np.searchsorted(file.offsets, np.argmax(file.indices), side="right")) - 1
+        message = f"feature {file.dimension:,d} is too many; expected at most {MOST_FEATURES:,d}"
+        raise DataError(source.path, int(file.lines[row]), message)
+    return file
+
+
+def _docids(file: SvmLight) -> np.ndarray:
+    """What ``docid = ID`` says in a comment, else its only word, else the row's number from 1."""
+    found = np.empty(len(file.comments), dtype=object)
+    for row, comment in enumerate(file.comments):
+        match = _DOCID.search(comment)
+        words = [match.group(1)] if match else comment.split()
+        found[row] = words[0] if len(words) == 1 else str(row + 1)
+    return found
+
+
+def _stored(
+    files: Sequence[SvmLight], order: np.ndarray, offsets: np.ndarray, dimension: int
+) -> dict[str, np.ndarray]:
+    """The features of the documents in the given order, as the kernel takes them."""
+    sizes = np.concatenate([np.diff(file.offsets) for file in files])
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    entries, starts = gathered(starts, order)
+    indices = np.concatenate([file.indices for file in files])[entries]
+    values = np.concatenate([file.values for file in files])[entries]
+    if len(values) < DENSE_FROM * len(order) * dimension:
+        return {"dense": np.empty(0), "indices": indices, "values": values, "starts": starts}
+    place = np.repeat(np.arange(len(order)), np.diff(starts))
+    row = np.searchsorted(offsets, place, side="right") - 1
+    count = offsets[row + 1] - offsets[row]
+    dense = np.zeros(len(order) * dimension)
+    dense[offsets[row] * dimension + indices * count + (place - offsets[row])] = values
+    empty = np.empty(0, dtype=np.int64)
+    return {
+        "dense": dense,
+        "indices": empty.astype(np.int32),
+        "values": np.empty(0),
+        "starts": empty,
+    }
+
+
+def gathered(offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Flat positions of what the chosen rows hold, and the rows' new offsets."""
+    counts = offsets[rows + 1] - offsets[rows]
+    new = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return np.arange(new[-1]) + np.repeat(offsets[rows] - new[:-1], counts), new

@@ -1,0 +1,73 @@
+"""Convex problems whose solution is where the training of a ranking begins.
+
+Both are measured from the true labels, so their completion is 0 and nothing is hidden. Their
+weights have the coordinates of the ranking's.
+"""
+
+from abc import ABC, abstractmethod
+
+import numpy as np
+
+from lssvm.applications import ranking_metrics
+from lssvm.applications.queries import FeatureNames, Queries
+from lssvm.kernels import _ranking
+from lssvm.plane import Plane
+
+
+class Start(ABC):
+    """A sum of losses over queries, times ``weight``."""
+
+    def __init__(self, weight: float) -> None:
+        self.weight = weight
+
+    @abstractmethod
+    def coefficients(self, scores: np.ndarray, examples: Queries) -> tuple[np.ndarray, float]:
+        """By what each document's row is multiplied in the gradient, and the loss, unweighted.
+
+        scores : (documents,), w · x of the documents of ``examples``
+        """
+
+    def start(self, examples: Queries, rng: np.random.Generator) -> Plane:
+        """The plane that is 0 everywhere."""
+        return Plane(np.zeros(examples.dimension), 0.0)
+
+    def completed(self, w: np.ndarray, examples: Queries) -> Plane:
+        """The plane that is 0 everywhere."""
+        return Plane(np.zeros(len(w)), 0.0)
+
+    def augmented(self, w: np.ndarray, examples: Queries) -> tuple[Plane, float]:
+        """The losses at w as a plane that touches them there; exact."""
+        coefficients, loss = self.coefficients(_ranking.scores(*examples.rows, w), examples)
+        gradient = _ranking.combination(*examples.rows, self.weight * coefficients, len(w))
+        plane = Plane(gradient, self.weight * loss)
+        return plane, plane.value(w)
+
+    def feature_names(self) -> FeatureNames:
+        """``feature 1``, ``feature 2`` …"""
+        return FeatureNames()
+
+
+class Classifier(Start):
+    """Relevant documents against the others: Σ c_i 1/m_i Σ_j max(0, 1 − y_ij w · x_ij)."""
+
+    def coefficients(self, scores: np.ndarray, examples: Queries) -> tuple[np.ndarray, float]:
+        """The documents with y_ij w · x_ij < 1."""
+        signs = np.where(examples.relevant[examples.span], 1.0, -1.0)
+        weights = (examples.costs / np.diff(examples.offsets))[examples.query_of]
+        weights = np.where(signs * scores < 1.0, weights, 0.0)
+        return -signs * weights, float(weights.sum())
+
+
+class PairwiseRanking(Start):
+    """All pairs of a query's documents with label_a > label_b, each query's mean.
+
+    Σ c_i 1/pairs_i Σ_(a, b) max(0, 1 − w · (x_a − x_b)): the ranking SVM of Herbrich, Graepel &
+    Obermayer (2000) and Joachims (KDD 2002), every query with the same weight.
+    """
+
+    def coefficients(self, scores: np.ndarray, examples: Queries) -> tuple[np.ndarray, float]:
+        """The pairs with w · x_a < w · x_b + 1."""
+        _, levels = np.unique(examples.labels[examples.span], return_inverse=True)
+        offsets = examples.offsets - examples.offsets[0]
+        order = ranking_metrics.ranked(scores, offsets).astype(np.int64)
+        return _ranking.pairs(levels.astype(np.int32), scores, order, offsets, examples.costs)

@@ -1,0 +1,174 @@
+import csv
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lssvm.applications.base import Source
+from lssvm.applications.queries import read_queries
+from lssvm.errors import DataError
+from lssvm.experiments import command, ohsumed, ranking_peers, simulate_ranking
+
+pytest.importorskip("lightgbm")
+pytest.importorskip("sklearn")
+
+ROOT = Path(__file__).parents[1]
+DATA = Path(os.environ.get("LSSVM_DATA", ROOT / "../shared/data"))
+PLAN = ohsumed.Plan((2,), (0.1, 10.0), (0.1, 100.0), (1e-3,), (3,), (2, 4))
+
+
+def write_collection(folder, rng, queries=3, documents=12):
+    """Five small files; feature 1 tells a little of the relevance."""
+    for number in range(1, 6):
+        rows = []
+        for query in range(queries):
+            for _ in range(documents):
+                x = rng.random(4)
+                label = int(2 * x[0] + 0.5 * rng.normal() > 1.3)
+                features = " ".join(f"{j}:{value:.3f}" for j, value in enumerate(x, 1))
+                rows.append(f"{label} qid:{10 * number + query} {features}\n")
+        (folder / f"S{number}.txt").write_text("".join(rows))
+
+
+@pytest.fixture
+def collection(tmp_path):
+    write_collection(tmp_path, np.random.default_rng(0))
+    return ohsumed.read_collection(tmp_path, PLAN)
+
+
+def test_folds_rotate_as_published(collection):
+    def files(part):
+        return [int(name) // 10 for name in part.names[::3]]
+
+    for fold, (training, validation, test) in enumerate(
+        [
+            ([1, 2, 3], 4, 5),
+            ([2, 3, 4], 5, 1),
+            ([3, 4, 5], 1, 2),
+            ([4, 5, 1], 2, 3),
+            ([5, 1, 2], 3, 4),
+        ]
+    ):
+        assert files(collection.training(fold)) == training
+        assert files(collection.validation(fold)) == [validation]
+        assert files(collection.test(fold)) == [test]
+
+
+def test_training_and_choice_do_not_look_at_test_files(collection, monkeypatch):
+    def refuse(*_):
+        raise AssertionError("the test file was asked for")
+
+    expected = ohsumed.trained(collection, 1)
+    monkeypatch.setattr(ohsumed.Collection, "test", refuse)
+    found = ohsumed.trained(collection, 1)
+    assert [each.setting for each in found] == [each.setting for each in expected]
+    assert ohsumed.choose(found, "P@1") in found
+    with pytest.raises(AssertionError, match="asked for"):
+        ohsumed.tested(collection, found, "LambdaMART", "own")
+
+
+def test_a_choice_is_the_highest_validation_mean_then_map_then_the_first():
+    def candidate(p, average):
+        validation = {"P@1": np.array(p), "MAP": np.array(average)}
+        return ohsumed.Candidate(ohsumed.TREES, 0, {}, None, validation, {})
+
+    low = candidate([0.0, 1.0], [0.9, 0.9])
+    first, better, same = (candidate([1.0, 1.0], [m, m]) for m in (0.2, 0.3, 0.3))
+    assert ohsumed.choose([low, first, better, same], "P@1") is better
+    assert ohsumed.choose([low, first, better, same], "MAP") is low
+
+
+def test_the_latent_svm_begins_with_the_weights_of_highest_validation_map(collection, monkeypatch):
+    begun = []
+    latent = ohsumed.latent
+
+    def noted(training, plan, k, start, weights):
+        begun.append((start, weights))
+        return latent(training, plan, k, start, weights)
+
+    monkeypatch.setattr(ohsumed, "latent", noted)
+    candidates = ohsumed.trained(collection, 1)
+    expected = []
+    for start in ("classification", "pairwise"):
+        for fold in range(5):
+            own = [
+                each
+                for each in candidates
+                if each.method == ohsumed.INITIAL
+                and (each.fold, each.setting["start"]) == (fold, start)
+            ]
+            assert len(own) == len(PLAN.initial_grid)
+            expected.append((start, ohsumed.choose(own, "MAP").model))
+    for (start, weights), (other, best) in zip(begun, expected, strict=False):
+        assert start == other
+        np.testing.assert_array_equal(weights, best)
+    assert begun[10:] == [("random", None)] * 5
+
+
+def test_pairs_weigh_every_pair_of_different_labels(tmp_path):
+    (tmp_path / "x").write_text("2 qid:1 1:1\n1 qid:1 2:1\n0 qid:1 3:1\n1 qid:2 1:1\n1 qid:2 2:1\n")
+    training = read_queries([Source(str(tmp_path / "x"))], 1.0)
+    ((setting, w, _),) = ranking_peers.pairwise(training, [1e-3])
+    # At so small a C every pair of query 1 has slope -2: w is 2 C times the summed differences.
+    assert setting == {"C": 1e-3}
+    np.testing.assert_allclose(w, 2e-3 * np.array([2.0, 0.0, -2.0]), rtol=0.02, atol=2e-5)
+
+
+def test_the_experiment_writes_its_table_and_every_run(tmp_path, monkeypatch):
+    write_collection(tmp_path, np.random.default_rng(1))
+    monkeypatch.setattr(ohsumed, "QUICK", PLAN)
+    text = ohsumed.experiment(command.Arguments(tmp_path, tmp_path, True, 1))
+    assert (tmp_path / "precision_at_k.txt").read_text() == text + "\n"
+    for name in ohsumed.METHODS:
+        assert sum(line.strip().startswith(f"{name.strip()}  ") for line in text.splitlines()) == 2
+    assert "minus, mean of the columns by query" in text
+    assert "paper" not in text
+    with (tmp_path / "precision_at_k.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    latent = [row for row in rows if row["method"] == ohsumed.LATENT]
+    assert len(latent) == 3 * 5 * len(PLAN.ks) * len(PLAN.grid)
+    assert {row["converged"] for row in latent} == {"True"}
+    summary = json.loads((tmp_path / "precision_at_k.json").read_text())
+    for row in summary["rows"]:
+        values = row["values"]["P@1"]
+        assert len(values) == 15
+        assert row["means"]["P@1"][0] == pytest.approx(np.mean(values))
+
+
+def test_a_missing_file_is_an_error_of_one_line(tmp_path):
+    with pytest.raises(DataError) as caught:
+        ohsumed.read_collection(tmp_path, PLAN)
+    assert str(caught.value).startswith(f"{tmp_path}/S1.txt.gz: cannot be read: ")
+    module = [sys.executable, "-m", "lssvm.experiments.ohsumed"]
+    done = subprocess.run(
+        [*module, "--data", str(tmp_path), "--out", str(tmp_path / "out")],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "queries", "documents", "features"),
+    [("letor3-ohsumed", 106, 16140, 45), ("letor4-mq2008", 784, 15211, 46)],
+)
+def test_the_real_collections_are_whole(name, queries, documents, features):
+    if not (DATA / name).is_dir():
+        pytest.skip(f"no folder {name} in LSSVM_DATA ({DATA})")
+    found = ohsumed.read_collection(DATA / name, PLAN).queries
+    assert (len(found), len(found.labels), found.dimension) == (queries, documents, features)
+    assert len(set(zip(found.query_of, found.documents, strict=True))) == documents
+
+
+def test_the_shipped_queries_are_made_by_the_documented_command(tmp_path):
+    simulate_ranking.write_ranking(tmp_path)
+    for name, queries in simulate_ranking.QUERIES.items():
+        shipped = ROOT / "data/ranking" / f"{name}.txt"
+        assert (tmp_path / f"{name}.txt").read_bytes() == shipped.read_bytes()
+        assert len(read_queries([Source(str(shipped))], 1.0)) == queries
