@@ -24,7 +24,7 @@ objective: {C: 1e3, c_scaling: mean}
 
 @pytest.fixture(autouse=True)
 def lines_application(monkeypatch):
-    known = applications.registered()
+    known = {"motif": applications.registered()["motif"]}
     known["lines"] = EntryPoint("lines", "lines:Lines", applications.GROUP)
     known["broken"] = EntryPoint("broken", "no_such_module:Broken", applications.GROUP)
     monkeypatch.setattr(applications, "registered", lambda: known)
