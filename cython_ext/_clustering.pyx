@@ -5,6 +5,10 @@ that is NP-hard. Here mentions are taken in order, each to the cluster where its
 sum highest, or to a new one if no sum is positive; then single mentions are moved as long as
 a move gains. Ties go to the cluster with the lowest number, a cluster being numbered by a
 mention of it, and to staying.
+
+The weights of a document and the sums of them by mention and cluster are square tables of
+scratch, 16 n² bytes for n mentions: a move costs n additions, a look at a mention n
+comparisons.
 """
 
 import numpy as np
@@ -20,6 +24,8 @@ TRUTH = TRUTH_TASK
 AUGMENT = AUGMENT_TASK
 PREDICT = PREDICT_TASK
 
+cdef double ROUNDING = 1e-12  # a move must gain more than this
+
 cdef struct Search:
     int task
     int sweeps
@@ -30,7 +36,8 @@ cdef struct Search:
     const int* clusters
     const long long* base
     const double* scores
-    double* sums  # of a mention's weights, by cluster
+    double* weights  # by mention and mention
+    double* sums  # of the weights of each mention, by cluster
     long long* times  # how often a clustering uses each row
 
 
@@ -63,15 +70,16 @@ def search(
     size = mentions[n] - origin if n else 0
     gradient, scores, labels = np.zeros(len(w)), np.zeros(n), np.zeros(size, dtype=np.int32)
     cdef double[::1] gradient_view = gradient, scores_view = scores
-    cdef double[::1] row_scores = np.empty(most_rows), sums = np.zeros(most)
+    cdef double[::1] row_scores = np.empty(most_rows)
+    cdef double[:, ::1] tables_view = np.empty((2, 1 if task == TRUTH_TASK else most * most))
     cdef int[::1] labels_view = labels, other = np.empty(most, dtype=np.int32)
     cdef long long[::1] base = np.empty(most, dtype=np.int64)
     cdef long long[::1] times = np.zeros(most_rows, dtype=np.int64)
     cdef double loss = 0.0
     cdef Search plan
     plan.task, plan.sweeps, plan.reach = task, sweeps, reach
-    plan.scores, plan.sums, plan.base = &row_scores[0], &sums[0], &base[0]
-    plan.times = &times[0]
+    plan.scores, plan.base, plan.times = &row_scores[0], &base[0], &times[0]
+    plan.weights, plan.sums = &tables_view[0, 0], &tables_view[1, 0]
     if size == 0:
         return gradient, loss, labels, scores
     with nogil:
@@ -107,15 +115,16 @@ cdef void _apart(const Search* plan, int* labels) noexcept nogil:
 cdef void _solve(const Search* plan, int* labels, int* other) noexcept nogil:
     """Fill labels with the clustering that the task asks for; ``other`` is scratch."""
     cdef Py_ssize_t i
+    cdef double value
     if plan.task == TRUTH_TASK:
         _true(plan, labels)
         return
+    _weigh(plan)
     _greedy(plan, labels)
-    _improve(plan, labels)
+    value = _improve(plan, labels)
     if plan.task == AUGMENT_TASK:
         _true(plan, other)
-        _improve(plan, other)
-        if _value(plan, other) > _value(plan, labels):
+        if _improve(plan, other) > value:
             for i in range(plan.count):
                 labels[i] = other[i]
     _number(plan.count, labels, other)
@@ -143,92 +152,118 @@ cdef void _number(Py_ssize_t count, int* labels, int* first) noexcept nogil:
         labels[i] = first[labels[i]]
 
 
-cdef inline double _weight(const Search* plan, Py_ssize_t i, Py_ssize_t j) noexcept nogil:
-    """What the pair i < j adds where it is put together; the loss of the truth is left out."""
-    cdef double score = plan.scores[plan.rows[plan.base[i] + j]]
-    if plan.task == AUGMENT_TASK:
-        score += -plan.unit if plan.clusters[i] == plan.clusters[j] else plan.unit
-    return score
-
-
-cdef Py_ssize_t _summed(const Search* plan, const int* labels, Py_ssize_t i,
-                        Py_ssize_t stop) noexcept nogil:
-    """Sums of the weights of mention i with those before ``stop``, by cluster.
-
-    Returns the cluster with the highest sum above 0, or -1. Entries of ``sums`` that no
-    mention within reach belongs to are left as they are.
-    """
-    cdef Py_ssize_t j, first = max(0, i - plan.reach), best = -1
-    cdef double top = 0.0
-    stop = min(stop, i + plan.reach + 1)
-    for j in range(first, stop):
-        plan.sums[labels[j]] = 0.0
-    for j in range(first, i):
-        plan.sums[labels[j]] += _weight(plan, j, i)
-    for j in range(i + 1, stop):
-        plan.sums[labels[j]] += _weight(plan, i, j)
-    for j in range(first, stop):
-        if j != i and (plan.sums[labels[j]] > top or (
-            best >= 0 and plan.sums[labels[j]] == top and labels[j] < best
-        )):
-            best = labels[j]
-            top = plan.sums[best]
-    return best
+cdef void _weigh(const Search* plan) noexcept nogil:
+    """Fill in what each pair adds where it is put together; the loss of the truth is left out."""
+    cdef Py_ssize_t i, j, n = plan.count
+    cdef double weight
+    for i in range(n):
+        plan.weights[i * n + i] = 0.0
+        for j in range(i + 1, n):
+            weight = 0.0
+            if j - i <= plan.reach:
+                weight = plan.scores[plan.rows[plan.base[i] + j]]
+                if plan.task == AUGMENT_TASK:
+                    weight += -plan.unit if plan.clusters[i] == plan.clusters[j] else plan.unit
+            plan.weights[i * n + j] = weight
+            plan.weights[j * n + i] = weight
 
 
 cdef void _greedy(const Search* plan, int* labels) noexcept nogil:
-    cdef Py_ssize_t i, best
-    for i in range(plan.count):
-        labels[i] = <int>i
-        best = _summed(plan, labels, i, i)
-        if best >= 0:
-            labels[i] = <int>best
+    cdef Py_ssize_t i, j, n = plan.count
+    cdef double* sums = plan.sums
+    cdef double top
+    for i in range(n):
+        for j in range(i):
+            sums[j] = 0.0
+        for j in range(i):
+            sums[labels[j]] += plan.weights[i * n + j]
+        top = max(_highest(sums, i), 0.0)
+        labels[i] = <int>(_first(sums, i, top) if top > 0.0 else i)
 
 
-cdef void _improve(const Search* plan, int* labels) noexcept nogil:
-    """Move single mentions, to other clusters or to one of their own, while a move gains."""
-    cdef Py_ssize_t i, j, best, sweep
-    cdef double stay, move
+cdef double _improve(const Search* plan, int* labels) noexcept nogil:
+    """Move single mentions, to other clusters or to one of their own, while a move gains.
+
+    Returns the sum of the weights of the pairs that are together.
+    """
+    cdef Py_ssize_t i, j, best, sweep, n = plan.count
+    cdef double stay, top, total = 0.0
+    cdef double* sums
     cdef bint moved = True
+    for i in range(n):
+        sums = plan.sums + i * n
+        for j in range(n):
+            sums[j] = 0.0
+        for j in range(n):
+            sums[labels[j]] += plan.weights[i * n + j]
     for sweep in range(plan.sweeps):
         if not moved:
-            return
+            break
         moved = False
-        for i in range(plan.count):
-            best = _summed(plan, labels, i, plan.count)
-            stay = plan.sums[labels[i]]
-            move = plan.sums[best] if best >= 0 else 0.0
-            if best == labels[i] or move <= stay:
+        for i in range(n):
+            sums = plan.sums + i * n
+            stay, top = sums[labels[i]], max(_highest(sums, n), 0.0)
+            if top <= stay + ROUNDING:
                 continue
-            if best < 0:
-                best = _free(plan, labels, i)
+            best = _first(sums, n, top) if top > ROUNDING else _free(plan, labels, i)
+            _move(plan, i, labels[i], best)
             labels[i] = <int>best
             moved = True
+    for i in range(n):
+        total += plan.sums[i * n + labels[i]]
+    return total / 2.0
+
+
+cdef inline void _move(const Search* plan, Py_ssize_t i, Py_ssize_t old,
+                       Py_ssize_t new) noexcept nogil:
+    """Account for mention i leaving one cluster for another."""
+    cdef Py_ssize_t j, n = plan.count
+    cdef double weight
+    for j in range(n):
+        weight = plan.weights[i * n + j]
+        plan.sums[j * n + old] -= weight
+        plan.sums[j * n + new] += weight
+
+
+cdef inline double _highest(const double* values, Py_ssize_t count) noexcept nogil:
+    """The highest value, 0 if there is none; four chains, since each comparison waits."""
+    if count == 0:
+        return 0.0
+    cdef double a = values[0], b = values[0], c = values[0], d = values[0]
+    cdef Py_ssize_t i = 0
+    while i + 4 <= count:
+        a = values[i] if values[i] > a else a
+        b = values[i + 1] if values[i + 1] > b else b
+        c = values[i + 2] if values[i + 2] > c else c
+        d = values[i + 3] if values[i + 3] > d else d
+        i += 4
+    while i < count:
+        a = values[i] if values[i] > a else a
+        i += 1
+    return max(max(a, b), max(c, d))
+
+
+cdef inline Py_ssize_t _first(const double* values, Py_ssize_t count, double value) noexcept nogil:
+    """The first place where the value stands."""
+    cdef Py_ssize_t i = 0
+    while i < count - 1 and values[i] != value:
+        i += 1
+    return i
 
 
 cdef Py_ssize_t _free(const Search* plan, const int* labels, Py_ssize_t i) noexcept nogil:
-    """The lowest number that no cluster bears once mention i has left its own."""
-    cdef Py_ssize_t j, number = 0
-    cdef bint taken = True
-    while taken:
+    """A number that no other mention bears: of n there are at most n - 1 in use."""
+    cdef Py_ssize_t j, number
+    cdef bint taken
+    for number in range(plan.count):
         taken = False
         for j in range(plan.count):
             if j != i and labels[j] == number:
                 taken = True
-                number += 1
                 break
-    return number
-
-
-cdef double _value(const Search* plan, const int* labels) noexcept nogil:
-    """The sum of the weights of the pairs that are together."""
-    cdef Py_ssize_t i, j
-    cdef double total = 0.0
-    for i in range(plan.count):
-        for j in range(i + 1, min(plan.count, i + plan.reach + 1)):
-            if labels[i] == labels[j]:
-                total += _weight(plan, i, j)
-    return total
+        if not taken:
+            return number
+    return labels[i]
 
 
 cdef long long _wrong(const Search* plan, const int* labels) noexcept nogil:

@@ -11,12 +11,16 @@ unique, and it is that of Kruskal's algorithm with a stable sort.
 
 import numpy as np
 
+from libc.string cimport memmove
+
 from _pairs cimport add_row, fill_bases, score_rows
 
 cdef enum:
     COMPLETE_TASK = 0
     AUGMENT_TASK = 1
     PREDICT_TASK = 2
+
+cdef double NONE = -np.inf  # the weight of an edge that there is not
 
 COMPLETE = COMPLETE_TASK
 AUGMENT = AUGMENT_TASK
@@ -26,11 +30,15 @@ cdef struct Search:
     int task
     Py_ssize_t reach
     double penalty
+    double floor  # edges must weigh more
+    double within  # added to the weight of an edge within a true cluster
+    double across  # and to that of any other
     const int* rows  # of the document's pairs
     const int* clusters  # of its mentions
     const long long* base
     const double* scores  # of its feature rows
-    int* rest  # mentions that are in no tree yet
+    int* rest  # mentions that are in no tree yet, increasing
+    double* weight  # of their edges to the mention that joined last
     double* key  # for each of them the weight of its best edge into the tree
     int* link  # and the mention at its other end, -1 if there is none
     int* parents
@@ -77,13 +85,19 @@ def search(
     parents, roots = np.full(size, -1, dtype=np.int32), np.zeros(size, dtype=np.int32)
     cdef double[::1] gradient_view = gradient, scores_view = scores
     cdef int[::1] parents_view = parents, roots_view = roots
-    cdef double[::1] row_scores = np.empty(most_rows), key = np.empty(most)
+    cdef double[::1] row_scores = np.empty(most_rows)
+    cdef double[:, ::1] keys = np.empty((2, most))
     cdef long long[::1] base = np.empty(most, dtype=np.int64)
     cdef int[:, ::1] links = np.empty((2, most), dtype=np.int32)
     cdef double loss = 0.0
     cdef Search plan
     plan.task, plan.reach, plan.penalty = task, reach, penalty
-    plan.scores, plan.key, plan.base = &row_scores[0], &key[0], &base[0]
+    plan.scores, plan.base = &row_scores[0], &base[0]
+    plan.key, plan.weight = &keys[0, 0], &keys[1, 0]
+    # Below 0 only a completion may go: the others leave edges that do not pay.
+    plan.floor = NONE if task == COMPLETE_TASK else 0.0
+    plan.within = -1.0 if task == AUGMENT_TASK else 0.0
+    plan.across = NONE if task == COMPLETE_TASK else penalty
     plan.rest, plan.link = &links[0, 0], &links[1, 0]
     if size == 0:
         return gradient, loss, parents, roots, scores
@@ -150,23 +164,18 @@ cdef void _alone(const Search* plan, Py_ssize_t count) noexcept nogil:
 
 cdef void _grow(const Search* plan, Py_ssize_t count) noexcept nogil:
     """Fill parents and roots with the forest of one document."""
-    cdef Py_ssize_t k, left = count, first, best
+    cdef Py_ssize_t k, left = count, best
     cdef int v
-    # Below 0 only a completion may go: the others leave edges that do not pay.
-    cdef double floor = -1e308 * 10 if plan.task == COMPLETE_TASK else 0.0
     for k in range(count):
         plan.rest[k] = <int>k
     while left:
-        first = 0
         for k in range(left):
-            plan.key[k] = floor
+            plan.key[k] = plan.floor
             plan.link[k] = -1
-            if plan.rest[k] < plan.rest[first]:
-                first = k
-        v = plan.rest[first]
+        v = plan.rest[0]
         plan.parents[v] = -1
         plan.roots[v] = v
-        left = _remove(plan, first, left)
+        left = _remove(plan, 0, left)
         best = _reach_out(plan, v, left)
         while best >= 0:
             v = plan.rest[best]
@@ -178,9 +187,10 @@ cdef void _grow(const Search* plan, Py_ssize_t count) noexcept nogil:
 
 cdef inline Py_ssize_t _remove(const Search* plan, Py_ssize_t k, Py_ssize_t left) noexcept nogil:
     """Take entry k off the list of the mentions that are left; returns its new length."""
-    plan.rest[k] = plan.rest[left - 1]
-    plan.key[k] = plan.key[left - 1]
-    plan.link[k] = plan.link[left - 1]
+    cdef Py_ssize_t after = left - k - 1
+    memmove(plan.rest + k, plan.rest + k + 1, after * sizeof(int))
+    memmove(plan.link + k, plan.link + k + 1, after * sizeof(int))
+    memmove(plan.key + k, plan.key + k + 1, after * sizeof(double))
     return left - 1
 
 
@@ -194,26 +204,47 @@ cdef Py_ssize_t _reach_out(const Search* plan, int v, Py_ssize_t left) noexcept 
     Of equal edges to one mention the one from the lower mention is the lower pair.
     """
     cdef Py_ssize_t k, best = -1
-    cdef int u, task = plan.task, same, cluster = plan.clusters[v]
-    cdef double weight, top = 0.0
+    cdef int u
+    cdef double top = plan.floor
+    _weigh(plan, v, left)
+    for k in range(left):
+        if plan.weight[k] > plan.key[k] or (
+            plan.weight[k] == plan.key[k] and v < plan.link[k]
+        ):
+            plan.key[k] = plan.weight[k]
+            plan.link[k] = v
+        top = plan.key[k] if plan.key[k] > top else top
+    if top == plan.floor:
+        return -1
+    for k in range(left):
+        if plan.key[k] == top:
+            u = plan.rest[k]
+            if best < 0 or (
+                _place(plan, u, plan.link[k])
+                < _place(plan, plan.rest[best], plan.link[best])
+            ):
+                best = k
+    return best
+
+
+cdef inline void _weigh(const Search* plan, int v, Py_ssize_t left) noexcept nogil:
+    """The weights of the edges between v and every mention left; the floor if there is none."""
+    cdef Py_ssize_t k, low = 0
+    cdef int u, cluster = plan.clusters[v]
+    cdef const int* rows = plan.rows + plan.base[v]
+    cdef double within = plan.within, across = plan.across
     for k in range(left):
         u = plan.rest[k]
-        if u - v <= plan.reach and v - u <= plan.reach:
-            same = task != PREDICT_TASK and plan.clusters[u] == cluster
-            if task != COMPLETE_TASK or same:
-                weight = plan.scores[plan.rows[_place(plan, u, v)]]
-                if task == AUGMENT_TASK:
-                    weight = weight - 1.0 if same else weight + plan.penalty
-                if weight > plan.key[k] or (weight == plan.key[k] and v < plan.link[k]):
-                    plan.key[k] = weight
-                    plan.link[k] = v
-        if plan.link[k] >= 0 and (best < 0 or plan.key[k] > top or (
-            plan.key[k] == top
-            and _place(plan, u, plan.link[k]) < _place(plan, plan.rest[best], plan.link[best])
-        )):
-            best = k
-            top = plan.key[k]
-    return best
+        if u > v:
+            break
+        plan.weight[k] = plan.scores[plan.rows[plan.base[u] + v]] if v - u <= plan.reach else NONE
+        low = k + 1
+    for k in range(low, left):
+        u = plan.rest[k]
+        plan.weight[k] = plan.scores[rows[u]] if u - v <= plan.reach else NONE
+    if plan.task != PREDICT_TASK:
+        for k in range(left):
+            plan.weight[k] += within if plan.clusters[plan.rest[k]] == cluster else across
 
 
 cdef double _gather(const Search* plan, Py_ssize_t count, const long long* starts,

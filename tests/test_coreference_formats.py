@@ -63,6 +63,7 @@ def test_a_mention_closes_the_one_of_its_cluster_that_opened_last(tmp_path):
 def test_every_sign_for_no_mention_is_known(tmp_path, none):
     (text,) = conll(tmp_path, f"0 a (1)\n1 b {none}\n")
     assert spans(text) == [(0, 1, "1")]
+    assert written(text, [1]) == f"0 a (1)\n1 b {none}\n"
 
 
 def test_parts_are_documents_of_their_own(tmp_path):

@@ -38,6 +38,7 @@ class AnnotatedText:
     line : where the document begins in its file
     columns : the lines of a column file up to the last column, token lines and others alike,
         to write the document again; empty for other formats
+    none : what stands in the last column of a token where no mention begins or ends
     """
 
     name: str
@@ -50,6 +51,7 @@ class AnnotatedText:
     mentions: tuple[Mention, ...]
     repeated: int = 0
     columns: tuple[tuple[bool, str], ...] = field(default=(), repr=False)
+    none: str = "-"
 
 
 def in_order(mentions: list[Mention]) -> tuple[tuple[Mention, ...], int]:

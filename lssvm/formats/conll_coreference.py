@@ -69,6 +69,7 @@ class _Draft:
     closed: list[tuple[int, int, int, str]] = field(default_factory=list)
     columns: list[tuple[bool, str]] = field(default_factory=list)
     width: int = 0
+    none: str = ""
     entity: str = ""
 
 
@@ -135,12 +136,14 @@ def _token(draft: _Draft, number: int, line: str) -> None:
     draft.width = len(cells)
     token = len(draft.words)
     draft.words.append(cells[layout.word])
-    draft.tags.append(cells[layout.tag] if layout.tag >= 0 else "")
-    speaker = cells[layout.speaker] if layout.speaker >= 0 else "-"
-    draft.speakers.append("" if speaker in NONE else speaker)
+    for column, place in ((draft.tags, layout.tag), (draft.speakers, layout.speaker)):
+        cell = cells[place] if place >= 0 else "-"
+        column.append("" if cell in NONE else cell)
     draft.entities.append(_entity(draft, cells[layout.entity]) if layout.entity >= 0 else "")
     draft.columns.append((True, line[: spans[-1][0]]))
-    if cells[-1] not in NONE:
+    if cells[-1] in NONE:
+        draft.none = draft.none or cells[-1]
+    else:
         _brackets(draft, number, token, cells[-1])
 
 
@@ -199,6 +202,7 @@ def _finished(draft: _Draft) -> AnnotatedText:
         ordered,
         repeated,
         tuple(draft.columns),
+        draft.none or NONE[0],
     )
 
 
@@ -254,4 +258,4 @@ def _cells(text: AnnotatedText, clusters: Sequence[int]) -> list[str]:
         else:
             opening[mention.start].append(f"({cluster}")
             closing[mention.stop - 1].insert(0, f"{cluster})")
-    return ["|".join(a + b) or "-" for a, b in zip(opening, closing, strict=True)]
+    return ["|".join(a + b) or text.none for a, b in zip(opening, closing, strict=True)]
