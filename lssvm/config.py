@@ -30,7 +30,7 @@ from lssvm.formats.yaml12 import Document, KeyPath, Place, dotted
 from lssvm.validation import explained, nearest, shown
 
 SEARCHABLE = ("application", "objective", "solver", "cccp")
-DEFAULT_MODEL = "lssvm"
+DEFAULT_MODEL = "lssvm"  # of applications that have it; of others their first by name
 SPLITS = ("train", "validate", "test")
 
 
@@ -331,6 +331,8 @@ def _checked(
     """The configuration, and what is wrong with it but for the grid of ``search``."""
     kind, faults = _application(document)
     options = _options(kind, document, base, faults) if kind else None
+    if kind is not None:
+        _choose_model(kind, document)
     others = {key: value for key, value in document.value.items() if key != "application"}
     stand_in = {"application": {"name": ""}}
     config = None
@@ -383,6 +385,18 @@ def _options(
     except ValidationError as error:
         faults += explained(error, kind.Options, document, ("application",))
         return None
+
+
+def default_model(kind: type[Application]) -> str:
+    """The model that an application is trained with unless the configuration names one."""
+    return DEFAULT_MODEL if DEFAULT_MODEL in kind.models else min(kind.models)
+
+
+def _choose_model(kind: type[Application], document: Document) -> None:
+    """Fill in objective.model where it is left out."""
+    objective = document.value.setdefault("objective", {})
+    if isinstance(objective, dict):
+        objective.setdefault("model", default_model(kind))
 
 
 def _unfit(kind: type[Application], document: Document) -> list[tuple[Place, str]]:

@@ -10,7 +10,16 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from lssvm import applications
-from lssvm.config import Cccp, Config, Data, Objective, Search, Section, Solver
+from lssvm.config import (
+    Cccp,
+    Config,
+    Data,
+    Objective,
+    Search,
+    Section,
+    Solver,
+    default_model,
+)
 from lssvm.errors import LssvmError
 from lssvm.formats.yaml12 import dump_inline
 
@@ -40,7 +49,8 @@ def starter(name: str) -> str:
     ]
     lines += _keys(Data, kind.starter_files)
     for key, section in sections:
-        lines += ["", *_comment(_summary(section), ""), f"{key}:", *_keys(section, {})]
+        chosen = {"model": default_model(kind)} if section is Objective else {}
+        lines += ["", *_comment(_summary(section), ""), f"{key}:", *_keys(section, chosen)]
     seed = Config.model_fields["seed"]
     lines += ["", *_comment(seed.description or "", ""), f"seed: {seed.default}"]
     return "\n".join(lines) + "\n"

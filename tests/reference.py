@@ -109,3 +109,59 @@ def first_best_ordering(keys, orderings):
     """
     best = max(sum(keys[j] for j in h) for h in orderings)
     return min(h for h in orderings if sum(keys[j] for j in h) == best)
+
+
+def mention_pairs(n, reach):
+    """Every pair (i, j), i < j <= i + reach, in the order of the ties."""
+    return [(i, j) for i, j in itertools.combinations(range(n), 2) if j - i <= reach]
+
+
+def trees_of(n, edges):
+    """The first mention of each mention's tree, or None if the edges close a cycle."""
+    root = list(range(n))
+    for i, j in edges:
+        a, b = root[i], root[j]
+        if a == b:
+            return None
+        root = [min(a, b) if label in (a, b) else label for label in root]
+    return root
+
+
+def forests(n, reach):
+    """Every forest on n mentions as a list of pairs."""
+    pairs = mention_pairs(n, reach)
+    for size in range(n):
+        for edges in itertools.combinations(pairs, size):
+            if trees_of(n, edges) is not None:
+                yield list(edges)
+
+
+def forest_loss(clusters, edges, penalty):
+    """n(y) - k(y) - sum over the edges of l, as in the paper."""
+    links = [1.0 if clusters[i] == clusters[j] else -penalty for i, j in edges]
+    return len(clusters) - len(set(clusters)) - sum(links)
+
+
+def kruskal(n, weights, least):
+    """The edges, heaviest first, that join two trees; weights by pair, stable on ties."""
+    edges = []
+    for pair in sorted(weights, key=lambda pair: (-weights[pair], pair)):
+        if weights[pair] > least and trees_of(n, [*edges, pair]) is not None:
+            edges.append(pair)
+    return edges
+
+
+def clusterings(n):
+    """Every clustering of n mentions as labels, each the first mention of its cluster."""
+    if n == 0:
+        yield []
+        return
+    for labels in clusterings(n - 1):
+        for label in sorted({*labels, n - 1}):
+            yield [*labels, label]
+
+
+def pair_loss(truth, labels, pairs):
+    """Pairs that are put together or apart wrongly, in percent."""
+    wrong = [(truth[i] == truth[j]) != (labels[i] == labels[j]) for i, j in pairs]
+    return 100 * sum(wrong) / len(pairs) if pairs else 0.0

@@ -24,6 +24,9 @@ objective: {C: 1e3, c_scaling: mean}
 """
 
 
+KNOWN = ", ".join([*applications.registered(), "lines", "broken"])
+
+
 @pytest.fixture(autouse=True)
 def lines_application(monkeypatch):
     known = applications.registered()

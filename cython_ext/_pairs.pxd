@@ -1,0 +1,33 @@
+# What the kernels on mention pairs share: where a pair lies, and the scores of feature rows.
+#
+# The pairs (i, j), i < j <= i + reach, of a document with n mentions lie one after another,
+# ordered by i, then by j. base[i] + j is the place of the pair (i, j).
+
+
+cdef inline Py_ssize_t fill_bases(long long* base, Py_ssize_t n, Py_ssize_t reach) noexcept nogil:
+    """Fill base for a document of n mentions; returns the number of its pairs."""
+    cdef Py_ssize_t i, place = 0
+    for i in range(n):
+        base[i] = place - i - 1
+        place += min(reach, n - 1 - i)
+    return place
+
+
+cdef inline void score_rows(const long long* starts, Py_ssize_t count, const int* indices,
+                            const double* values, const double* w, double* scores) noexcept nogil:
+    """scores[r] = w . (feature row r) for ``count`` sparse rows."""
+    cdef Py_ssize_t r, k
+    cdef double total
+    for r in range(count):
+        total = 0.0
+        for k in range(starts[r], starts[r + 1]):
+            total = total + w[indices[k]] * values[k]
+        scores[r] = total
+
+
+cdef inline void add_row(const long long* starts, Py_ssize_t r, const int* indices,
+                         const double* values, double factor, double* gradient) noexcept nogil:
+    """Add factor times feature row r to the gradient."""
+    cdef Py_ssize_t k
+    for k in range(starts[r], starts[r + 1]):
+        gradient[indices[k]] += factor * values[k]

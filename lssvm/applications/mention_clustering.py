@@ -1,0 +1,297 @@
+"""What the applications that cluster mentions share: input, output and scores."""
+
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar, TextIO
+
+import numpy as np
+from pydantic import Field, ValidationInfo, field_validator
+
+from lssvm.applications import base, coreference_features, coreference_scores
+from lssvm.applications.coreference_scores import Counts
+from lssvm.applications.mentions import (
+    NO_LIMIT,
+    Documents,
+    Pairs,
+    numbered_by_first,
+    pack,
+    pair_ends,
+)
+from lssvm.errors import DataError, LssvmError
+from lssvm.formats.annotated import AnnotatedText
+from lssvm.formats.brat import read_brat
+from lssvm.formats.conll_coreference import read_conll, write_conll
+from lssvm.formats.mention_pairs import PairDocument, read_pairs, read_pairs_npz
+from lssvm.formats.text import open_text
+
+BRAT, NPZ = ".ann", ".npz"
+SUFFIXES = (BRAT, NPZ, ".conll", "_conll", ".pairs")  # what is read of a folder
+
+
+class MentionOptions(base.Options):
+    """The options of both applications."""
+
+    features: list[str] | int | str = Field(
+        default=[],
+        description="for documents of pairs: their number of features, or the names, or a file "
+        "with one name a line; empty: features are made from the words of annotated text",
+    )
+    max_distance: int | None = Field(
+        default=None,
+        ge=1,
+        description="pairs of mentions further apart than this many mentions are not made; "
+        "true clusters are cut there in training",
+    )
+
+    @field_validator("features")
+    @classmethod
+    def _named(cls, value: list[str] | int | str, info: ValidationInfo) -> list[str]:
+        """Put the names in the place of their number or of the file that holds them."""
+        if isinstance(value, int):
+            if value < 1:
+                raise ValueError(f"expected at least 1 feature, got {value}")
+            return [f"feature {number}" for number in range(1, value + 1)]
+        names = value
+        if isinstance(value, str):
+            try:
+                with open_text(Path((info.context or {}).get("base", ".")) / value) as lines:
+                    names = [line.strip() for _, line in lines if line.strip()]
+            except DataError as error:
+                raise ValueError(str(error)) from None
+            if not names:
+                raise ValueError(f"{value} is empty; expected one name a line")
+        repeated = next((name for name in names if list(names).count(name) > 1), None)
+        if repeated is not None:
+            raise ValueError(f"{repeated!r} is named twice; expected distinct names")
+        return list(names)
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """Predicted clusterings of n documents with m mentions in all.
+
+    clusters : (m,) int32, from 0 in each document in the order of the first mentions
+    parents : (m,) int32, the mention of the document that a mention hangs from in the
+        forest, -1 at a root; None where there is no forest
+    scores : (n,) float64, w · Φ
+    """
+
+    clusters: np.ndarray
+    parents: np.ndarray | None
+    scores: np.ndarray
+
+
+class MentionClustering(base.Application):
+    """Mentions of a document are put into clusters."""
+
+    Options: ClassVar[type[base.Options]] = MentionOptions
+    starter_files: ClassVar[dict[str, list[str]]] = {
+        "train": ["train.conll"],
+        "test": ["test.conll"],
+    }
+
+    def __init__(self, options: Any) -> None:
+        super().__init__(options)
+        self.reach = options.max_distance or NO_LIMIT
+
+    def read(self, sources: Sequence[base.Source]) -> Documents:
+        """The documents of files, or of all files of a folder by name.
+
+        With ``features``, documents of pairs: .npz files or text. Without, annotated text:
+        brat's stand-off files if they are called .ann, else column files. Raises DataError.
+        """
+        documents: list[Pairs] = []
+        for source in sources:
+            if source.label is not None:
+                message = f"label {source.label!r} has no meaning for documents; expected none"
+                raise DataError(source.path, None, message)
+            for path in _files(source.path):
+                documents += self._documents(path, source.cost)
+        packed = pack(documents, self.reach)
+        if not packed.labelled and np.any(packed.clusters >= 0):
+            row = int(np.searchsorted(packed.mentions, np.argmin(packed.clusters), "right")) - 1
+            message = f"document {packed.names[row]!r} has no clusters, others have; expected all"
+            raise DataError(packed.paths[row], packed.lines[row], message)
+        return packed
+
+    def dimension(self, examples: Documents) -> int:
+        """The number of features of a pair."""
+        return len(self.feature_names())
+
+    def feature_names(self) -> list[str]:
+        """The names that the option gives, or those of the features made from words."""
+        return list(self.options.features or coreference_features.NAMES)
+
+    def pair(self, examples: Documents, i: int, first: int, second: int) -> np.ndarray:
+        """The feature vector x of mentions first < second of document i, dense, (d,)."""
+        count = int(examples.mentions[i + 1] - examples.mentions[i])
+        ends = pair_ends(count, examples.reach)
+        place = int(np.flatnonzero((ends[0] == first) & (ends[1] == second))[0])
+        row = examples.tables[i] + examples.rows[examples.pairs[i] + place]
+        chosen = slice(int(examples.starts[row]), int(examples.starts[row + 1]))
+        vector = np.zeros(self.dimension(examples))
+        np.add.at(vector, examples.indices[chosen], examples.values[chosen])
+        return vector
+
+    def counts(self, examples: Documents, predictions: Predictions) -> list[Counts]:
+        """What the losses need, by document."""
+        gold = examples.gold
+        return [
+            coreference_scores.count(gold[where], predictions.clusters[where])
+            for where in examples.places
+        ]
+
+    def score(self, examples: Documents, predictions: Predictions) -> dict[str, float | None]:
+        """MITRE loss, pair loss, MUC, B³, CEAF_e and their mean in percent.
+
+        mitre_loss is 100 − MUC F1, pair_loss the pairs that are put together or apart wrongly;
+        both are ours. B³, CEAF_e and the CoNLL mean need scorch and are None without it. See
+        ``coreference_scores`` on sums over documents and on singletons.
+        """
+        if not examples.labelled:
+            raise LssvmError("the documents have no clusters; expected them to score")
+        counts = coreference_scores.total([Counts(), *self.counts(examples, predictions)])
+        recall, precision, f1 = counts.muc
+        places, gold = examples.places, examples.gold
+        return {
+            "mitre_loss": counts.mitre_loss,
+            "pair_loss": counts.pair_loss,
+            "muc": f1,
+            "muc_precision": precision,
+            "muc_recall": recall,
+            **coreference_scores.conll_table((gold[p], predictions.clusters[p]) for p in places),
+            "documents": len(examples),
+            "mentions": counts.mentions,
+            "clusters": counts.clusters,
+            "singletons": sum(int(np.sum(np.bincount(gold[p]) == 1)) for p in places),
+        }
+
+    def write(self, examples: Documents, predictions: Predictions, file: TextIO) -> None:
+        """Each document with its predicted clusters, numbered from 1.
+
+        Column files come back with another last column, brat's documents as column files of
+        number, word and coreference; a span stands there once, whatever the input had.
+        Documents of pairs are two lines: ``document NAME`` and ``clusters 1 1 2 …``.
+        """
+        for name, text, where in zip(examples.names, examples.texts, examples.places, strict=True):
+            clusters = (predictions.clusters[where] + 1).tolist()
+            if text is not None:
+                write_conll(text, clusters, file)
+            else:
+                file.write(f"document {name}\nclusters {' '.join(map(str, clusters))}\n")
+
+    def records(self, examples: Documents, predictions: Predictions) -> Iterator[dict[str, Any]]:
+        """id, y (the cluster of each mention, from 1), h (the edges of the forest, mentions from
+        1, or None), score, gold and loss."""
+        for i, (name, where) in enumerate(zip(examples.names, examples.places, strict=True)):
+            clusters = predictions.clusters[where]
+            record: dict[str, Any] = {"id": name, "y": (clusters + 1).tolist(), "h": None}
+            parents = None if predictions.parents is None else predictions.parents[where]
+            if parents is not None:
+                record["h"] = [
+                    sorted((v + 1, int(parents[v]) + 1))
+                    for v in np.flatnonzero(parents >= 0).tolist()
+                ]
+            record["score"] = float(predictions.scores[i])
+            if examples.labelled:
+                gold = examples.gold[where]
+                record |= {
+                    "gold": (gold + 1).tolist(),
+                    "loss": self.document_loss(gold, clusters, parents),
+                }
+            yield record
+
+    @abstractmethod
+    def document_loss(
+        self, gold: np.ndarray, clusters: np.ndarray, parents: np.ndarray | None
+    ) -> float:
+        """Δ of the prediction for one document: clusters and parents of its mentions."""
+
+    def warnings(self, examples: Documents) -> list[str]:
+        """Repeated spans, clusters that are cut, documents without mentions or links."""
+        found = []
+        repeated = sum(text.repeated for text in examples.texts if text is not None)
+        if repeated:
+            found.append(f"{repeated} mentions are left out: their span was there already")
+        if examples.cuts:
+            found.append(
+                f"{examples.cuts} links of true clusters are longer than max_distance: "
+                "the clusters are cut there in training, not in scores"
+            )
+        empty = int(np.sum(np.diff(examples.mentions) == 0))
+        if empty:
+            found.append(f"{empty} documents have no mentions")
+        if examples.labelled:
+            counts = [np.bincount(examples.gold[where]) for where in examples.places]
+            bare = sum(len(sizes) > 0 and sizes.max() == 1 for sizes in counts)
+            if bare:
+                found.append(f"{bare} documents have no two mentions in one cluster")
+        return found
+
+    def check_trainable(self, examples: Documents) -> None:
+        """Raise DataError if a document has no true clusters."""
+        if not examples.labelled:
+            row = int(np.searchsorted(examples.mentions, np.argmin(examples.clusters), "right")) - 1
+            message = f"document {examples.names[row]!r} has no clusters; expected them to train"
+            raise DataError(examples.paths[row], examples.lines[row], message)
+
+    def _documents(self, path: str, cost: float) -> Iterator[Pairs]:
+        if self.options.features:
+            read = read_pairs_npz if path.endswith(NPZ) else read_pairs
+            for document in read(path, len(self.options.features)):
+                yield _packed_pairs(document, cost, self.reach)
+        elif path.endswith(NPZ):
+            message = "is a file of pairs; expected application.features to tell what they have"
+            raise DataError(path, None, message)
+        else:
+            for text in [read_brat(path)] if path.endswith(BRAT) else read_conll(path):
+                yield _with_features(text, cost, self.reach)
+
+
+def clusters_of_roots(examples: Documents, roots: np.ndarray) -> np.ndarray:
+    """Clusters from 0 in each document, from the first mention of each mention's cluster."""
+    parts = [numbered_by_first(roots[where]) for where in examples.places]
+    return np.concatenate([np.zeros(0, dtype=np.int32), *parts])
+
+
+def _files(path: str) -> list[str]:
+    """The file itself, or the files of a folder that are called as documents are."""
+    folder = Path(path)
+    if not folder.is_dir():
+        return [path]
+    found = sorted(str(file) for file in folder.iterdir() if file.name.endswith(SUFFIXES))
+    if not found:
+        message = f"a folder without documents; expected files called {', '.join(SUFFIXES)}"
+        raise DataError(path, None, message)
+    return found
+
+
+def _with_features(text: AnnotatedText, cost: float, reach: int) -> Pairs:
+    """A text with features made from its words."""
+    rows, starts, indices, values = coreference_features.pair_features(text, reach)
+    clusters = [mention.cluster for mention in text.mentions]
+    return Pairs(
+        text.name, text.path, text.line, cost, clusters, rows, starts, indices, values, text
+    )
+
+
+def _packed_pairs(document: PairDocument, cost: float, reach: int) -> Pairs:
+    """A document of pairs without those that are too far apart; each pair has its own row."""
+    first, second = pair_ends(len(document.clusters), NO_LIMIT)
+    starts = np.array(document.starts, dtype=np.int64)
+    near = np.flatnonzero(second - first <= reach)
+    lengths = np.diff(starts)
+    chosen = np.repeat(second - first <= reach, lengths)
+    return Pairs(
+        document.name,
+        document.path,
+        document.line,
+        cost if document.cost is None else document.cost,
+        document.clusters,
+        np.arange(len(near), dtype=np.int32),
+        np.concatenate([[0], np.cumsum(lengths[near])]).astype(np.int64),
+        np.array(document.indices, dtype=np.int32)[chosen],
+        np.array(document.values, dtype=np.float64)[chosen],
+    )

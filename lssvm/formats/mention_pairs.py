@@ -1,0 +1,249 @@
+"""Documents as mentions and pairwise feature vectors, for features made elsewhere.
+
+Text, plain or compressed; blank lines and lines that begin with ``#`` are passed over:
+
+    document NAME              begins a document; ``cost=0.5`` may follow
+    clusters 1 2 1 ?…          the cluster of each of its n mentions, any word; all ``?`` if unknown
+    pair 1 2 3:0.5 7:1         features of mentions 1 and 2: index from 1, increasing, and value
+    …                          a line for every pair i < j, ordered by i, then by j
+
+or an .npz file with the arrays
+
+    mentions (documents,) int      number of mentions of each document
+    clusters (sum,) int            their clusters, -1 if unknown
+    features (pairs, d) float      one row a pair, in the same order
+    costs (documents,) float       optional
+    names (documents,) text        optional
+"""
+
+import math
+import zipfile
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from lssvm.errors import DataError
+from lssvm.formats.annotated import UNKNOWN, check_all_known
+from lssvm.formats.text import open_text
+
+_KINDS = {
+    "mentions": ("iu", "whole numbers"),
+    "clusters": ("iu", "whole numbers"),
+    "features": ("iuf", "numbers"),
+    "costs": ("iuf", "numbers"),
+    "names": ("U", "text"),
+}
+EXPECTED = "expected 'document NAME', 'clusters …' or 'pair I J INDEX:VALUE …'"
+
+
+@dataclass
+class PairDocument:
+    """n mentions with a sparse feature vector for each of their n (n - 1) / 2 pairs.
+
+    clusters : n names, ``?`` if unknown
+    starts : first entry of each pair in ``indices`` and ``values``, and the end; pairs are ordered
+        by their first, then by their second mention
+    indices : features, from 0; values : finite
+    """
+
+    name: str
+    path: str
+    line: int
+    cost: float | None = None
+    clusters: list[str] = field(default_factory=list)
+    starts: list[int] = field(default_factory=lambda: [0])
+    indices: list[int] = field(default_factory=list)
+    values: list[float] = field(default_factory=list)
+
+    @property
+    def pairs(self) -> int:
+        """Number of pairs."""
+        return len(self.clusters) * (len(self.clusters) - 1) // 2
+
+
+def read_pairs(path: str | Path, dimension: int) -> list[PairDocument]:
+    """The documents of a text file of pairs with ``dimension`` features.
+
+    Raises DataError, with the line, if it is not such a file.
+    """
+    documents: list[PairDocument] = []
+    names: dict[str, int] = {}
+    expected = (1, 2)
+    with open_text(path) as lines:
+        for number, line in lines:
+            words = line.split()
+            if not words or words[0].startswith("#"):
+                continue
+            try:
+                if words[0] == "document":
+                    _check_whole(path, documents, expected)
+                    documents.append(_header(path, number, words, names))
+                    expected = (1, 2)
+                elif not documents:
+                    raise ValueError(f"{words[0]!r} before the first document; {EXPECTED}")
+                elif words[0] == "clusters":
+                    _clusters(documents[-1], words)
+                elif words[0] == "pair":
+                    expected = _pair(documents[-1], words, expected, dimension)
+                else:
+                    raise ValueError(f"{words[0]!r} is not known; {EXPECTED}")
+            except ValueError as error:
+                raise DataError(path, number, error) from None
+    _check_whole(path, documents, expected)
+    if not documents:
+        raise DataError(path, None, f"no documents; {EXPECTED}")
+    return documents
+
+
+def _header(path: str | Path, number: int, words: list[str], names: dict[str, int]) -> PairDocument:
+    if len(words) not in (2, 3) or (len(words) == 3 and not words[2].startswith("cost=")):
+        raise ValueError("expected 'document NAME' or 'document NAME cost=0.5'")
+    name = words[1]
+    if name in names:
+        raise ValueError(
+            f"document {name!r} is given twice, first on line {names[name]}; "
+            "expected distinct names"
+        )
+    names[name] = number
+    cost = _finite(words[2].removeprefix("cost="), "cost") if len(words) == 3 else None
+    if cost is not None and cost < 0:
+        raise ValueError(f"cost {words[2].removeprefix('cost=')!r} is negative; expected >= 0")
+    return PairDocument(name, str(path), number, cost)
+
+
+def _clusters(document: PairDocument, words: list[str]) -> None:
+    if document.clusters:
+        raise ValueError(f"'clusters' is given twice for {document.name!r}; expected it once")
+    if len(words) < 2:
+        raise ValueError("no clusters; expected the cluster of each mention")
+    document.clusters = words[1:]
+
+
+def _pair(
+    document: PairDocument, words: list[str], expected: tuple[int, int], dimension: int
+) -> tuple[int, int]:
+    """Add the features of one pair; returns the pair that should come next."""
+    if not document.clusters:
+        raise ValueError("a pair before its document's clusters; expected 'clusters …' first")
+    count = len(document.clusters)
+    if expected[0] >= count:
+        raise ValueError(f"a pair too many; expected {document.pairs} for {count} mentions")
+    if words[1:3] != [str(expected[0]), str(expected[1])]:
+        got = " ".join(words[1:3])
+        raise ValueError(f"pair {got!r}; expected pair {expected[0]} {expected[1]}")
+    last = 0
+    for word in words[3:]:
+        index, colon, value = word.partition(":")
+        if not colon or not (index.isascii() and index.isdigit()):
+            raise ValueError(f"{word!r} cannot be read; expected INDEX:VALUE")
+        if not last < int(index) <= dimension:
+            raise ValueError(
+                f"feature {index} of {word!r} is out of place; expected indices that "
+                f"increase from 1 to {dimension}"
+            )
+        last = int(index)
+        document.indices.append(last - 1)
+        document.values.append(_finite(value, f"value of feature {index}"))
+    document.starts.append(len(document.indices))
+    i, j = expected
+    return (i, j + 1) if j < count else (i + 1, i + 2)
+
+
+def _finite(text: str, what: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        raise ValueError(f"{what} {text!r} is not a number; expected one") from None
+    if not math.isfinite(value):
+        raise ValueError(f"{what} {text!r} is not finite; expected a finite number")
+    return value
+
+
+def _check_whole(
+    path: str | Path, documents: list[PairDocument], expected: tuple[int, int]
+) -> None:
+    """Raise DataError if the last document lacks its clusters or some of its pairs."""
+    if not documents:
+        return
+    last = documents[-1]
+    if not last.clusters:
+        message = f"document {last.name!r} has no clusters; expected 'clusters …' below it"
+        raise DataError(path, last.line, message)
+    if len(last.starts) - 1 < last.pairs:
+        message = f"document {last.name!r} ends early; expected pair {expected[0]} {expected[1]}"
+        raise DataError(path, last.line, message)
+    check_all_known(path, last.line, last.name, last.clusters)
+
+
+def read_pairs_npz(path: str | Path, dimension: int) -> list[PairDocument]:
+    """The documents of an .npz file of pairs. Raises DataError if it is not such a file."""
+    arrays = _arrays(path)
+    mentions, clusters, features = (arrays[name] for name in ("mentions", "clusters", "features"))
+    counts = mentions.astype(np.int64)
+    pairs = counts * (counts - 1) // 2
+    shapes = {
+        "mentions": (len(counts),),
+        "clusters": (int(counts.sum()),),
+        "features": (int(pairs.sum()), dimension),
+        "costs": (len(counts),),
+        "names": (len(counts),),
+    }
+    for name, array in arrays.items():
+        if array.shape != shapes[name]:
+            message = f"array {name!r} has the shape {array.shape}; expected {shapes[name]}"
+            raise DataError(path, None, message)
+    if not len(counts) or counts.min() < 1:
+        raise DataError(path, None, "a document without mentions; expected at least one in each")
+    for name in ("features", "costs"):
+        if name in arrays and not np.isfinite(arrays[name]).all():
+            place = np.argwhere(~np.isfinite(arrays[name]))[0]
+            at = ", ".join(map(str, place))
+            raise DataError(path, None, f"{name}[{at}] is not finite; expected finite numbers")
+    if "costs" in arrays and arrays["costs"].min() < 0:
+        raise DataError(path, None, "a cost is negative; expected costs >= 0")
+    documents = []
+    first, row = 0, 0
+    for i, (n, p) in enumerate(zip(counts, pairs, strict=True)):
+        block = features[row : row + p]
+        where, indices = np.nonzero(block)
+        name = str(arrays["names"][i]) if "names" in arrays else f"document {i + 1}"
+        known = [UNKNOWN if c < 0 else str(c) for c in clusters[first : first + n]]
+        check_all_known(path, i + 1, name, known)
+        documents.append(
+            PairDocument(
+                name,
+                str(path),
+                i + 1,
+                float(arrays["costs"][i]) if "costs" in arrays else None,
+                known,
+                np.concatenate([[0], np.cumsum(np.bincount(where, minlength=p))]).tolist(),
+                indices.tolist(),
+                block[where, indices].astype(float).tolist(),
+            )
+        )
+        first, row = first + n, row + p
+    return documents
+
+
+def _arrays(path: str | Path) -> dict[str, np.ndarray]:
+    """The arrays of the file that are read, of the right kinds."""
+    try:
+        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in _KINDS if name in file.files}
+    except OSError as error:
+        reason = error.strerror or error
+        raise DataError(path, None, f"cannot be read: {reason}; expected an .npz file") from None
+    except (ValueError, TypeError, EOFError, KeyError, zipfile.BadZipFile, zlib.error):
+        message = "is damaged or no .npz file; expected numpy arrays"
+        raise DataError(path, None, message) from None
+    for name, (kind, what) in _KINDS.items():
+        if name in ("mentions", "clusters", "features") and name not in arrays:
+            raise DataError(path, None, f"lacks the array {name!r}; expected it")
+        if name not in arrays:
+            continue
+        if not isinstance(arrays[name], np.ndarray) or arrays[name].dtype.kind not in kind:
+            message = f"array {name!r} is not of {what}; expected an array of them"
+            raise DataError(path, None, message)
+    return arrays

@@ -1,0 +1,141 @@
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lssvm.errors import DataError
+from lssvm.experiments import coref
+from lssvm.formats.conll_coreference import read_conll
+
+ROOT = Path(__file__).parents[1]
+DATA = Path(os.environ.get("LSSVM_DATA", ROOT / "../shared/data"))
+ROW = coref.Row("latent SSVM", "coreference", 1.0)
+
+
+def gum(folder, tokens, tree, cells):
+    (folder / "coref_ontogum").mkdir(exist_ok=True)
+    (folder / "const").mkdir(exist_ok=True)
+    lines = [
+        f"{k}\t{word}\t{cell}\n" for k, (word, cell) in enumerate(zip(tokens, cells, strict=True))
+    ]
+    text = "# begin document \n" + "".join(lines) + "# end document\n"
+    (folder / "coref_ontogum" / "d.conll").write_text(text)
+    (folder / "const" / "d.ptb").write_text(tree)
+
+
+TREES = "(ROOT\n  (S (NP (NNP Ann)) (-LRB- -LRB-) (VBD sat)))\n\n(ROOT (NP (PRP She)) (. .))\n"
+TOKENS = ["Ann", "(", "sat", "She", "."]
+CELLS = ["(1)", "_", "_", "(1)", "_"]
+
+
+def test_parts_of_speech_and_sentences_come_from_the_trees(tmp_path):
+    gum(tmp_path, TOKENS, TREES, CELLS)
+    coref.write_gum(tmp_path, ["d"], tmp_path / "out.conll")
+    (text,) = read_conll(tmp_path / "out.conll")
+    assert text.words == tuple(TOKENS)
+    assert text.tags == ("NNP", "-LRB-", "VBD", "PRP", ".")
+    assert list(text.sentences) == [0, 0, 0, 1, 1]
+    assert [(m.start, m.stop) for m in text.mentions] == [(0, 1), (3, 4)]
+
+
+def test_trees_of_other_tokens_are_not_used(tmp_path):
+    gum(tmp_path, [*TOKENS[:4], "again", "."], TREES, [*CELLS[:4], "_", "_"])
+    coref.write_gum(tmp_path, ["d"], tmp_path / "out.conll")
+    (text,) = read_conll(tmp_path / "out.conll")
+    assert set(text.tags) == {""}
+    assert list(text.sentences) == [0] * 6
+
+
+def test_lists_of_documents_are_read_by_heading(tmp_path):
+    (tmp_path / "splits.md").write_text("# S\n\n## train\n\n  * a\n  * b\n\n## test\n\n  * c\n")
+    lists = coref.read_splits(tmp_path / "splits.md")
+    assert lists == {"train": ["a", "b"], "test": ["c"]}
+    (tmp_path / "splits.md").write_text("## train\n  * a\n")
+    with pytest.raises(DataError, match="lists no documents under '## test'"):
+        coref.read_splits(tmp_path / "splits.md")
+
+
+def test_the_lowest_mean_loss_chooses_and_the_first_of_equals_wins():
+    other = ROW._replace(name="modified loss", penalty=0.1)
+    third = ROW._replace(name="modified loss", penalty=0.01)
+    tasks = [
+        coref.Task("x", row, (1.0, 2.0), fold) for row in (ROW, other, third) for fold in (0, 1)
+    ]
+    losses = [[30.0, 20.0], [10.0, 20.0], [9.0, 9.0], [9.0, 9.0], [5.0, 9.0], [13.0, 8.0]]
+    assert coref.choose(tasks, losses) == {
+        ("x", "latent SSVM"): (ROW, 1.0),
+        ("x", "modified loss"): (third, 2.0),
+    }
+
+
+def result(name, losses, penalty=1.0):
+    documents = [
+        {"data": "x", "row": name, "document": str(k), "mitre_loss": loss, "pair_loss": 2.0}
+        for k, loss in enumerate(losses)
+    ]
+    scores = dict.fromkeys(("muc", "b_cubed", "ceaf_e", "conll"), 50.0)
+    return {
+        "data": "x",
+        "row": name,
+        "penalty": penalty,
+        "C": 1.0,
+        "documents": documents,
+        "scores": {**scores, "documents": 3, "mentions": 9, "clusters": 4, "singletons": 1},
+        "passes": 7,
+        "gap": 1e-3,
+        "certified": penalty is not None,
+        "seconds": 1.0,
+    }
+
+
+def test_the_report_has_means_tests_and_what_is_not_certified():
+    rows = [result("correlation clustering", [30.0, 20.0, None], None)]
+    rows.append(result("latent SSVM", [20.0, 18.0, 4.0]))
+    text, summary = coref.report(rows)
+    assert "25.00 ± 5.00" in text
+    assert "not certified" in text
+    mitre, pair = summary["tests"]
+    assert (mitre["documents"], mitre["difference"]) == (2, "6.00 ± 4.00")
+    assert mitre["p"] == pytest.approx(0.3743, abs=1e-4)  # t = 1.5 with one degree of freedom
+    assert pair["p"] is None
+    json.dumps(summary, allow_nan=False)
+
+
+def test_missing_data_are_refused_in_one_line(tmp_path):
+    (tmp_path / "out").mkdir()
+    with pytest.raises(DataError, match=r"0 files called \.ann; expected LitBank's 100"):
+        coref.prepare(tmp_path, tmp_path / "out")
+    done = subprocess.run(
+        [sys.executable, "-m", "lssvm.experiments.coref", "--data", "nowhere", "--out", "o"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: nowhere")
+    assert done.stderr.count("\n") == 1
+
+
+def test_folds_train_validate_and_test_on_real_documents(tmp_path):
+    if not (DATA / "litbank-coref").is_dir() or not (DATA / "gum").is_dir():
+        pytest.skip(f"{DATA} lacks litbank-coref or gum; set LSSVM_DATA to the folder of the data")
+    documents = coref.prepare(DATA, tmp_path)
+    assert [len(part) for part in documents["LitBank"]] == [40, 30]
+    assert [len(part) for part in documents["GUM"]] == [60, 30]
+    for train, test in documents.values():
+        assert not set(train.names) & set(test.names)
+    split = coref._split("GUM", documents["GUM"], 3, quick=True)
+    task = coref.Task("GUM", ROW, (0.001, 0.01), 0)
+    losses = coref.validated({"GUM": coref._lean(split)}, task)
+    assert len(losses) == 2
+    assert min(losses) < 60
+    found = coref.tested({"GUM": split}, task._replace(fold=-1))
+    assert found["certified"]
+    assert found["scores"]["documents"] == len(found["documents"]) == 30
+    means = [row["mitre_loss"] for row in found["documents"]]
+    assert 100 - found["scores"]["muc"] == pytest.approx(np.mean(means), abs=8)
