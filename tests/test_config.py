@@ -24,9 +24,6 @@ objective: {C: 1e3, c_scaling: mean}
 """
 
 
-KNOWN = ", ".join([*applications.registered(), "lines", "broken"])
-
-
 @pytest.fixture(autouse=True)
 def lines_application(monkeypatch):
     known = applications.registered()

@@ -45,11 +45,11 @@ from lssvm.config import Config
 from lssvm.cross_validation import assign_folds, run_tasks
 from lssvm.errors import DataError
 from lssvm.experiments import command
-from lssvm.tables import plus_minus, text_table, write_results
 from lssvm.formats.conll_coreference import read_conll
 from lssvm.formats.output import replacing
 from lssvm.formats.text import open_text
 from lssvm.model import Model
+from lssvm.tables import plus_minus, text_table, write_results
 from lssvm.train import learn_path
 
 GRID = (1e-3, 1e-2, 1e-1, 1.0)

@@ -43,8 +43,8 @@ from lssvm.cross_validation import run_tasks
 from lssvm.executors import DataOracle, Executor
 from lssvm.experiments import command, ranking_peers
 from lssvm.experiments.ranking_peers import Solved
-from lssvm.tables import mean_and_error, plus_minus, text_table, write_results
 from lssvm.model import Model
+from lssvm.tables import mean_and_error, plus_minus, text_table, write_results
 from lssvm.train import learn_on, new_run
 
 COLUMNS = ("P@1", "P@3", "P@5", "P@10")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from lssvm.tables import make_folder
 from lssvm.formats.output import replacing
+from lssvm.tables import make_folder
 
 QUERIES = {"train": 30, "test": 20}
 DOCUMENTS = (20, 40)  # fewest and most of a query
