@@ -74,8 +74,8 @@ Export = Callable[[np.ndarray, Mapping[str, np.ndarray], Any], None]
 class FirstProblem:
     """A convex problem whose solution is the first w of another one.
 
-    application : answers ``start``, ``augmented`` and ``completed`` for ``examples``; its
-        weights have the same coordinates
+    application : has ``start``, ``augmented``, ``completed``, ``feature_names`` and ``decomposes``
+        as an application has them, for ``examples``; its weights have the same coordinates
     """
 
     application: Any

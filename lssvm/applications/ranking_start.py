@@ -17,6 +17,8 @@ from lssvm.plane import Plane
 class Start(ABC):
     """A sum of losses over queries, times ``weight``."""
 
+    decomposes = True
+
     def __init__(self, weight: float) -> None:
         self.weight = weight
 
