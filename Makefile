@@ -14,10 +14,10 @@ READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
 NEEDED = lssvm needs Python 3.11 or later; name one, as in: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint experiments motif-planted motif-pbm motif-yeast motif-promoters bench build clean
+.PHONY: help run test lint experiments motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref bench build clean
 
 help: ## show this list
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 	@echo "Experiments read $(DATA) (DATA=DIR or the variable LSSVM_DATA), write to $(OUT) (OUT=DIR),"
 	@echo "take all cores (JOBS=N) and have a short form (QUICK=1)."
 
@@ -36,7 +36,7 @@ lint: $(VENV)/dev.installed ## check style and types only
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-experiments: motif-planted motif-pbm motif-yeast motif-promoters ## run all experiments, one after the other
+experiments: motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref ## run all experiments, one after the other
 
 motif-planted: $(READY) ## planted motifs beside the oracle that knows them
 	$(BIN)/python -m lssvm.experiments.motif_planted --out "$(OUT)/motif-planted" $(FLAGS)
@@ -49,6 +49,15 @@ motif-yeast: $(READY) ## motifs of yeast origins of replication (Yu & Joachims 2
 
 motif-promoters: $(READY) ## motifs of E. coli promoters, leave-one-out
 	$(BIN)/python -m lssvm.experiments.motif_promoters --data "$(DATA)/uci-promoters" --out "$(OUT)/motif-promoters" $(FLAGS)
+
+ohsumed: $(VENV)/dev.installed ## precision at k on LETOR 3 (Yu & Joachims 2009, Table 3)
+	$(BIN)/python -m lssvm.experiments.ohsumed --data "$(DATA)/letor3-ohsumed" --out "$(OUT)/ohsumed" $(FLAGS)
+
+mq2008: $(VENV)/dev.installed ## the same on LETOR 4
+	$(BIN)/python -m lssvm.experiments.ohsumed --data "$(DATA)/letor4-mq2008" --out "$(OUT)/mq2008" $(FLAGS)
+
+coref: $(VENV)/dev.installed ## coreference on LitBank and GUM (Yu & Joachims 2009, Table 2)
+	$(BIN)/python -m lssvm.experiments.coref --data "$(DATA)" --out "$(OUT)/coref" $(FLAGS)
 
 bench: $(VENV)/dev.installed ## run the scripts in benchmarks/
 	@for script in $(BENCHMARKS); do echo "$$script"; $(BIN)/python "$$script" || exit 1; done

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from pydantic_core import PydanticUndefined
 
-from lssvm import command
+from lssvm import applications, command
 from lssvm.applications import motif
 from lssvm.config import Config
 from lssvm.console import HEADING
@@ -26,22 +26,36 @@ from lssvm.formats.yaml12 import dump_inline
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-TABLE = re.compile(r"(?<=<!-- configuration: begin -->\n).*?(?=<!-- configuration: end -->)", re.S)
+MARKED = r"(?<=<!-- {0}: begin -->\n).*?(?=<!-- {0}: end -->)"
 NOT_RUN = ("pip install",)
 
 
 def configuration_table():
-    """All keys with default and meaning, from the schema."""
+    """All keys but the application's, with default and meaning, from the schema."""
     rows = ["| key | default | meaning |", "|---|---|---|"]
-    sections = {"application": motif.MotifOptions}
     for name, field in Config.model_fields.items():
-        kind = sections.get(name, field.annotation)
+        kind = field.annotation
+        if name == "application":
+            continue
         if not hasattr(kind, "model_fields"):
             rows.append(table_row(name, field))
             continue
         for key, inner in kind.model_fields.items():
             rows.append(table_row(f"{name}.{inner.alias or key}", inner))
     return "\n".join(rows) + "\n"
+
+
+def applications_table():
+    """The keys of the section application, of every built-in application."""
+    rows = ["| application | key | default | meaning |", "|---|---|---|---|"]
+    for application in applications.registered():
+        for key, field in applications.load(application).Options.model_fields.items():
+            if key != "name":
+                rows.append(f"| `{application}` {table_row(key, field)}")
+    return "\n".join(rows) + "\n"
+
+
+TABLES = {"configuration": configuration_table, "applications": applications_table}
 
 
 def table_row(key, field):
@@ -71,6 +85,8 @@ def folder(tmp_path):
     for _, name, text in blocks():
         if name:
             (tmp_path / name).write_text(text, encoding="utf-8")
+    for name in ("configs", "data"):
+        (tmp_path / name).symlink_to(ROOT / name)
     simulated = "lssvm simulate motif -q --out . --n 80 --n-test 40 --length 80 --conservation 0.95"
     run(["bash", "-c", simulated], tmp_path)
     for split, ending in (("train", ""), ("test", "-test")):
@@ -151,10 +167,11 @@ def test_make_run_leaves_the_files_that_are_listed(tmp_path):
         assert f"`{name}`" in README.read_text(encoding="utf-8")
 
 
-def test_the_configuration_table_is_that_of_the_schema():
-    table = TABLE.search(README.read_text(encoding="utf-8"))
+@pytest.mark.parametrize("name", TABLES)
+def test_the_tables_of_keys_are_those_of_the_schema(name):
+    table = re.search(MARKED.format(name), README.read_text(encoding="utf-8"), re.S)
     assert table is not None
-    assert table.group() == configuration_table(), "run: python tests/test_readme.py"
+    assert table.group() == TABLES[name](), "run: python tests/test_readme.py"
 
 
 def test_the_columns_of_a_run_are_explained_in_their_order():
@@ -165,7 +182,7 @@ def test_the_columns_of_a_run_are_explained_in_their_order():
 
 def test_the_columns_of_the_sites_are_named():
     section = README.read_text(encoding="utf-8").partition("FIMO's column names")[2]
-    named = re.findall(r"`(\w+)`", section.partition("## Configuration")[0])
+    named = re.findall(r"`(\w+)`", section.partition("## Ranking and coreference")[0])
     assert named == motif.COLUMNS.split()
 
 
@@ -177,8 +194,8 @@ def test_the_exit_codes_are_those_of_the_commands():
 
 def test_the_make_targets_that_are_named_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = set(re.findall(r"^([a-z-]+):", makefile, re.MULTILINE))
-    named = set(re.findall(r"(?:`|    )make ([a-z-]+)", README.read_text(encoding="utf-8")))
+    targets = set(re.findall(r"^([a-z0-9-]+):", makefile, re.MULTILINE))
+    named = set(re.findall(r"(?:`|    )make ([a-z0-9-]+)", README.read_text(encoding="utf-8")))
     assert {"run", "test", "experiments", "bench"} <= named <= targets
 
 
@@ -205,4 +222,6 @@ def test_the_extras_listed_are_those_of_the_package():
 
 if __name__ == "__main__":
     text = README.read_text(encoding="utf-8")
-    README.write_text(TABLE.sub(lambda _: configuration_table(), text), encoding="utf-8")
+    for table, written in TABLES.items():
+        text = re.sub(MARKED.format(table), lambda _, new=written: new(), text, flags=re.S)
+    README.write_text(text, encoding="utf-8")
