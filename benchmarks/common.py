@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from lssvm.applications.base import Source
-from lssvm.applications.motif import Motif, MotifOptions
+from lssvm.applications.motif.motif import Motif, MotifOptions
 from lssvm.experiments import simulate
 from lssvm.experiments.sequences import spelled, write_fasta
 

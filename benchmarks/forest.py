@@ -13,12 +13,12 @@ from common import best_of
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from lssvm.applications.coreference import Coreference, CoreferenceOptions
-from lssvm.applications.correlation_clustering import (
+from lssvm.applications.coreference.coreference import Coreference, CoreferenceOptions
+from lssvm.applications.coreference.correlation_clustering import (
     CorrelationClustering,
     CorrelationClusteringOptions,
 )
-from lssvm.applications.mentions import NO_LIMIT, Pairs, pack, pair_ends
+from lssvm.applications.coreference.mentions import NO_LIMIT, Pairs, pack, pair_ends
 
 FEATURES, ACTIVE, PAIRS_PER_ROW = 107, 10, 14
 SIZES = (100, 500, 2000)

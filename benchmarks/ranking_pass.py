@@ -15,8 +15,8 @@ import numpy as np
 from common import best_of
 
 from lssvm.applications.base import Source
-from lssvm.applications.precision_at_k import PrecisionAtK, RankingOptions
-from lssvm.applications.queries import Queries, read_queries
+from lssvm.applications.ranking.precision_at_k import PrecisionAtK, RankingOptions
+from lssvm.applications.ranking.queries import Queries, read_queries
 from lssvm.executors import DataOracle, Executor
 
 COPIES = 80

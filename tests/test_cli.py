@@ -393,7 +393,7 @@ def test_wrong_arguments_of_classify_are_told(run, trained, folder, arguments, m
 
 def test_a_configuration_of_another_application_is_refused(run, trained, folder, monkeypatch):
     known = {**applications.registered()}
-    known["other"] = EntryPoint("other", "lssvm.applications.motif:Motif", applications.GROUP)
+    known["other"] = EntryPoint("other", "lssvm.applications.motif.motif:Motif", applications.GROUP)
     monkeypatch.setattr(applications, "registered", lambda: known)
     (folder / "o.yaml").write_text("application: {name: other}\n")
     line = refused(run, classify, "o.yaml", "m", "p")

@@ -9,11 +9,11 @@ import reference
 from click.testing import CliRunner
 from clustering_cases import cut, dense, random_documents, read
 
-from lssvm.applications import coreference_features, coreference_scores
 from lssvm.applications.base import Source
-from lssvm.applications.coreference import Coreference, CoreferenceOptions, chains
-from lssvm.applications.mention_clustering import Predictions
-from lssvm.applications.mentions import pair_count, pair_ends
+from lssvm.applications.coreference import coreference_features, coreference_scores
+from lssvm.applications.coreference.coreference import Coreference, CoreferenceOptions, chains
+from lssvm.applications.coreference.mention_clustering import Predictions
+from lssvm.applications.coreference.mentions import pair_count, pair_ends
 from lssvm.cli import classify, learn, main
 from lssvm.config import Config
 from lssvm.errors import DataError, LssvmError

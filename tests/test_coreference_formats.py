@@ -11,8 +11,8 @@ import pytest
 from click.testing import CliRunner
 
 from lssvm.applications.base import Source
-from lssvm.applications.coreference import Coreference, CoreferenceOptions
-from lssvm.applications.mention_clustering import Predictions
+from lssvm.applications.coreference.coreference import Coreference, CoreferenceOptions
+from lssvm.applications.coreference.mention_clustering import Predictions
 from lssvm.cli import learn
 from lssvm.config import Config
 from lssvm.errors import DataError

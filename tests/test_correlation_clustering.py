@@ -5,7 +5,7 @@ from click.testing import CliRunner
 from clustering_cases import cut, dense, random_documents, read
 
 from lssvm.applications.base import Source
-from lssvm.applications.correlation_clustering import (
+from lssvm.applications.coreference.correlation_clustering import (
     CorrelationClustering,
     CorrelationClusteringOptions,
 )

@@ -7,9 +7,9 @@ import pytest
 import reference
 from pydantic import ValidationError
 
-from lssvm.applications import motif_matrix
 from lssvm.applications.base import Source
-from lssvm.applications.motif import Motif, MotifOptions, Predictions, roc_auc
+from lssvm.applications.motif import motif_matrix
+from lssvm.applications.motif.motif import Motif, MotifOptions, Predictions, roc_auc
 from lssvm.errors import DataError, LssvmError
 
 HEAD = [

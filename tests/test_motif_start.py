@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from lssvm.applications.base import Source
-from lssvm.applications.motif import Motif, MotifOptions
-from lssvm.applications.motif_start import drawn_windows
+from lssvm.applications.motif.motif import Motif, MotifOptions
+from lssvm.applications.motif.motif_start import drawn_windows
 
 LETTERS = np.array(list("ACGT"))
 SITE = "TGGCCAAAATG"

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from lssvm.applications.base import Source
-from lssvm.applications.queries import read_queries
+from lssvm.applications.ranking.queries import read_queries
 from lssvm.errors import DataError
 from lssvm.experiments import command, ohsumed, ranking_peers, simulate_ranking
 

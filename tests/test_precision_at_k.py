@@ -10,10 +10,10 @@ import pytest
 import reference
 from click.testing import CliRunner
 
-from lssvm.applications import ranking_metrics
 from lssvm.applications.base import FirstProblem, Source
-from lssvm.applications.precision_at_k import PrecisionAtK, RankingOptions
-from lssvm.applications.queries import read_queries
+from lssvm.applications.ranking import ranking_metrics
+from lssvm.applications.ranking.precision_at_k import PrecisionAtK, RankingOptions
+from lssvm.applications.ranking.queries import read_queries
 from lssvm.cli import classify, learn, main
 from lssvm.config import Config
 from lssvm.errors import DataError, LssvmError

@@ -17,7 +17,7 @@ import pytest
 from pydantic_core import PydanticUndefined
 
 from lssvm import applications, command
-from lssvm.applications import motif
+from lssvm.applications.motif import motif
 from lssvm.config import Config
 from lssvm.console import HEADING
 from lssvm.formats.fasta import read_fasta

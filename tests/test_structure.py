@@ -28,9 +28,9 @@ DOORS = {
     "osqp": {"solvers/qp.py"},
     "yaml": {"formats/yaml12.py"},
     "click": {"cli.py", "command.py", "tools.py"},
-    "matplotlib": {"applications/motif_matrix.py"},
-    "logomaker": {"applications/motif_matrix.py"},
-    "pandas": {"applications/motif_matrix.py"},
+    "matplotlib": {"applications/motif/motif_matrix.py"},
+    "logomaker": {"applications/motif/motif_matrix.py"},
+    "pandas": {"applications/motif/motif_matrix.py"},
     "threadpoolctl": {"train.py"},
 }
 NEVER = {"pickle", "cloudpickle", "joblib", "marshal", "shelve", "dill"}

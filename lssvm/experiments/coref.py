@@ -38,9 +38,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from lssvm.applications import coreference_scores
 from lssvm.applications.base import Source
-from lssvm.applications.mentions import Documents
+from lssvm.applications.coreference import coreference_scores
+from lssvm.applications.coreference.mentions import Documents
 from lssvm.config import Config
 from lssvm.cross_validation import assign_folds, run_tasks
 from lssvm.errors import DataError

@@ -31,7 +31,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lssvm.applications import motif_matrix
+from lssvm.applications.motif import motif_matrix
 from lssvm.config import Config
 from lssvm.cross_validation import run_tasks
 from lssvm.errors import DataError

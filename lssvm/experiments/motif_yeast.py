@@ -48,9 +48,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from lssvm.applications import motif_matrix
-from lssvm.applications.motif import roc_auc
-from lssvm.applications.sequences import Sequences
+from lssvm.applications.motif import motif_matrix
+from lssvm.applications.motif.motif import roc_auc
+from lssvm.applications.motif.sequences import Sequences
 from lssvm.config import Config, set_values
 from lssvm.cross_validation import C_KEY, CrossValidation, Study, evaluate, run_tasks, study_of
 from lssvm.experiments import command, gibbs, yeast_data

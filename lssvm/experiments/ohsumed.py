@@ -35,9 +35,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lssvm.applications import ranking_metrics
 from lssvm.applications.base import Application, Source
-from lssvm.applications.queries import Queries, read_queries
+from lssvm.applications.ranking import ranking_metrics
+from lssvm.applications.ranking.queries import Queries, read_queries
 from lssvm.config import Config
 from lssvm.cross_validation import run_tasks
 from lssvm.executors import DataOracle, Executor

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from lssvm.applications.queries import Queries
+from lssvm.applications.ranking.queries import Queries
 from lssvm.errors import MissingExtraError
 
 LEARNING_RATE = 0.05

@@ -27,13 +27,13 @@ from typing import Any, Literal
 import numpy as np
 from pydantic import Field
 
-from lssvm.applications.mention_clustering import (
+from lssvm.applications.coreference.mention_clustering import (
     MentionClustering,
     MentionOptions,
     Predictions,
     clusters_of_roots,
 )
-from lssvm.applications.mentions import Documents
+from lssvm.applications.coreference.mentions import Documents
 from lssvm.kernels import _forest
 from lssvm.plane import Plane
 

@@ -15,7 +15,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from lssvm.applications.sequences import Sequences
+from lssvm.applications.motif.sequences import Sequences
 
 REFINEMENTS = 5
 

@@ -9,9 +9,10 @@ from typing import Any, ClassVar, TextIO
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
-from lssvm.applications import base, coreference_features, coreference_scores
-from lssvm.applications.coreference_scores import Counts
-from lssvm.applications.mentions import (
+from lssvm.applications import base
+from lssvm.applications.coreference import coreference_features, coreference_scores
+from lssvm.applications.coreference.coreference_scores import Counts
+from lssvm.applications.coreference.mentions import (
     NO_LIMIT,
     Documents,
     Pairs,

@@ -8,8 +8,8 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from lssvm.applications import ranking_metrics
-from lssvm.applications.queries import FeatureNames, Queries
+from lssvm.applications.ranking import ranking_metrics
+from lssvm.applications.ranking.queries import FeatureNames, Queries
 from lssvm.kernels import _ranking
 from lssvm.plane import Plane
 

@@ -35,8 +35,9 @@ from typing import Any, ClassVar, Literal, TextIO
 import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
-from lssvm.applications import base, motif_matrix, motif_start
-from lssvm.applications.sequences import Sequences, read_sequences
+from lssvm.applications import base
+from lssvm.applications.motif import motif_matrix, motif_start
+from lssvm.applications.motif.sequences import Sequences, read_sequences
 from lssvm.errors import DataError, LssvmError
 from lssvm.formats import meme
 from lssvm.formats.fasta import AMBIGUOUS, LETTERS

@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lssvm.applications.mention_facts import FORMS, KINDS, Facts, Wording, facts_of
-from lssvm.applications.mentions import pair_ends
+from lssvm.applications.coreference.mention_facts import FORMS, KINDS, Facts, Wording, facts_of
+from lssvm.applications.coreference.mentions import pair_ends
 from lssvm.formats.annotated import AnnotatedText
 
 COPULAS = frozenset(["is", "was", "are", "were", "be", "been", "am", "'s", "became", "become"])

@@ -35,9 +35,10 @@ from typing import Any, Literal, TextIO
 import numpy as np
 from pydantic import Field
 
-from lssvm.applications import base, ranking_metrics
-from lssvm.applications.queries import FeatureNames, Queries, read_queries
-from lssvm.applications.ranking_start import Classifier, PairwiseRanking
+from lssvm.applications import base
+from lssvm.applications.ranking import ranking_metrics
+from lssvm.applications.ranking.queries import FeatureNames, Queries, read_queries
+from lssvm.applications.ranking.ranking_start import Classifier, PairwiseRanking
 from lssvm.errors import LssvmError
 from lssvm.kernels import _ranking
 from lssvm.plane import Plane

@@ -1,0 +1,1 @@
+"""Motif finding (Yu & Joachims, ICML 2009, section 5.1)."""

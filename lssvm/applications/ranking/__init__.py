@@ -1,0 +1,1 @@
+"""Ranking for precision at k (Yu & Joachims, ICML 2009, section 5.3)."""
