@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from lssvm import applications
-from lssvm.applications.base import Application, Options, Source
+from lssvm.applications.base import Application, Formulation, Options, Source
 from lssvm.errors import ConfigError, LssvmError
 from lssvm.formats import yaml12
 from lssvm.formats.yaml12 import Document, KeyPath, Place, dotted
@@ -87,6 +87,20 @@ class Objective(Section):
         description="sum: C multiplies the summed loss, as in the papers; "
         "mean: the mean loss, as in svm_struct",
     )
+    rescaling: Literal["margin", "slack"] = Field(
+        default="margin",
+        description="margin: a wrong output must score lower by its loss; slack: by 1, and what is "
+        "missing counts times its loss (models without hidden values)",
+    )
+    slack_norm: Literal[0, 1, 2] = Field(
+        default=1,
+        description="1: C Σ ξ; 2: C/2 Σ ξ², the loss then being its square root; 0: no slack, "
+        "every output must be separated (2 and 0: solver n-slack)",
+    )
+
+    def formulation(self) -> Formulation:
+        """What of it an application's inference depends on."""
+        return Formulation(self.model, self.rescaling, self.slack_norm)
 
 
 class Solver(Section):
@@ -207,7 +221,9 @@ class Config(Section):
 
     def create_application(self) -> Application:
         """The application with its options. Raises LssvmError if it cannot be loaded."""
-        return applications.load(self.application.name)(self.application)
+        return applications.load(self.application.name)(
+            self.application, self.objective.formulation()
+        )
 
 
 def resolved(path: str, base: Path) -> str:
@@ -400,16 +416,21 @@ def _choose_model(kind: type[Application], document: Document) -> None:
 
 
 def _unfit(kind: type[Application], document: Document) -> list[tuple[Place, str]]:
-    """An objective.model that the application does not have."""
-    models = sorted(kind.models)
+    """A model or formulation of the objective that the application does not have."""
     objective = document.value.get("objective", {})
-    model = objective.get("model", DEFAULT_MODEL) if isinstance(objective, dict) else None
-    if not isinstance(model, str) or model in models:
+    if not isinstance(objective, dict):
         return []
-    name = document.value["application"]["name"]
-    wrong = f"objective.model: application {name!r} has no model {model!r}{nearest(model, models)}"
-    place = document.place(("objective", "model"))
-    return [(place, f"{wrong} (known: {', '.join(models)})")]
+    known = {"model": kind.models, "rescaling": kind.rescalings, "slack_norm": kind.slack_norms}
+    name, faults = document.value["application"]["name"], []
+    for key, values in known.items():
+        value, choices = objective.get(key), sorted(values, key=str)
+        if type(value) is not type(choices[0]) or value in values:
+            continue
+        has = ", ".join(map(str, choices))
+        wrong = f"application {name!r} has no {key} {value!r}{nearest(value, map(str, choices))}"
+        place = document.place(("objective", key))
+        faults.append((place, f"objective.{key}: {wrong} (known: {has})"))
+    return faults
 
 
 def _unsearchable(config: Config, document: Document) -> list[tuple[Place, str]]:

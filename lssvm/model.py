@@ -23,7 +23,7 @@ from numpy.lib import format as npy
 
 import lssvm
 from lssvm import applications
-from lssvm.applications.base import Application
+from lssvm.applications.base import Application, Formulation
 from lssvm.config import validate_options
 from lssvm.errors import LssvmError, ModelError
 from lssvm.formats.output import replacing
@@ -31,6 +31,7 @@ from lssvm.formats.output import replacing
 MODEL = "lssvm-model"
 FORMAT_VERSION = 1
 HEADER = "header.json"
+STATE = "state."  # begins the names of arrays that are the application's state
 KINDS = "biufSU"  # array types that hold plain values
 MOST_NAMES = 100_000  # beyond that the header has the number of features only
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -249,8 +250,9 @@ class Model:
             raise ModelError(
                 f"{path}: weight {bad[0]} is {self.w[bad[0]]}; expected finite weights"
             )
-        if "w" in self.arrays:
-            raise ModelError(f"{path}: the application may not keep an array called 'w'")
+        state = {STATE + name: array for name, array in self.application.state().items()}
+        if {"w", *state} & self.arrays.keys():
+            raise ModelError(f"{path}: two arrays of the model have one name")
         header = {
             "lssvm_version": lssvm.__version__,
             "application": self._provenance(),
@@ -259,7 +261,7 @@ class Model:
             "config": self.config,
             "record": _finite(self.record),
         }
-        write_container(path, MODEL, header, {"w": self.w, **self.arrays})
+        write_container(path, MODEL, header, {"w": self.w, **state, **self.arrays})
 
     @classmethod
     def load(cls, path: str | Path) -> "Model":
@@ -273,13 +275,25 @@ class Model:
             section = config["application"]
             name = header["application"]["name"]
             w = arrays.pop("w")
+            objective = config.get("objective", {})
+            keys = ("model", "rescaling", "slack_norm")
+            formulation = Formulation(**{key: objective[key] for key in keys if key in objective})
         except (KeyError, TypeError) as error:
             raise ModelError(f"{path}: damaged: the header lacks {error}") from None
         if w.shape != (dimension,) or w.dtype != np.float64:
             raise ModelError(f"{path}: w is {w.dtype} of shape {w.shape}; expected ({dimension},)")
         if not np.isfinite(w).all():
             raise ModelError(f"{path}: weight {np.flatnonzero(~np.isfinite(w))[0]} is not finite")
-        return cls(_application(path, name, section), config, w, record, arrays)
+        application = _application(path, name, section, formulation)
+        names = [key for key in arrays if key.startswith(STATE)]
+        state = {key.removeprefix(STATE): arrays.pop(key) for key in names}
+        try:
+            application.restore(state)
+        except KeyError as error:
+            raise ModelError(
+                f"{path}: damaged: the array {error} of its state is missing or unknown"
+            ) from None
+        return cls(application, config, w, record, arrays)
 
     def feature_names(self) -> list[str]:
         """A readable name for each coordinate of w."""
@@ -311,13 +325,15 @@ class Model:
         return {"feature_names": self.feature_names()}
 
 
-def _application(path: str | Path, name: Any, section: Any) -> Application:
+def _application(
+    path: str | Path, name: Any, section: Any, formulation: Formulation
+) -> Application:
     """The installed application of a model, with the options that the model stores."""
     if not isinstance(section, dict) or section.get("name") != name:
         raise ModelError(f"{path}: damaged: two names of its application")
     try:
         kind = applications.load(str(name))
-        return kind(validate_options(section))
+        return kind(validate_options(section), formulation)
     except LssvmError as error:
         first = str(error).splitlines()[0].removeprefix("application: ")
         raise ModelError(f"{path}: a model of application {name!r}: {first}") from None

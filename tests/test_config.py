@@ -68,7 +68,13 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
             "bias": True,
         },
         "data": {"train": [], "validate": [], "test": []},
-        "objective": {"model": "lssvm", "C": 1.0, "c_scaling": "sum"},
+        "objective": {
+            "model": "lssvm",
+            "C": 1.0,
+            "c_scaling": "sum",
+            "rescaling": "margin",
+            "slack_norm": 1,
+        },
         "solver": {
             "method": "bundle",
             "epsilon": 1e-3,
@@ -441,3 +447,10 @@ def test_the_schema_describes_the_sections_and_the_named_application():
     names = [each["title"] for each in json_schema()["properties"]["application"]["anyOf"]]
     built_in = [applications.load(name).Options.__name__ for name in BUILT_IN]
     assert names == [*built_in, "LinesOptions"]
+
+
+def test_a_formulation_that_the_application_lacks_is_refused_with_the_list(load):
+    with pytest.raises(ConfigError, match="has no rescaling 'slack'.*known: margin"):
+        load("application: {name: lines, length: 2}\nobjective: {rescaling: slack}")
+    with pytest.raises(ConfigError, match="has no slack_norm 2.*known: 1"):
+        load("application: {name: lines, length: 2}\nobjective: {slack_norm: 2}")

@@ -11,6 +11,7 @@ from typing import Any, ClassVar, Protocol, Self, TextIO
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict
+from scipy import sparse
 
 from lssvm.plane import Plane
 
@@ -21,6 +22,41 @@ class Options(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
+
+
+@dataclass(frozen=True)
+class Formulation:
+    """What is minimised, as far as inference depends on it (Tsochantaridis et al. 2004, section 2).
+
+    model : ``ssvm``, ``lssvm``, ``crf`` …, one of the application's ``models``
+    rescaling : ``margin``, U⁺ = max over ŷ of L + w · Φ(ŷ); or ``slack``,
+        U⁺ = max over ŷ of L (1 + w · Φ(ŷ) − w · Φ(y)) + w · Φ(y), without hidden values only
+    slack_norm : 1, linear slack, L = Δ; 2, quadratic slack, L = √Δ; 0, no slack (hard margin)
+    """
+
+    model: str = "lssvm"
+    rescaling: str = "margin"
+    slack_norm: int = 1
+
+    def margin(self, losses: np.ndarray) -> np.ndarray:
+        """L for these losses Δ, same shape."""
+        return np.sqrt(losses) if self.slack_norm == 2 else losses
+
+
+@dataclass(frozen=True)
+class Maxima:
+    """What inference found for each of m examples, costs left out.
+
+    values : (m,) float64, U⁺_i or U⁻_i at w
+    losses : (m,) float64, the loss part: value = loss + w · gradient
+    uppers : (m,) float64, proved upper bounds of U⁺_i at w; ``values`` where inference is exact
+    outputs : what was found, packed as the application likes; only it looks inside
+    """
+
+    values: np.ndarray
+    losses: np.ndarray
+    uppers: np.ndarray
+    outputs: Any
 
 
 @dataclass(frozen=True)
@@ -92,6 +128,10 @@ class Application(ABC):
 
     Options: ClassVar[type[Options]]
     models: ClassVar[frozenset[str]]  # the values of objective.model that it supports
+    rescalings: ClassVar[frozenset[str]] = frozenset({"margin"})
+    slack_norms: ClassVar[frozenset[int]] = frozenset({1})
+    hidden: ClassVar[bool] = True  # False: U⁻ is linear, one CCCP iteration solves the problem
+    each: ClassVar[bool] = False  # whether it answers augmented_each, completed_each and gradients
     decomposes: ClassVar[bool] = True  # False for a loss over the whole data set
     # What ``lssvm init`` writes under ``data``: entries by split.
     starter_files: ClassVar[Mapping[str, Sequence[Any]]] = {
@@ -99,12 +139,26 @@ class Application(ABC):
         "test": ["test.txt"],
     }
 
-    def __init__(self, options: Any) -> None:
+    def __init__(self, options: Any, formulation: Formulation | None = None) -> None:
         self.options = options
+        self.formulation = formulation or Formulation(min(self.models))
 
     @abstractmethod
     def read(self, sources: Sequence[Source]) -> Any:
-        """The examples of the sources, in order. Raises DataError."""
+        """The examples of the sources, in order. Raises DataError.
+
+        The first data that an application reads are those to train on: what it learns from them
+        for good (names of labels and of features) is its ``state``.
+        """
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What the first ``read`` fixed, as arrays that the model keeps (nothing by default)."""
+        return {}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Take over the ``state`` of a model, before anything is read. Raises KeyError."""
+        for name in state:
+            raise KeyError(name)
 
     @abstractmethod
     def dimension(self, examples: Any) -> int:
@@ -129,6 +183,21 @@ class Application(ABC):
     @abstractmethod
     def completed(self, w: np.ndarray, examples: Any) -> Plane:
         """Latent completion: Σ c_i U⁻_i as a plane that touches it at w."""
+
+    def augmented_each(self, w: np.ndarray, examples: Any) -> Maxima:
+        """Loss-augmented inference for each example, for solvers that keep planes by example."""
+        raise NotImplementedError
+
+    def completed_each(self, w: np.ndarray, examples: Any) -> Maxima:
+        """Latent completion for each example; without hidden values the truth, whatever w."""
+        raise NotImplementedError
+
+    def gradients(self, examples: Any, found: Maxima, rows: np.ndarray) -> sparse.csr_array:
+        """The gradients of the planes that were found, (len(rows), d), sparse, without costs.
+
+        examples : those that ``found`` is of; rows : which of them, increasing
+        """
+        raise NotImplementedError
 
     @abstractmethod
     def predict(self, w: np.ndarray, examples: Any, top: int = 1) -> Any:

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, TextIO
 
 import numpy as np
+from scipy import sparse
 
-from lssvm.applications.base import Application, Source
+from lssvm.applications.base import Application, Maxima, Source
 from lssvm.errors import LssvmError
 from lssvm.plane import Plane
 
@@ -84,6 +85,7 @@ class PerExample(Application):
     """
 
     models: ClassVar[frozenset[str]] = frozenset({"lssvm"})
+    each = True
 
     @abstractmethod
     def examples(self, source: Source) -> Iterator[tuple[str, Any, Any]]:
@@ -153,6 +155,40 @@ class PerExample(Application):
             )
         ]
         return Plane(np.sum(features, axis=0), 0.0)
+
+    def augmented_each(self, w: np.ndarray, examples: Pairs) -> Maxima:
+        """Loss-augmented inference, what was found for each example apart."""
+        found = [
+            self.loss_augmented_inference(w, x, y)
+            for x, y in zip(examples.inputs, examples.outputs, strict=True)
+        ]
+        return self._maxima(w, examples, found)
+
+    def completed_each(self, w: np.ndarray, examples: Pairs) -> Maxima:
+        """Latent completion, what was found for each example apart."""
+        found = [
+            (y, self.complete_latent(w, x, y))
+            for x, y in zip(examples.inputs, examples.outputs, strict=True)
+        ]
+        return self._maxima(w, examples, found)
+
+    def _maxima(self, w: np.ndarray, examples: Pairs, found: list[tuple[Any, Any]]) -> Maxima:
+        losses = np.array(
+            [self.loss(y, *pair) for y, pair in zip(examples.outputs, found, strict=True)]
+        )
+        scores = np.array(
+            [
+                w @ self.joint_feature(x, *pair)
+                for x, pair in zip(examples.inputs, found, strict=True)
+            ]
+        )
+        return Maxima(losses + scores, losses, losses + scores, found)
+
+    def gradients(self, examples: Pairs, found: Maxima, rows: np.ndarray) -> sparse.csr_array:
+        """Φ of what was found, (len(rows), d)."""
+        features = [self.joint_feature(examples.inputs[i], *found.outputs[i]) for i in rows]
+        dimension = self.dimension(examples)
+        return sparse.csr_array(np.array(features).reshape(len(features), dimension))
 
     def predict(self, w: np.ndarray, examples: Pairs, top: int = 1) -> list[tuple[Any, Any, float]]:
         """(y, h, w · Φ) for each example; ``top`` has no meaning here."""

@@ -49,6 +49,7 @@ class CorrelationClustering(MentionClustering):
 
     Options = CorrelationClusteringOptions
     models = frozenset({"ssvm"})
+    hidden = False
 
     def start(self, examples: Documents, rng: np.random.Generator) -> Plane:
         """Σ c_i Φ(x_i, y_i)."""

@@ -93,8 +93,8 @@ class MentionClustering(base.Application):
         "test": ["test.conll"],
     }
 
-    def __init__(self, options: Any) -> None:
-        super().__init__(options)
+    def __init__(self, options: Any, formulation: base.Formulation | None = None) -> None:
+        super().__init__(options, formulation)
         self.reach = options.max_distance or NO_LIMIT
 
     def read(self, sources: Sequence[base.Source]) -> Documents:

@@ -121,8 +121,8 @@ class Motif(base.Application):
         ],
     }
 
-    def __init__(self, options: MotifOptions) -> None:
-        super().__init__(options)
+    def __init__(self, options: MotifOptions, formulation: base.Formulation | None = None) -> None:
+        super().__init__(options, formulation)
         self.length = options.length
         self.both = options.strands == "both"
         self.order = options.background_order

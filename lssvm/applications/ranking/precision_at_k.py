@@ -92,8 +92,10 @@ class PrecisionAtK(base.Application):
     Options = RankingOptions
     models = frozenset({"lssvm"})
 
-    def __init__(self, options: RankingOptions) -> None:
-        super().__init__(options)
+    def __init__(
+        self, options: RankingOptions, formulation: base.Formulation | None = None
+    ) -> None:
+        super().__init__(options, formulation)
         self.k = options.k
 
     def read(self, sources: Sequence[base.Source]) -> Queries:
