@@ -422,7 +422,7 @@ def test_the_weight_of_the_start_is_a_factor_of_its_c(data):
             }
         )
         oracle = DataOracle(app, examples, Executor(1))
-        found.append(new_run(app, examples, oracle, config, 0, None).bundle.w)
+        found.append(new_run(app, examples, oracle, config, 0, None).solver.w)
     np.testing.assert_allclose(found[0], found[1], atol=1e-3)
 
 
@@ -437,7 +437,7 @@ def test_the_first_weights_are_those_of_scikit_learn(data):
         }
     )
     oracle = DataOracle(app, examples, Executor(1))
-    w = new_run(app, examples, oracle, config, 0, None).bundle.w
+    w = new_run(app, examples, oracle, config, 0, None).solver.w
     rows = np.vstack(features(queries, 6))
     relevant = np.concatenate([query[0] for query in queries])
     weights = np.concatenate([np.full(len(y), c / len(y)) for y, _, c in queries])
@@ -497,7 +497,7 @@ def test_training_lowers_the_objective_and_finds_the_relevant_documents(read, st
     assert model.record["training"]["P@3"] == 1.0
     assert model.record["warnings"] == []
     gap = model.record["gap"]
-    assert gap <= rules_of(config, len(examples)).epsilon
+    assert gap <= config.solver.epsilon
 
 
 @pytest.mark.parametrize("start", ["classification", "pairwise", "random"])
