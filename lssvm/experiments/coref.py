@@ -226,7 +226,7 @@ def _split(name: str, documents: tuple[Documents, Documents], folds: int, quick:
 
 def _lean(split: Split) -> Split:
     """The training documents without their words, which no fold looks at."""
-    bare = replace(split.train, texts=(None,) * len(split.train))
+    bare = replace(split.train, texts=np.full(len(split.train), None))
     return Split(bare, bare.slice(0, 0), split.fold)
 
 
