@@ -75,11 +75,15 @@ class Documents(Packed):
         return np.diff(self.pairs) + np.diff(self.mentions)
 
     @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What every function of the kernels reads the documents from."""
+        names = ("mentions", "pairs", "rows", "tables", "starts", "indices", "values", "costs")
+        return tuple(getattr(self, name) for name in names)
+
+    @property
     def nbytes(self) -> int:
         """Memory of the arrays in bytes."""
-        names = ("mentions", "clusters", "targets", "pairs", "rows", "tables", "starts")
-        arrays = [getattr(self, name) for name in (*names, "indices", "values", "costs")]
-        return int(sum(array.nbytes for array in arrays))
+        return sum(array.nbytes for array in (self.clusters, self.targets, *self.arrays))
 
     def take(self, rows: np.ndarray) -> "Documents":
         """A copy of the chosen documents, in the order of ``rows``."""
@@ -108,8 +112,8 @@ class Documents(Packed):
     def fingerprint(self) -> str:
         """SHA-256 of clusters, features, costs and reach, in hexadecimal."""
         whole = self.take(np.arange(len(self)))
-        names = ("mentions", "targets", "rows", "tables", "starts", "indices", "values", "costs")
-        return digest(whole.reach, *(getattr(whole, name) for name in names))
+        mentions, _, *others = whole.arrays
+        return digest(whole.reach, mentions, whole.targets, *others)
 
     @property
     def places(self) -> list[slice]:
