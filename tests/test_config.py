@@ -432,6 +432,11 @@ def test_every_shipped_configuration_loads_and_names_existing_files(path):
         assert os.path.isfile(source.path)
 
 
+def test_every_application_has_a_shipped_configuration():
+    shipped = [load_config(path).application.name for path in (ROOT / "configs").glob("*.yaml")]
+    assert set(shipped) == set(BUILT_IN)
+
+
 def test_the_schema_describes_the_sections_and_the_named_application():
     schema = json_schema("lines")
     assert list(schema["properties"]) == [
