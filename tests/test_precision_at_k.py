@@ -18,7 +18,7 @@ from lssvm.config import Config
 from lssvm.errors import DataError, LssvmError
 from lssvm.executors import DataOracle, Executor
 from lssvm.kernels import _ranking
-from lssvm.train import learn_on, new_run, rules_of
+from lssvm.train import learn_on, new_run
 
 ROOT = Path(__file__).parents[1]
 
