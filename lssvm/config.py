@@ -131,7 +131,7 @@ class Solver(Section):
         "osqp: OSQP alone; exact: never OSQP",
     )
     sweeps: int = Field(
-        default=100, ge=1, description="n-slack: most sweeps over the planes between two passes"
+        default=20, ge=1, description="n-slack: most sweeps over the planes between two passes"
     )
     block: int = Field(
         default=8, ge=1, description="bcfw: examples that are asked together, then stepped over"

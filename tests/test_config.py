@@ -82,7 +82,7 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
             "max_passes": 10000,
             "max_planes": 300,
             "qp": "auto",
-            "sweeps": 100,
+            "sweeps": 20,
             "block": 8,
         },
         "cccp": {

@@ -3,8 +3,9 @@
 Lacoste-Julien, Jaggi, Schmidt & Pletscher (ICML 2013), Algorithm 3: the multipliers of an example
 move towards the output that its oracle finds, by an exact line search in the dual. With it,
 after Osokin et al. (ICML 2016): examples are sampled by their last gaps, and planes found earlier
-are kept and stepped over between two oracle calls. The average of the points, weighted towards
-the last ones, is what the primal is evaluated at; that costs a pass, as every certificate does.
+are kept and stepped over between two oracle calls, and by conjugate gradients after an epoch.
+The primal is evaluated at the average of the points, weighted towards the last ones, or at the
+last one; that costs a pass, as every certificate does.
 
 Examples are taken in runs of ``block`` that follow each other in the data: one oracle call for
 all of them at the same w, then a step for each. Steps never lower the dual, whatever w was.
@@ -23,10 +24,12 @@ from lssvm.solvers.by_example import ByExample
 
 UNIFORM = 0.1  # share of the blocks that are drawn whatever their gap: old gaps mislead
 CACHED_STEPS = 5  # over the kept planes of an example after its step
+CG_STEPS = 20  # at most, over the free multipliers after every epoch
 AGE = 10  # epochs after which an idle plane is dropped
 AVERAGES = 200  # updates of the average an epoch, at most
 CHECK_SHARE = 2.0  # a certificate is asked for once the sampled gaps promise this multiple of it
 CHECK_EVERY = 10  # epochs, at the latest
+COUNTS = ("averaged", "epochs", "checks")
 
 
 @dataclass
@@ -35,7 +38,7 @@ class Bcfw(ByExample):
 
     seed : of the generator that draws the blocks; block : examples of one oracle call
     average : (d,) the weighted average of the points; averaged : how many went into it
-    epochs : in the current problem; blocks : (b,) the last gap of each block, infinite if new
+    epochs, checks : in the current problem; gaps : (b,) the last gap of each block, infinite if new
     """
 
     seed: int = 0
@@ -43,6 +46,7 @@ class Bcfw(ByExample):
     average: np.ndarray = field(init=False)
     averaged: int = 0
     epochs: int = 0
+    checks: int = 0
     rng: np.random.Generator = field(init=False)
     gaps: np.ndarray = field(init=False)
 
@@ -56,7 +60,7 @@ class Bcfw(ByExample):
     def complete(self, oracle: EachOracle) -> None:
         """Start the next convex problem; averaging begins anew."""
         super().complete(oracle)
-        self.averaged, self.epochs = 0, 0
+        self.averaged, self.epochs, self.checks = 0, 0, 0
         self.gaps[:] = np.inf
 
     def _improve(self, oracle: EachOracle, target: Callable[[], float]) -> None:
@@ -68,13 +72,14 @@ class Bcfw(ByExample):
                 self._average()
         self.asked += 1
         self.epochs += 1
+        self.sets.climb(CG_STEPS)
         self.sets.evict(AGE)
         self.sets.refresh()
         self._raise_bound()
         self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
         promised = float(self.gaps.sum()) <= CHECK_SHARE * target()
         if self._gap() > target() and (promised or self.epochs % CHECK_EVERY == 0):
-            self._ask(oracle, self.average.copy(), keep=False)
+            self._ask(oracle, self._candidate(), keep=False)
 
     def _drawn(self) -> np.ndarray:
         """The blocks of an epoch: each once at first, later by their gaps."""
@@ -101,6 +106,14 @@ class Bcfw(ByExample):
         self.gaps[block] = self.sets.frank_wolfe(rows, planes)
         self.sets.sweep(rows, CACHED_STEPS)
 
+    def _candidate(self) -> np.ndarray:
+        """Where the primal is evaluated next: the average and the dual point take turns.
+
+        The average is the better one early, the dual point close to the optimum.
+        """
+        self.checks += 1
+        return (self.average if self.checks % 2 else self.sets.images()).copy()
+
     def _average(self) -> None:
         """w̄ ← (1 − ρ) w̄ + ρ w with ρ = 2 / (k + 2)."""
         share = 2.0 / (self.averaged + 2.0)
@@ -110,14 +123,15 @@ class Bcfw(ByExample):
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Everything that the next pass reads."""
         values, arrays = super().state()
-        values |= {"averaged": self.averaged, "epochs": self.epochs}
+        values |= {name: getattr(self, name) for name in COUNTS}
         values["generator"] = self.rng.bit_generator.state
         return values, arrays | {"average": self.average, "block_gaps": self.gaps}
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Stand where ``state`` was taken."""
         super().restore(values, arrays)
-        self.averaged, self.epochs = values["averaged"], values["epochs"]
+        for name in COUNTS:
+            setattr(self, name, values[name])
         self.rng = np.random.default_rng(self.seed)
         self.rng.bit_generator.state = values["generator"]
         self.average, self.gaps = arrays["average"], arrays["block_gaps"]

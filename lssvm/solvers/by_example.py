@@ -191,20 +191,23 @@ class ByExample(ABC):
         scaled = w / (1.0 - largest)
         return scaled, self.truth @ scaled
 
-    def _keep(self, found: Found) -> None:
+    def _keep(self, found: Found, first: int = 0) -> np.ndarray:
         """Keep the planes that are higher at the dual point than those kept, by enough to matter.
 
-        found : of a pass at the dual point
+        found : of examples from ``first`` on, at the dual point. Returns the examples that were
+        asked, (k,).
         """
-        w = self.sets.images()
-        excess = found.values - self.truth @ w - self.sets.slacks()
+        rows = np.arange(first, first + len(found.values))
+        truth = self.truth[rows]
+        excess = found.values - truth @ self.sets.images() - self.sets.highest(rows)[1]
         gap = self._gap()
-        share = ADDED_SHARE * gap / len(excess) if np.isfinite(gap) else 0.0
+        share = ADDED_SHARE * gap / len(self.costs) if np.isfinite(gap) else 0.0
         rounding = 1e-12 * (1.0 + np.abs(found.values))
-        rows = np.flatnonzero(excess > np.maximum(share / self.sets.limits, rounding))
-        if len(rows):
-            differences = sparse.csr_array(found.gradients(rows) - self.truth[rows])
-            self.sets.append(rows, differences, found.losses[rows])
+        new = np.flatnonzero(excess > np.maximum(share / self.sets.limits[rows], rounding))
+        if len(new):
+            differences = sparse.csr_array(found.gradients(new) - truth[new])
+            self.sets.append(rows[new], differences, found.losses[new])
+        return rows
 
     def _check(self, w: np.ndarray, found: Found) -> None:
         """Refuse a loss-augmented maximum that is lower than the true output's score."""

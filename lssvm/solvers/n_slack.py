@@ -6,20 +6,23 @@ sets, and sweeps of exact block steps raise the dual over all that is kept. A pa
 more than one of a one-slack method, at the price of sparse planes by example.
 """
 
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from lssvm.executors import EachOracle
 from lssvm.solvers.by_example import ByExample
 
-INNER_SHARE = 0.05  # of the gap that sweeps leave undone
-FULL_EVERY = 5  # sweeps; between them only examples that moved are visited
-CG_STEPS = 20  # at most, after as many sweeps
-STEPS = 3  # at most, at each visit of an example
+INNER_SHARE = 0.1  # of the gap: what sweeps may leave of it undone
+STEPS = 1  # at most, at each visit of an example
+CG_STEPS = 20  # at most, after each sweep
 AGE = 1  # passes after which an idle plane is dropped
+BLOCKS = 64  # that a pass of the first phase is cut into
+SLOW = 0.01  # a rise of the dual, as a share of it, that ends the first phase
 
 
 @dataclass
@@ -27,31 +30,63 @@ class NSlack(ByExample):
     """Working sets by example.
 
     sweeps : most sweeps over the kept planes between two oracle passes
+    first_phase : whether passes are still made in blocks
     """
 
-    sweeps: int = 100
+    sweeps: int = 20
+
+    first_phase: bool = True
+
+    def complete(self, oracle: EachOracle) -> None:
+        """Start the next convex problem, with its planes already there."""
+        super().complete(oracle)
+        self.first_phase = False
 
     def _improve(self, oracle: EachOracle, target: Callable[[], float]) -> None:
-        began = time.perf_counter()
+        began, spent = time.perf_counter(), oracle.seconds
+        if self.first_phase:
+            self._pass_in_blocks(oracle)
         self._sweep()
+        before = self.lower
         self._raise_bound()
-        self.seconds += time.perf_counter() - began
-        if self._gap() > target():
+        self.first_phase &= self.lower - before > SLOW * self.lower
+        self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
+        if not self.first_phase and self._gap() > target():
             self._ask(oracle, self.sets.images().copy())
 
+    def _pass_in_blocks(self, oracle: EachOracle) -> None:
+        """An oracle pass in parts, the planes of one put to use before the next is asked.
+
+        From w = 0 all examples would be asked at the same bad point, and nearly all that is
+        found would be idle once a few multipliers have moved.
+        """
+        edges = np.linspace(0, len(self.costs), min(BLOCKS, len(self.costs)) + 1).astype(int)
+        for start, stop in itertools.pairwise(edges.tolist()):
+            found = oracle.augmented_rows(self.sets.images(), start, stop)
+            self.sets.sweep(self._keep(found, start), STEPS)
+        self.asked += 1
+
     def _sweep(self) -> None:
-        """Sweeps until they have closed the gap over what is kept, all but a share of the whole."""
-        everyone = np.flatnonzero(self.sets.counts)
-        gap, rows = self._gap(), everyone
-        for turn in range(self.sweeps):
-            if turn % FULL_EVERY == 0:
-                rows = everyone
-                if turn:
-                    self.sets.climb(CG_STEPS)
-            inner = self.sets.sweep(rows[::-1] if turn % 2 else rows, STEPS)
-            if len(rows) == len(everyone) and self.norm == 1 and inner <= INNER_SHARE * gap:
+        """Sweeps until they have closed the gap over what is kept, all but a share of the whole.
+
+        Each is followed by conjugate gradients. Examples are visited up and down in turn.
+        """
+        rows, goal = np.flatnonzero(self.sets.counts), INNER_SHARE * self._gap()
+        for _ in range(self.sweeps):
+            self.sets.sweep(rows, STEPS)
+            self.sets.climb(CG_STEPS)
+            if self.sets.gap() <= goal:
                 break
-            moved = self.sets.gaps[rows]
-            rows = rows[moved > INNER_SHARE * moved.max(initial=0.0) / len(rows)]
+            rows = rows[::-1]
         self.sets.evict(AGE)
         self.sets.refresh()
+
+    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Everything that the next pass reads."""
+        values, arrays = super().state()
+        return values | {"first_phase": self.first_phase}, arrays
+
+    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Stand where ``state`` was taken."""
+        super().restore(values, arrays)
+        self.first_phase = values["first_phase"]

@@ -18,7 +18,9 @@ from lssvm.kernels import _sweep
 
 GARBAGE = 0.5  # share of the arena that may be dropped planes
 CG_SHARE = 1e-3  # of the slopes that conjugate gradients leave
+SHARES = (1.0, 0.3, 0.1, 0.03, 0.01)  # of what they find, tried in turn
 SUM_ROUNDING = 1e-12
+FLAT = 1e-12  # curvature, relative to that of single planes, that is rounding
 COLUMNS = {
     "begins": np.int64,
     "ends": np.int64,
@@ -123,10 +125,15 @@ class WorkingSets:
 
     def slacks(self) -> np.ndarray:
         """ξ_i at w as far as the kept planes know it, (n,)."""
-        slacks = np.zeros(len(self.limits))
-        if len(self):
-            np.maximum.at(slacks, self.owner, self.losses + self._dots())
-        return slacks
+        return self.highest(np.arange(len(self.limits)))[1]
+
+    def gap(self) -> float:
+        """By how much the dual could rise at most over the kept planes; infinite with norm 0."""
+        slacks = self.slacks()
+        if self.norm == 0:
+            return np.inf
+        powers = slacks if self.norm == 1 else 0.5 * slacks**2
+        return float(self.limits @ powers) + 0.5 * self.squared_norm - self.dual()
 
     def highest(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The highest plane at w of each example of ``rows``, −1 if it is the zero plane, and
@@ -219,33 +226,38 @@ class WorkingSets:
     def climb(self, most: int) -> None:
         """Raise the dual over the multipliers that are free, by conjugate gradients.
 
-        Free are those between their bounds; the sum of an example whose multipliers use up u_i
-        stays. Block steps find out which are free, but are slow along directions in which many
-        examples move together; these are what conjugate gradients are quick at (Moré & Toraldo
-        1991). The steps end where a multiplier would become negative or a sum exceed u_i.
+        Free are those above 0; the sum of an example whose multipliers use up u_i stays. Block
+        steps find out which are free, but are slow along directions in which many examples move
+        together; these are what conjugate gradients are quick at. They ignore the bounds; what
+        they find is then followed only as far as the dual, put back within the bounds, rises
+        (gradient projection, Moré & Toraldo 1991).
 
-        most : steps at most
+        most : conjugate gradient steps at most
         """
         face = _Face(self)
         if not len(face.planes):
             return
-        moved = np.zeros(len(face.planes))
-        slopes = face.slopes()
-        residual = direction = face.projected(slopes)
+        slopes = face.projected(face.slopes())
+        moves, residual = np.zeros(len(slopes)), slopes
+        direction = residual
         square = first = float(residual @ residual)
         for _ in range(most):
             if square <= CG_SHARE**2 * first:
                 break
-            change = face.curvature(direction)
-            step = square / float(direction @ change)
-            room = face.room(moved, direction)
-            moved = moved + min(step, room) * direction
-            if room <= step:
+            change = face.projected(face.curvature(direction))
+            curve = float(direction @ change)
+            if curve <= FLAT * face.scale * float(direction @ direction):
+                # The dual rises without end this way: as far as the bounds are.
+                moves = direction * (self.limits.max() / np.abs(direction).max())
                 break
-            residual = residual - step * face.projected(change)
+            step = square / curve
+            moves = moves + step * direction
+            residual = residual - step * change
             before, square = square, float(residual @ residual)
             direction = residual + (square / before) * direction
-        face.move(moved)
+        for share in SHARES:
+            if face.follow(share * moves):
+                return
 
     def evict(self, age: int) -> None:
         """Drop planes whose multiplier has been 0 at ``age`` calls in a row."""
@@ -327,9 +339,6 @@ class WorkingSets:
             shape=(len(planes), self.dimension),
         )
 
-    def _dots(self) -> np.ndarray:
-        return self.matrix(np.arange(self._count)) @ self.images()
-
     def _measure(self, first: int) -> None:
         """‖δ‖² of the planes from ``first`` on."""
         begins, ends = self.column("begins")[first:], self.column("ends")[first:]
@@ -372,6 +381,7 @@ class _Face:
     """The multipliers of working sets that are free to move together.
 
     planes : (k,) which; tight : (k,) whether the sum of the plane's example is fixed
+    left : (n,) by how much each sum may grow; scale : the largest ‖δ‖²
     """
 
     def __init__(self, sets: WorkingSets) -> None:
@@ -385,9 +395,10 @@ class _Face:
         self.planes = np.flatnonzero(free & ~(tight & alone)[owner])
         self.owner = owner[self.planes]
         self.tight = tight[self.owner]
-        self.left = np.where(tight, np.inf, left)
+        self.left = np.where(tight, 0.0, left)
         self.matrix = sets.matrix(self.planes)
         self.counts = np.maximum(np.bincount(self.owner, minlength=n), 1)
+        self.scale = float(sets.column("squares")[self.planes].max(initial=0.0))
 
     def _summed(self, values: np.ndarray) -> np.ndarray:
         return np.bincount(self.owner, values, minlength=len(self.counts))
@@ -412,22 +423,25 @@ class _Face:
             change = change + (self._summed(direction) / self.sets.limits)[self.owner]
         return change
 
-    def room(self, moved: np.ndarray, direction: np.ndarray) -> float:
-        """The longest step that leaves no multiplier negative and no sum too large."""
-        alpha = self.sets.alpha[self.planes] + moved
-        falling = direction < 0.0
-        room = np.min(-alpha[falling] / direction[falling], initial=np.inf)
-        rise = self._summed(direction)
-        growing = rise > SUM_ROUNDING * np.abs(direction).max()
-        left = (self.left - self._summed(moved))[growing] / rise[growing]
-        return max(0.0, min(float(room), float(np.min(left, initial=np.inf))))
-
-    def move(self, moved: np.ndarray) -> None:
-        """Add to the multipliers, and to w."""
+    def follow(self, moves: np.ndarray) -> bool:
+        """Add to the multipliers, within their bounds, and to w, if that raises the dual."""
         sets = self.sets
-        alpha = sets.alpha[self.planes] + moved
-        sets.alpha[self.planes] = np.where(alpha > SUM_ROUNDING * moved.max(), alpha, 0.0)
+        own = sets.alpha[self.planes]
+        alpha = np.maximum(0.0, own + moves)
+        sums, most = self._summed(alpha), self._summed(own) + self.left
+        over = sums > most
+        factors = np.where(over, most / np.where(over, sums, 1.0), 1.0)
+        alpha *= factors[self.owner]
+        change = alpha - own
+        w = self.matrix.T @ change
+        rise = float(change @ self.slopes()) - 0.5 * float(w @ sets.images_of(w))
+        if sets.norm == 2:
+            rise -= 0.5 * float(np.sum(self._summed(change) ** 2 / sets.limits))
+        if not rise > 0.0:
+            return False
+        sets.alpha[self.planes] = alpha
         sets.refresh()
+        return True
 
 
 def _enlarged(array: np.ndarray, used: int, room: int) -> np.ndarray:

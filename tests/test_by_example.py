@@ -1,0 +1,187 @@
+"""The solvers that keep planes by example: bounds, optima of other solvers, warm starts."""
+
+import itertools
+
+import numpy as np
+import pytest
+import toy
+from scipy import sparse
+
+from lssvm.executors import DataOracle, Executor
+from lssvm.solvers.bcfw import Bcfw
+from lssvm.solvers.bundle import Bundle
+from lssvm.solvers.n_slack import NSlack
+from lssvm.solvers.qp import SimplexQP
+from lssvm.solvers.working_sets import WorkingSets
+
+KINDS = {"n-slack": NSlack, "bcfw": lambda d: Bcfw(d, block=3)}
+
+
+def prepared(seed, kind, **sizes):
+    app, pairs = toy.random_problem(seed, **sizes)
+    oracle = DataOracle(app, pairs, Executor(1))
+    solver = KINDS[kind](app.tables.shape[-1])
+    first = app.start_each(pairs, np.random.default_rng(seed))
+    solver.begin(oracle, np.zeros(app.tables.shape[-1]), oracle.found(first))
+    return app, pairs, oracle, solver, app.start(pairs, np.random.default_rng(seed))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("C", [1e-2, 1.0, 30.0])
+@pytest.mark.parametrize("signal", [0.0, 3.0])
+def test_lower_optimum_and_primal_are_in_order_and_agree(kind, C, signal):
+    pytest.importorskip("clarabel")
+    app, pairs, oracle, solver, completion = prepared(1, kind, n=20, d=6, signal=signal)
+    solution = solver.minimise(oracle, C, lambda primal: 1e-4 * primal, max_passes=3000)
+    _, w = toy.convex_optimum(app, pairs, completion, C)
+    plane, _ = oracle.augmented(w)
+    optimum = 0.5 * w @ w + C * (plane - completion).value(w)
+    assert solution.certified
+    assert solution.converged
+    assert solution.lower <= optimum * (1 + 1e-9)
+    assert optimum <= solution.primal * (1 + 1e-9)
+    assert solution.primal <= optimum * (1 + 2e-4)
+    at, _ = oracle.augmented(solution.w)
+    direct = 0.5 * solution.w @ solution.w + C * (at - completion).value(solution.w)
+    assert solution.primal == pytest.approx(direct, rel=1e-9)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_every_solver_finds_the_same_optimum(seed):
+    for C in (0.1, 1.0, 10.0):
+        found = []
+        for kind in KINDS:
+            _, _, oracle, solver, _ = prepared(seed, kind, n=15)
+            found.append(solver.minimise(oracle, C, lambda primal: 1e-4 * primal, max_passes=5000))
+        app, pairs = toy.random_problem(seed, n=15)
+        for step in (0.1, 1.0):
+            completion = app.start(pairs, np.random.default_rng(seed))
+            bundle = Bundle(np.zeros(5), completion, SimplexQP(), step)
+            oracle = DataOracle(app, pairs, Executor(1))
+            found.append(bundle.minimise(oracle, C, lambda primal: 1e-4 * primal))
+        for one, other in itertools.permutations(found, 2):
+            assert one.converged
+            assert one.lower <= other.primal * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_bound_never_passes_the_primal_nor_falls(kind):
+    _, _, oracle, solver, _ = prepared(2, kind, n=12)
+    seen = []
+
+    def between(gap, goal):
+        assert gap >= 0.0
+        seen.append(solver.lower)
+
+    solver.minimise(oracle, 1.0, lambda primal: 1e-4 * primal, between=between, max_passes=3000)
+    assert all(a <= b for a, b in itertools.pairwise(seen))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_moved_completion_leaves_every_plane_valid(kind):
+    app, pairs, oracle, solver, _ = prepared(3, kind, n=12, n_hidden=4)
+    solver.minimise(oracle, 1.0, lambda primal: 1e-2 * primal, max_passes=500)
+    solver.complete(oracle)
+    w = np.random.default_rng(0).normal(size=5)
+    truth = app.completed_each(solver.w, pairs)
+    completion = app.gradients(pairs, truth, np.arange(12)) @ w
+    best = app.augmented_each(w, pairs).values - completion
+    planes = solver.sets.losses + solver.sets.matrix(np.arange(len(solver.sets))) @ w
+    assert np.all(planes <= best[solver.sets.owner] + 1e-9)
+    solution = solver.minimise(oracle, 1.0, lambda primal: 1e-4 * primal, max_passes=3000)
+    assert solution.converged
+
+
+@pytest.mark.parametrize("norm", [0, 2])
+def test_other_slacks_agree_with_a_general_solver(norm):
+    clarabel = pytest.importorskip("clarabel")
+    app, pairs = toy.random_problem(5, n=10, n_hidden=1, d=12, signal=6.0)
+    app.losses[:] = 1.0 - np.eye(3)
+    oracle = DataOracle(app, pairs, Executor(1))
+    solver = NSlack(12, norm)
+    solver.begin(oracle, np.zeros(12), None)
+    C = 0.7
+    solution = solver.minimise(oracle, C, lambda primal: 1e-6 * primal, max_passes=500)
+    rows, bounds = [], []
+    for x, y in zip(pairs.inputs, pairs.outputs, strict=True):
+        for y_hat in range(3):
+            slack = np.zeros(10)
+            slack[x] = -float(norm == 2)
+            difference = app.tables[x, y_hat, 0] - app.tables[x, y, 0]
+            rows.append(np.concatenate([difference, slack]))
+            bounds.append(-app.losses[y, y_hat])
+    weight = C * pairs.costs if norm == 2 else np.ones(10)
+    settings = clarabel.DefaultSettings()
+    settings.verbose = False
+    optimum = clarabel.DefaultSolver(
+        sparse.csc_matrix(np.diag(np.concatenate([np.ones(12), weight]))),
+        np.zeros(22),
+        sparse.csc_matrix(np.array(rows)),
+        np.array(bounds),
+        [clarabel.NonnegativeConeT(len(bounds))],
+        settings,
+    ).solve()
+    assert solution.converged
+    assert solution.lower <= optimum.obj_val * (1 + 1e-6)
+    assert solution.primal == pytest.approx(optimum.obj_val, rel=2e-6)
+
+
+def random_sets(norm, seed=0, gram=None, labels=0, d=8):
+    rng = np.random.default_rng(seed)
+    sets = WorkingSets(
+        rng.uniform(0.5, 2.0, size=5), d, norm, *(() if gram is None else (gram, labels))
+    )
+    for _ in range(4):
+        rows = sparse.csr_array(rng.normal(size=(5, d)) * (rng.random((5, d)) < 0.6))
+        sets.append(np.arange(5), rows, rng.uniform(0.0, 2.0, size=5))
+    return sets
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+def test_steps_raise_the_dual_within_the_bounds_and_keep_w(norm):
+    sets, before = random_sets(norm), 0.0
+    for turn in range(30):
+        sets.sweep(np.arange(5), 2)
+        if turn % 3 == 0:
+            sets.climb(10)
+        assert sets.dual() >= before - 1e-12
+        before = sets.dual()
+        assert np.all(sets.alpha >= 0.0)
+        if norm == 1:
+            assert np.all(sets.sums() <= sets.limits * (1 + 1e-9))
+        matrix = sets.matrix(np.arange(len(sets)))
+        np.testing.assert_allclose(sets.w, -(matrix.T @ sets.alpha), atol=1e-12)
+    assert sets.gap() <= 1e-6 * before
+
+
+def test_a_kernel_gives_what_its_explicit_features_give():
+    rng = np.random.default_rng(1)
+    rows, labels = rng.normal(size=(4, 3)), 2
+    explicit = np.kron(rows, np.eye(labels))
+    dual = random_sets(1, gram=rows @ rows.T, labels=labels, d=4 * labels)
+    plain = WorkingSets(dual.limits, 3 * labels)
+    matrix = dual.matrix(np.arange(len(dual)))
+    for first in range(0, len(dual), 5):
+        part = sparse.csr_array(matrix[first : first + 5] @ explicit)
+        plain.append(np.arange(5), part, dual.losses[first : first + 5])
+    for sets in (dual, plain):
+        for _ in range(300):
+            sets.sweep(np.arange(5), 2)
+            sets.climb(10)
+        assert sets.gap() <= 1e-8 * sets.dual()
+    assert dual.dual() == pytest.approx(plain.dual(), rel=1e-8)
+    np.testing.assert_allclose(dual.images(), explicit @ plain.w, atol=1e-4)
+
+
+def test_dropped_planes_leave_the_others_as_they_are():
+    sets = random_sets(1)
+    sets.sweep(np.arange(5), 3)
+    kept = np.flatnonzero(sets.alpha > 0.0)
+    expected = sets.matrix(kept).toarray(), sets.alpha[kept].copy(), sets.owner[kept].copy()
+    sets.evict(1)
+    np.testing.assert_array_equal(sets.matrix(np.arange(len(sets))).toarray(), expected[0])
+    np.testing.assert_array_equal(sets.alpha, expected[1])
+    np.testing.assert_array_equal(sets.owner, expected[2])
+    for i in range(5):
+        own = sets.slots[i, : sets.counts[i]]
+        np.testing.assert_array_equal(own, np.flatnonzero(sets.owner == i))
