@@ -11,6 +11,7 @@ import pytest
 
 from lssvm.applications.base import Source
 from lssvm.config import Config
+from lssvm.errors import MissingExtraError
 from lssvm.experiments import command, coref, figure2
 from lssvm.train import learn_on
 
@@ -129,6 +130,16 @@ def test_the_lines_are_the_means_over_folds(monkeypatch, tmp_path):
         assert line.x == [0.1, 1.0]
         assert line.y == ((9.0, 9.0) if line.dashed else (3.0, 3.0))
         assert line.errors == pytest.approx((3.0, 3.0) if line.dashed else (1.0, 1.0))
+
+
+def test_missing_matplotlib_is_told_before_any_work(monkeypatch, tmp_path):
+    def lacking():
+        raise MissingExtraError("the figure", "matplotlib", "plot")
+
+    monkeypatch.setattr(figure2.report, "check_installed", lacking)
+    monkeypatch.setattr(figure2, "SUBJECTS", {"x": lambda *_: pytest.fail("data were read")})
+    with pytest.raises(MissingExtraError):
+        figure2.experiment(command.Arguments(tmp_path, tmp_path, True, 1))
 
 
 def test_missing_data_are_refused_in_one_line(tmp_path):
