@@ -28,7 +28,7 @@ DOORS = {
     "osqp": {"solvers/qp.py"},
     "yaml": {"formats/yaml12.py"},
     "click": {"cli.py", "command.py", "tools.py"},
-    "matplotlib": {"applications/motif/motif_matrix.py"},
+    "matplotlib": {"applications/motif/motif_matrix.py", "report.py"},
     "logomaker": {"applications/motif/motif_matrix.py"},
     "pandas": {"applications/motif/motif_matrix.py"},
     "threadpoolctl": {"train.py"},

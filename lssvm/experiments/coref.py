@@ -145,13 +145,7 @@ def candidates(penalties: Sequence[float]) -> list[Row]:
 def prepare(data: Path, out: Path) -> dict[str, tuple[Documents, Documents]]:
     """Training and test documents of both data sets. Raises DataError."""
     application = Row("", "coreference").config(1.0).create_application()
-    folder = data / "litbank-coref" / "brat"
-    paths = sorted(str(path) for path in folder.glob("*.ann"))
-    if len(paths) < TRAIN["LitBank"] + LITBANK_TEST:
-        raise DataError(folder, None, f"{len(paths)} files called .ann; expected LitBank's 100")
-    order = np.random.default_rng(0).permutation(len(paths))
-    parts = order[: TRAIN["LitBank"]], order[-LITBANK_TEST:]
-    sets = {"LitBank": [[Source(paths[i]) for i in part] for part in parts]}
+    sets = {"LitBank": litbank(data / "litbank-coref")}
     lists = read_splits(data / "gum" / "splits.md")
     gum = data / "gum"
     names = {
@@ -167,6 +161,17 @@ def prepare(data: Path, out: Path) -> dict[str, tuple[Documents, Documents]]:
         name: (application.read(train), application.read(test))
         for name, (train, test) in sets.items()
     }
+
+
+def litbank(folder: Path) -> list[list[Source]]:
+    """LitBank's training and test documents, drawn at random. Raises DataError."""
+    paths = sorted(str(path) for path in (folder / "brat").glob("*.ann"))
+    if len(paths) < TRAIN["LitBank"] + LITBANK_TEST:
+        message = f"{len(paths)} files called .ann; expected LitBank's 100"
+        raise DataError(folder / "brat", None, message)
+    order = np.random.default_rng(0).permutation(len(paths))
+    parts = order[: TRAIN["LitBank"]], order[-LITBANK_TEST:]
+    return [[Source(paths[i]) for i in part] for part in parts]
 
 
 def read_splits(path: Path) -> dict[str, list[str]]:
@@ -225,9 +230,14 @@ def _split(name: str, documents: tuple[Documents, Documents], folds: int, quick:
 
 
 def _lean(split: Split) -> Split:
-    """The training documents without their words, which no fold looks at."""
-    bare = replace(split.train, texts=np.full(len(split.train), None))
+    """The training documents, which are all that the folds look at, without their words."""
+    bare = without_words(split.train)
     return Split(bare, bare.slice(0, 0), split.fold)
+
+
+def without_words(documents: Documents) -> Documents:
+    """The same documents for training alone, which is less to send to other processes."""
+    return replace(documents, texts=np.full(len(documents), None))
 
 
 def trained(split: Split, task: Task) -> list[Model]:

@@ -94,7 +94,7 @@ class Plan(NamedTuple):
 
 
 FULL = Plan((11, 17), (0.1, 1, 10, 100, 1000), 10, 5, (3, 1, 0), None)
-QUICK = Plan((11,), (0.1, 1, 10, 100), 5, 3, (3, 0), 1000)
+QUICK = Plan((11,), (0.1, 1, 10, 100), 5, 2, (3, 0), 400)
 
 
 class GibbsTask(NamedTuple):
@@ -404,6 +404,6 @@ if __name__ == "__main__":
         "Motif finding in yeast origins of replication.",
         "folder of ars_R64.fa and intergenic_R64.fa.gz, or of "
         "positive.fa, negative.fa and background.fa",
-        "one length, five folds, three seeds, four values of C, 1,000 background sequences",
+        "one length, five folds, two seeds, four values of C, 400 background sequences",
         experiment,
     )

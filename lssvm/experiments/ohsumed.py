@@ -83,16 +83,16 @@ class Plan(NamedTuple):
     trees: tuple[int, ...]
 
 
-def _decades(low: float, high: float, step: float) -> tuple[float, ...]:
+def decades(low: float, high: float, step: float) -> tuple[float, ...]:
     """10^low … 10^high to three digits."""
     return tuple(float(f"{10**exponent:.3g}") for exponent in np.arange(low, high + 0.1, step))
 
 
 FULL = Plan(
     (3, 5, 10, 20, 30),
-    _decades(-2, 3, 0.5),
-    _decades(-3, 5, 0.5),
-    _decades(-7, -2, 1),
+    decades(-2, 3, 0.5),
+    decades(-3, 5, 0.5),
+    decades(-7, -2, 1),
     (7, 15, 31),
     (25, 50, 100, 200, 400),
 )
@@ -153,6 +153,7 @@ class Candidate(NamedTuple):
 
 def experiment(arguments: command.Arguments) -> str:
     """Train all settings, choose on validation files, test what was chosen, write the table."""
+    ranking_peers.check_installed()
     collection = read_collection(arguments.data, QUICK if arguments.quick else FULL)
     candidates = trained(collection, arguments.jobs)
     rows = [tested(collection, candidates, name, rule) for rule in RULES for name in METHODS]
@@ -163,8 +164,7 @@ def experiment(arguments: command.Arguments) -> str:
 
 
 def read_collection(folder: Path, plan: Plan) -> Collection:
-    """The five files of a folder. Raises DataError, MissingExtraError for lack of a peer."""
-    ranking_peers.check_installed()
+    """The five files of a folder. Raises DataError."""
     sources = []
     for number in range(1, FOLDS + 1):
         plain = folder / f"S{number}.txt"
