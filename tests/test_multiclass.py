@@ -233,10 +233,10 @@ def test_digits_reach_the_optimum_of_crammer_and_singer_and_its_predictions():
     svm = pytest.importorskip("sklearn.svm")
     train, test, labels, _ = digits()
     names = [str(k) for k in range(10)]
-    app, model = solved({"bias": 0.0}, {"C": 1.0}, in_memory(train, labels, names, 10), 1e-5)
+    app, model = solved({"bias": 0.0}, {"C": 1.0}, in_memory(train, labels, names, 10), 1e-6)
     # The optimum that several solvers agree on is 73.112.
-    assert model.record["gap"] <= 1e-5
-    assert 73.1115 * (1 - 1e-5) <= model.record["objective"] <= 73.1125 * (1 + 1e-5)
+    assert model.record["gap"] <= 1e-6
+    assert 73.1115 <= model.record["objective"] <= 73.1125 * (1 + 1e-6)
     peer = svm.LinearSVC(
         C=1.0, multi_class="crammer_singer", fit_intercept=False, tol=1e-8, max_iter=10**6
     )
@@ -244,7 +244,7 @@ def test_digits_reach_the_optimum_of_crammer_and_singer_and_its_predictions():
         warnings.simplefilter("ignore", FutureWarning)
         peer.fit(train, labels)
     found = app.predict(model.w, in_memory(test, np.zeros(len(test)), names, 10)).labels
-    assert np.mean(found == peer.predict(test)) >= 0.997
+    np.testing.assert_array_equal(found, peer.predict(test))
 
 
 def test_training_with_two_threads_gives_the_same_bytes():
