@@ -14,7 +14,7 @@ READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
 NEEDED = lssvm needs Python 3.11 or later; name one, as in: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint experiments motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref bench build clean
+.PHONY: help run test lint experiments motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref taxonomy bench build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -36,7 +36,7 @@ lint: $(VENV)/dev.installed ## check style and types only
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-experiments: motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref ## run all experiments, one after the other
+experiments: motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref taxonomy ## run all experiments, one after the other
 
 motif-planted: $(READY) ## planted motifs beside the oracle that knows them
 	$(BIN)/python -m lssvm.experiments.motif_planted --out "$(OUT)/motif-planted" $(FLAGS)
@@ -58,6 +58,9 @@ mq2008: $(VENV)/dev.installed ## the same on LETOR 4
 
 coref: $(VENV)/dev.installed ## coreference on LitBank and GUM (Yu & Joachims 2009, Table 2)
 	$(BIN)/python -m lssvm.experiments.coref --data "$(DATA)" --out "$(OUT)/coref" $(FLAGS)
+
+taxonomy: $(READY) ## classes in a taxonomy, few examples (Tsochantaridis et al. 2004, Table 1)
+	$(BIN)/python -m lssvm.experiments.taxonomy_table --data "$(DATA)/hmc-taxonomy" --out "$(OUT)/taxonomy" $(FLAGS)
 
 bench: $(VENV)/dev.installed ## run the scripts in benchmarks/
 	@for script in $(BENCHMARKS); do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
