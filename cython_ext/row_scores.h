@@ -69,7 +69,7 @@ static void lssvm_score_tile(const double *x, ptrdiff_t width, const double *w, 
 
 /* out[c] += factor * row[c], the two apart in memory */
 LSSVM_WIDE
-static void lssvm_add_row(double *restrict out, double factor, const double *restrict row,
+static void lssvm_add_row(double *__restrict out, double factor, const double *__restrict row,
                           ptrdiff_t size)
 {
     for (ptrdiff_t c = 0; c < size; c++)
