@@ -11,10 +11,11 @@ BENCHMARKS := $(filter-out %/common.py benchmarks/harvest_%,$(wildcard benchmark
 SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*)
 # What is installed for development is enough for everything else.
 READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
+EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref figure2 taxonomy
 NEEDED = lssvm needs Python 3.11 or later; name one, as in: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint experiments motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref figure2 bench build clean
+.PHONY: help run test lint experiments $(EXPERIMENTS) bench build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -36,7 +37,7 @@ lint: $(VENV)/dev.installed ## check style and types only
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-experiments: motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref figure2 ## run all experiments, one after the other
+experiments: $(EXPERIMENTS) ## run all experiments, one after the other
 
 motif-planted: $(READY) ## planted motifs beside the oracle that knows them
 	$(BIN)/python -m lssvm.experiments.motif_planted --out "$(OUT)/motif-planted" $(FLAGS)
@@ -61,6 +62,9 @@ coref: $(VENV)/dev.installed ## coreference on LitBank and GUM (Yu & Joachims 20
 
 figure2: $(READY) ## CCCP iterations against C (Yu & Joachims 2009)
 	$(BIN)/python -m lssvm.experiments.figure2 --data "$(DATA)" --out "$(OUT)/figure2" $(FLAGS)
+
+taxonomy: $(READY) ## classes in a taxonomy, few examples (Tsochantaridis et al. 2004, Table 1)
+	$(BIN)/python -m lssvm.experiments.taxonomy_table --data "$(DATA)/hmc-taxonomy" --out "$(OUT)/taxonomy" $(FLAGS)
 
 bench: $(VENV)/dev.installed ## run the scripts in benchmarks/
 	@for script in $(BENCHMARKS); do echo "$$script"; $(BIN)/python "$$script" || exit 1; done

@@ -17,6 +17,8 @@ def kernel(path: Path) -> Extension:
         [path.as_posix()],
         define_macros=[("Py_LIMITED_API", LIMITED_API)],
         py_limited_api=True,
+        include_dirs=["cython_ext"],
+        depends=[path.as_posix() for path in sorted(Path("cython_ext").glob("*.h"))],
         extra_compile_args=OPTIMISE,
     )
 

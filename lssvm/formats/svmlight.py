@@ -1,8 +1,8 @@
 """SVM-light files as flat arrays: the format of svm_rank, svm_multiclass and LETOR.
 
 A line is ``label qid:ID index:value index:value … # comment``; ``qid:ID`` may be left out, and
-features that are 0 too. Indices count from 1 and increase. Blank lines and lines that hold
-a comment alone are passed over.
+features that are 0 too. Labels are numbers or, where they are asked for so, any words. Indices
+count from 1 and increase. Blank lines and lines that hold a comment alone are passed over.
 """
 
 import math
@@ -10,8 +10,9 @@ import re
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import pairwise
+from operator import lt
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -21,6 +22,8 @@ from lssvm.formats.text import open_text
 MOST = 2**31 - 1  # highest index
 _PREFIX = "qid:"
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_PAIRS = re.compile(r"(?:\s+\d{1,10}:[-+.\deE]+)*\s*", re.ASCII)
+_NO_LABEL = re.compile(r"qid:|\d+:", re.ASCII)
 _SHOWN = 20  # characters of a wrong token that a message quotes
 
 
@@ -28,7 +31,7 @@ _SHOWN = 20  # characters of a wrong token that a message quotes
 class SvmLight:
     """The n rows of a file.
 
-    labels : (n,) float64
+    labels : (n,) float64; or (n,) int32, rows of ``words``
     queries : (n,) int32, row of ``names``, -1 where a row has no qid
     names : the distinct qids, in the order in which they first occur
     offsets : (n + 1,) int64, where each row's features start, and the end
@@ -36,6 +39,8 @@ class SvmLight:
     values : (size,) float64, finite
     comments : n strings, what follows ``#`` without the blanks around it
     lines : (n,) int64, line of each row, from 1
+    words : the distinct labels as they are written, in the order in which they first occur;
+        empty if labels were read as numbers
     """
 
     labels: np.ndarray
@@ -46,6 +51,7 @@ class SvmLight:
     values: np.ndarray
     comments: tuple[str, ...]
     lines: np.ndarray
+    words: tuple[str, ...] = ()
 
     @property
     def dimension(self) -> int:
@@ -53,19 +59,24 @@ class SvmLight:
         return int(self.indices.max()) + 1 if len(self.indices) else 0
 
 
-def read_svmlight(path: str | Path) -> SvmLight:
+def read_svmlight(path: str | Path, words: bool = False) -> SvmLight:
     """Read an SVM-light file, plain or compressed, ``-`` for standard input.
+
+    words : labels are words, not numbers: ``1``, ``1.0`` and ``+1`` are three labels
 
     Raises DataError, with the line, for what is not in the format, for indices that do not
     increase and for values that are not finite.
     """
-    labels, values, indices = array("d"), array("d"), array("i")
+    labels: array[Any] = array("i" if words else "d")
+    values, indices = array("d"), array("i")
     lines, sizes, queries = array("q"), array("q"), array("i")
     names: dict[str, int] = {}
+    distinct: dict[str, int] = {}
     comments: list[str] = []
     for number, body, comment in _rows(path):
         try:
-            label, query, row_indices, row_values = _parsed(body)
+            first, query, row_indices, row_values = _parsed(body)
+            label = distinct.setdefault(_word(first), len(distinct)) if words else _label(first)
         except ValueError as error:
             raise DataError(path, number, error) from None
         labels.append(label)
@@ -77,15 +88,18 @@ def read_svmlight(path: str | Path) -> SvmLight:
         comments.append(comment)
     if not comments:
         raise DataError(path, None, "no rows; expected 'label qid:ID index:value …'")
+    columns = np.asarray(indices)
+    columns -= 1
     return SvmLight(
-        labels=np.array(labels),
-        queries=np.array(queries, dtype=np.int32),
+        labels=np.asarray(labels),
+        queries=np.asarray(queries),
         names=tuple(names),
         offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
-        indices=np.array(indices, dtype=np.int32) - np.int32(1),
-        values=np.array(values),
+        indices=columns,
+        values=np.asarray(values),
         comments=tuple(comments),
-        lines=np.array(lines, dtype=np.int64),
+        lines=np.asarray(lines),
+        words=tuple(distinct),
     )
 
 
@@ -98,38 +112,35 @@ def _rows(path: str | Path) -> Iterator[tuple[int, str, str]]:
                 yield number, body, comment.strip()
 
 
-def _parsed(body: str) -> tuple[float, str | None, list[int], list[float]]:
+def _parsed(body: str) -> tuple[str, str | None, array, array]:
     """Label, qid, indices and values of a line. Raises ValueError with what is wrong."""
-    first, *pairs = body.split()
-    query = None
-    if pairs and pairs[0].startswith(_PREFIX):
-        query = pairs.pop(0).removeprefix(_PREFIX)
+    first, *rest = body.split(None, 1)
+    text, query = rest[0] if rest else "", None
+    if text.startswith(_PREFIX):
+        word, *rest = text.split(None, 1)
+        text = rest[0] if rest else ""
+        query = word.removeprefix(_PREFIX)
         if not query:
             raise ValueError("'qid:' names no query; expected qid:ID")
-    # Python's own numbers are wider than the format's: 1_000 and digits of other scripts.
-    plain = body.isascii() and not ("_" in body and any("_" in each for each in (first, *pairs)))
+    if not _PAIRS.fullmatch(f" {text}"):
+        return first, query, *_examined(text.split())
+    numbers = text.replace(":", " ").split()
     try:
-        label = float(first)
-        split = [pair.split(":") for pair in pairs]
-        indices = [int(index) for index, _ in split]
-        values = [float(value) for _, value in split]
-    except ValueError:
-        plain = False
-    if not plain or not math.isfinite(label + sum(values)) or not _increase(indices):
-        label, indices, values = _examined(first, pairs)
-    return label, query, indices, values
+        indices, values = array("i", map(int, numbers[::2])), array("d", map(float, numbers[1::2]))
+    except (ValueError, OverflowError):
+        return first, query, *_examined(text.split())
+    if not math.isfinite(sum(values)) or not _increase(indices):
+        return first, query, *_examined(text.split())
+    return first, query, indices, values
 
 
-def _increase(indices: list[int]) -> bool:
-    if not indices:
-        return True
-    return indices[0] >= 1 and indices[-1] <= MOST and all(a < b for a, b in pairwise(indices))
+def _increase(indices: array) -> bool:
+    return not indices or (indices[0] >= 1 and all(map(lt, indices, indices[1:])))
 
 
-def _examined(first: str, pairs: list[str]) -> tuple[float, list[int], list[float]]:
+def _examined(pairs: list[str]) -> tuple[array, array]:
     """The numbers of a line that looks wrong; raises ValueError for the first wrong token."""
-    label = _finite(first, "label")
-    indices, values = [0], []
+    indices, values = array("i", [0]), array("d")
     for pair in pairs:
         index, colon, value = pair.partition(":")
         if not colon or not (index.isascii() and index.isdigit()):
@@ -140,7 +151,18 @@ def _examined(first: str, pairs: list[str]) -> tuple[float, list[int], list[floa
             raise ValueError(f"index {index} follows {indices[-1]}; expected increasing indices")
         indices.append(int(index))
         values.append(_finite(value, f"value of feature {index}"))
-    return label, indices[1:], values
+    return indices[1:], values
+
+
+def _word(text: str) -> str:
+    """A label that is a word. Raises ValueError for what looks like something else."""
+    if _NO_LABEL.match(text):
+        raise ValueError(f"{_cut(text)!r} is not a label; expected one before the features")
+    return text
+
+
+def _label(text: str) -> float:
+    return _finite(text, "label")
 
 
 def _finite(text: str, what: str) -> float:

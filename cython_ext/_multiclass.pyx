@@ -1,0 +1,409 @@
+"""Rows of features against classes: scores, loss-augmented argmax and summed features in one pass.
+
+The weights are (width, columns), row-major: for each feature those of all columns side by side. A
+column is a class, or a node of a tree of classes; the score of a class is the sum over the node
+that it stands at and all nodes above it. Rows are dense, or sparse one after another.
+
+Dense rows are scored in tiles of 8 rows and 8 columns that stay in registers, their features are
+added up for each column by itself, and only the sums go up the tree: however deep it is, a row is
+read once and added once. Nothing here calls BLAS. Ties go to the lowest class.
+"""
+
+import numpy as np
+
+cdef extern from "row_scores.h" nogil:
+    const Py_ssize_t TILE_ROWS "LSSVM_TILE_ROWS"
+    const Py_ssize_t TILE_COLUMNS "LSSVM_TILE_COLUMNS"
+    void score_tile "lssvm_score_tile"(
+        const double* x, Py_ssize_t width, const double* w, double* out, Py_ssize_t out_stride)
+    void add_row "lssvm_add_row"(
+        double* out, double factor, const double* row, Py_ssize_t size)
+
+cdef enum:
+    CHUNK = 64  # rows whose scores are kept at a time; a multiple of TILE_ROWS
+    FEWEST = 16  # dense rows from which it pays to lay the weights out in tiles
+
+cdef struct Rows:
+    const double* dense  # null if sparse
+    const double* values
+    const int* indices
+    const long long* starts
+    Py_ssize_t n, width, columns
+
+cdef struct Scratch:
+    const double* w
+    const double* tiles  # null unless the weights are laid out in tiles
+    double* scores  # CHUNK rows of ``stride``
+    Py_ssize_t stride
+
+
+cdef int _rows(
+    Rows* out, const double[:, ::1] dense, const double[::1] values, const int[::1] indices,
+    const long long[::1] starts, Py_ssize_t n, Py_ssize_t size, Py_ssize_t columns,
+) except -1:
+    """Check the arrays against each other and against ``size`` weights, and point to them."""
+    cdef Py_ssize_t entries
+    out.dense, out.values, out.indices, out.starts = NULL, NULL, NULL, NULL
+    if columns < 1 or size % columns:
+        raise ValueError(f"multiclass: {size} weights do not fit {columns} columns")
+    out.n, out.columns, out.width = n, columns, size // columns
+    if starts.shape[0] == 0:
+        if dense.shape[0] != n or (n and dense.shape[1] != out.width):
+            raise ValueError(
+                f"multiclass: rows {dense.shape[0]} x {dense.shape[1]} do not fit "
+                f"{n} examples and {out.width} features")
+        if n and out.width:
+            out.dense = &dense[0, 0]
+        return 0
+    if starts.shape[0] != n + 1 or indices.shape[0] != values.shape[0]:
+        raise ValueError(f"multiclass: {starts.shape[0]} starts do not fit {n} examples")
+    entries = starts[n]
+    if values.shape[0] < entries:
+        raise ValueError(f"multiclass: {values.shape[0]} values, the rows end at {entries}")
+    out.starts = &starts[0]
+    if entries:
+        out.values, out.indices = &values[0], &indices[0]
+    return 0
+
+
+def search(
+    const double[:, ::1] dense, const double[::1] values, const int[::1] indices,
+    const long long[::1] starts, const int[::1] labels, const double[::1] costs,
+    const double[::1] w, Py_ssize_t columns, const int[::1] parents, const int[::1] places,
+    const double[:, ::1] margins, bint slack, bint summed,
+):
+    """Loss-augmented inference for every row, with the summed features and losses if asked for.
+
+    dense : (n, width); or (0, 0), the rows then being sparse
+    values, indices, starts : sparse rows; starts (n + 1,) is empty if they are dense
+    labels : (n,) true classes; costs : (n,) c_i
+    w : (width * columns,)
+    parents : (columns,) the column above each, lower than it, -1 at the top; empty: no tree
+    places : (classes,) the column of each class
+    margins : (classes, classes), L of a true and another class, 0 on the diagonal
+    slack : maximise L (1 + s(y') - s(y)) + s(y) over the classes y', else L + s(y')
+
+    Returns gradient (width * columns,), sum c_i of the subgradients, loss, the sum of c_i L (both
+    0 and None unless ``summed``), found (n,) int32, the classes, and maxima (n,).
+    """
+    cdef Py_ssize_t i, r, chunk, first, count, n = labels.shape[0], classes = places.shape[0]
+    cdef Rows rows
+    cdef double loss = 0.0, weight
+    cdef int y, best
+    _rows(&rows, dense, values, indices, starts, n, w.shape[0], columns)
+    _check_classes(labels, parents, places, columns)
+    if costs.shape[0] != n or margins.shape[0] != classes or margins.shape[1] != classes:
+        raise ValueError(f"search: {costs.shape[0]} costs, {margins.shape[0]} x "
+                         f"{margins.shape[1]} margins do not fit")
+    found, maxima = np.empty(n, dtype=np.int32), np.empty(n)
+    sums = np.zeros(rows.width * columns if summed else 0)
+    cdef int[::1] found_view = found
+    cdef double[::1] maxima_view = maxima, sums_view = sums
+    if n == 0 or w.shape[0] == 0:
+        found[:] = labels
+        maxima[:] = 0.0
+        return (sums if summed else None), loss, found, maxima
+    cdef double[::1] laid_out = _tiles(w, &rows)
+    cdef Py_ssize_t stride = _padded(columns)
+    cdef double[::1] scores = np.zeros(CHUNK * stride)
+    cdef Scratch scratch
+    scratch.w, scratch.scores, scratch.stride = &w[0], &scores[0], stride
+    scratch.tiles = &laid_out[0] if laid_out.shape[0] else NULL
+    cdef const int* above = &parents[0] if parents.shape[0] else NULL
+    with nogil:
+        for chunk in range((n + CHUNK - 1) // CHUNK):
+            first = chunk * CHUNK
+            count = min(<Py_ssize_t>CHUNK, n - first)
+            _score(&rows, &scratch, first, count)
+            for r in range(count):
+                i = first + r
+                y = labels[i]
+                _descend(above, columns, scratch.scores + r * stride)
+                best = _argmax(scratch.scores + r * stride, &places[0], &margins[y, 0], classes, y,
+                               slack, &maxima_view[i])
+                found_view[i] = best
+                if summed:
+                    weight = costs[i]
+                    loss = loss + weight * margins[y, best]
+                    if slack:
+                        _add(&rows, i, weight * (1.0 - margins[y, best]), places[y],
+                             &sums_view[0])
+                        weight = weight * margins[y, best]
+                    _add(&rows, i, weight, places[best], &sums_view[0])
+    return (_ascended(sums, &rows, parents) if summed else None), loss, found, maxima
+
+
+def scores(
+    const double[:, ::1] dense, const double[::1] values, const int[::1] indices,
+    const long long[::1] starts, Py_ssize_t n, const double[::1] w, Py_ssize_t columns,
+    const int[::1] parents, const int[::1] places,
+):
+    """The scores of all classes for every row, (n, classes); arguments as in :func:`search`."""
+    cdef Py_ssize_t r, k, chunk, first, count, classes = places.shape[0]
+    cdef Rows rows
+    _rows(&rows, dense, values, indices, starts, n, w.shape[0], columns)
+    _check_classes(np.empty(0, dtype=np.int32), parents, places, columns)
+    found = np.zeros((n, classes))
+    cdef double[:, ::1] view = found
+    if n == 0 or w.shape[0] == 0:
+        return found
+    cdef double[::1] laid_out = _tiles(w, &rows)
+    cdef Py_ssize_t stride = _padded(columns)
+    cdef double[::1] room = np.zeros(CHUNK * stride)
+    cdef Scratch scratch
+    scratch.w, scratch.scores, scratch.stride = &w[0], &room[0], stride
+    scratch.tiles = &laid_out[0] if laid_out.shape[0] else NULL
+    cdef const int* above = &parents[0] if parents.shape[0] else NULL
+    with nogil:
+        for chunk in range((n + CHUNK - 1) // CHUNK):
+            first = chunk * CHUNK
+            count = min(<Py_ssize_t>CHUNK, n - first)
+            _score(&rows, &scratch, first, count)
+            for r in range(count):
+                _descend(above, columns, scratch.scores + r * stride)
+                for k in range(classes):
+                    view[first + r, k] = scratch.scores[r * stride + places[k]]
+    return found
+
+
+def combination(
+    const double[:, ::1] dense, const double[::1] values, const int[::1] indices,
+    const long long[::1] starts, const int[::1] labels, const double[::1] coefficients,
+    Py_ssize_t width, Py_ssize_t columns, const int[::1] parents, const int[::1] places,
+):
+    """The sum of coefficient times joint features of (row, label), (width * columns,)."""
+    cdef Py_ssize_t i, n = labels.shape[0]
+    cdef Rows rows
+    _rows(&rows, dense, values, indices, starts, n, width * columns, columns)
+    _check_classes(labels, parents, places, columns)
+    if coefficients.shape[0] != n:
+        raise ValueError(f"combination: {coefficients.shape[0]} coefficients do not fit {n} rows")
+    sums = np.zeros(width * columns)
+    cdef double[::1] view = sums
+    if n == 0 or width == 0:
+        return sums
+    with nogil:
+        for i in range(n):
+            _add(&rows, i, coefficients[i], places[labels[i]], &view[0])
+    return _ascended(sums, &rows, parents)
+
+
+def gradients(
+    const double[:, ::1] dense, const double[::1] values, const int[::1] indices,
+    const long long[::1] starts, const int[::1] labels, const int[::1] found,
+    const long long[::1] chosen, Py_ssize_t width, Py_ssize_t columns,
+    const int[::1] path_starts, const int[::1] paths, const double[:, ::1] margins, bint slack,
+):
+    """The subgradients of chosen rows, sparse.
+
+    found : (n,) classes that inference found; chosen : (m,) rows
+    path_starts, paths : the columns of class k, increasing, are paths[path_starts[k]:...[k + 1]]
+
+    A column of both the found and the true class has the coefficient 1, whatever L is. Returns
+    values, indices int32 and offsets (m + 1,) int32 as scipy's csr_array takes them.
+    """
+    cdef Py_ssize_t i, k, p, entry, size, deepest, n = labels.shape[0], m = chosen.shape[0]
+    cdef Rows rows
+    cdef long long total = 0
+    cdef double x
+    _rows(&rows, dense, values, indices, starts, n, width * columns, columns)
+    if found.shape[0] != n or (m and (chosen[0] < 0 or np.max(chosen) >= n)):
+        raise ValueError(f"gradients: {found.shape[0]} classes and {m} rows do not fit {n} examples")
+    _check_range(labels, path_starts.shape[0] - 1)
+    _check_range(found, path_starts.shape[0] - 1)
+    deepest = int(np.max(np.diff(path_starts)))
+    offsets = np.zeros(m + 1, dtype=np.int64)
+    cdef long long[::1] offsets_view = offsets
+    cdef int[::1] nodes = np.empty(2 * deepest + 1, dtype=np.int32)
+    cdef double[::1] factors = np.empty(2 * deepest + 1)
+    for k in range(m):
+        i = chosen[k]
+        size = _merged(path_starts, paths, found[i], labels[i], margins[labels[i], found[i]],
+                       slack, nodes, factors)
+        total += size * _count(&rows, i)
+        offsets_view[k + 1] = total
+    if total > 2**31 - 1:
+        raise ValueError(f"gradients: {total} values are too many; ask for fewer rows")
+    data, columns_of = np.empty(total), np.empty(total, dtype=np.int32)
+    cdef double[::1] data_view = data
+    cdef int[::1] columns_view = columns_of
+    cdef Py_ssize_t at = 0, begin, end, j
+    with nogil:
+        for k in range(m):
+            i = chosen[k]
+            size = _merged(path_starts, paths, found[i], labels[i], margins[labels[i], found[i]],
+                           slack, nodes, factors)
+            begin = rows.starts[i] if rows.starts != NULL else 0
+            end = rows.starts[i + 1] if rows.starts != NULL else width
+            for entry in range(begin, end):
+                j = rows.indices[entry] if rows.starts != NULL else entry
+                x = rows.values[entry] if rows.starts != NULL else rows.dense[i * width + entry]
+                if x == 0.0:
+                    continue
+                for p in range(size):
+                    data_view[at] = factors[p] * x
+                    columns_view[at] = <int>(j * columns + nodes[p])
+                    at += 1
+    return data, columns_of, offsets.astype(np.int32)
+
+
+cdef int _check_classes(const int[::1] labels, const int[::1] parents, const int[::1] places,
+                        Py_ssize_t columns) except -1:
+    cdef Py_ssize_t node
+    if places.shape[0] == 0 or parents.shape[0] not in (0, columns):
+        raise ValueError(f"multiclass: {places.shape[0]} classes and {parents.shape[0]} parents do "
+                         f"not fit {columns} columns")
+    _check_range(places, columns)
+    _check_range(labels, places.shape[0])
+    for node in range(parents.shape[0]):
+        if not -1 <= parents[node] < node:
+            raise ValueError(f"multiclass: column {node} is not below its parent {parents[node]}")
+    return 0
+
+
+cdef int _check_range(const int[::1] numbers, Py_ssize_t stop) except -1:
+    cdef Py_ssize_t i
+    for i in range(numbers.shape[0]):
+        if not 0 <= numbers[i] < stop:
+            raise ValueError(f"multiclass: {numbers[i]} at {i} is not in 0..{stop - 1}")
+    return 0
+
+
+cdef Py_ssize_t _padded(Py_ssize_t columns) noexcept nogil:
+    return (columns + TILE_COLUMNS - 1) // TILE_COLUMNS * TILE_COLUMNS
+
+
+cdef double[::1] _tiles(const double[::1] w, const Rows* rows):
+    """The weights by groups of TILE_COLUMNS columns, zeros behind the last; empty if not needed."""
+    cdef Py_ssize_t t, j, c, columns = rows.columns, width = rows.width
+    if rows.dense == NULL or rows.n < FEWEST:
+        return np.empty(0)
+    cdef double[::1] tiles = np.zeros(_padded(columns) * width)
+    with nogil:
+        for j in range(width):
+            for c in range(columns):
+                t = c // TILE_COLUMNS * TILE_COLUMNS
+                tiles[t * width + j * TILE_COLUMNS + c - t] = w[j * columns + c]
+    return tiles
+
+
+cdef void _score(const Rows* rows, const Scratch* scratch, Py_ssize_t first,
+                 Py_ssize_t count) noexcept nogil:
+    """Scores of the columns for rows first..first + count - 1."""
+    cdef Py_ssize_t r, t, entry, j, c, whole = 0, columns = rows.columns, width = rows.width
+    cdef double* out
+    if scratch.tiles != NULL:
+        whole = count // TILE_ROWS * TILE_ROWS
+        for r in range(whole // TILE_ROWS):
+            out = scratch.scores + r * TILE_ROWS * scratch.stride
+            for t in range(scratch.stride // TILE_COLUMNS):
+                score_tile(rows.dense + (first + r * TILE_ROWS) * width, width,
+                           scratch.tiles + t * TILE_COLUMNS * width, out + t * TILE_COLUMNS,
+                           scratch.stride)
+    for r in range(whole, count):
+        out = scratch.scores + r * scratch.stride
+        for c in range(columns):
+            out[c] = 0.0
+        if rows.dense != NULL:
+            for j in range(width):
+                add_row(out, rows.dense[(first + r) * width + j], scratch.w + j * columns, columns)
+        elif rows.starts != NULL:
+            for entry in range(rows.starts[first + r], rows.starts[first + r + 1]):
+                add_row(out, rows.values[entry], scratch.w + rows.indices[entry] * columns,
+                        columns)
+
+
+cdef void _descend(const int* parents, Py_ssize_t columns, double* scores) noexcept nogil:
+    """Add to the score of each node that of all nodes above it."""
+    cdef Py_ssize_t node
+    if parents != NULL:
+        for node in range(columns):
+            if parents[node] >= 0:
+                scores[node] += scores[parents[node]]
+
+
+cdef int _argmax(const double* scores, const int* places, const double* margins,
+                 Py_ssize_t classes, int y, bint slack, double* maximum) noexcept nogil:
+    """The class of highest augmented score, and that score."""
+    cdef Py_ssize_t k
+    cdef int best = 0
+    cdef double value, highest, truth = scores[places[y]]
+    if slack:
+        highest = margins[0] * (1.0 + scores[places[0]] - truth)
+        for k in range(1, classes):
+            value = margins[k] * (1.0 + scores[places[k]] - truth)
+            if value > highest:
+                best, highest = <int>k, value
+        maximum[0] = highest + truth
+        return best
+    highest = margins[0] + scores[places[0]]
+    for k in range(1, classes):
+        value = margins[k] + scores[places[k]]
+        if value > highest:
+            best, highest = <int>k, value
+    maximum[0] = highest
+    return best
+
+
+cdef void _add(const Rows* rows, Py_ssize_t i, double factor, Py_ssize_t column,
+               double* sums) noexcept nogil:
+    """Add factor times row i to the sums of a column.
+
+    They are (columns, width) while rows are dense, so that a row is added in one run, and
+    (width, columns) while they are sparse.
+    """
+    cdef Py_ssize_t entry
+    if factor == 0.0:
+        return
+    if rows.dense != NULL:
+        add_row(sums + column * rows.width, factor, rows.dense + i * rows.width, rows.width)
+    elif rows.starts != NULL:
+        for entry in range(rows.starts[i], rows.starts[i + 1]):
+            sums[rows.indices[entry] * rows.columns + column] += factor * rows.values[entry]
+
+
+cdef object _ascended(object sums, const Rows* rows, const int[::1] parents):
+    """The sums laid out as weights are, those of each node added to all nodes above it."""
+    cdef Py_ssize_t j, node, columns = rows.columns
+    if rows.dense != NULL:
+        sums = np.ascontiguousarray(sums.reshape(columns, rows.width).T).ravel()
+    cdef double[::1] view = sums
+    if parents.shape[0]:
+        with nogil:
+            for j in range(rows.width):
+                for node in range(columns - 1, -1, -1):
+                    if parents[node] >= 0:
+                        view[j * columns + parents[node]] += view[j * columns + node]
+    return sums
+
+
+cdef Py_ssize_t _merged(const int[::1] path_starts, const int[::1] paths, int found, int truth,
+                        double margin, bint slack, int[::1] nodes,
+                        double[::1] factors) noexcept nogil:
+    """The columns of a subgradient, increasing, and their coefficients; how many there are."""
+    cdef Py_ssize_t a = path_starts[found], a_end = path_starts[found + 1]
+    cdef Py_ssize_t b = path_starts[truth], b_end = path_starts[truth + 1], size = 0
+    cdef bint mine, theirs
+    if not slack:
+        b, margin = b_end, 1.0
+    while a < a_end or b < b_end:
+        mine = b == b_end or (a < a_end and paths[a] <= paths[b])
+        theirs = a == a_end or (b < b_end and paths[b] <= paths[a])
+        nodes[size] = paths[a] if mine else paths[b]
+        factors[size] = 1.0 if mine and theirs else (margin if mine else 1.0 - margin)
+        size += factors[size] != 0.0
+        a += mine
+        b += theirs
+    return size
+
+
+cdef Py_ssize_t _count(const Rows* rows, Py_ssize_t i) noexcept nogil:
+    """Values of row i that are not 0."""
+    cdef Py_ssize_t entry, found = 0
+    if rows.dense != NULL:
+        for entry in range(i * rows.width, (i + 1) * rows.width):
+            found += rows.dense[entry] != 0.0
+    elif rows.starts != NULL:
+        for entry in range(rows.starts[i], rows.starts[i + 1]):
+            found += rows.values[entry] != 0.0
+    return found

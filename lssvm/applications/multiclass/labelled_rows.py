@@ -1,0 +1,306 @@
+"""Rows of features with a label each, packed for the kernel: read once, laid out once."""
+
+import hashlib
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, overload
+
+import numpy as np
+from scipy import sparse
+
+from lssvm.applications.base import Source
+from lssvm.errors import DataError
+from lssvm.formats.svmlight import SvmLight, read_svmlight
+
+DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
+UNKNOWN = "?"  # stands where a file does not know the label
+_AT_ONCE = 10_000  # rows that are laid out at a time
+
+Inputs = Any  # (n, width) float64: an array, or scipy's csr_array
+
+
+class Numbers(Sequence[str]):
+    """The numbers of examples as their names, made when they are asked for."""
+
+    def __init__(self, numbers: np.ndarray) -> None:
+        self._numbers = numbers
+
+    def __len__(self) -> int:
+        return len(self._numbers)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return list(map(str, self._numbers[index]))
+        return str(self._numbers[index])
+
+
+@dataclass(frozen=True, eq=False)
+class LabelledRows:
+    """n examples.
+
+    dense : (n, width) float64, C order; (0, 0) if the rows are sparse
+    values, indices : float64 and int32, sparse rows one after another; empty if dense
+    starts : (n + 1,) int64, where each sparse row starts, and the end; empty if dense
+    width : features, the constant one included
+    columns : columns of w that a row is scored against
+    labels : (n,) int32, rows of ``label_names``, -1: not known
+    label_names : the classes of training, and behind them labels that only these data have
+    costs : (n,) float64
+    numbers : (n,) int64, place in the input, from 1
+    lines : (n,) int64; files : (n,) int32, row of ``paths``
+    left_out : values that were left out because training has no such feature
+    labelled : whether labels are known
+    """
+
+    dense: np.ndarray
+    values: np.ndarray
+    indices: np.ndarray
+    starts: np.ndarray
+    width: int
+    columns: int
+    labels: np.ndarray
+    label_names: tuple[str, ...]
+    costs: np.ndarray
+    numbers: np.ndarray
+    lines: np.ndarray
+    files: np.ndarray
+    paths: tuple[str, ...]
+    left_out: int = 0
+    labelled: bool = True
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    @property
+    def rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The arrays that every function of the kernel reads the rows from."""
+        return self.dense, self.values, self.indices, self.starts
+
+    @property
+    def names(self) -> Numbers:
+        """The number of each example in the input."""
+        return Numbers(self.numbers)
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Multiply-adds of the scores of each example, (n,) int64."""
+        if len(self.starts):
+            return np.maximum(np.diff(self.starts), 1) * self.columns
+        return np.full(len(self), self.width * self.columns, dtype=np.int64)
+
+    @property
+    def inputs(self) -> Inputs:
+        """The rows as a matrix (n, width), views of the same arrays."""
+        if not len(self.starts):
+            return self.dense
+        first, last = self.starts[0], self.starts[-1]
+        parts = (self.values[first:last], self.indices[first:last], self.starts - first)
+        return sparse.csr_array(parts, shape=(len(self), self.width))
+
+    def with_inputs(self, matrix: Inputs) -> "LabelledRows":
+        """The same labels and costs with other rows, dense or sparse."""
+        return replace(self, **_arrays(matrix), width=matrix.shape[1])
+
+    def slice(self, start: int, stop: int) -> "LabelledRows":
+        """Examples start..stop-1 as views of the same arrays."""
+        return replace(
+            self,
+            dense=self.dense[start:stop],
+            starts=self.starts[start : stop + 1],
+            labels=self.labels[start:stop],
+            costs=self.costs[start:stop],
+            numbers=self.numbers[start:stop],
+            lines=self.lines[start:stop],
+            files=self.files[start:stop],
+        )
+
+    def take(self, rows: np.ndarray) -> "LabelledRows":
+        """A copy of the chosen examples, in the order of ``rows``."""
+        rows = np.asarray(rows, dtype=np.int64)
+        return replace(
+            self,
+            **_arrays(self.inputs[rows]),
+            labels=self.labels[rows],
+            costs=self.costs[rows],
+            numbers=self.numbers[rows],
+            lines=self.lines[rows],
+            files=self.files[rows],
+        )
+
+    def fingerprint(self) -> str:
+        """SHA-256 of features, labels and costs, in hexadecimal."""
+        digest = hashlib.sha256(repr((self.width, self.label_names)).encode())
+        first, last = (self.starts[0], self.starts[-1]) if len(self.starts) else (0, 0)
+        parts = (self.dense, self.values[first:last], self.indices[first:last])
+        for array in (*parts, np.diff(self.starts), self.labels, self.costs):
+            digest.update(np.ascontiguousarray(array).data)
+        return digest.hexdigest()
+
+    def error(self, row: int | None, message: str) -> DataError:
+        """An error that points to an example, or to the first file."""
+        if row is None:
+            return DataError(self.paths[0], None, message)
+        return DataError(self.paths[self.files[row]], int(self.lines[row]), message)
+
+
+def in_memory(
+    inputs: Inputs, labels: np.ndarray, label_names: Sequence[str], columns: int
+) -> LabelledRows:
+    """Examples from a matrix (n, width) and labels (n,), rows of ``label_names``.
+
+    Nothing of a C-contiguous float64 matrix is copied. columns : see :class:`LabelledRows`
+    """
+    count = len(labels)
+    return LabelledRows(
+        **_arrays(inputs),
+        width=inputs.shape[1],
+        columns=columns,
+        labels=np.asarray(labels, dtype=np.int32),
+        label_names=tuple(label_names),
+        costs=np.ones(count),
+        numbers=np.arange(1, count + 1),
+        lines=np.arange(1, count + 1),
+        files=np.zeros(count, dtype=np.int32),
+        paths=("memory",),
+    )
+
+
+def read_files(sources: Sequence[Source]) -> list[SvmLight]:
+    """The SVM-light files with labels as words. Raises DataError.
+
+    Of a source with a label of its own, each row has that label or none (``?``).
+    """
+    return [_relabelled(source, read_svmlight(source.path, words=True)) for source in sources]
+
+
+def _relabelled(source: Source, file: SvmLight) -> SvmLight:
+    if source.label is None:
+        return file
+    other = np.array([word not in (UNKNOWN, source.label) for word in file.words])
+    wrong = np.flatnonzero(other[file.labels])
+    if len(wrong):
+        word = file.words[file.labels[wrong[0]]]
+        message = f"label {word!r}; the configuration says that all are {source.label!r}"
+        raise DataError(source.path, int(file.lines[wrong[0]]), message)
+    return replace(file, labels=np.zeros_like(file.labels), words=(source.label,))
+
+
+def sorted_labels(files: Sequence[SvmLight]) -> tuple[str, ...]:
+    """The labels that occur, in the order of their numbers if all are numbers, else as words."""
+    words = {word for file in files for word in file.words} - {UNKNOWN}
+    try:
+        numbers = {word: float(word) for word in words}
+    except ValueError:
+        return tuple(sorted(words))
+    if not all(map(math.isfinite, numbers.values())):
+        return tuple(sorted(words))
+    return tuple(sorted(words, key=lambda word: (numbers[word], word)))
+
+
+def packed(
+    files: Sequence[SvmLight],
+    sources: Sequence[Source],
+    classes: Sequence[str],
+    features: int,
+    bias: float,
+    columns: int,
+    class_costs: Mapping[str, float],
+) -> LabelledRows:
+    """The examples of files that were read, features beyond ``features`` left out.
+
+    classes : labels of training; others get numbers behind them
+    bias : the value of a constant feature behind the others; 0: there is none
+    columns : see :class:`LabelledRows`; class_costs : factors of the costs, by label
+
+    Raises DataError where some labels are known and others are not.
+    """
+    others = [word for word in sorted_labels(files) if word not in set(classes)]
+    names = (*classes, *others)
+    number = {word: row for row, word in enumerate(names)} | {UNKNOWN: -1}
+    labels = [np.array([number[w] for w in file.words], np.int32)[file.labels] for file in files]
+    factors = np.array([*(class_costs.get(name, 1.0) for name in names), 1.0])
+    costs = [factors[own] * source.cost for own, source in zip(labels, sources, strict=True)]
+    arrays, left_out = _laid_out(files, features, bias)
+    counts = [len(own) for own in labels]
+    found = LabelledRows(
+        **arrays,
+        width=features + (bias > 0.0),
+        columns=columns,
+        labels=np.concatenate(labels),
+        label_names=names,
+        costs=np.concatenate(costs),
+        numbers=np.arange(1, sum(counts) + 1),
+        lines=np.concatenate([file.lines for file in files]),
+        files=np.repeat(np.arange(len(files), dtype=np.int32), counts),
+        paths=tuple(source.path for source in sources),
+        left_out=left_out,
+    )
+    unknown = found.labels < 0
+    if unknown.all():
+        return replace(found, labelled=False)
+    if unknown.any():
+        row = int(np.flatnonzero(unknown)[0])
+        raise found.error(row, "no label ('?') beside others that have one; expected a label")
+    return found
+
+
+def _laid_out(files: Sequence[SvmLight], features: int, bias: float) -> tuple[dict[str, Any], int]:
+    """The arrays of the rows, and how many values were left out."""
+    single = len(files) == 1
+    values = files[0].values if single else np.concatenate([file.values for file in files])
+    indices = files[0].indices if single else np.concatenate([file.indices for file in files])
+    sizes = np.concatenate([np.diff(file.offsets) for file in files])
+    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    known = indices < features
+    left_out = int(len(known) - np.count_nonzero(known))
+    if left_out:
+        kept_before = np.concatenate([[0], np.cumsum(known)])
+        values, indices, starts = values[known], indices[known], kept_before[starts]
+    if len(values) >= DENSE_FROM * len(sizes) * features:
+        return _dense(values, indices, starts, features, bias), left_out
+    if bias > 0.0:
+        values, indices = (
+            np.insert(array, starts[1:], last)
+            for array, last in ((values, bias), (indices, features))
+        )
+        starts = starts + np.arange(len(starts))
+    return {"dense": np.empty((0, 0)), "values": values, "indices": indices, "starts": starts}, (
+        left_out
+    )
+
+
+def _dense(
+    values: np.ndarray, indices: np.ndarray, starts: np.ndarray, features: int, bias: float
+) -> dict[str, Any]:
+    count = len(starts) - 1
+    matrix = np.zeros((count, features + (bias > 0.0)))
+    if bias > 0.0:
+        matrix[:, features] = bias
+    for first in range(0, count, _AT_ONCE):
+        last = min(first + _AT_ONCE, count)
+        entries = slice(starts[first], starts[last])
+        row = np.repeat(np.arange(first, last), np.diff(starts[first : last + 1]))
+        matrix[row, indices[entries]] = values[entries]
+    return _arrays(matrix)
+
+
+def _arrays(matrix: Inputs) -> dict[str, Any]:
+    """A matrix as the kernel takes it."""
+    if sparse.issparse(matrix):
+        return {
+            "dense": np.empty((0, 0)),
+            "values": np.ascontiguousarray(matrix.data, dtype=np.float64),
+            "indices": np.ascontiguousarray(matrix.indices, dtype=np.int32),
+            "starts": np.ascontiguousarray(matrix.indptr, dtype=np.int64),
+        }
+    return {
+        "dense": np.ascontiguousarray(matrix, dtype=np.float64),
+        "values": np.empty(0),
+        "indices": np.empty(0, dtype=np.int32),
+        "starts": np.empty(0, dtype=np.int64),
+    }

@@ -1,0 +1,111 @@
+"""Multiclass classification (Tsochantaridis et al., ICML 2004, section 4.1; Crammer & Singer 2001).
+
+Every class has weights of its own, Φ(x, y) = x ⊗ e_y. With ``loss: zero_one``, margin rescaling
+and linear slack it is the machine of Crammer & Singer (JMLR 2001). A loss matrix says what each
+mistake costs instead.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+
+from lssvm.applications.multiclass.class_tree import Columns
+from lssvm.applications.multiclass.labelled_rows import LabelledRows
+from lssvm.applications.multiclass.row_classifier import (
+    Predictions,
+    RowClassifier,
+    RowOptions,
+    share,
+)
+from lssvm.errors import DataError
+from lssvm.formats.loss_matrix import read_loss_matrix
+
+ZERO_ONE = "zero_one"
+
+
+class LossMatrix(BaseModel):
+    """A loss matrix as the model keeps it: rows are true labels."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    labels: tuple[str, ...]
+    rows: tuple[tuple[float, ...], ...]
+
+    @classmethod
+    def read(cls, path: Path) -> "LossMatrix":
+        """The matrix of a file. Raises DataError."""
+        labels, matrix = read_loss_matrix(path)
+        return cls(labels=labels, rows=tuple(map(tuple, matrix.tolist())))
+
+
+class MulticlassOptions(RowOptions):
+    """What a mistake costs."""
+
+    name: Literal["multiclass"] = Field(
+        default="multiclass", description="one of several classes for each row of features"
+    )
+    loss: str | LossMatrix = Field(
+        default=ZERO_ONE,
+        description="zero_one, or the file of a loss matrix (it is kept with the model)",
+    )
+
+    @field_validator("loss")
+    @classmethod
+    def _read(cls, value: str | LossMatrix, info: ValidationInfo) -> str | LossMatrix:
+        """Put the matrix in the place of the file that holds it."""
+        if value == ZERO_ONE or isinstance(value, LossMatrix):
+            return value
+        folder = (info.context or {}).get("base", ".")
+        try:
+            return LossMatrix.read(Path(folder) / value)
+        except DataError as error:
+            raise ValueError(str(error)) from None
+
+
+class Multiclass(RowClassifier):
+    """One of K classes, each with its own weights."""
+
+    Options = MulticlassOptions
+
+    def columns_of(self, classes: Sequence[str]) -> Columns:
+        """A column for each class."""
+        return Columns(classes)
+
+    def losses_of(self, truths: Sequence[str], classes: Sequence[str]) -> np.ndarray:
+        """0 or 1, or what the matrix says. Raises ValueError for a label that it does not have."""
+        loss = self.options.loss
+        if loss == ZERO_ONE:
+            return 1.0 - np.equal.outer(np.array(truths), np.array(classes))
+        number = {label: row for row, label in enumerate(loss.labels)}
+        for label in (*truths, *classes):
+            if label not in number:
+                raise ValueError(f"label {label!r} is not in the loss matrix; expected one that is")
+        places = [[number[label] for label in part] for part in (truths, classes)]
+        return np.array(loss.rows)[np.ix_(*places)]
+
+    def score(self, examples: LabelledRows, predictions: Predictions) -> dict[str, float | None]:
+        """error and macro_f1 in percent, and loss, the mean of Δ.
+
+        macro_f1 is the mean over the labels that are true or predicted for at least one example of
+        2 right / (true + predicted). ``unseen_labels`` counts examples of labels that training
+        does not have; they are errors.
+        """
+        count = len(examples)
+        table = self.confusion(examples, predictions)
+        right = np.diagonal(table).astype(np.float64)
+        true, predicted = table.sum(axis=1), table.sum(axis=0)
+        either = true.astype(np.float64)
+        either[: len(predicted)] += predicted
+        found = np.zeros(len(true))
+        found[: len(right)] = 2.0 * right
+        f1 = found[either > 0] / either[either > 0]
+        return {
+            "error": share(count - right.sum(), count),
+            "macro_f1": 100.0 * float(f1.mean()) if len(f1) else None,
+            "loss": float(self.losses_to(examples, predictions).mean()) if count else None,
+            "examples": count,
+            "unseen_labels": int(np.count_nonzero(examples.labels >= len(self.classes))),
+        }

@@ -1,0 +1,449 @@
+"""What multiclass and taxonomy share: one of K classes for each row, with score w · Φ(x, y).
+
+    Φ(x, y) = x ⊗ Λ(y)        (Tsochantaridis, Hofmann, Joachims & Altun, ICML 2004, section 4.1)
+
+Λ(y) says which columns of weights a class is scored by: its own alone, or those of all nodes above
+it in a tree too. Coordinate j · columns + z of w belongs to feature j and column z. For example i
+
+    margin rescaling   U⁺ = max over ŷ of L(y, ŷ) + w · Φ(x, ŷ)
+    slack rescaling    U⁺ = max over ŷ of L(y, ŷ) (1 + w · Φ(x, ŷ) − w · Φ(x, y)) + w · Φ(x, y)
+
+over all classes, the true one included, with L = Δ, or √Δ for quadratic slack; nothing is hidden,
+so U⁻ = w · Φ(x, y). The gradient of a slack-rescaled plane is L (Φ(ŷ) − Φ(y)) + Φ(y). Of equally
+good classes the first one is taken.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, TextIO, overload
+
+import numpy as np
+from pydantic import Field
+from scipy import sparse
+
+from lssvm.applications import base
+from lssvm.applications.multiclass.class_tree import Columns
+from lssvm.applications.multiclass.labelled_rows import (
+    LabelledRows,
+    packed,
+    read_files,
+    sorted_labels,
+)
+from lssvm.errors import DataError, LssvmError
+from lssvm.kernels import _multiclass
+from lssvm.plane import Plane
+
+MOST_WEIGHTS = 2**31 - 1
+_AT_ONCE = 4096  # rows whose scores are in memory at a time
+_FEW = 2  # a class of fewer examples is worth a warning
+_SHOWN = 3  # names that a warning gives
+
+
+class RowOptions(base.Options):
+    """Options of both applications."""
+
+    bias: float = Field(
+        default=1.0,
+        ge=0,
+        allow_inf_nan=False,
+        description="value of a constant feature behind the others, the larger the less its "
+        "weights are held down by ½‖w‖²; 0: none",
+    )
+    class_costs: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
+        default={}, description="factors of the costs of examples, by their label; 1 if not named"
+    )
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What was predicted for n rows, and what it was predicted with.
+
+    labels : (n,) int32, classes
+    values : (n,) float64, w · Φ(x, y) of these classes
+    w : (d,) float64, from which scores of all classes are computed where they are written
+    """
+
+    labels: np.ndarray
+    values: np.ndarray
+    w: np.ndarray
+
+
+class WeightNames(Sequence[str]):
+    """``feature 1 × a``, ``feature 1 × b`` … for features as files count, ``bias × a`` …"""
+
+    def __init__(self, features: int, bias: bool, columns: Sequence[str]) -> None:
+        self._features, self._bias, self._columns = features, bias, columns
+
+    def __len__(self) -> int:
+        return (self._features + self._bias) * len(self._columns)
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[j] for j in range(*index.indices(len(self)))]
+        feature, column = divmod(range(len(self))[index], len(self._columns))
+        name = "bias" if feature == self._features else f"feature {feature + 1}"
+        return f"{name} × {self._columns[column]}"
+
+
+class RowClassifier(base.Application):
+    """One class for each row of features; nothing is hidden.
+
+    The first data that are read fix the classes and the number of features.
+    """
+
+    models = frozenset({"ssvm"})
+    rescalings = frozenset({"margin", "slack"})
+    slack_norms = frozenset({0, 1, 2})
+    hidden = False
+    each = True
+
+    def __init__(self, options: Any, formulation: base.Formulation | None = None) -> None:
+        super().__init__(options, formulation)
+        self.slack = self.formulation.rescaling == "slack"
+        self.classes: tuple[str, ...] = ()
+        self.features = 0
+
+    @abstractmethod
+    def columns_of(self, classes: Sequence[str]) -> Columns:
+        """The columns of w that belong to these classes. Raises ValueError with what is wrong."""
+
+    @abstractmethod
+    def losses_of(self, truths: Sequence[str], classes: Sequence[str]) -> np.ndarray:
+        """Δ of true labels, which training may not have seen, and classes, (truths, classes).
+
+        Raises ValueError for a label that has no loss.
+        """
+
+    def fix(self, classes: Sequence[str], features: int) -> None:
+        """Take these classes and this number of features, the constant one not counted.
+
+        Raises ValueError with what is wrong with them.
+        """
+        columns = self.columns_of(classes)
+        losses = np.ascontiguousarray(self.losses_of(classes, classes), dtype=np.float64)
+        width = features + (self.options.bias > 0.0)
+        if width == 0:
+            raise ValueError("no features, and no bias; expected at least one of them")
+        if width * len(columns) > MOST_WEIGHTS:
+            raise ValueError(
+                f"{width:,d} features times {len(columns):,d} columns are too many weights; "
+                f"expected at most {MOST_WEIGHTS:,d}"
+            )
+        self.columns, self.losses, self.width = columns, losses, width
+        self.margins = np.ascontiguousarray(self.formulation.margin(losses))
+        self.classes, self.features = tuple(classes), features
+
+    def read(self, sources: Sequence[base.Source]) -> LabelledRows:
+        """The rows of SVM-light files, labels being words. Raises DataError."""
+        files = read_files(sources)
+        labels = sorted_labels(files)
+        if not self.classes:
+            if not labels:
+                raise DataError(sources[0].path, None, "no labels; expected some to train on")
+            unknown = [name for name in self.options.class_costs if name not in labels]
+            if unknown:
+                message = f"class_costs: no example has label {unknown[0]!r}; expected one"
+                raise DataError(sources[0].path, None, message)
+        examples = self._packed(files, sources, labels)
+        unseen = examples.label_names[len(self.classes) :]
+        for name in unseen:
+            try:
+                self.losses_of([name], self.classes)
+            except ValueError as error:
+                row = int(np.flatnonzero(examples.labels == examples.label_names.index(name))[0])
+                raise examples.error(row, str(error)) from None
+        return examples
+
+    def _packed(
+        self, files: Sequence[Any], sources: Sequence[base.Source], labels: Sequence[str]
+    ) -> LabelledRows:
+        if not self.classes:
+            try:
+                self.fix(labels, max(file.dimension for file in files))
+            except ValueError as error:
+                raise self._placed(error, files, sources, labels) from None
+        return packed(
+            files,
+            sources,
+            self.classes,
+            self.features,
+            self.options.bias,
+            len(self.columns),
+            self.options.class_costs,
+        )
+
+    def _placed(
+        self,
+        error: ValueError,
+        files: Sequence[Any],
+        sources: Sequence[base.Source],
+        labels: Sequence[str],
+    ) -> DataError:
+        """The error with the place of the first row whose label alone causes one."""
+        for name in labels:
+            try:
+                self.columns_of([name])
+                self.losses_of([name], [name])
+            except ValueError as own:
+                for file, source in zip(files, sources, strict=True):
+                    if name in file.words:
+                        row = np.flatnonzero(file.labels == file.words.index(name))[0]
+                        return DataError(source.path, int(file.lines[row]), own)
+        return DataError(sources[0].path, None, error)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """labels, the classes in their order, and features, how many."""
+        return {"labels": np.array(self.classes, dtype=str), "features": np.array([self.features])}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Take over classes and features. Raises KeyError."""
+        for name in state.keys() - {"labels", "features"}:
+            raise KeyError(name)
+        labels = [str(label) for label in state["labels"]]
+        try:
+            self.fix(labels, int(state["features"][0]))
+        except (ValueError, IndexError):
+            raise KeyError("labels") from None
+
+    def dimension(self, examples: LabelledRows) -> int:
+        """Features times columns."""
+        return examples.width * len(self.columns)
+
+    def feature_names(self) -> WeightNames:
+        """``feature 1 × a`` and so on; see :class:`WeightNames`."""
+        return WeightNames(self.features, self.options.bias > 0.0, self.columns.names)
+
+    def start(self, examples: LabelledRows, rng: np.random.Generator) -> Plane:
+        """Σ c_i Φ(x_i, y_i). Raises DataError if a label is none of the classes."""
+        self._check_known(examples)
+        return self.completed(np.empty(0), examples)
+
+    def augmented(self, w: np.ndarray, examples: LabelledRows) -> tuple[Plane, float]:
+        """Σ c_i U⁺_i; exact."""
+        gradient, loss, _, _ = self._search(w, examples, summed=True)
+        plane = Plane(gradient, loss)
+        return plane, plane.value(w)
+
+    def completed(self, w: np.ndarray, examples: LabelledRows) -> Plane:
+        """Σ c_i w · Φ(x_i, y_i), whatever w."""
+        columns = self.columns
+        gradient = _multiclass.combination(
+            *examples.rows,
+            examples.labels,
+            examples.costs,
+            examples.width,
+            len(columns),
+            columns.parents,
+            columns.places,
+        )
+        return Plane(gradient, 0.0)
+
+    def augmented_each(self, w: np.ndarray, examples: LabelledRows) -> base.Maxima:
+        """U⁺_i of each example; outputs are the classes found, (n,) int32."""
+        _, _, found, values = self._search(w, examples, summed=False)
+        return base.Maxima(values, self.margins[examples.labels, found], values, found)
+
+    def completed_each(self, w: np.ndarray, examples: LabelledRows) -> base.Maxima:
+        """U⁻_i = w · Φ(x_i, y_i) of each example."""
+        values = np.empty(len(examples))
+        for first in range(0, len(examples), _AT_ONCE):
+            part = examples.slice(first, first + _AT_ONCE)
+            scores = self.scores(w, part)
+            values[first : first + _AT_ONCE] = scores[np.arange(len(part)), part.labels]
+        return base.Maxima(values, np.zeros(len(examples)), values, examples.labels)
+
+    def gradients(
+        self, examples: LabelledRows, found: base.Maxima, rows: np.ndarray
+    ) -> sparse.csr_array:
+        """The planes' gradients, (len(rows), d), without costs.
+
+        Where Φ(ŷ) and Φ(y) agree, so do the gradients of the two, to the last bit.
+        """
+        columns = self.columns
+        rows = np.ascontiguousarray(rows, dtype=np.int64)
+        parts = _multiclass.gradients(
+            *examples.rows,
+            examples.labels,
+            np.ascontiguousarray(found.outputs, dtype=np.int32),
+            rows,
+            examples.width,
+            len(columns),
+            columns.path_starts,
+            columns.paths,
+            self.margins,
+            self.slack,
+        )
+        return sparse.csr_array(parts, shape=(len(rows), self.dimension(examples)))
+
+    def predict(self, w: np.ndarray, examples: LabelledRows, top: int = 1) -> Predictions:
+        """argmax over the classes of w · Φ. Raises LssvmError if ``top`` is not 1."""
+        if top != 1:
+            raise LssvmError(f"--top {top}: nothing is hidden here; expected no --top")
+        columns, count = self.columns, len(self.classes)
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        no_margins = np.zeros((count, count))
+        _, _, found, values = _multiclass.search(
+            *examples.rows,
+            np.zeros(len(examples), dtype=np.int32),
+            examples.costs,
+            w,
+            len(columns),
+            columns.parents,
+            columns.places,
+            no_margins,
+            False,
+            False,
+        )
+        return Predictions(found, values, w)
+
+    def scores(self, w: np.ndarray, examples: LabelledRows) -> np.ndarray:
+        """w · Φ(x, y) of all classes, (n, classes)."""
+        columns = self.columns
+        return _multiclass.scores(
+            *examples.rows,
+            len(examples),
+            np.ascontiguousarray(w, dtype=np.float64),
+            len(columns),
+            columns.parents,
+            columns.places,
+        )
+
+    def losses_to(self, examples: LabelledRows, predictions: Predictions) -> np.ndarray:
+        """Δ of every example's prediction, (n,)."""
+        unseen = examples.label_names[len(self.classes) :]
+        table = self.losses
+        if unseen:
+            table = np.vstack([table, self.losses_of(unseen, self.classes)])
+        return table[examples.labels, predictions.labels]
+
+    def confusion(self, examples: LabelledRows, predictions: Predictions) -> np.ndarray:
+        """How often a label (row) was taken for a class (column), (label_names, classes) int64."""
+        shape = len(examples.label_names), len(self.classes)
+        places = examples.labels.astype(np.int64) * shape[1] + predictions.labels
+        return np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape)
+
+    @property
+    def formats(self) -> Mapping[str, Callable[[LabelledRows, Predictions, TextIO], None]]:
+        """What ``lssvm-classify`` can write; the first one unless asked otherwise."""
+        return {
+            "labels": self.write,
+            "scores": self.write_scores,
+            "confusion": self.write_confusion,
+        }
+
+    def write(self, examples: LabelledRows, predictions: Predictions, file: TextIO) -> None:
+        """One label a line in the order of the input."""
+        file.writelines(f"{self.classes[label]}\n" for label in predictions.labels)
+
+    def write_scores(self, examples: LabelledRows, predictions: Predictions, file: TextIO) -> None:
+        """A line an example: the label, and the scores of all classes in their order."""
+        for first in range(0, len(examples), _AT_ONCE):
+            part = slice(first, first + _AT_ONCE)
+            scores = self.scores(predictions.w, examples.slice(part.start, part.stop))
+            for label, row in zip(predictions.labels[part], scores, strict=True):
+                numbers = " ".join(f"{score:.10g}" for score in row)
+                file.write(f"{self.classes[label]} {numbers}\n")
+
+    def write_confusion(
+        self, examples: LabelledRows, predictions: Predictions, file: TextIO
+    ) -> None:
+        """A table of counts with tabs: true labels down, predicted classes across.
+
+        Raises LssvmError if the true labels are not known.
+        """
+        if not examples.labelled:
+            raise LssvmError("--format confusion: no labels to compare with; expected some")
+        file.write("\t".join(["true", *self.classes]) + "\n")
+        table = self.confusion(examples, predictions)
+        for name, counts in zip(examples.label_names, table, strict=True):
+            file.write("\t".join([name, *map(str, counts)]) + "\n")
+
+    def records(self, examples: LabelledRows, predictions: Predictions) -> Iterator[dict[str, Any]]:
+        """One dictionary a row: id, its number; y; h, None; score; and gold and loss if known."""
+        losses = self.losses_to(examples, predictions) if examples.labelled else None
+        for i, label in enumerate(predictions.labels):
+            record: dict[str, Any] = {
+                "id": examples.names[i],
+                "y": self.classes[label],
+                "h": None,
+                "score": float(predictions.values[i]),
+            }
+            if losses is not None:
+                gold = examples.label_names[examples.labels[i]]
+                record |= {"gold": gold, "loss": float(losses[i])}
+            yield record
+
+    def groups(self, examples: LabelledRows) -> np.ndarray:
+        """The class of each example."""
+        return examples.labels
+
+    def warnings(self, examples: LabelledRows) -> list[str]:
+        """Labels and features that training does not have, and classes of few examples."""
+        found = []
+        count = len(self.classes)
+        unseen = examples.labels >= count
+        if unseen.any():
+            names = _listed(examples.label_names[count:])
+            found.append(
+                f"{np.count_nonzero(unseen):,d} examples have labels that training does not have, "
+                f"so they cannot be right: {names}"
+            )
+        if examples.left_out:
+            found.append(
+                f"{examples.left_out:,d} values of features beyond feature {self.features:,d}, "
+                "the last one in training, are left out"
+            )
+        if count == 1:
+            found.append(f"all examples have one label: {self.classes[0]!r}")
+        if examples.labelled and not unseen.any():
+            counts = np.bincount(examples.labels, minlength=count)
+            rare = [name for name, n in zip(self.classes, counts, strict=True) if 0 < n < _FEW]
+            if rare:
+                found.append(f"{len(rare):,d} classes have a single example: {_listed(rare)}")
+        return found
+
+    def training_warnings(self, examples: LabelledRows, predictions: Predictions) -> list[str]:
+        """Whether all training examples got one label although there are several."""
+        if len(np.unique(predictions.labels)) > 1 or len(np.unique(examples.labels)) == 1:
+            return []
+        name = self.classes[predictions.labels[0]]
+        return [f"every training example is predicted as {name!r}; try a larger C"]
+
+    def _search(self, w: np.ndarray, examples: LabelledRows, summed: bool) -> Any:
+        columns = self.columns
+        return _multiclass.search(
+            *examples.rows,
+            examples.labels,
+            examples.costs,
+            np.ascontiguousarray(w, dtype=np.float64),
+            len(columns),
+            columns.parents,
+            columns.places,
+            self.margins,
+            self.slack,
+            summed,
+        )
+
+    def _check_known(self, examples: LabelledRows) -> None:
+        if not examples.labelled:
+            raise examples.error(None, "no labels; expected some to train on")
+        unseen = np.flatnonzero(examples.labels >= len(self.classes))
+        if len(unseen):
+            name = examples.label_names[examples.labels[unseen[0]]]
+            message = f"label {name!r} is none of the model's; expected one of those"
+            raise examples.error(int(unseen[0]), message)
+
+
+def share(count: float, whole: int) -> float | None:
+    """count / whole in percent; None if there is nothing."""
+    return 100.0 * float(count) / whole if whole else None
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(map(repr, names[:_SHOWN]))
+    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown

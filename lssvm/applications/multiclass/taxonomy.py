@@ -1,0 +1,119 @@
+"""Classes in a taxonomy (Tsochantaridis et al., ICML 2004, sections 4.1 and 4.2).
+
+With ``features: tree`` a class is scored by the weights of all nodes above it too, below the root,
+which classes share: Λ(y) is 1 at y and at each of its ancestors. With ``features: flat`` it has
+weights of its own alone. With ``loss: tree`` a mistake costs the height of the first common
+ancestor of the true and the predicted class (see ``class_tree``). Classes are the labels that
+occur in training; they may be inner nodes.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import Field, ValidationInfo, field_validator
+
+from lssvm.applications import base
+from lssvm.applications.multiclass.class_tree import ClassTree, Columns
+from lssvm.applications.multiclass.labelled_rows import LabelledRows
+from lssvm.applications.multiclass.row_classifier import (
+    Predictions,
+    RowClassifier,
+    RowOptions,
+    share,
+)
+from lssvm.errors import DataError
+from lssvm.formats.taxonomy_file import below_itself, read_taxonomy
+
+PATHS = "paths"
+
+
+class TaxonomyOptions(RowOptions):
+    """What the tree is, and what it is used for."""
+
+    name: Literal["taxonomy"] = Field(
+        default="taxonomy", description="one class of a tree of classes for each row of features"
+    )
+    taxonomy: str | dict[str, str] = Field(
+        default=PATHS,
+        description="paths: labels such as a/b/c say what is above them; or a file of lines "
+        "'child parent' (it is kept with the model)",
+    )
+    features: Literal["tree", "flat"] = Field(
+        default="tree",
+        description="tree: a class is scored by the weights of all nodes above it too; "
+        "flat: by its own alone",
+    )
+    loss: Literal["tree", "zero_one"] = Field(
+        default="tree",
+        description="tree: height of the first common ancestor; zero_one: 1 for every mistake",
+    )
+
+    @field_validator("taxonomy")
+    @classmethod
+    def _read(cls, value: str | dict[str, str], info: ValidationInfo) -> str | dict[str, str]:
+        """Put the tree in the place of the file that holds it."""
+        if isinstance(value, dict):
+            looped = below_itself(value)
+            if looped is not None:
+                raise ValueError(f"{looped!r} is below itself; expected a tree")
+            if not value:
+                raise ValueError("no nodes; expected the parent of each node")
+            return value
+        if value == PATHS:
+            return value
+        folder = (info.context or {}).get("base", ".")
+        try:
+            return read_taxonomy(Path(folder) / value)
+        except DataError as error:
+            raise ValueError(str(error)) from None
+
+
+class Taxonomy(RowClassifier):
+    """One of K classes of a tree."""
+
+    Options = TaxonomyOptions
+
+    def __init__(self, options: Any, formulation: base.Formulation | None = None) -> None:
+        super().__init__(options, formulation)
+        self._given = None if options.taxonomy == PATHS else ClassTree(options.taxonomy)
+
+    def tree(self, classes: Sequence[str]) -> ClassTree:
+        """The tree that was given, or that of the classes' own paths."""
+        return self._given or ClassTree(None, classes)
+
+    def columns_of(self, classes: Sequence[str]) -> Columns:
+        """A column for each node at or above a class, or for each class."""
+        tree = self.tree(classes)
+        for label in classes:
+            tree.steps(label)
+        return Columns(classes, tree if self.options.features == "tree" else None)
+
+    def losses_of(self, truths: Sequence[str], classes: Sequence[str]) -> np.ndarray:
+        """Heights of first common ancestors, or 0 and 1."""
+        heights = self.heights(truths, classes)
+        return heights if self.options.loss == "tree" else (heights > 0).astype(np.float64)
+
+    def heights(self, truths: Sequence[str], classes: Sequence[str]) -> np.ndarray:
+        """Heights of first common ancestors in the tree of the classes, (truths, classes)."""
+        return self.tree(classes).losses(truths, classes)
+
+    def score(self, examples: LabelledRows, predictions: Predictions) -> dict[str, float | None]:
+        """accuracy and error in percent, tree_loss and loss, the mean heights and the mean of Δ.
+
+        ``unseen_labels`` counts examples of labels that training does not have.
+        """
+        count = len(examples)
+        heights = self.heights(examples.label_names, self.classes)
+        right = int(np.count_nonzero(examples.labels == predictions.labels))
+        tree_losses = heights[examples.labels, predictions.labels]
+        losses = self.losses_to(examples, predictions)
+        return {
+            "accuracy": share(right, count),
+            "tree_loss": float(tree_losses.mean()) if count else None,
+            "error": share(count - right, count),
+            "loss": float(losses.mean()) if count else None,
+            "examples": count,
+            "unseen_labels": int(np.count_nonzero(examples.labels >= len(self.classes))),
+        }

@@ -1,0 +1,83 @@
+"""Loss matrices as text: what it costs to say one label where another one is true.
+
+The first line names the labels; then there is one line for each of them, in any order: the true
+label, and the loss of each label in the order of the first line. Numbers are separated by blanks;
+``#`` begins a comment.
+
+    #       cat  dog  car
+            cat  dog  car
+    cat       0    1    5
+    dog       1    0    5
+    car       5    5    0
+"""
+
+import math
+from pathlib import Path
+
+import numpy as np
+
+from lssvm.errors import DataError
+from lssvm.formats.text import open_text
+
+
+def read_loss_matrix(path: str | Path) -> tuple[tuple[str, ...], np.ndarray]:
+    """The labels, and the losses (labels, labels) of a true label (row) and another one.
+
+    Raises DataError, with the line, for rows that are missing, repeated or of another length,
+    for losses that are negative or not finite and for a diagonal that is not 0.
+    """
+    labels: tuple[str, ...] = ()
+    rows: dict[str, list[float]] = {}
+    with open_text(path) as lines:
+        for number, line in lines:
+            words = line.partition("#")[0].split()
+            if not words:
+                continue
+            try:
+                if not labels:
+                    labels = _header(words)
+                else:
+                    rows[words[0]] = _row(words, labels, rows)
+            except ValueError as error:
+                raise DataError(path, number, error) from None
+    if not labels:
+        raise DataError(path, None, "no labels; expected a line that names them")
+    missing = [label for label in labels if label not in rows]
+    if missing:
+        raise DataError(path, None, f"no row for label {missing[0]!r}; expected one for each label")
+    return labels, np.array([rows[label] for label in labels])
+
+
+def _header(words: list[str]) -> tuple[str, ...]:
+    repeated = [word for place, word in enumerate(words) if word in words[:place]]
+    if repeated:
+        raise ValueError(f"label {repeated[0]!r} is named twice; expected distinct labels")
+    return tuple(words)
+
+
+def _row(words: list[str], labels: tuple[str, ...], rows: dict[str, list[float]]) -> list[float]:
+    """The losses of a line. Raises ValueError with what is wrong."""
+    truth, *losses = words
+    if truth not in labels:
+        raise ValueError(f"label {truth!r} is not in the first line; expected one that is")
+    if truth in rows:
+        raise ValueError(f"label {truth!r} has a row already; expected one row for each label")
+    if len(losses) != len(labels):
+        raise ValueError(
+            f"{len(losses)} losses of {truth!r}; expected {len(labels)}, one for each label"
+        )
+    values = [_loss(word) for word in losses]
+    own = values[labels.index(truth)]
+    if own != 0.0:
+        raise ValueError(f"the loss of {truth!r} where it is true is {own:g}; expected 0")
+    return values
+
+
+def _loss(word: str) -> float:
+    try:
+        value = float(word)
+    except ValueError:
+        raise ValueError(f"loss {word!r} is not a number; expected one such as 0.5") from None
+    if not (math.isfinite(value) and value >= 0.0):
+        raise ValueError(f"loss {word!r}; expected a finite number of at least 0")
+    return value

@@ -1,0 +1,60 @@
+"""Taxonomies as text: a line for each node but the root, ``child parent``; # begins a comment."""
+
+from pathlib import Path
+
+from lssvm.errors import DataError
+from lssvm.formats.text import open_text
+
+
+def read_taxonomy(path: str | Path) -> dict[str, str]:
+    """The parent of each node, in the order of the file.
+
+    Nodes without a parent are at the top. Raises DataError, with the line, for a line that is not
+    two names, for a node with two parents and for one that is below itself.
+    """
+    parents: dict[str, str] = {}
+    lines_of: dict[str, int] = {}
+    with open_text(path) as lines:
+        for number, line in lines:
+            words = line.partition("#")[0].split()
+            if not words:
+                continue
+            if len(words) != 2:
+                wrong = f"{len(words)} names; expected two, 'child parent'"
+                raise DataError(path, number, wrong)
+            child, parent = words
+            if child in parents:
+                wrong = f"{child!r} has a parent already, {parents[child]!r} in line "
+                wrong += f"{lines_of[child]}; expected one parent"
+                raise DataError(path, number, wrong)
+            parents[child], lines_of[child] = parent, number
+    if not parents:
+        raise DataError(path, None, "no nodes; expected lines 'child parent'")
+    looped = below_itself(parents)
+    if looped is not None:
+        wrong = f"{looped!r} is below itself; expected a tree"
+        raise DataError(path, lines_of[looped], wrong)
+    return parents
+
+
+def below_itself(parents: dict[str, str]) -> str | None:
+    """The first node that is its own ancestor, or None in a forest."""
+    safe: set[str] = set()
+    for start in parents:
+        walked: dict[str, None] = {}
+        node: str | None = start
+        while node is not None and node not in safe:
+            if node in walked:
+                return next(each for each in parents if each in _cycle(node, parents))
+            walked[node] = None
+            node = parents.get(node)
+        safe.update(walked)
+    return None
+
+
+def _cycle(node: str, parents: dict[str, str]) -> set[str]:
+    found = {node}
+    while parents[node] not in found:
+        node = parents[node]
+        found.add(node)
+    return found

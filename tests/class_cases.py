@@ -1,0 +1,99 @@
+"""Tiny random problems of multiclass and taxonomy, with answers from the definitions."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+
+from lssvm.applications.base import Formulation
+from lssvm.applications.multiclass.labelled_rows import in_memory
+
+FORMULATIONS = [(rescaling, norm) for rescaling in ("margin", "slack") for norm in (0, 1, 2)]
+
+
+def formulation(rescaling, norm):
+    return Formulation("ssvm", rescaling, norm)
+
+
+def rows_of(rng, app, classes, features):
+    """Examples of a few classes, dense or sparse, all numbers multiples of 1/8."""
+    count = int(rng.choice([1, 2, 5, 40]))
+    x = rng.integers(-4, 5, (count, features)) / 8
+    x[rng.random(x.shape) < 0.3] = 0.0
+    if rng.random() < 0.3:
+        x[:] = x[0]
+    labels = rng.integers(0, len(classes), count)
+    matrix = sparse.csr_array(x) if rng.random() < 0.5 else x
+    examples = in_memory(matrix, labels, classes, len(app.columns))
+    return replace(examples, costs=rng.integers(1, 17, count) / 8), x, labels
+
+
+def check_against_enumeration(app, examples, x, labels, phi, losses, w):
+    """Planes, maxima, classes and gradients against all classes of every example.
+
+    phi : (row, class) -> (d,); losses : (classes, classes)
+    """
+    rescaling, norm = app.formulation.rescaling, app.formulation.slack_norm
+    exact = norm != 2
+    margins = np.sqrt(losses) if norm == 2 else losses
+    gradient, truth, loss, found, values, parts = (
+        np.zeros(len(w)),
+        np.zeros(len(w)),
+        0.0,
+        [],
+        [],
+        [],
+    )
+    for row, y, cost in zip(x, labels, examples.costs, strict=True):
+        features = [phi(row, k) for k in range(len(losses))]
+        scores = [float(feature @ w) for feature in features]
+        if rescaling == "margin":
+            augmented = [margins[y, k] + scores[k] for k in range(len(losses))]
+        else:
+            augmented = [margins[y, k] * (1.0 + scores[k] - scores[y]) for k in range(len(losses))]
+        best = augmented.index(max(augmented))
+        slope = features[best]
+        if rescaling == "slack":
+            slope = margins[y, best] * (features[best] - features[y]) + features[y]
+        found.append(best)
+        values.append(augmented[best] + (scores[y] if rescaling == "slack" else 0.0))
+        parts.append(slope)
+        gradient += cost * slope
+        truth += cost * features[y]
+        loss += cost * margins[y, best]
+
+    def same(got, expected):
+        if exact:
+            np.testing.assert_array_equal(got, expected)
+        else:
+            np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
+
+    plane, upper = app.augmented(w, examples)
+    same(plane.gradient, gradient)
+    same(plane.loss, loss)
+    assert upper == plane.value(w)
+    same(upper, float(examples.costs @ np.array(values)))
+    each = app.augmented_each(w, examples)
+    assert each.outputs.tolist() == found
+    np.testing.assert_array_equal(each.values, values)
+    np.testing.assert_array_equal(each.uppers, each.values)
+    np.testing.assert_array_equal(each.losses, margins[labels, found])
+    rows = np.arange(len(labels))[:: 1 + len(labels) // 4]
+    slopes = app.gradients(examples, each, rows)
+    same(slopes.toarray(), np.array(parts)[rows])
+    same(slopes @ w + each.losses[rows], each.values[rows])
+    completed = app.completed(w, examples)
+    np.testing.assert_array_equal(completed.gradient, truth)
+    assert completed.loss == 0.0
+    start = app.start(examples, np.random.default_rng(0))
+    np.testing.assert_array_equal(start.gradient, truth)
+    own = app.completed_each(w, examples)
+    expected = np.array([phi(row, y) for row, y in zip(x, labels, strict=True)])
+    np.testing.assert_array_equal(own.values, expected @ w)
+    assert not own.losses.any()
+    np.testing.assert_array_equal(app.gradients(examples, own, rows).toarray(), expected[rows])
+    scores = np.array([[phi(row, k) @ w for k in range(len(losses))] for row in x])
+    predictions = app.predict(w, examples)
+    np.testing.assert_array_equal(predictions.labels, scores.argmax(axis=1))
+    np.testing.assert_array_equal(predictions.values, scores.max(axis=1))
+    np.testing.assert_array_equal(app.scores(w, examples), scores)
