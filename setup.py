@@ -8,6 +8,10 @@ from setuptools import Extension, setup
 
 LIMITED_API = "0x030B0000"  # one abi3 wheel serves Python 3.11 and later
 OPTIMISE = [] if os.name == "nt" else ["-O3"]
+# Only where inputs are checked to be finite: maxima then vectorise.
+FINITE = [] if os.name == "nt" else ["-ffinite-math-only", "-fno-signed-zeros"]
+EXTRA = {"_sequence": FINITE}
+HEADERS = {"_sequence": ["cython_ext/_sequence_core.h"]}
 
 
 def kernel(path: Path) -> Extension:
@@ -17,7 +21,9 @@ def kernel(path: Path) -> Extension:
         [path.as_posix()],
         define_macros=[("Py_LIMITED_API", LIMITED_API)],
         py_limited_api=True,
-        extra_compile_args=OPTIMISE,
+        include_dirs=["cython_ext"],
+        depends=HEADERS.get(path.stem, []),
+        extra_compile_args=OPTIMISE + EXTRA.get(path.stem, []),
     )
 
 

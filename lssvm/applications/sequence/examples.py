@@ -1,0 +1,217 @@
+"""Sequences packed for the kernel: the tokens of all of them one after another."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self
+
+import numpy as np
+from scipy import sparse
+
+from lssvm.applications.sequence.vocabulary import Vocabulary
+from lssvm.errors import DataError, LssvmError
+
+DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
+_UNIT = 16  # multiply-adds that one unit of size stands for, about a nanosecond's work
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceExamples:
+    """n sequences. All flat arrays begin with the first token of the first sequence.
+
+    dense : (tokens, width) float64, C order; (0, width) if the rows are sparse
+    indices, values, starts : int32, float64, int64 (tokens + 1,), sparse rows; all empty if
+        dense. A block made by ``slice`` shares indices and values; starts says where its own are
+    offsets : (n + 1,) int64, where each sequence's tokens start, from 0, and the end
+    labels : (tokens,) int32, number of the label; -1 where unknown or not seen in training
+    vocabulary : names of the labels and features of training
+    costs : (n,) float64
+    identifiers : (n,) object, names of the sequences
+    tags : (tokens,) object, the true labels as the data have them; None where unknown
+    rows : (tokens,) object, the line of each token in a CoNLL file; None for other data
+    lines, files : (n,) int64, line of the first token, from 1, and row of ``paths``
+    paths : the files
+    labelled : whether every token has its true label
+    """
+
+    dense: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    starts: np.ndarray
+    offsets: np.ndarray
+    labels: np.ndarray
+    vocabulary: Vocabulary
+    costs: np.ndarray
+    identifiers: np.ndarray
+    tags: np.ndarray
+    rows: np.ndarray
+    lines: np.ndarray
+    files: np.ndarray
+    paths: tuple[str, ...]
+    labelled: bool = field(default=True)
+
+    def __len__(self) -> int:
+        return len(self.costs)
+
+    @property
+    def width(self) -> int:
+        """Features of a token."""
+        return int(self.dense.shape[1])
+
+    @property
+    def label_count(self) -> int:
+        """L, the number of labels."""
+        return len(self.vocabulary.labels)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the rows of the tokens are sparse."""
+        return len(self.starts) > 0
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the sequences."""
+        return [str(name) for name in self.identifiers]
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Work of each sequence in nanoseconds or so of the widest kernel, (n,) int64."""
+        count = self.label_count
+        numbers = np.diff(self.offsets) * (self.width + count)
+        if self.is_sparse:
+            numbers = np.diff(self.starts[self.offsets]) + np.diff(self.offsets) * count
+        return numbers * count // _UNIT + 1
+
+    @property
+    def inputs(self) -> np.ndarray | sparse.csr_array:
+        """The rows of all tokens, (tokens, width)."""
+        if not self.is_sparse:
+            return self.dense
+        own = slice(int(self.starts[0]), int(self.starts[-1]))
+        parts = (self.values[own], self.indices[own], self.starts - self.starts[0])
+        return sparse.csr_array(parts, shape=(len(self.labels), self.width))
+
+    def with_inputs(self, inputs: np.ndarray | sparse.csr_array) -> Self:
+        """The same sequences and labels with other rows, (tokens, any width)."""
+        if inputs.shape[0] != len(self.labels):
+            raise LssvmError(f"{inputs.shape[0]} rows for {len(self.labels)} tokens")
+        return replace(self, **stored(inputs))
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """The arrays that every function of the kernel reads the tokens from."""
+        return self.dense, self.indices, self.values, self.starts, self.offsets
+
+    def slice(self, start: int, stop: int) -> Self:
+        """Sequences start..stop-1 as views of the same arrays."""
+        first, last = int(self.offsets[start]), int(self.offsets[stop])
+        return replace(
+            self,
+            dense=self.dense if self.is_sparse else self.dense[first:last],
+            starts=self.starts[first : last + 1],
+            offsets=self.offsets[start : stop + 1] - first,
+            labels=self.labels[first:last],
+            costs=self.costs[start:stop],
+            identifiers=self.identifiers[start:stop],
+            tags=self.tags[first:last],
+            rows=self.rows[first:last],
+            lines=self.lines[start:stop],
+            files=self.files[start:stop],
+        )
+
+    def take(self, rows: np.ndarray) -> Self:
+        """A copy of the chosen sequences, in the order of ``rows``."""
+        rows = np.asarray(rows, dtype=np.int64)
+        counts = np.diff(self.offsets)[rows]
+        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+        tokens = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], counts)
+        return replace(
+            self,
+            **stored(self.inputs[tokens]),
+            offsets=offsets,
+            labels=self.labels[tokens],
+            costs=self.costs[rows],
+            identifiers=self.identifiers[rows],
+            tags=self.tags[tokens],
+            rows=self.rows[tokens],
+            lines=self.lines[rows],
+            files=self.files[rows],
+        )
+
+    def fingerprint(self) -> str:
+        """SHA-256 of features, labels, sequences and costs, in hexadecimal."""
+        digest = hashlib.sha256(repr((self.width, self.vocabulary.labels)).encode())
+        inputs = self.inputs
+        parts = [inputs]
+        if self.is_sparse:
+            parts = [inputs.data, inputs.indices.astype(np.int64), inputs.indptr.astype(np.int64)]
+        for part in (*parts, self.offsets, self.labels, self.costs):
+            digest.update(np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()
+
+    def error(self, row: int, message: str) -> DataError:
+        """An error that points to the first token of a sequence."""
+        return DataError(self.paths[self.files[row]], int(self.lines[row]), message)
+
+
+def stored(inputs: np.ndarray | sparse.csr_array) -> dict[str, np.ndarray]:
+    """The rows of tokens, (tokens, width), as fields of SequenceExamples; dense stay dense."""
+    empty = np.empty(0, dtype=np.int64)
+    if not sparse.issparse(inputs):
+        dense = np.ascontiguousarray(inputs, dtype=np.float64)
+        return {
+            "dense": dense,
+            "indices": empty.astype(np.int32),
+            "values": np.empty(0),
+            "starts": empty,
+        }
+    return {
+        "dense": np.empty((0, inputs.shape[1])),
+        "indices": inputs.indices.astype(np.int32, copy=False),
+        "values": inputs.data.astype(np.float64, copy=False),
+        "starts": inputs.indptr.astype(np.int64, copy=False),
+    }
+
+
+def packed(
+    inputs: np.ndarray | sparse.csr_array,
+    tags: Sequence[str | None],
+    offsets: np.ndarray,
+    vocabulary: Vocabulary,
+    *,
+    costs: np.ndarray | None = None,
+    identifiers: Sequence[str] | None = None,
+    rows: Sequence[str | None] | None = None,
+    lines: np.ndarray | None = None,
+    files: np.ndarray | None = None,
+    paths: Sequence[str] = ("memory",),
+) -> SequenceExamples:
+    """Sequences from the rows and true labels of all tokens.
+
+    inputs : (tokens, width), kept dense or sparse as given
+    tags : (tokens,) true labels by name, None where unknown
+    offsets : (n + 1,)
+    costs : (n,), 1 by default; identifiers, lines, files : (n,); rows : (tokens,)
+    """
+    n = len(offsets) - 1
+    number = {name: label for label, name in enumerate(vocabulary.labels)}
+    return SequenceExamples(
+        **stored(inputs),
+        offsets=np.asarray(offsets, dtype=np.int64),
+        labels=np.array([number.get(tag, -1) for tag in tags], dtype=np.int32),  # type: ignore[call-overload]
+        vocabulary=vocabulary,
+        costs=np.ones(n) if costs is None else np.asarray(costs, dtype=np.float64),
+        identifiers=_objects(identifiers or [str(i) for i in range(1, n + 1)]),
+        tags=_objects(tags),
+        rows=_objects([None] * len(tags) if rows is None else rows),
+        lines=np.arange(1, n + 1) if lines is None else np.asarray(lines, dtype=np.int64),
+        files=np.zeros(n, dtype=np.int64) if files is None else np.asarray(files, dtype=np.int64),
+        paths=tuple(paths),
+        labelled=None not in tags,
+    )
+
+
+def _objects(items: Sequence[object]) -> np.ndarray:
+    found = np.empty(len(items), dtype=object)
+    found[:] = items
+    return found
