@@ -10,8 +10,9 @@ LIMITED_API = "0x030B0000"  # one abi3 wheel serves Python 3.11 and later
 OPTIMISE = [] if os.name == "nt" else ["-O3"]
 # Only where inputs are checked to be finite: maxima then vectorise.
 FINITE = [] if os.name == "nt" else ["-ffinite-math-only", "-fno-signed-zeros"]
-EXTRA = {"_sequence": FINITE}
-HEADERS = {"_sequence": ["cython_ext/_sequence_core.h"]}
+EXTRA = {"_sequence": FINITE, "_sequence_soft": FINITE}
+CHAINS = ["cython_ext/_sequence_core.h", "cython_ext/_sequence_soft.h"]
+HEADERS = {"_sequence": CHAINS, "_sequence_soft": CHAINS}
 
 
 def kernel(path: Path) -> Extension:

@@ -12,20 +12,12 @@ kept label by label, so that adding a row runs along it.
 
 import numpy as np
 
+from _chains cimport (
+    UNREACHABLE, Chain, Tokens, chain_states, longest_of, point_to_chain, point_to_tokens,
+    score_tokens,
+)
+
 cdef extern from "_sequence_core.h" nogil:
-    ctypedef struct Chain:
-        long labels
-        long padded
-        long order
-        const double* first
-        const double* second
-        const double* begin
-        const double* finish
-    const double UNREACHABLE
-    long chain_states(const Chain*)
-    void sequence_dense_scores(const double*, long, long, const double*, long, double*)
-    void sequence_sparse_scores(
-        const int*, const double*, const long long*, long, const double*, long, long, double*)
     void sequence_add(const double*, long, double, double*)
     double sequence_viterbi(const Chain*, const double*, long, double*, int*)
     double sequence_counted(
@@ -46,13 +38,6 @@ TRUTH = TRUTH_TASK
 HAMMING = HAMMING_TASK
 COUNTED = COUNTED_TASK
 ZERO_ONE = ZERO_ONE_TASK
-
-cdef struct Tokens:
-    const double* dense  # null if sparse
-    const int* indices
-    const double* values
-    const long long* starts
-    Py_ssize_t width
 
 cdef struct Sums:
     double* emissions  # (L, width) if the rows are dense, (width, L) if sparse
@@ -98,58 +83,6 @@ def _padded(array, Py_ssize_t padded):
     found = np.zeros((len(rows), padded))
     found[:, :len(rows.T)] = rows
     return found.reshape((*array.T.shape[:0:-1], padded))
-
-
-cdef int _chain(Chain* out, weights) except -1:
-    cdef const double[:, ::1] first = weights.first
-    cdef const double[:, :, ::1] second = weights.second
-    cdef const double[::1] begin = weights.begin, finish = weights.finish
-    out.labels, out.padded, out.order = weights.labels, first.shape[1], weights.order
-    out.first, out.second, out.begin, out.finish = (
-        &first[0, 0], &second[0, 0, 0], &begin[0], &finish[0])
-    return 0
-
-
-cdef int _tokens(
-    Tokens* out, const double[:, ::1] dense, const int[::1] indices, const double[::1] values,
-    const long long[::1] starts, const long long[::1] offsets, Py_ssize_t width,
-) except -1:
-    """Check the arrays against each other and point to them."""
-    cdef Py_ssize_t count = offsets[offsets.shape[0] - 1] if offsets.shape[0] else 0
-    out.dense, out.indices, out.values, out.starts, out.width = NULL, NULL, NULL, NULL, width
-    if starts.shape[0] == 0:
-        if dense.shape[0] < count or dense.shape[1] != width:
-            raise ValueError(f"sequence: rows {dense.shape[0]} x {dense.shape[1]} for {count} "
-                             f"tokens of {width} features")
-        if count and width:
-            out.dense = &dense[0, 0]
-        return 0
-    if starts.shape[0] < count + 1 or min(indices.shape[0], values.shape[0]) < starts[count]:
-        raise ValueError(f"sequence: the sparse rows do not fit {count} tokens")
-    out.starts = &starts[0]
-    if indices.shape[0]:
-        out.indices, out.values = &indices[0], &values[0]
-    return 0
-
-
-cdef Py_ssize_t _longest(const long long[::1] offsets) noexcept nogil:
-    cdef Py_ssize_t i, found = 0
-    for i in range(offsets.shape[0] - 1):
-        found = max(found, <Py_ssize_t>(offsets[i + 1] - offsets[i]))
-    return found
-
-
-cdef void _score(
-    const Tokens* tokens, Py_ssize_t first, Py_ssize_t count, const double* emissions,
-    const Chain* chain, double* out,
-) noexcept nogil:
-    """Scores of tokens first .. first + count - 1, (count, P)."""
-    if tokens.starts != NULL:
-        sequence_sparse_scores(tokens.indices, tokens.values, tokens.starts + first, count,
-                               emissions, chain.labels, chain.padded, out)
-    elif count:
-        sequence_dense_scores(tokens.dense + first * tokens.width, count, tokens.width, emissions,
-                              chain.padded, out)
 
 
 cdef void _add_token(
@@ -324,13 +257,13 @@ def search(
     Returns gradient (d,) = sum c_i Phi(x_i, found), or with ``slack`` sum c_i (L Phi(x_i, found) +
     (1 - L) Phi(x_i, truth)), or None; best (n,) the maxima; margins (n,) their L; found (tokens,).
     """
-    cdef Py_ssize_t n = costs.shape[0], i, j, k, first, length, longest = _longest(offsets)
+    cdef Py_ssize_t n = costs.shape[0], i, j, k, first, length, longest = longest_of(offsets)
     cdef Chain chain
     cdef Tokens tokens
     cdef Sums sums
     cdef double share
-    _chain(&chain, weights)
-    _tokens(&tokens, dense, indices, values, starts, offsets, weights.width)
+    point_to_chain(&chain, weights)
+    point_to_tokens(&tokens, dense, indices, values, starts, offsets, weights.width)
     _check(task, offsets, labels, n, chain.labels, charges, margins, longest)
     sparse = starts.shape[0] > 0
     gradient = Gradient(weights, sparse) if summed else None
@@ -352,7 +285,8 @@ def search(
             j = i + 1
             while j < n and offsets[j] - offsets[i] < CHUNK:
                 j = j + 1
-            _score(&tokens, offsets[i], offsets[j] - offsets[i], emission, &chain, &scores[0])
+            score_tokens(&tokens, offsets[i], offsets[j] - offsets[i], emission, &chain,
+                         &scores[0])
             for k in range(i, j):
                 first, length = offsets[k], offsets[k + 1] - offsets[k]
                 if length == 0:
@@ -390,3 +324,121 @@ cdef int _check(
             if labels[t] < 0 or labels[t] >= count:
                 raise ValueError(f"sequence: label {labels[t]} is not one of {count}")
     return 0
+
+
+def gradients(
+    const double[:, ::1] dense, const int[::1] indices, const double[::1] values,
+    const long long[::1] starts, const long long[::1] offsets, const int[::1] found,
+    const int[::1] truth, const double[::1] shares, const long long[::1] rows,
+    Py_ssize_t width, Py_ssize_t labels, int order, bint ends,
+):
+    """shares_i Phi(x_i, found) + (1 - shares_i) Phi(x_i, truth) for chosen examples, sparse.
+
+    rows : which of the n examples; shares : (n,), all 1 for Phi(x_i, found) alone
+
+    Every coordinate is summed in the order of the tokens, so that equal sets of tokens give equal
+    sums. Returns starts (len(rows) + 1,), indices and values, indices not sorted.
+    """
+    cdef Tokens tokens
+    cdef Touched out
+    cdef Py_ssize_t i, k, d = dimension(width, labels, order, ends), room = 0
+    point_to_tokens(&tokens, dense, indices, values, starts, offsets, width)
+    for k in range(rows.shape[0]):
+        i = rows[k]
+        if i < 0 or i >= shares.shape[0] or offsets[i + 1] > min(found.shape[0], truth.shape[0]):
+            raise ValueError(f"gradients: there is no example {i}")
+        room += 2 * _entries(&tokens, offsets[i], offsets[i + 1])
+    sums, marks = np.zeros(d), np.zeros(d, dtype=np.uint8)
+    where, what = np.empty(room, dtype=np.int64), np.empty(room)
+    edges = np.zeros(rows.shape[0] + 1, dtype=np.int64)
+    cdef double[::1] sum_view = sums, what_view = what
+    cdef unsigned char[::1] mark_view = marks
+    cdef long long[::1] where_view = where, edge_view = edges
+    if room == 0:
+        return edges, where, what
+    out.sums, out.marks, out.found, out.count = &sum_view[0], &mark_view[0], &where_view[0], 0
+    with nogil:
+        for k in range(rows.shape[0]):
+            i = rows[k]
+            _touch_example(&tokens, offsets[i], offsets[i + 1], &found[0], &truth[0], shares[i],
+                           labels, order, ends, &out)
+            for room in range(edge_view[k], out.count):
+                what_view[room] = out.sums[out.found[room]]
+                out.sums[out.found[room]] = 0.0
+                out.marks[out.found[room]] = 0
+            edge_view[k + 1] = out.count
+    return edges, where[:out.count].copy(), what[:out.count].copy()
+
+
+cdef struct Touched:
+    double* sums
+    unsigned char* marks
+    long long* found  # coordinates, each example's apart
+    Py_ssize_t count
+
+
+cdef Py_ssize_t _entries(const Tokens* tokens, Py_ssize_t first, Py_ssize_t last) noexcept nogil:
+    """Most coordinates that a path of these tokens can touch."""
+    if tokens.starts == NULL:
+        return (last - first) * (tokens.width + 2) + 2
+    return tokens.starts[last] - tokens.starts[first] + (last - first) * 2 + 2
+
+
+cdef void _touch(Touched* out, Py_ssize_t place, double value) noexcept nogil:
+    if not out.marks[place]:
+        out.marks[place] = 1
+        out.found[out.count] = place
+        out.count += 1
+    out.sums[place] += value
+
+
+cdef void _touch_both(
+    Touched* out, Py_ssize_t found, Py_ssize_t truth, double share
+) noexcept nogil:
+    if found == truth:
+        _touch(out, found, 1.0)
+        return
+    if share != 0.0:
+        _touch(out, found, share)
+    if share != 1.0:
+        _touch(out, truth, 1.0 - share)
+
+
+cdef void _touch_token(
+    const Tokens* tokens, Py_ssize_t t, Py_ssize_t label, Py_ssize_t labels, double coefficient,
+    Touched* out,
+) noexcept nogil:
+    cdef Py_ssize_t k
+    cdef long long p
+    if coefficient == 0.0:
+        return
+    if tokens.starts == NULL:
+        for k in range(tokens.width):
+            if tokens.dense[t * tokens.width + k] != 0.0:
+                _touch(out, k * labels + label, coefficient * tokens.dense[t * tokens.width + k])
+        return
+    for p in range(tokens.starts[t], tokens.starts[t + 1]):
+        _touch(out, tokens.indices[p] * labels + label, coefficient * tokens.values[p])
+
+
+cdef void _touch_example(
+    const Tokens* tokens, Py_ssize_t first, Py_ssize_t last, const int* path, const int* truth,
+    double share, Py_ssize_t labels, int order, bint ends, Touched* out,
+) noexcept nogil:
+    cdef Py_ssize_t t, L = labels, base = tokens.width * labels, squares = labels * labels
+    for t in range(first, last):
+        if path[t] == truth[t]:
+            _touch_token(tokens, t, path[t], L, 1.0, out)
+        else:
+            _touch_token(tokens, t, path[t], L, share, out)
+            _touch_token(tokens, t, truth[t], L, 1.0 - share, out)
+        if t > first:
+            _touch_both(out, base + path[t - 1] * L + path[t],
+                        base + truth[t - 1] * L + truth[t], share)
+        if order == 2 and t > first + 1:
+            _touch_both(out, base + squares + (path[t - 2] * L + path[t - 1]) * L + path[t],
+                        base + squares + (truth[t - 2] * L + truth[t - 1]) * L + truth[t], share)
+    if ends and last > first:
+        base += squares + (order == 2) * squares * L
+        _touch_both(out, base + path[first], base + truth[first], share)
+        _touch_both(out, base + L + path[last - 1], base + L + truth[last - 1], share)

@@ -334,7 +334,7 @@ WIDE double sequence_other(const Chain *chain, const double *unary, const int *t
 }
 
 /* The score of a given path. */
-static double sequence_score(const Chain *chain, const double *unary, const int *path,
+INLINE double sequence_score(const Chain *chain, const double *unary, const int *path,
                              long length) {
     long L = chain->labels, P = chain->padded;
     double score = chain->begin[path[0]] + unary[path[0]];

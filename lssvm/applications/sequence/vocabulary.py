@@ -37,7 +37,9 @@ class Vocabulary:
             "labels": _encoded(self.labels),
             "width": np.array([self.width, self.bias], dtype=np.int64),
         }
-        return found if self.attributes is None else found | {"attributes": _encoded(self.attributes)}
+        return (
+            found if self.attributes is None else found | {"attributes": _encoded(self.attributes)}
+        )
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
