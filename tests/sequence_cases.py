@@ -73,9 +73,7 @@ class Problem:
         return rng.integers(-8, 9, self.d) / 8 * (not zero)
 
     def phi(self, i, y):
-        return joint_feature(
-            self.x[i], y, self.L, self.options["order"], self.options["ends"]
-        )
+        return joint_feature(self.x[i], y, self.L, self.options["order"], self.options["ends"])
 
     def outputs(self, i):
         return labellings(len(self.y[i]), self.L)

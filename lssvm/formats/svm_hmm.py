@@ -1,9 +1,9 @@
 """Files of svm_hmm: tagged tokens with numeric features, as flat arrays.
 
-A line is a token: ``TAG qid:EX index:value index:value … # comment``. TAG is a word or a number, ``?``
-where it is not known. Lines of one sequence have the same EX and follow one another. Indices
-count from 1 and increase; features that are 0 may be left out. Blank lines and lines that hold a
-comment alone are passed over.
+A line is a token: ``TAG qid:EX index:value index:value … # comment``. TAG is a word or a number,
+``?`` where it is not known. Lines of one sequence have the same EX and follow one another.
+Indices count from 1 and increase; features that are 0 may be left out. Blank lines and lines that
+hold a comment alone are passed over.
 """
 
 import math

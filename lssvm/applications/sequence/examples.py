@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
@@ -83,19 +83,24 @@ class SequenceExamples:
         return numbers * count // _UNIT + 1
 
     @property
-    def inputs(self) -> np.ndarray | sparse.csr_array:
-        """The rows of all tokens, (tokens, width)."""
+    def inputs(self) -> Any:
+        """The rows of all tokens, (tokens, width): a dense array or a csr_array."""
         if not self.is_sparse:
             return self.dense
         own = slice(int(self.starts[0]), int(self.starts[-1]))
         parts = (self.values[own], self.indices[own], self.starts - self.starts[0])
         return sparse.csr_array(parts, shape=(len(self.labels), self.width))
 
-    def with_inputs(self, inputs: np.ndarray | sparse.csr_array) -> Self:
-        """The same sequences and labels with other rows, (tokens, any width)."""
+    def with_inputs(self, inputs: Any) -> Self:
+        """The same sequences and labels with other rows, (tokens, any width), dense or sparse."""
         if inputs.shape[0] != len(self.labels):
             raise LssvmError(f"{inputs.shape[0]} rows for {len(self.labels)} tokens")
-        return replace(self, **stored(inputs))
+        return self._with_rows(stored(inputs))
+
+    def _with_rows(self, rows: "Rows") -> Self:
+        return replace(
+            self, dense=rows.dense, indices=rows.indices, values=rows.values, starts=rows.starts
+        )
 
     @property
     def arrays(self) -> tuple[np.ndarray, ...]:
@@ -126,8 +131,7 @@ class SequenceExamples:
         offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
         tokens = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], counts)
         return replace(
-            self,
-            **stored(self.inputs[tokens]),
+            self._with_rows(stored(self.inputs[tokens])),
             offsets=offsets,
             labels=self.labels[tokens],
             costs=self.costs[rows],
@@ -154,27 +158,31 @@ class SequenceExamples:
         return DataError(self.paths[self.files[row]], int(self.lines[row]), message)
 
 
-def stored(inputs: np.ndarray | sparse.csr_array) -> dict[str, np.ndarray]:
-    """The rows of tokens, (tokens, width), as fields of SequenceExamples; dense stay dense."""
+class Rows(NamedTuple):
+    """The rows of tokens as SequenceExamples keeps them, see there."""
+
+    dense: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    starts: np.ndarray
+
+
+def stored(inputs: Any) -> Rows:
+    """The rows of tokens, (tokens, width); a sparse array stays sparse, anything else dense."""
     empty = np.empty(0, dtype=np.int64)
     if not sparse.issparse(inputs):
         dense = np.ascontiguousarray(inputs, dtype=np.float64)
-        return {
-            "dense": dense,
-            "indices": empty.astype(np.int32),
-            "values": np.empty(0),
-            "starts": empty,
-        }
-    return {
-        "dense": np.empty((0, inputs.shape[1])),
-        "indices": inputs.indices.astype(np.int32, copy=False),
-        "values": inputs.data.astype(np.float64, copy=False),
-        "starts": inputs.indptr.astype(np.int64, copy=False),
-    }
+        return Rows(dense, empty.astype(np.int32), np.empty(0), empty)
+    return Rows(
+        np.empty((0, inputs.shape[1])),
+        inputs.indices.astype(np.int32, copy=False),
+        inputs.data.astype(np.float64, copy=False),
+        inputs.indptr.astype(np.int64, copy=False),
+    )
 
 
 def packed(
-    inputs: np.ndarray | sparse.csr_array,
+    inputs: Any,
     tags: Sequence[str | None],
     offsets: np.ndarray,
     vocabulary: Vocabulary,
@@ -194,11 +202,15 @@ def packed(
     costs : (n,), 1 by default; identifiers, lines, files : (n,); rows : (tokens,)
     """
     n = len(offsets) - 1
-    number = {name: label for label, name in enumerate(vocabulary.labels)}
+    number: dict[str | None, int] = {name: i for i, name in enumerate(vocabulary.labels)}
+    features = stored(inputs)
     return SequenceExamples(
-        **stored(inputs),
+        dense=features.dense,
+        indices=features.indices,
+        values=features.values,
+        starts=features.starts,
         offsets=np.asarray(offsets, dtype=np.int64),
-        labels=np.array([number.get(tag, -1) for tag in tags], dtype=np.int32),  # type: ignore[call-overload]
+        labels=np.array([number.get(tag, -1) for tag in tags], dtype=np.int32),
         vocabulary=vocabulary,
         costs=np.ones(n) if costs is None else np.asarray(costs, dtype=np.float64),
         identifiers=_objects(identifiers or [str(i) for i in range(1, n + 1)]),

@@ -57,8 +57,8 @@ def read_conll(
     tokens = templates.Tokens(columns, offsets)
     found = [tokens.attributes(template) for template in parsed]
     if vocabulary is None:
-        names = _frequent(found, layout.min_count)
-        vocabulary = _vocabulary(sources, tags, len(names), names, layout.bias)
+        attributes = _frequent(found, layout.min_count)
+        vocabulary = _vocabulary(sources, tags, len(attributes), attributes, layout.bias)
     matrix = _matrix(found, vocabulary, len(tags))
     rows = [row for file in files for row in file.rows]
     names = [str(number) for file in files for number in range(1, len(file.lines) + 1)]

@@ -218,7 +218,7 @@ class SequenceLabelling(base.Application):
             found.outputs,
             examples.labels,
             np.ascontiguousarray(shares),
-            np.asarray(rows, dtype=np.int64),
+            np.ascontiguousarray(rows, dtype=np.int64),
             examples.width,
             L,
             o.order,
@@ -240,7 +240,8 @@ class SequenceLabelling(base.Application):
         if top > MOST_PATHS:
             raise LssvmError(f"--top {top}: too many paths; expected at most {MOST_PATHS:,d}")
         weights = self._weights(w, examples)
-        return Predictions(*_sequence_soft.best_paths(*examples.arrays, weights, top), w)
+        labels, scores = _sequence_soft.best_paths(*examples.arrays, weights, top)
+        return Predictions(labels, scores, w)
 
     def marginals(self, w: np.ndarray, examples: SequenceExamples) -> np.ndarray:
         """P(label of a token | x) under exp(w · Φ) / Z, (tokens, L)."""

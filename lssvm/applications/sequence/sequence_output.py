@@ -40,7 +40,7 @@ def write_columns(examples: SequenceExamples, predictions: Predictions, file: Te
 
 
 def write_tags(examples: SequenceExamples, predictions: Predictions, file: TextIO) -> None:
-    """One label a line, as svm_hmm has it; with several paths those of each after ``# rank score``."""
+    """One label a line, as svm_hmm has it; those of several paths each after ``# rank score``."""
     for i, k, own in _paths(examples, predictions):
         if predictions.labels.shape[1] > 1:
             file.write(f"# {k} {predictions.scores[i, k]:.10g}\n")
@@ -76,7 +76,7 @@ def records(
     """
     for i, name in enumerate(examples.identifiers):
         own = slice(examples.offsets[i], examples.offsets[i + 1])
-        kept = np.flatnonzero(np.isfinite(predictions.scores[i]))
+        kept = np.flatnonzero(np.isfinite(predictions.scores[i])).tolist()
         paths = [
             {
                 "y": _names(examples, predictions, own, k),
