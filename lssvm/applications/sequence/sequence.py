@@ -264,7 +264,7 @@ class SequenceLabelling(base.Application):
 
         precision, recall and f1 are conlleval's, f1_strict wants the labels to keep to their
         scheme (see ``sequence_metrics``); None where the labels are not of entities or seqeval is
-        not installed. A label that training did not see is an error.
+        not installed. A label that training did not see is an error; they are counted.
         """
         wrong = predictions.labels[:, 0] != examples.labels
         counts = np.add.reduceat(wrong, examples.offsets[:-1])
@@ -282,6 +282,7 @@ class SequenceLabelling(base.Application):
             ),
             "sequences": len(examples),
             "tokens": len(wrong),
+            "unseen_labels": int(np.sum(examples.labels < 0)),
         }
 
     @property

@@ -62,7 +62,8 @@ def write_marginals(
         rows, found = _rows(examples, own), _names(examples, predictions, own, 0)
         for row, best, shares in zip(rows, found, marginals[own], strict=True):
             pairs = (f"{name}:{share:.6f}" for name, share in zip(names, shares, strict=True))
-            file.write("\t".join((f"{row}{best}", *pairs)) + "\n")
+            blank = row[-1:] or "\t"
+            file.write(blank.join((f"{row}{best}", *pairs)) + "\n")
         file.write("\n")
 
 
