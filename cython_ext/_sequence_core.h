@@ -14,12 +14,15 @@
 
 #include <math.h>
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__GNUC__)
-#if defined(__clang__) && __clang_major__ >= 14
+#if defined(WIDE) /* given by whoever builds, perhaps empty */
+#elif defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__clang__)
+#if __clang_major__ >= 14
 #define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
-#elif !defined(__clang__) && __GNUC__ >= 12
+#endif
+#elif defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__GNUC__)
+#if __GNUC__ >= 12
 #define WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#elif !defined(__clang__) && __GNUC__ >= 8
+#elif __GNUC__ >= 8
 #define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
 #endif
 #endif

@@ -238,7 +238,7 @@ def test_dense_and_sparse_rows_agree(model, order):
 @pytest.mark.parametrize("model", ["ssvm", "crf"])
 def test_blocks_sum_to_the_whole_and_threads_give_the_same_bytes(model):
     rng = np.random.default_rng(3)
-    app, dense, rows = large(rng, model=model, n=1500)
+    app, dense, rows = large(rng, model=model, n=4000)
     w = rng.normal(size=app.dimension(dense))
     for examples in (dense, rows):
         whole, _ = app.augmented(w, examples)

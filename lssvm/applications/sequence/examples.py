@@ -12,7 +12,7 @@ from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import DataError, LssvmError
 
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
-_UNIT = 16  # multiply-adds that one unit of size stands for, about a nanosecond's work
+_UNIT = 64  # multiply-adds of a unit of size: a block is then ten times the work of its overhead
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class SequenceExamples:
 
     @property
     def sizes(self) -> np.ndarray:
-        """Work of each sequence in nanoseconds or so of the widest kernel, (n,) int64."""
+        """Work of each sequence in units of 64 multiply-adds, (n,) int64."""
         count = self.label_count
         numbers = np.diff(self.offsets) * (self.width + count)
         if self.is_sparse:
