@@ -36,8 +36,10 @@ def harvest(config_path, C):
     examples = application.read(config.sources("train"))
     oracle = DataOracle(application, examples, Executor(1))
     run = new_run(application, examples, oracle, config, 0, None)
-    rules = rules_of(config, len(examples))._replace(epsilon=1e-9, tolerance=1e-9, looseness=1e-9)
-    bundle = run.bundle
+    rules = rules_of(config, len(examples), application.hidden)._replace(
+        epsilon=1e-9, tolerance=1e-9, looseness=1e-9
+    )
+    bundle = run.solver
 
     def between():
         if len(bundle.planes) >= CUTS:

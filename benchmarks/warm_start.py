@@ -26,11 +26,11 @@ WEIGHTS = (1.0, 10.0)
 class Forgetful(Bundle):
     """Keeps no cut from one convex problem to the next but the incumbent's own."""
 
-    def complete(self, completion):
+    def measure_from(self, completion):
         """Start the next problem with one cut."""
         self._keep(np.array([self.row]))
         self.beta[:] = [1.0, 0.0]
-        super().complete(completion)
+        super().measure_from(completion)
 
 
 def passes(kind, application, examples, completion, C):

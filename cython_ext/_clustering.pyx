@@ -13,14 +13,10 @@ comparisons.
 
 import numpy as np
 
-from _pairs cimport add_row, fill_bases, score_rows
+from _common cimport AUGMENT_TASK, COMPLETE_TASK, PREDICT_TASK, longest
+from _pairs cimport add_row, check_documents, fill_bases, score_rows
 
-cdef enum:
-    TRUTH_TASK = 0
-    AUGMENT_TASK = 1
-    PREDICT_TASK = 2
-
-TRUTH = TRUTH_TASK
+COMPLETE = COMPLETE_TASK
 AUGMENT = AUGMENT_TASK
 PREDICT = PREDICT_TASK
 
@@ -42,15 +38,16 @@ cdef struct Search:
 
 
 def search(
-    int task, const long long[::1] mentions, const int[::1] clusters, const long long[::1] pairs,
+    int task, const int[::1] clusters, const long long[::1] mentions, const long long[::1] pairs,
     const int[::1] rows, const long long[::1] tables, const long long[::1] starts,
     const int[::1] indices, const double[::1] values, const double[::1] costs,
     const double[::1] w, long long reach, int sweeps,
 ):
     """A good clustering of every document, with the summed features and losses.
 
-    task : TRUTH (the true clustering), AUGMENT (loss-augmented inference; the better of the
-        searches from the greedy and from the true clustering) or PREDICT
+    task : COMPLETE (the true clustering, as nothing is hidden), AUGMENT (loss-augmented
+        inference; the better of the searches from the greedy and from the true clustering)
+        or PREDICT
     sweeps : most rounds of moves
     The other arguments are those of ``_forest.search``. The loss is the share of the pairs
     that are put together or apart wrongly, in percent.
@@ -58,20 +55,17 @@ def search(
     Returns gradient (d,) = sum c_i Phi; the sum of c_i times the loss; labels (m,) int32, the
     first mention of each mention's cluster; scores (n,), w . Phi.
     """
-    cdef Py_ssize_t i, n = costs.shape[0], origin, most = 1, most_rows = 1, table, places
-    if not n + 1 == len(mentions) == len(pairs) == len(tables):
-        raise ValueError(f"search: the offsets do not fit {n} documents")
-    origin = mentions[0] if n else 0
-    for i in range(n):
-        most = max(most, mentions[i + 1] - mentions[i])
-        most_rows = max(most_rows, tables[i + 1] - tables[i])
-    if n and (mentions[n] > len(clusters) or pairs[n] > len(rows) or tables[n] >= len(starts)):
-        raise ValueError("search: the offsets end behind the arrays")
-    size = mentions[n] - origin if n else 0
+    cdef Py_ssize_t i, n = costs.shape[0], origin, most = longest(mentions), table, places
+    cdef Py_ssize_t most_rows = longest(tables)
+    check_documents(mentions, pairs, rows, tables, starts, n)
+    if mentions[n] > clusters.shape[0]:
+        raise ValueError(f"search: {len(clusters)} clusters do not fit the mentions")
+    origin = mentions[0]
+    size = mentions[n] - origin
     gradient, scores, labels = np.zeros(len(w)), np.zeros(n), np.zeros(size, dtype=np.int32)
     cdef double[::1] gradient_view = gradient, scores_view = scores
     cdef double[::1] row_scores = np.empty(most_rows)
-    cdef double[:, ::1] tables_view = np.empty((2, 1 if task == TRUTH_TASK else most * most))
+    cdef double[:, ::1] tables_view = np.empty((2, 1 if task == COMPLETE_TASK else most * most))
     cdef int[::1] labels_view = labels, other = np.empty(most, dtype=np.int32)
     cdef long long[::1] base = np.empty(most, dtype=np.int64)
     cdef long long[::1] times = np.zeros(most_rows, dtype=np.int64)
@@ -116,7 +110,7 @@ cdef void _solve(const Search* plan, int* labels, int* other) noexcept nogil:
     """Fill labels with the clustering that the task asks for; ``other`` is scratch."""
     cdef Py_ssize_t i
     cdef double value
-    if plan.task == TRUTH_TASK:
+    if plan.task == COMPLETE_TASK:
         _true(plan, labels)
         return
     _weigh(plan)

@@ -13,12 +13,8 @@ import numpy as np
 
 from libc.string cimport memmove
 
-from _pairs cimport add_row, fill_bases, score_rows
-
-cdef enum:
-    COMPLETE_TASK = 0
-    AUGMENT_TASK = 1
-    PREDICT_TASK = 2
+from _common cimport AUGMENT_TASK, COMPLETE_TASK, PREDICT_TASK, longest
+from _pairs cimport add_row, check_documents, fill_bases, score_rows
 
 cdef double NONE = -np.inf  # the weight of an edge that there is not
 
@@ -46,7 +42,7 @@ cdef struct Search:
 
 
 def search(
-    int task, const long long[::1] mentions, const int[::1] clusters, const long long[::1] pairs,
+    int task, const int[::1] clusters, const long long[::1] mentions, const long long[::1] pairs,
     const int[::1] rows, const long long[::1] tables, const long long[::1] starts,
     const int[::1] indices, const double[::1] values, const double[::1] costs,
     const double[::1] w, long long reach, double penalty,
@@ -56,9 +52,9 @@ def search(
     task : COMPLETE (a maximum spanning tree of every true cluster), AUGMENT (loss-augmented
         inference: pairs within a cluster weigh 1 less, others ``penalty`` more) or PREDICT;
         the last two take edges of positive weight only
-    mentions : (n + 1,) first mention of each of n documents in the flat arrays
     clusters : true clusters of mentions, from 0 without a gap in each document (not read
         by PREDICT)
+    mentions : (n + 1,) first mention of each of n documents in the flat arrays
     pairs, rows : first pair of each document, and the feature row of each pair, counted from
         the first row of its document; see ``_pairs``
     tables : (n + 1,) first feature row of each document in ``starts``
@@ -71,21 +67,17 @@ def search(
     document that a mention hangs from, -1 at a root; roots (m,) int32, the first mention of
     its tree; scores (n,), w . Phi. m counts the mentions of these documents.
     """
-    cdef Py_ssize_t i, n = costs.shape[0], origin, most = 1, most_rows = 1, count, table
-    if not n + 1 == len(mentions) == len(pairs) == len(tables):
-        raise ValueError(f"search: the offsets do not fit {n} documents")
-    origin = mentions[0] if n else 0
-    for i in range(n):
-        most = max(most, mentions[i + 1] - mentions[i])
-        most_rows = max(most_rows, tables[i + 1] - tables[i])
-    if n and (mentions[n] > len(clusters) or pairs[n] > len(rows) or tables[n] >= len(starts)):
-        raise ValueError("search: the offsets end behind the arrays")
-    size = mentions[n] - origin if n else 0
+    cdef Py_ssize_t i, n = costs.shape[0], origin, most = longest(mentions), count, table
+    check_documents(mentions, pairs, rows, tables, starts, n)
+    if mentions[n] > clusters.shape[0]:
+        raise ValueError(f"search: {len(clusters)} clusters do not fit the mentions")
+    origin = mentions[0]
+    size = mentions[n] - origin
     gradient, scores = np.zeros(len(w)), np.zeros(n)
     parents, roots = np.full(size, -1, dtype=np.int32), np.zeros(size, dtype=np.int32)
     cdef double[::1] gradient_view = gradient, scores_view = scores
     cdef int[::1] parents_view = parents, roots_view = roots
-    cdef double[::1] row_scores = np.empty(most_rows)
+    cdef double[::1] row_scores = np.empty(longest(tables))
     cdef double[:, ::1] keys = np.empty((2, most))
     cdef long long[::1] base = np.empty(most, dtype=np.int64)
     cdef int[:, ::1] links = np.empty((2, most), dtype=np.int32)
@@ -131,16 +123,13 @@ def joint_features(
     int dimension, long long reach,
 ):
     """sum c_i Phi(x_i, h_i) of forests given as parents, as ``search`` gives them, (dimension,)."""
-    cdef Py_ssize_t i, v, count, most = 1, n = costs.shape[0], first
-    if not n + 1 == len(mentions) == len(pairs) == len(tables):
-        raise ValueError(f"joint_features: the offsets do not fit {n} documents")
-    if n and len(parents) != mentions[n] - mentions[0]:
+    cdef Py_ssize_t i, v, count, n = costs.shape[0], first
+    check_documents(mentions, pairs, rows, tables, starts, n)
+    if parents.shape[0] != mentions[n] - mentions[0]:
         raise ValueError(f"joint_features: {len(parents)} parents do not fit the mentions")
-    for i in range(n):
-        most = max(most, mentions[i + 1] - mentions[i])
     gradient = np.zeros(dimension)
     cdef double[::1] view = gradient
-    cdef long long[::1] base = np.empty(most, dtype=np.int64)
+    cdef long long[::1] base = np.empty(longest(mentions), dtype=np.int64)
     cdef long long place
     with nogil:
         for i in range(n):

@@ -18,13 +18,12 @@ Ties go to the window that comes first: given strand before reverse, then the lo
 
 import numpy as np
 
+from _common cimport AUGMENT_TASK, COMPLETE_TASK, PREDICT_TASK
+
 cdef enum:
     BLOCK = 256  # windows per block; the buffers of 512 are a page apart, 5 % slower
     WORDS = 256  # four-letter words
     PAD = 16  # words that the inner loops may read past the last letter
-    COMPLETE_TASK = 0
-    AUGMENT_TASK = 1
-    PREDICT_TASK = 2
 
 COMPLETE = COMPLETE_TASK
 AUGMENT = AUGMENT_TASK

@@ -4,6 +4,18 @@
 # ordered by i, then by j. base[i] + j is the place of the pair (i, j).
 
 
+cdef inline int check_documents(
+    const long long[::1] mentions, const long long[::1] pairs, const int[::1] rows,
+    const long long[::1] tables, const long long[::1] starts, Py_ssize_t n,
+) except -1:
+    """Raise ValueError if the offsets do not fit n documents, or end behind the arrays."""
+    if not n + 1 == mentions.shape[0] == pairs.shape[0] == tables.shape[0]:
+        raise ValueError(f"pairs: the offsets do not fit {n} documents")
+    if n and (pairs[n] > rows.shape[0] or tables[n] >= starts.shape[0]):
+        raise ValueError("pairs: the offsets end behind the arrays")
+    return 0
+
+
 cdef inline Py_ssize_t fill_bases(long long* base, Py_ssize_t n, Py_ssize_t reach) noexcept nogil:
     """Fill base for a document of n mentions; returns the number of its pairs."""
     cdef Py_ssize_t i, place = 0

@@ -11,10 +11,7 @@ as many equal ones as are missing. Ties go to the document that comes first.
 
 import numpy as np
 
-cdef enum:
-    COMPLETE_TASK = 0
-    AUGMENT_TASK = 1
-    PREDICT_TASK = 2
+from _common cimport AUGMENT_TASK, COMPLETE_TASK, PREDICT_TASK, longest
 
 COMPLETE = COMPLETE_TASK
 AUGMENT = AUGMENT_TASK
@@ -55,13 +52,6 @@ cdef int _features(
     return 0
 
 
-cdef Py_ssize_t _longest(const long long[::1] offsets) noexcept nogil:
-    cdef Py_ssize_t i, found = 0
-    for i in range(offsets.shape[0] - 1):
-        found = max(found, <Py_ssize_t>(offsets[i + 1] - offsets[i]))
-    return found
-
-
 def search(
     int task, const double[::1] dense, const int[::1] indices, const double[::1] values,
     const long long[::1] starts, const long long[::1] offsets,
@@ -89,13 +79,13 @@ def search(
     if k < 1 or offsets.shape[0] != n + 1 or relevant.shape[0] < offsets[n]:
         raise ValueError(f"search: k = {k}, {n} costs and {len(offsets)} offsets do not fit")
     _features(&features, dense, indices, values, starts, offsets, w.shape[0])
-    cdef Py_ssize_t longest = max(<Py_ssize_t>1, _longest(offsets))
+    cdef Py_ssize_t most = longest(offsets)
     gradient = np.zeros(len(w))
-    chosen = np.full((n, min(<Py_ssize_t>k, longest)), -1, dtype=np.int32)
+    chosen = np.full((n, min(<Py_ssize_t>k, most)), -1, dtype=np.int32)
     cdef double[::1] gradient_view = gradient
     cdef int[:, ::1] chosen_view = chosen
-    cdef double[::1] scores = np.empty(longest), keys = np.empty(2 * longest)
-    cdef int[::1] places = np.empty(longest, dtype=np.int32)
+    cdef double[::1] scores = np.empty(most), keys = np.empty(2 * most)
+    cdef int[::1] places = np.empty(most, dtype=np.int32)
     cdef double loss = 0.0
     if n == 0:
         return gradient, loss, chosen

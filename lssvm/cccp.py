@@ -3,21 +3,22 @@
     F(w) = ½‖w‖² + C Σ c_i [ U⁺_i(w) − U⁻_i(w) ]
 
 At w_t the concave part is replaced by its tangent, "latent completion", and the convex
-problem P_t that is left is solved by the bundle method (Yuille & Rangarajan 2003; Yu &
+problem P_t that is left is solved through cutting planes (Yuille & Rangarajan 2003; Yu &
 Joachims 2009, Algorithm 1). P_t touches F at w_t and lies above it elsewhere, so F never
-rises. U⁺ does not contain the completion: the bundle goes on from one problem to the next.
+rises. U⁺ does not contain the completion: the planes go on from one problem to the next.
+Without hidden values U⁻ is linear, and the first problem is the whole.
 """
 
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from lssvm.executors import Oracle
+from lssvm.executors import Found
 from lssvm.plane import Plane
-from lssvm.solvers.bundle import Bundle
+from lssvm.solvers.solution import Solver
 
 
 class Iteration(NamedTuple):
@@ -98,6 +99,7 @@ class Rules(NamedTuple):
     looseness : share of what a problem can lower F by that early problems leave undone
     tolerance : F has settled when it falls by less than C · n · tolerance
     max_iterations : CCCP iterations; max_passes : oracle passes for one convex problem
+    hidden : whether there are hidden values, and so more than one problem
     """
 
     C: float
@@ -107,13 +109,14 @@ class Rules(NamedTuple):
     tolerance: float = 1e-3
     max_iterations: int = 100
     max_passes: int = 10_000
+    hidden: bool = True
 
 
 @dataclass
 class Run:
-    """One run of CCCP: with its bundle, everything that the next pass reads.
+    """One run of CCCP: with its solver, everything that the next pass reads.
 
-    bundle : cuts and incumbent; its completion is that of the current problem
+    solver : planes and best point; its completion is that of the current problem
     looseness : as in the rules, divided by ten whenever F stops falling too early
     objective : F at the start of the current problem, infinite before the first
     iteration, passes, completions : counted over the whole run
@@ -122,12 +125,12 @@ class Run:
     history : (objective, passes) after each iteration
     """
 
-    bundle: Bundle
+    solver: Solver
     looseness: float
     total_cost: float
     objective: float = np.inf
     iteration: int = 0
-    passes: int = 0
+    passes: float = 0.0
     completions: int = 0
     gap: float = np.inf
     lower: float = 0.0
@@ -139,7 +142,7 @@ class Run:
 
     def proceed(
         self,
-        oracle: Oracle,
+        oracle: Any,
         rules: Rules,
         observer: Observer,
         restart: int = 0,
@@ -154,29 +157,29 @@ class Run:
         counting = _Counting(oracle, self)
 
         def before_pass(gap: float, goal: float) -> None:
-            primal = self.bundle.primal(rules.C) or 1.0
-            observer.passed(self.passes, gap / primal, goal / primal)
+            primal = self.solver.primal(rules.C) or 1.0
+            observer.passed(round(self.passes), gap / primal, goal / primal)
             between()
 
-        settled = rules.C * rules.n * rules.tolerance
+        settled = rules.C * rules.n * rules.tolerance if rules.hidden else np.inf
         while not self.done:
-            solution = self.bundle.minimise(
+            solution = self.solver.minimise(
                 counting,
                 rules.C,
                 lambda primal: min(rules.epsilon * primal, settled),
-                self.looseness,
+                self.looseness if rules.hidden else 0.0,
                 rules.max_passes,
                 before_pass,
             )
-            completion = counting.completed(solution.w)
-            self.bundle.complete(completion)
-            objective = self.bundle.primal(rules.C)
+            if rules.hidden:
+                self.solver.complete(counting)
+            objective = self.solver.primal(rules.C)
             decrease = self.objective - objective
             self.gap, self.lower, self.certified = solution.gap, solution.lower, solution.certified
-            self.concave = -rules.C * completion.value(solution.w)
+            self.concave = self.solver.concave(rules.C)
             self.objective = objective
             self.iteration += 1
-            self.history.append((objective, self.passes))
+            self.history.append((objective, round(self.passes)))
             loss = (objective - 0.5 * float(solution.w @ solution.w)) / (rules.C * self.total_cost)
             observer.iterated(
                 Iteration(
@@ -186,8 +189,8 @@ class Run:
                     decrease,
                     loss,
                     solution.gap,
-                    len(self.bundle.planes),
-                    self.passes,
+                    self.solver.planes_kept,
+                    round(self.passes),
                     time.perf_counter() - began,
                 )
             )
@@ -200,7 +203,7 @@ class Run:
     ) -> None:
         """Stop, or ask the next problem for more precision where F has stopped falling."""
         precise = self.gap <= rules.epsilon and gap <= settled
-        if decrease < settled:
+        if decrease < settled or not rules.hidden:
             self.done = precise or not reached
             self.converged = precise
             self.looseness /= 10.0
@@ -211,9 +214,17 @@ class Run:
 class _Counting:
     """An oracle whose passes are counted in the run, so that a resumed run goes on counting."""
 
-    def __init__(self, oracle: Oracle, run: Run) -> None:
+    def __init__(self, oracle: Any, run: Run) -> None:
         self._oracle = oracle
         self._run = run
+
+    @property
+    def costs(self) -> np.ndarray:
+        return self._oracle.costs
+
+    @property
+    def seconds(self) -> float:
+        return self._oracle.seconds
 
     def augmented(self, w: np.ndarray) -> tuple[Plane, float]:
         self._run.passes += 1
@@ -222,3 +233,15 @@ class _Counting:
     def completed(self, w: np.ndarray) -> Plane:
         self._run.completions += 1
         return self._oracle.completed(w)
+
+    def augmented_each(self, w: np.ndarray) -> Found:
+        self._run.passes += 1
+        return self._oracle.augmented_each(w)
+
+    def augmented_rows(self, w: np.ndarray, start: int, stop: int) -> Found:
+        self._run.passes += (stop - start) / len(self.costs)
+        return self._oracle.augmented_rows(w, start, stop)
+
+    def completed_each(self, w: np.ndarray) -> Found:
+        self._run.completions += 1
+        return self._oracle.completed_each(w)

@@ -20,11 +20,10 @@ import lssvm
 from lssvm.cccp import Run
 from lssvm.errors import Interrupted, ModelError
 from lssvm.model import read_container, write_container
-from lssvm.plane import Plane
-from lssvm.solvers.bundle import Bundle
-from lssvm.solvers.qp import SimplexQP
+from lssvm.solvers.solution import Solver
 
 CHECKPOINT = "lssvm-checkpoint"
+SOLVER = "solver."  # begins the names of the solver's arrays
 RUN_FIELDS = (
     "looseness",
     "total_cost",
@@ -39,19 +38,6 @@ RUN_FIELDS = (
     "converged",
     "done",
 )
-BUNDLE_FIELDS = (
-    "step",
-    "max_planes",
-    "row",
-    "slack",
-    "tied",
-    "lower",
-    "begin",
-    "asked",
-    "mark",
-    "marked",
-)
-BUNDLE_ARRAYS = ("w", "gram", "beta", "idle")
 
 
 @dataclass
@@ -81,24 +67,19 @@ def save(path: Path, key: str, progress: Progress) -> None:
     arrays = {"best_w": progress.best_w}
     run = progress.run
     if run is not None:
-        bundle = run.bundle
         header["run"] = {name: _stored(getattr(run, name)) for name in RUN_FIELDS}
         header["run"]["history"] = run.history
-        header["bundle"] = {name: _stored(getattr(bundle, name)) for name in BUNDLE_FIELDS}
-        header["bundle"]["completion_loss"] = bundle.completion.loss
-        header["qp"] = {"method": bundle.qp.method, "osqp_calls": bundle.qp.osqp_calls}
-        arrays |= {name: getattr(bundle, name) for name in BUNDLE_ARRAYS}
-        arrays |= {
-            "gradients": bundle.planes.gradients,
-            "losses": bundle.planes.losses,
-            "completion": bundle.completion.gradient,
-            "qp_dual": bundle.qp.dual,
-        }
+        values, solver_arrays = run.solver.state()
+        header["solver"] = {name: _stored(value) for name, value in values.items()}
+        arrays |= {SOLVER + name: array for name, array in solver_arrays.items()}
     write_container(path, CHECKPOINT, header, arrays)
 
 
-def load(path: Path, key: str) -> Progress:
-    """The progress that was saved. Raises ModelError if it is that of another run."""
+def load(path: Path, key: str, solver: Solver) -> Progress:
+    """The progress that was saved. Raises ModelError if it is that of another run.
+
+    solver : one of the configuration's kind, which takes over the saved state
+    """
     header, arrays = read_container(path, CHECKPOINT)
     if header.get("identity") != key:
         raise ModelError(
@@ -106,26 +87,19 @@ def load(path: Path, key: str) -> Progress:
             "train without --resume, or with those that it was made with"
         )
     try:
-        run = _run(header, arrays) if header["run"] is not None else None
+        run = _run(header, arrays, solver) if header["run"] is not None else None
         return Progress(run, header["finished"], arrays["best_w"])
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{path}: damaged: {error!r}") from None
 
 
-def _run(header: dict[str, Any], arrays: dict[str, np.ndarray]) -> Run:
-    saved = {name: _restored(value) for name, value in header["bundle"].items()}
-    completion = Plane(arrays["completion"], saved.pop("completion_loss"))
-    qp = SimplexQP(dual=arrays["qp_dual"], **header["qp"])
-    bundle = Bundle(arrays["w"], completion, qp, saved.pop("step"), saved.pop("max_planes"))
-    for gradient, loss in zip(arrays["gradients"], arrays["losses"], strict=True):
-        bundle.planes.append(Plane(gradient, float(loss)))
-    for name in BUNDLE_ARRAYS:
-        setattr(bundle, name, arrays[name])
-    for name, value in saved.items():
-        setattr(bundle, name, value)
+def _run(header: dict[str, Any], arrays: dict[str, np.ndarray], solver: Solver) -> Run:
+    values = {name: _restored(value) for name, value in header["solver"].items()}
+    names = [name for name in arrays if name.startswith(SOLVER)]
+    solver.restore(values, {name.removeprefix(SOLVER): arrays[name] for name in names})
     fields = {name: _restored(header["run"][name]) for name in RUN_FIELDS}
     history = [(float(objective), int(passes)) for objective, passes in header["run"]["history"]]
-    return Run(bundle, history=history, **fields)
+    return Run(solver, history=history, **fields)
 
 
 def _stored(value: Any) -> Any:

@@ -21,6 +21,7 @@ from lssvm.command import (
     Command,
     check_distinct,
     check_output,
+    count_option,
     letter_option,
     quiet_option,
     settings_option,
@@ -49,13 +50,10 @@ if TYPE_CHECKING:
     "--log", metavar="FILE", type=click.Path(), help="Write a JSON object a line for each event."
 )
 @threads_option
-@click.option(
+@count_option(
     "--checkpoint-every",
-    type=click.IntRange(1),
-    default=100,
-    show_default=True,
-    metavar="N",
-    help="Passes between two checkpoints; there is one after each CCCP iteration besides.",
+    "Passes between two checkpoints; there is one after each CCCP iteration besides.",
+    100,
 )
 @click.option("--dry-run", is_flag=True, help="Check configuration, paths and data; do not train.")
 @quiet_option
@@ -204,14 +202,7 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
 @click.argument("model", type=click.Path())
 @click.argument("predictions", type=click.Path())
 @click.option("--label", metavar="L", help="The true label of all examples, if the file has none.")
-@click.option(
-    "--top",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Best hidden values to write for each example.",
-)
+@count_option("--top", "Best hidden values to write for each example.", 1)
 @click.option(
     "--format", "format_name", metavar="NAME", help="Format to write, among the application's."
 )

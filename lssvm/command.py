@@ -71,6 +71,18 @@ def letter_option(letter: str, meaning: str, *accepted: str) -> Callable[[Any], 
     return click.option(letter, metavar="N", expose_value=False, callback=check, help=meaning)
 
 
+def count_option(name: str, meaning: str, default: int, least: int = 1) -> Callable[[Any], Any]:
+    """An option that takes a whole number."""
+    return click.option(
+        name,
+        type=click.IntRange(least),
+        default=default,
+        show_default=True,
+        metavar="N",
+        help=meaning,
+    )
+
+
 settings_option = click.option(
     "--set",
     "settings",

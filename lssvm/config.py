@@ -106,9 +106,11 @@ class Objective(Section):
 class Solver(Section):
     """How each convex problem is solved."""
 
-    method: Literal["bundle"] = Field(
+    method: Literal["bundle", "cutting-plane", "n-slack", "bcfw"] = Field(
         default="bundle",
-        description="bundle: cutting planes, kept and stabilised around the best point",
+        description="bundle: cutting planes, kept and stabilised around the best point; "
+        "cutting-plane: the same without stabilising (1-slack); n-slack: planes of every example, "
+        "fewest passes; bcfw: block-coordinate Frank-Wolfe",
     )
     epsilon: float = Field(
         default=1e-3, gt=0, lt=1, description="relative duality gap that ends the last problem"
@@ -127,6 +129,12 @@ class Solver(Section):
         default="auto",
         description="auto: warm exact steps, then OSQP where they fall short; "
         "osqp: OSQP alone; exact: never OSQP",
+    )
+    sweeps: int = Field(
+        default=100, ge=1, description="n-slack: most sweeps over the planes between two passes"
+    )
+    block: int = Field(
+        default=8, ge=1, description="bcfw: examples that are asked together, then stepped over"
     )
 
 
@@ -430,7 +438,27 @@ def _unfit(kind: type[Application], document: Document) -> list[tuple[Place, str
         wrong = f"application {name!r} has no {key} {value!r}{nearest(value, map(str, choices))}"
         place = document.place(("objective", key))
         faults.append((place, f"objective.{key}: {wrong} (known: {has})"))
-    return faults
+    return faults + _unsolvable(kind, document)
+
+
+BY_EXAMPLE = {"n-slack", "bcfw"}
+
+
+def _unsolvable(kind: type[Application], document: Document) -> list[tuple[Place, str]]:
+    """A solver that cannot solve what the objective asks for."""
+    objective, solver = document.value.get("objective", {}), document.value.get("solver", {})
+    if not isinstance(objective, dict) or not isinstance(solver, dict):
+        return []
+    method, norm = solver.get("method", "bundle"), objective.get("slack_norm", 1)
+    place = document.place(("solver", "method"))
+    if method in BY_EXAMPLE and not kind.each:
+        name = document.value["application"]["name"]
+        wrong = f"{method} needs planes by example, which application {name!r} does not give"
+        return [(place, f"solver.method: {wrong}; expected bundle or cutting-plane")]
+    if norm in (0, 2) and norm in kind.slack_norms and method != "n-slack":
+        wrong = f"{method} cannot solve objective.slack_norm: {norm}"
+        return [(place, f"solver.method: {wrong}; expected n-slack")]
+    return []
 
 
 def _unsearchable(config: Config, document: Document) -> list[tuple[Place, str]]:

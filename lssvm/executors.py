@@ -12,6 +12,7 @@ from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
+from scipy import sparse
 
 from lssvm.errors import LssvmError
 from lssvm.plane import Plane, total
@@ -32,6 +33,60 @@ class Oracle(Protocol):
     def completed(self, w: np.ndarray) -> Plane:
         """Σ c_i U⁻_i as a plane that touches it at w."""
         ...
+
+
+class EachOracle(Oracle, Protocol):
+    """An oracle that also tells the examples apart.
+
+    seconds : time spent in inference
+    """
+
+    seconds: float
+
+    @property
+    def costs(self) -> np.ndarray:
+        """c_i, (n,)."""
+        ...
+
+    def augmented_each(self, w: np.ndarray) -> "Found":
+        """Loss-augmented inference for every example; one oracle pass."""
+        ...
+
+    def augmented_rows(self, w: np.ndarray, start: int, stop: int) -> "Found":
+        """Loss-augmented inference for examples start..stop-1."""
+        ...
+
+    def completed_each(self, w: np.ndarray) -> "Found":
+        """Latent completion for every example."""
+        ...
+
+
+class Found:
+    """What inference found for n examples in blocks that follow each other.
+
+    values, losses, uppers : (n,) as in ``Maxima``, without costs
+    """
+
+    def __init__(self, application: Any, blocks: Sequence[Any], parts: Sequence[Any]) -> None:
+        self._application = application
+        self._blocks = blocks
+        self._parts = parts
+        self._edges = np.cumsum([0, *(len(part.values) for part in parts)])
+        self.values = np.concatenate([part.values for part in parts])
+        self.losses = np.concatenate([part.losses for part in parts])
+        self.uppers = np.concatenate([part.uppers for part in parts])
+
+    def gradients(self, rows: np.ndarray) -> sparse.csr_array:
+        """The gradients of the planes of ``rows`` (increasing), (len(rows), d), without costs."""
+        cuts = np.searchsorted(rows, self._edges)
+        pieces = [
+            self._application.gradients(block, part, rows[a:b] - first)
+            for block, part, first, a, b in zip(
+                self._blocks, self._parts, self._edges[:-1], cuts[:-1], cuts[1:], strict=True
+            )
+            if b > a
+        ]
+        return sparse.csr_array(pieces[0] if len(pieces) == 1 else sparse.vstack(pieces, "csr"))
 
 
 class Executor:
@@ -82,7 +137,7 @@ class DataOracle:
         self.examples = examples
         self.executor = executor
         self.blocks = blocks(examples) if application.decomposes else [examples]
-        self.passes = 0
+        self.passes = 0.0
         self.completions = 0
         self.seconds = 0.0
 
@@ -109,6 +164,42 @@ class DataOracle:
         self.completions += 1
         self.seconds += time.perf_counter() - began
         return plane
+
+    @property
+    def costs(self) -> np.ndarray:
+        """c_i, (n,)."""
+        return self.examples.costs
+
+    def augmented_each(self, w: np.ndarray) -> Found:
+        """Loss-augmented inference for every example. Raises LssvmError if not finite."""
+        self.passes += 1
+        return self._each(self.application.augmented_each, w, self.blocks)
+
+    def augmented_rows(self, w: np.ndarray, start: int, stop: int) -> Found:
+        """Loss-augmented inference for examples start..stop-1, a part of a pass."""
+        self.passes += (stop - start) / len(self.examples)
+        return self._each(self.application.augmented_each, w, [self.examples.slice(start, stop)])
+
+    def completed_each(self, w: np.ndarray) -> Found:
+        """Latent completion for every example."""
+        self.completions += 1
+        return self._each(self.application.completed_each, w, self.blocks)
+
+    def found(self, maxima: Any) -> Found:
+        """What the application found for all examples at once."""
+        return Found(self.application, [self.examples], [maxima])
+
+    def _each(self, inference: Callable[..., Any], w: np.ndarray, blocks: Sequence[Any]) -> Found:
+        began = time.perf_counter()
+        w = np.ascontiguousarray(w)
+        parts = self.executor.map(lambda block: inference(w, block), blocks)
+        found = Found(self.application, blocks, parts)
+        bad = np.flatnonzero(~np.isfinite(found.values))
+        if len(bad):
+            name = self.examples.names[int(bad[0])]
+            raise LssvmError(f"example {name!r}: its score is not finite")
+        self.seconds += time.perf_counter() - began
+        return found
 
     def _check(self, plane: Plane, w: np.ndarray, inference: Callable[[Any], Plane]) -> None:
         """Stop at the first NaN or infinity, with the names of the example and the feature."""

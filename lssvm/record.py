@@ -29,9 +29,9 @@ def of_restart(run: Run, seed: int, restart: int) -> dict[str, Any]:
         "certified": run.certified,
         "converged": run.converged,
         "iterations": run.iteration,
-        "passes": run.passes,
+        "passes": round(run.passes),
         "completions": run.completions,
-        "planes": len(run.bundle.planes),
+        "planes": run.solver.planes_kept,
         "history": [[objective, passes] for objective, passes in run.history],
     }
 

@@ -15,6 +15,7 @@ from lssvm.command import (
     Group,
     check_distinct,
     check_output,
+    count_option,
     json_option,
     quiet_option,
     settings_option,
@@ -102,14 +103,7 @@ def check(config: str, settings: tuple[str, ...], as_json: bool) -> None:
 
 @main.command()
 @click.argument("model", type=click.Path())
-@click.option(
-    "--top",
-    type=click.IntRange(0),
-    default=10,
-    show_default=True,
-    metavar="N",
-    help="Largest weights to list by name.",
-)
+@count_option("--top", "Largest weights to list by name.", 10, least=0)
 @json_option
 @click.option("--meme", metavar="FILE", type=click.Path(), help="Write the motif, MEME format.")
 @click.option("--logo", metavar="FILE", type=click.Path(), help="Draw the motif, .png or .svg.")

@@ -24,8 +24,12 @@ from lssvm.errors import LssvmError
 from lssvm.executors import DataOracle, Executor
 from lssvm.model import Model
 from lssvm.plane import Plane
+from lssvm.solvers.bcfw import Bcfw
 from lssvm.solvers.bundle import Bundle
+from lssvm.solvers.by_example import ByExample
+from lssvm.solvers.n_slack import NSlack
 from lssvm.solvers.qp import SimplexQP
+from lssvm.solvers.solution import Solver
 
 
 def learn(
@@ -88,8 +92,9 @@ def learn_on(
     key = checkpoints.identity(config.to_dict(), examples.fingerprint(), w0)
     progress = Progress()
     if saving is not None and saving.resume:
-        progress = checkpoints.load(saving.path, key)
-    rules = rules_of(config, len(examples))
+        solver = new_solver(config, application.dimension(examples))
+        progress = checkpoints.load(saving.path, key, solver)
+    rules = rules_of(config, len(examples), application.hidden)
     with (
         threadpool_limits(1),
         Executor(threads) as executor,
@@ -105,11 +110,11 @@ def learn_on(
             run = progress.run
             run.proceed(oracle, rules, observer, restart, between)
             if record.is_best(run, progress.finished):
-                progress.best_w = run.bundle.w
+                progress.best_w = run.solver.w
             progress.finished.append(record.of_restart(run, config.seed, restart))
             progress.run = None
-            qp_seconds += run.bundle.seconds
-            osqp_calls += run.bundle.qp.osqp_calls
+            qp_seconds += run.solver.seconds
+            osqp_calls += run.solver.osqp_calls
         w, records = progress.best_w, progress.finished
         model = _finish(application, examples, config, w, records, observer)
         seconds = (oracle.seconds, qp_seconds, time.perf_counter() - began)
@@ -141,17 +146,17 @@ def learn_path(
         for restart in range(first.cccp.restarts):
             run = new_run(application, examples, oracle, first, restart, None)
             for place, config in enumerate(configs):
-                rules = rules_of(config, len(examples))
+                rules = rules_of(config, len(examples), application.hidden)
                 if place:
                     run = Run(
-                        run.bundle,
+                        run.solver,
                         config.cccp.looseness,
                         run.total_cost,
-                        objective=run.bundle.primal(rules.C),
+                        objective=run.solver.primal(rules.C),
                     )
                 run.proceed(oracle, rules, observer, restart)
                 if record.is_best(run, finished[place]):
-                    weights[place] = run.bundle.w
+                    weights[place] = run.solver.w
                 finished[place].append(record.of_restart(run, config.seed, restart))
         return [
             _finish(application, examples, config, w, records, observer)
@@ -165,7 +170,7 @@ def classify(model: Model, examples: Any, *, top: int = 1) -> Any:
         return model.application.predict(model.w, examples, top)
 
 
-def rules_of(config: Config, n: int) -> Rules:
+def rules_of(config: Config, n: int, hidden: bool) -> Rules:
     """When to stop. ``c_scaling: mean`` is turned into a weight of the sum here, once."""
     C = config.objective.C / (n if config.objective.c_scaling == "mean" else 1)
     return Rules(
@@ -176,6 +181,7 @@ def rules_of(config: Config, n: int) -> Rules:
         config.cccp.tolerance,
         config.cccp.max_iterations,
         config.solver.max_passes,
+        hidden,
     )
 
 
@@ -193,22 +199,49 @@ def new_run(
     Its generator is seeded by (seed, restart), so a restart does not depend on the others.
     """
     rng = np.random.default_rng([config.seed, restart])
-    passes = completions = 0
-    first = application.start(examples, rng) if w0 is None else w0
+    passes = 0.0
+    solver = new_solver(config, application.dimension(examples), restart)
+    by_example = isinstance(solver, ByExample)
+    start = application.start_each if by_example else application.start
+    first = start(examples, rng) if w0 is None else w0
     if isinstance(first, FirstProblem):
         first, passes = _solved(first, oracle, config, rng, between)
-    if isinstance(first, Plane):
-        completion, w = first, np.zeros(len(first.gradient))
-    else:
-        completion, w, completions = oracle.completed(first), first.copy(), 1
-    total_cost = float(np.sum(examples.costs))
-    bundle = _new_bundle(w, completion, config)
-    return Run(bundle, config.cccp.looseness, total_cost, passes=passes, completions=completions)
+    completions = oracle.completions
+    _stand(solver, oracle, first)
+    return Run(
+        solver,
+        config.cccp.looseness,
+        float(np.sum(examples.costs)),
+        passes=passes,
+        completions=oracle.completions - completions,
+    )
 
 
-def _new_bundle(w: np.ndarray, completion: Plane, config: Config) -> Bundle:
-    solver = config.solver
-    return Bundle(w, completion, SimplexQP(solver.qp), solver.step, solver.max_planes)
+def new_solver(config: Config, dimension: int, restart: int = 0) -> Solver:
+    """The solver of the configuration, at w = 0."""
+    section = config.solver
+    if section.method == "n-slack":
+        return NSlack(dimension, config.objective.slack_norm, sweeps=section.sweeps)
+    if section.method == "bcfw":
+        return Bcfw(dimension, seed=config.seed + restart, block=section.block)
+    w = np.zeros(dimension)
+    step = 1.0 if section.method == "cutting-plane" else section.step
+    return Bundle(w, Plane(w, 0.0), SimplexQP(section.qp), step, section.max_planes)
+
+
+def _stand(solver: Solver, oracle: DataOracle, first: Any) -> None:
+    """Put a new solver at its first completion, or at its first weights."""
+    if isinstance(solver, ByExample):
+        if isinstance(first, np.ndarray):
+            solver.begin(oracle, first, None)
+        else:
+            solver.begin(oracle, np.zeros(solver.dimension), oracle.found(first))
+    elif isinstance(solver, Bundle):
+        if isinstance(first, np.ndarray):
+            solver.w = first.copy()
+            solver.complete(oracle)
+        else:
+            solver.measure_from(first)
 
 
 def _solved(
@@ -217,15 +250,19 @@ def _solved(
     config: Config,
     rng: np.random.Generator,
     between: Callable[[], None],
-) -> tuple[np.ndarray, int]:
+) -> tuple[np.ndarray, float]:
     """The weights that solve a problem without hidden values, and the passes that it took.
 
     Interrupted, it is begun again by a resumed run; its time counts as the oracle's.
     """
     own = DataOracle(problem.application, problem.examples, oracle.executor)
     completion = problem.application.start(problem.examples, rng)
-    rules = rules_of(config, len(problem.examples))
-    solution = _new_bundle(np.zeros(len(completion.gradient)), completion, config).minimise(
+    rules = rules_of(config, len(problem.examples), hidden=False)
+    section = config.solver
+    bundle = Bundle(
+        np.zeros(len(completion.gradient)), completion, SimplexQP(section.qp), section.step
+    )
+    solution = bundle.minimise(
         own,
         rules.C,
         lambda primal: rules.epsilon * primal,
@@ -273,7 +310,7 @@ def _keeper(
     def between() -> None:
         run, number = progress.run, signalled()
         if saving is not None:
-            now = [run.iteration, run.passes // saving.every] if run is not None else written
+            now = [run.iteration, int(run.passes) // saving.every] if run is not None else written
             if now != written or number:
                 checkpoints.save(saving.path, key, progress)
                 written[:] = now

@@ -4,6 +4,7 @@ import numpy as np
 import reference
 
 from lssvm.applications.base import Source
+from lssvm.config import Config
 
 
 def pairs_text(documents):
@@ -31,6 +32,24 @@ def random_documents(rng, dimension, most=5):
         }
         documents.append((rng.integers(1, 4, size=n).tolist(), features, rng.integers(9) / 8))
     return documents
+
+
+def told_apart(rng, name, dimension, folder):
+    """A configuration and documents in which feature 2 says which mentions belong together."""
+    documents = []
+    for _ in range(12):
+        clusters = rng.integers(0, 3, 7).tolist()
+        features = {
+            (i, j): {0: 1.0, 1: float(clusters[i] == clusters[j]), 2: float(rng.integers(2))}
+            for i, j in reference.mention_pairs(7, 7)
+        }
+        documents.append((clusters, features, 1))
+    sections = {
+        "application": {"name": name, "features": dimension},
+        "data": {"train": "x.pairs"},
+        "objective": {"C": 10},
+    }
+    return Config.from_dict(sections, base=folder), documents
 
 
 def dense(features, pair, dimension):

@@ -91,26 +91,6 @@ def motif_outputs(sequence, truth, length, order, both):
         yield float(truth < 0), motif_joint_feature(sequence, 1, h, length, order), 1, h
 
 
-def ranking_orderings(m, k):
-    """Every choice of the first min(k, m) of m documents, increasing, in the order of the ties."""
-    return list(itertools.combinations(range(m), min(k, m)))
-
-
-def ranking_loss(relevant, h, k):
-    """k times Delta = min(k, relevant documents) - relevant documents among the first k."""
-    return min(k, sum(relevant)) - sum(relevant[j] for j in h)
-
-
-def first_best_ordering(keys, orderings):
-    """The choice of highest sum of keys; of equal ones, that whose documents come first.
-
-    Choices of equal highest sum differ in documents of equal key alone, so the first documents
-    win the tie in the choice that comes first as a list of places.
-    """
-    best = max(sum(keys[j] for j in h) for h in orderings)
-    return min(h for h in orderings if sum(keys[j] for j in h) == best)
-
-
 def mention_pairs(n, reach):
     """Every pair (i, j), i < j <= i + reach, in the order of the ties."""
     return [(i, j) for i, j in itertools.combinations(range(n), 2) if j - i <= reach]

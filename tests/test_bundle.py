@@ -78,7 +78,7 @@ def test_the_bound_never_passes_the_primal_and_the_cuts_never_pass_the_sum(seed)
             plane, _ = oracle.augmented(w)
             highest = (bundle.planes.dots(w) + bundle.planes.losses).max()
             assert highest <= plane.value(w) + 1e-9 * abs(plane.value(w))
-        bundle.complete(app.completed(rng.normal(size=5), pairs))
+        bundle.measure_from(app.completed(rng.normal(size=5), pairs))
     assert len(seen) > 20
 
 
@@ -87,7 +87,7 @@ def test_cuts_made_for_one_completion_are_exact_for_another(seed):
     app, pairs, oracle, bundle = prepared(seed, n=15)
     bundle.minimise(oracle, 1.0, lambda primal: 1e-4 * primal)
     other = app.completed(np.random.default_rng(seed).normal(size=5), pairs)
-    bundle.complete(other)
+    bundle.measure_from(other)
     warm = bundle.minimise(oracle, 1.0, lambda primal: 1e-8 * primal)
     fresh = Bundle(np.zeros(5), other, SimplexQP())
     cold = fresh.minimise(oracle, 1.0, lambda primal: 1e-8 * primal)
@@ -194,7 +194,7 @@ def test_bounds_hold_with_few_planes_and_another_completion(seed):
         optimum = primal_at(w, oracle, bundle.completion, C)
         assert solution.lower <= optimum * (1 + 1e-9)
         assert optimum <= solution.primal * (1 + 1e-9)
-        bundle.complete(app.completed(rng.normal(size=8), pairs))
+        bundle.measure_from(app.completed(rng.normal(size=8), pairs))
 
 
 def test_a_start_with_tied_outputs_is_left():

@@ -53,7 +53,7 @@ def test_the_objective_never_rises_and_is_what_the_definition_says(seed, C):
     objectives = [row.objective for row in recorder.rows]
     assert all(b <= a * (1 + 1e-12) for a, b in itertools.pairwise(objectives))
     assert run.objective == objectives[-1]
-    assert run.objective == pytest.approx(objective(app, pairs, run.bundle.w, C), rel=1e-9)
+    assert run.objective == pytest.approx(objective(app, pairs, run.solver.w, C), rel=1e-9)
     assert all(gap >= 0.0 for gap, _ in recorder.gaps)
 
 
@@ -70,7 +70,7 @@ def test_a_converged_run_is_certified_and_settled(seed, C):
 def test_training_again_from_the_answer_gains_nothing():
     app, pairs = toy.random_problem(5, n=20, signal=1.0)
     run, _, oracle = solved(app, pairs, 1.0, epsilon=1e-6, tolerance=1e-6)
-    bundle = Bundle(run.bundle.w, oracle.completed(run.bundle.w), SimplexQP())
+    bundle = Bundle(run.solver.w, oracle.completed(run.solver.w), SimplexQP())
     again = Run(bundle, 0.1, float(pairs.costs.sum()))
     again.proceed(oracle, Rules(1.0, 20, 1e-6, tolerance=1e-6), Observer())
     assert again.objective >= run.objective - 1e-5 * run.objective

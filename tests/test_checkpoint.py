@@ -116,7 +116,7 @@ def test_a_model_is_no_checkpoint(tmp_path):
     path = tmp_path / "checkpoint"
     path.write_bytes(b"PK\x03\x04 and nothing else")
     with pytest.raises(ModelError, match="checkpoint: "):
-        checkpoint.load(path, "key")
+        checkpoint.load(path, "key", None)
 
 
 def test_threads_change_no_bit(config):

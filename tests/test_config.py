@@ -82,6 +82,8 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
             "max_passes": 10000,
             "max_planes": 300,
             "qp": "auto",
+            "sweeps": 100,
+            "block": 8,
         },
         "cccp": {
             "tolerance": 1e-3,
@@ -211,7 +213,8 @@ data: {train: {pth: x}, test: [3], validate: [{path: a, cost: 0}]}
         "(known: version, application, data, objective, solver, cccp, search, seed)",
         "c.yaml:8:3: objective.C: expected a number greater than 0, got -1",
         "c.yaml:9:3: objective.model: application 'lines' has no model 'hcrf' (known: lssvm, ssvm)",
-        "c.yaml:10:10: solver.method: expected 'bundle', got 'bundel'",
+        "c.yaml:10:10: solver.method: expected 'bundle', 'cutting-plane', 'n-slack' or 'bcfw', "
+        "got 'bundel'",
         "c.yaml:10:26: solver.epsilon: expected a finite number, got '.inf'",
         "c.yaml:10:41: solver.step: expected a number of at most 1, got 2",
         "c.yaml:11:1: seed: expected a whole number, got 1.0",
@@ -359,7 +362,7 @@ def test_faults_of_overrides_name_the_override(faults):
         "search={folds: 2, folds: 3}",
     ) == [
         "--set solver.epsilom: unknown key; did you mean 'epsilon'? "
-        "(known: method, epsilon, step, max_passes, max_planes, qp)",
+        "(known: method, epsilon, step, max_passes, max_planes, qp, sweeps, block)",
         "--set seed: expected KEY=VALUE, such as solver.epsilon=1e-4",
         "--set =3: expected KEY=VALUE, such as solver.epsilon=1e-4",
         "--set solver..step=1: expected KEY=VALUE, such as solver.epsilon=1e-4",
@@ -388,7 +391,7 @@ def test_grid_entries_are_checked_against_the_schema(faults):
         "c.yaml:7:32: search.grid.application.length: expected a whole number, got 'x'",
         f"c.yaml:7:60: search.grid.seed: cannot be searched; expected a key of {every}",
         "c.yaml:7:71: search.grid.solver.epsilom: unknown key; did you mean 'epsilon'? "
-        "(known: method, epsilon, step, max_passes, max_planes, qp)",
+        "(known: method, epsilon, step, max_passes, max_planes, qp, sweeps, block)",
         f"c.yaml:7:95: search.grid.application.name: cannot be searched; expected a key of {every}",
     ]
 
@@ -430,6 +433,11 @@ def test_every_shipped_configuration_loads_and_names_existing_files(path):
         assert os.path.isfile(source.path)
 
 
+def test_every_application_has_a_shipped_configuration():
+    shipped = [load_config(path).application.name for path in (ROOT / "configs").glob("*.yaml")]
+    assert set(shipped) == set(BUILT_IN)
+
+
 def test_the_schema_describes_the_sections_and_the_named_application():
     schema = json_schema("lines")
     assert list(schema["properties"]) == [
@@ -450,7 +458,7 @@ def test_the_schema_describes_the_sections_and_the_named_application():
 
 
 def test_a_formulation_that_the_application_lacks_is_refused_with_the_list(load):
-    with pytest.raises(ConfigError, match="has no rescaling 'slack'.*known: margin"):
+    with pytest.raises(ConfigError, match=r"has no rescaling 'slack'.*known: margin"):
         load("application: {name: lines, length: 2}\nobjective: {rescaling: slack}")
-    with pytest.raises(ConfigError, match="has no slack_norm 2.*known: 1"):
+    with pytest.raises(ConfigError, match=r"has no slack_norm 2.*known: 1"):
         load("application: {name: lines, length: 2}\nobjective: {slack_norm: 2}")

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import reference
 from click.testing import CliRunner
-from clustering_cases import cut, dense, random_documents, read
+from clustering_cases import cut, dense, random_documents, read, told_apart
 
 from lssvm.applications.base import Source
 from lssvm.applications.coreference import coreference_features, coreference_scores
@@ -15,7 +15,6 @@ from lssvm.applications.coreference.coreference import Coreference, CoreferenceO
 from lssvm.applications.coreference.mention_clustering import Predictions
 from lssvm.applications.coreference.mentions import pair_count, pair_ends
 from lssvm.cli import classify, learn, main
-from lssvm.config import Config
 from lssvm.errors import DataError, LssvmError
 from lssvm.executors import DataOracle, Executor
 from lssvm.train import learn_on
@@ -399,23 +398,7 @@ def test_feature_names_are_distinct_and_pairs_that_look_alike_share_a_row(tmp_pa
 
 
 def test_training_finds_the_feature_that_tells_and_the_gap_is_certified(tmp_path):
-    rng = np.random.default_rng(9)
-    documents = []
-    for _ in range(12):
-        clusters = rng.integers(0, 3, 7).tolist()
-        features = {
-            (i, j): {0: 1.0, 1: float(clusters[i] == clusters[j]), 2: float(rng.integers(2))}
-            for i, j in reference.mention_pairs(7, 7)
-        }
-        documents.append((clusters, features, 1))
-    config = Config.from_dict(
-        {
-            "application": {"name": "coreference", "features": DIMENSION},
-            "data": {"train": "x.pairs"},
-            "objective": {"C": 10},
-        },
-        base=tmp_path,
-    )
+    config, documents = told_apart(np.random.default_rng(9), "coreference", DIMENSION, tmp_path)
     app = config.create_application()
     examples = read(app, tmp_path, documents)
     model = learn_on(app, examples, config)

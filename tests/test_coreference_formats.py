@@ -238,7 +238,7 @@ def test_a_folder_is_read_file_by_file_and_documents_may_be_mixed(tmp_path):
     brat(tmp_path, "T2\tEmma-1 0 4\tEmma\n")
     conll(tmp_path, "0 he (1)\n1 him (1)\n")
     examples = Coreference(CoreferenceOptions()).read([Source(str(tmp_path))])
-    assert examples.names == ("d_brat", "x")
+    assert examples.names == ["d_brat", "x"]
 
 
 # real files

@@ -2,18 +2,19 @@ import numpy as np
 import pytest
 import reference
 from click.testing import CliRunner
-from clustering_cases import cut, dense, random_documents, read
+from clustering_cases import cut, dense, random_documents, read, told_apart
 
 from lssvm.applications.base import Source
 from lssvm.applications.coreference.correlation_clustering import (
     CorrelationClustering,
     CorrelationClusteringOptions,
 )
-from lssvm.cli import learn, main
-from lssvm.config import Config, load_config
+from lssvm.cli import learn
+from lssvm.config import load_config
 from lssvm.errors import ConfigError, DataError
 from lssvm.train import learn_on
 
+NAME = "correlation_clustering"
 DIMENSION = 4
 
 
@@ -130,28 +131,8 @@ def test_the_loss_of_a_record_is_the_pair_loss(tmp_path):
         assert record["loss"] == pytest.approx(reference.pair_loss(clusters, record["y"], pairs))
 
 
-def separable(rng, folder):
-    documents = []
-    for _ in range(10):
-        clusters = rng.integers(0, 3, 6).tolist()
-        features = {
-            (i, j): {0: 1.0, 1: float(clusters[i] == clusters[j])}
-            for i, j in reference.mention_pairs(6, 6)
-        }
-        documents.append((clusters, features, 1))
-    config = Config.from_dict(
-        {
-            "application": {"name": "correlation_clustering", "features": DIMENSION},
-            "data": {"train": "x.pairs"},
-            "objective": {"C": 10},
-        },
-        base=folder,
-    )
-    return config, documents
-
-
 def test_training_solves_one_problem_and_its_gap_is_not_certified(tmp_path):
-    config, documents = separable(np.random.default_rng(15), tmp_path)
+    config, documents = told_apart(np.random.default_rng(15), NAME, DIMENSION, tmp_path)
     assert config.objective.model == "ssvm"
     app = config.create_application()
     examples = read(app, tmp_path, documents)
@@ -162,7 +143,7 @@ def test_training_solves_one_problem_and_its_gap_is_not_certified(tmp_path):
 
 def test_the_command_says_that_the_gap_is_not_certified(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    _, documents = separable(np.random.default_rng(16), tmp_path)
+    _, documents = told_apart(np.random.default_rng(16), NAME, DIMENSION, tmp_path)
     read(clustering(), tmp_path, documents)
     text = "application: {name: correlation_clustering, features: 4}\ndata: {train: x.pairs}\n"
     (tmp_path / "c.yaml").write_text(text)
@@ -181,14 +162,6 @@ def test_the_model_that_the_application_has_is_the_default_and_others_are_refuse
         load_config(path)
     path.write_text("application: {name: coreference}\n")
     assert load_config(path).objective.model == "lssvm"
-
-
-@pytest.mark.parametrize("name", ["coreference", "correlation_clustering"])
-def test_the_starter_configuration_loads(tmp_path, name):
-    done = CliRunner().invoke(main, ["init", name])
-    assert done.exit_code == 0
-    (tmp_path / "c.yaml").write_text(done.output)
-    assert load_config(tmp_path / "c.yaml").application.name == name
 
 
 def test_documents_without_clusters_cannot_be_trained_on(tmp_path):

@@ -21,6 +21,7 @@ from lssvm.experiments import (
     simulate,
     yeast_data,
 )
+from lssvm.experiments.paired import p_value
 from lssvm.experiments.sequences import spelled, write_fasta
 from lssvm.formats.fasta import read_fasta
 
@@ -380,8 +381,8 @@ def test_p_value_is_that_of_the_paired_test_and_undefined_for_equal_differences(
     first, second = np.array([1.0, 2.0, 4.0]), np.array([0.0, 2.0, 1.0])
     statistic = (4 / 3) / (np.std([1, 0, 3], ddof=1) / np.sqrt(3))
     expected = 2 * stats.t.sf(statistic, 2)
-    assert motif_yeast._p_value(first, second) == pytest.approx(expected)
-    assert motif_yeast._p_value(first, first) is None
+    assert p_value(first, second) == pytest.approx(expected)
+    assert p_value(first, first) is None
 
 
 def test_honest_threshold_does_not_see_the_test_fold(yeast):

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import reference
 from click.testing import CliRunner
 
 from lssvm.applications.base import FirstProblem, Source
@@ -19,7 +18,7 @@ from lssvm.config import Config
 from lssvm.errors import DataError, LssvmError
 from lssvm.executors import DataOracle, Executor
 from lssvm.kernels import _ranking
-from lssvm.train import learn_on, new_run, rules_of
+from lssvm.train import learn_on, new_run
 
 ROOT = Path(__file__).parents[1]
 
@@ -76,6 +75,26 @@ def features(queries, d):
     return [np.hstack([rows, last]) for (_, rows, _), last in zip(queries, added, strict=True)]
 
 
+def every_ordering(m, k):
+    """Every choice of the first min(k, m) of m documents, increasing, in the order of the ties."""
+    return list(itertools.combinations(range(m), min(k, m)))
+
+
+def loss_by_definition(relevant, h, k):
+    """k times Delta = min(k, relevant documents) - relevant documents among the first k."""
+    return min(k, sum(relevant)) - sum(relevant[j] for j in h)
+
+
+def first_best(keys, orderings):
+    """The choice of highest sum of keys; of equal ones, that whose documents come first.
+
+    Choices of equal highest sum differ in documents of equal key alone, so the first documents
+    win the tie in the choice that comes first as a list of places.
+    """
+    best = max(sum(keys[j] for j in h) for h in orderings)
+    return min(h for h in orderings if sum(keys[j] for j in h) == best)
+
+
 @pytest.mark.parametrize("block", range(8))
 @pytest.mark.parametrize("sparse", [False, True])
 def test_kernels_equal_enumeration_to_the_last_bit(read, block, sparse):
@@ -93,20 +112,20 @@ def test_kernels_equal_enumeration_to_the_last_bit(read, block, sparse):
             zip(queries, features(queries, d), strict=True)
         ):
             m = len(relevant)
-            orderings, scores = reference.ranking_orderings(m, k), rows @ w
-            h = reference.first_best_ordering(scores, orderings)
+            orderings, scores = every_ordering(m, k), rows @ w
+            h = first_best(scores, orderings)
             found = predictions.top[i]
             assert found[found >= 0].tolist() == list(h)
-            losses = {h: reference.ranking_loss(relevant, h, k) for h in orderings}
+            losses = {h: loss_by_definition(relevant, h, k) for h in orderings}
             assert app.trained(examples)[i] == any(losses.values())
             if not any(losses.values()):
                 continue
-            h = reference.first_best_ordering(scores - np.array(relevant), orderings)
+            h = first_best(scores - np.array(relevant), orderings)
             augmented += cost * rows[list(h)].sum(axis=0)
             loss += cost * losses[h]
             value += cost * max(losses[h] + scores[list(h)].sum() for h in orderings)
             harmless = [h for h in orderings if losses[h] == 0]
-            h = reference.first_best_ordering(scores, harmless)
+            h = first_best(scores, harmless)
             completed += cost * rows[list(h)].sum(axis=0)
             best += cost * max(scores[list(h)].sum() for h in harmless)
         plane, upper = app.augmented(w, examples)
@@ -422,7 +441,7 @@ def test_the_weight_of_the_start_is_a_factor_of_its_c(data):
             }
         )
         oracle = DataOracle(app, examples, Executor(1))
-        found.append(new_run(app, examples, oracle, config, 0, None).bundle.w)
+        found.append(new_run(app, examples, oracle, config, 0, None).solver.w)
     np.testing.assert_allclose(found[0], found[1], atol=1e-3)
 
 
@@ -437,7 +456,7 @@ def test_the_first_weights_are_those_of_scikit_learn(data):
         }
     )
     oracle = DataOracle(app, examples, Executor(1))
-    w = new_run(app, examples, oracle, config, 0, None).bundle.w
+    w = new_run(app, examples, oracle, config, 0, None).solver.w
     rows = np.vstack(features(queries, 6))
     relevant = np.concatenate([query[0] for query in queries])
     weights = np.concatenate([np.full(len(y), c / len(y)) for y, _, c in queries])
@@ -497,7 +516,7 @@ def test_training_lowers_the_objective_and_finds_the_relevant_documents(read, st
     assert model.record["training"]["P@3"] == 1.0
     assert model.record["warnings"] == []
     gap = model.record["gap"]
-    assert gap <= rules_of(config, len(examples)).epsilon
+    assert gap <= config.solver.epsilon
 
 
 @pytest.mark.parametrize("start", ["classification", "pairwise", "random"])
@@ -604,10 +623,19 @@ def test_the_mean_loss_is_what_the_training_loss_bounds(data):
     app, examples, queries, w = data
     score = app.score(examples, app.predict(w, examples))
     losses = [
-        reference.ranking_loss(relevant.tolist(), np.argsort(-(rows @ w), kind="stable")[:3], 3) / 3
+        loss_by_definition(relevant.tolist(), np.argsort(-(rows @ w), kind="stable")[:3], 3) / 3
         for (relevant, _, _), rows in zip(queries, features(queries, 6), strict=True)
     ]
     assert score["loss"] == pytest.approx(np.mean(losses))
+
+
+def judged(measures, app, examples, predictions):
+    """Labels and run file as ir-measures takes them."""
+    file = io.StringIO()
+    app.write_trec(examples, predictions, file)
+    documents = zip(examples.query_of, examples.documents, examples.labels, strict=True)
+    qrels = [measures.Qrel(examples.names[q], name, int(label)) for q, name, label in documents]
+    return qrels, list(measures.read_trec_run(io.StringIO(file.getvalue())))
 
 
 def test_precision_and_map_are_those_of_ir_measures(data):
@@ -615,18 +643,10 @@ def test_precision_and_map_are_those_of_ir_measures(data):
     app, examples, _, w = data
     predictions = app.predict(w, examples)
     assert len(np.unique(predictions.scores)) == len(predictions.scores)
-    file = io.StringIO()
-    app.write_trec(examples, predictions, file)
-    qrels = [
-        measures.Qrel(examples.names[q], document, int(label))
-        for q, document, label in zip(
-            examples.query_of, examples.documents, examples.labels, strict=True
-        )
-    ]
-    run = list(measures.read_trec_run(io.StringIO(file.getvalue())))
+    judgement = judged(measures, app, examples, predictions)
     wanted = [measures.P @ 1, measures.P @ 3, measures.P @ 5, measures.P @ 10, measures.AP]
     found = app.metrics(examples, predictions)
-    for value in measures.iter_calc(wanted, qrels, run):
+    for value in measures.iter_calc(wanted, *judgement):
         name = "MAP" if str(value.measure) == "AP" else str(value.measure)
         assert found[name][int(value.query_id)] == pytest.approx(value.value), name
 
@@ -641,17 +661,9 @@ def test_a_run_file_with_ties_is_read_in_our_order(read):
     ]
     examples = read(app, queries)
     predictions = app.predict(np.array([1.0, 0.0]), examples)
-    file = io.StringIO()
-    app.write_trec(examples, predictions, file)
-    qrels = [
-        measures.Qrel(examples.names[q], document, int(label))
-        for q, document, label in zip(
-            examples.query_of, examples.documents, examples.labels, strict=True
-        )
-    ]
-    run = list(measures.read_trec_run(io.StringIO(file.getvalue())))
+    judgement = judged(measures, app, examples, predictions)
     found = app.metrics(examples, predictions)["P@3"]
-    for value in measures.iter_calc([measures.P @ 3], qrels, run):
+    for value in measures.iter_calc([measures.P @ 3], *judgement):
         assert found[int(value.query_id)] == pytest.approx(value.value)
 
 

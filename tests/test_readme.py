@@ -182,7 +182,7 @@ def test_the_columns_of_a_run_are_explained_in_their_order():
 
 def test_the_columns_of_the_sites_are_named():
     section = README.read_text(encoding="utf-8").partition("FIMO's column names")[2]
-    named = re.findall(r"`(\w+)`", section.partition("## Ranking and coreference")[0])
+    named = re.findall(r"`(\w+)`", section.partition("\n## ")[0])
     assert named == motif.COLUMNS.split()
 
 

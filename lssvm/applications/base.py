@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 from scipy import sparse
 
+from lssvm.errors import LssvmError
 from lssvm.plane import Plane
 
 
@@ -39,7 +40,14 @@ class Formulation:
     slack_norm: int = 1
 
     def margin(self, losses: np.ndarray) -> np.ndarray:
-        """L for these losses Δ, same shape."""
+        """L for these losses Δ, same shape.
+
+        Raises LssvmError if a loss between 0 and 1 is to be separated without slack.
+        """
+        if self.slack_norm == 0 and np.any((losses > 0.0) & (losses < 1.0)):
+            raise LssvmError(
+                "without slack (objective.slack_norm: 0) every loss must be 0 or at least 1"
+            )
         return np.sqrt(losses) if self.slack_norm == 2 else losses
 
 
@@ -187,6 +195,10 @@ class Application(ABC):
     def augmented_each(self, w: np.ndarray, examples: Any) -> Maxima:
         """Loss-augmented inference for each example, for solvers that keep planes by example."""
         raise NotImplementedError
+
+    def start_each(self, examples: Any, rng: np.random.Generator) -> Maxima | FirstProblem:
+        """As ``start``, the first completion of every example apart; by default the truth."""
+        return self.completed_each(np.zeros(self.dimension(examples)), examples)
 
     def completed_each(self, w: np.ndarray, examples: Any) -> Maxima:
         """Latent completion for each example; without hidden values the truth, whatever w."""

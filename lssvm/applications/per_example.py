@@ -172,6 +172,14 @@ class PerExample(Application):
         ]
         return self._maxima(w, examples, found)
 
+    def start_each(self, examples: Pairs, rng: np.random.Generator) -> Maxima:
+        """The first completion of each example."""
+        found = [
+            (y, self.first_completion(x, y, rng))
+            for x, y in zip(examples.inputs, examples.outputs, strict=True)
+        ]
+        return self._maxima(np.zeros(self.dimension(examples)), examples, found)
+
     def _maxima(self, w: np.ndarray, examples: Pairs, found: list[tuple[Any, Any]]) -> Maxima:
         losses = np.array(
             [self.loss(y, *pair) for y, pair in zip(examples.outputs, found, strict=True)]

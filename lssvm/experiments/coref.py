@@ -36,7 +36,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from lssvm.applications.base import Source
 from lssvm.applications.coreference import coreference_scores
@@ -45,6 +44,7 @@ from lssvm.config import Config
 from lssvm.cross_validation import assign_folds, run_tasks
 from lssvm.errors import DataError
 from lssvm.experiments import command
+from lssvm.experiments.paired import p_value
 from lssvm.formats.conll_coreference import read_conll
 from lssvm.formats.output import replacing
 from lssvm.formats.text import open_text
@@ -226,7 +226,7 @@ def _split(name: str, documents: tuple[Documents, Documents], folds: int, quick:
 
 def _lean(split: Split) -> Split:
     """The training documents without their words, which no fold looks at."""
-    bare = replace(split.train, texts=(None,) * len(split.train))
+    bare = replace(split.train, texts=np.full(len(split.train), None))
     return Split(bare, bare.slice(0, 0), split.fold)
 
 
@@ -372,13 +372,11 @@ def _paired(first: dict[str, Any], second: dict[str, Any], loss: str) -> dict[st
         if a[loss] is not None and b[loss] is not None
     ]
     a, b = np.array(pairs).T
-    differs = len(pairs) > 1 and np.ptp(a - b) > 0
-    p = float(stats.ttest_rel(a, b).pvalue) if differs else None
     return {
         "rows": f"{first['row']} − {second['row']}",
         "difference": plus_minus(a - b),
         "documents": len(pairs),
-        "p": p,
+        "p": p_value(a, b),
     }
 
 

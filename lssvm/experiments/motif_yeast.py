@@ -46,7 +46,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import stats
 
 from lssvm.applications.motif import motif_matrix
 from lssvm.applications.motif.motif import roc_auc
@@ -55,6 +54,7 @@ from lssvm.config import Config, set_values
 from lssvm.cross_validation import C_KEY, CrossValidation, Study, evaluate, run_tasks, study_of
 from lssvm.experiments import command, gibbs, yeast_data
 from lssvm.experiments.background import estimate
+from lssvm.experiments.paired import p_value
 from lssvm.tables import plus_minus, text_table, write_results
 from lssvm.train import learn_path
 
@@ -264,9 +264,7 @@ def compared(svm: CrossValidation, control: Sequence[dict[str, Any]]) -> dict[st
         "errors": {name: values.tolist() for name, values in errors.items()},
         "roc_auc": {name: values.tolist() for name, values in auc.items()},
         "p": {
-            own: {
-                other: _p_value(errors[own], errors[other]) for other in list(errors)[len(rows) :]
-            }
+            own: {other: p_value(errors[own], errors[other]) for other in list(errors)[len(rows) :]}
             for own in rows
         },
         "picked": {
@@ -295,12 +293,6 @@ def _by_fold(runs: Sequence[dict[str, Any]], name: str, folds: int) -> np.ndarra
     return np.array(
         [np.mean([run[name] for run in runs if run["fold"] == fold]) for fold in range(folds)]
     )
-
-
-def _p_value(first: np.ndarray, second: np.ndarray) -> float | None:
-    if np.ptp(first - second) == 0:  # no test where the differences do not vary
-        return None
-    return float(stats.ttest_rel(first, second).pvalue)
 
 
 def learnt(study: Study, C: float, length: int) -> dict[str, Any]:

@@ -243,7 +243,7 @@ def initial(training: Queries, plan: Plan, start: str) -> list[Solved]:
             application, config = ranker(1, start, C)
             oracle = DataOracle(application, training, executor)
             run = new_run(application, training, oracle, config, 0, None)
-            found.append(({"C": C}, run.bundle.w, {}))
+            found.append(({"C": C}, run.solver.w, {}))
     return found
 
 

@@ -16,7 +16,7 @@ method and one QP each.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -24,30 +24,25 @@ from lssvm.errors import LssvmError
 from lssvm.executors import Oracle
 from lssvm.plane import Plane, Planes
 from lssvm.solvers.qp import SimplexQP
+from lssvm.solvers.solution import STALLED_PASSES, Between, Solution
 
 QP_SHARE = 1e-3  # the QP's own gap, as a share of the duality gap
 QP_FLOOR = 1e-12  # and never below this share of the bound
 LEVEL_SHARE = 1e-2  # cuts may differ in height by this share of the goal
 INEXACT = 1e-8  # share of the values that is more than their rounding
-STALLED_PASSES = 100  # without the gap falling by a millionth: rounding is the limit
-
-
-class Solution(NamedTuple):
-    """The end of one convex problem.
-
-    w : (d,) the best point seen
-    primal, lower : P at w and a proved lower bound of P
-    gap : (primal − lower) / primal, 0 where the primal is 0
-    certified : whether the primal is a proved upper bound (inference exact or bounded)
-    converged : whether the goal was reached
-    """
-
-    w: np.ndarray
-    primal: float
-    lower: float
-    gap: float
-    certified: bool
-    converged: bool
+VALUES = (
+    "step",
+    "max_planes",
+    "row",
+    "slack",
+    "tied",
+    "lower",
+    "begin",
+    "asked",
+    "mark",
+    "marked",
+)
+ARRAYS = ("w", "gram", "beta", "idle")
 
 
 @dataclass
@@ -96,8 +91,26 @@ class Bundle:
         self.beta = np.ones(1)
         self.idle = np.zeros(0, dtype=np.int64)
 
-    def complete(self, completion: Plane) -> None:
-        """Start the next convex problem: measure everything from a new completion."""
+    @property
+    def planes_kept(self) -> int:
+        """Cuts that are kept now."""
+        return len(self.planes)
+
+    @property
+    def osqp_calls(self) -> int:
+        """Quadratic programs that were left to OSQP."""
+        return self.qp.osqp_calls
+
+    def complete(self, oracle: Oracle) -> None:
+        """Complete the hidden values at the best point, and start the next convex problem."""
+        self.measure_from(oracle.completed(self.w))
+
+    def concave(self, C: float) -> float:
+        """−C Σ c_i U⁻_i at the best point, as the completion has it."""
+        return -C * self.completion.value(self.w)
+
+    def measure_from(self, completion: Plane) -> None:
+        """Take a new completion: bound and Gram matrix are of differences from it."""
         self.completion = completion
         self.lower, self.begin, self.asked = 0.0, np.inf, 0
         self.mark, self.marked = np.inf, 0
@@ -121,7 +134,7 @@ class Bundle:
         goal: Callable[[float], float],
         looseness: float = 0.0,
         max_passes: int = 10_000,
-        between: Callable[[float, float], Any] = lambda gap, goal: None,
+        between: Between = lambda gap, goal: None,
     ) -> Solution:
         """Minimise P until its absolute duality gap is at most ``goal(primal)``.
 
@@ -299,3 +312,28 @@ class Bundle:
         if self.row >= 0:
             self.row = int(np.searchsorted(rows, self.row))
         self.qp.keep(with_zero)
+
+    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Everything that the next pass reads: plain values, and arrays."""
+        values = {name: getattr(self, name) for name in VALUES}
+        values["completion_loss"] = self.completion.loss
+        values |= {"qp_method": self.qp.method, "qp_osqp_calls": self.qp.osqp_calls}
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        return values, arrays | {
+            "gradients": self.planes.gradients,
+            "losses": self.planes.losses,
+            "completion": self.completion.gradient,
+            "qp_dual": self.qp.dual,
+        }
+
+    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Stand where ``state`` was taken."""
+        self.completion = Plane(arrays["completion"], values["completion_loss"])
+        self.qp = SimplexQP(values["qp_method"], arrays["qp_dual"], values["qp_osqp_calls"])
+        self.planes = Planes(len(arrays["w"]))
+        for gradient, loss in zip(arrays["gradients"], arrays["losses"], strict=True):
+            self.planes.append(Plane(gradient, float(loss)))
+        for name in ARRAYS:
+            setattr(self, name, arrays[name])
+        for name in VALUES:
+            setattr(self, name, values[name])

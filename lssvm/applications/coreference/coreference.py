@@ -61,14 +61,7 @@ class Coreference(MentionClustering):
         aimed = examples.targets[examples.mentions[0] : examples.mentions[-1]]
         parents = [chains(aimed[where]) for where in examples.places]
         gradient = _forest.joint_features(
-            examples.mentions,
-            examples.pairs,
-            examples.rows,
-            examples.tables,
-            examples.starts,
-            examples.indices,
-            examples.values,
-            examples.costs,
+            *examples.arrays,
             np.concatenate(parents),
             self.dimension(examples),
             examples.reach,
@@ -116,15 +109,8 @@ class Coreference(MentionClustering):
     def _search(self, task: int, w: np.ndarray, examples: Documents) -> Any:
         return _forest.search(
             task,
-            examples.mentions,
             examples.targets,
-            examples.pairs,
-            examples.rows,
-            examples.tables,
-            examples.starts,
-            examples.indices,
-            examples.values,
-            examples.costs,
+            *examples.arrays,
             np.ascontiguousarray(w, dtype=np.float64),
             examples.reach,
             self.options.penalty,

@@ -12,6 +12,7 @@ import numpy as np
 
 from lssvm.applications.coreference.mention_facts import FORMS, KINDS, Facts, Wording, facts_of
 from lssvm.applications.coreference.mentions import pair_ends
+from lssvm.applications.packing import cumulated
 from lssvm.formats.annotated import AnnotatedText
 
 COPULAS = frozenset(["is", "was", "are", "were", "be", "been", "am", "'s", "became", "become"])
@@ -60,8 +61,8 @@ def pair_features(
     bits = (distinct[:, :, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
     table = bits.transpose(1, 0, 2).reshape(distinct.shape[1], 64 * len(words))[:, : len(NAMES)]
     where, indices = np.nonzero(table)
-    starts = np.concatenate([[0], np.cumsum(np.bincount(where, minlength=len(table)))])
-    return rows, starts.astype(np.int64), indices.astype(np.int32), np.ones(len(indices))
+    starts = cumulated(np.bincount(where, minlength=len(table)))
+    return rows, starts, indices.astype(np.int32), np.ones(len(indices))
 
 
 def _distinct(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

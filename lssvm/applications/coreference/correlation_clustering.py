@@ -64,7 +64,7 @@ class CorrelationClustering(MentionClustering):
     def completed(self, w: np.ndarray, examples: Documents) -> Plane:
         """Σ c_i Φ(x_i, y_i), whatever w. Raises DataError if a document has no clusters."""
         self.check_trainable(examples)
-        gradient, loss, *_ = self._search(_clustering.TRUTH, w, examples)
+        gradient, loss, *_ = self._search(_clustering.COMPLETE, w, examples)
         return Plane(gradient, loss)
 
     def predict(self, w: np.ndarray, examples: Documents, top: int = 1) -> Predictions:
@@ -90,15 +90,8 @@ class CorrelationClustering(MentionClustering):
     def _search(self, task: int, w: np.ndarray, examples: Documents) -> Any:
         return _clustering.search(
             task,
-            examples.mentions,
             examples.targets,
-            examples.pairs,
-            examples.rows,
-            examples.tables,
-            examples.starts,
-            examples.indices,
-            examples.values,
-            examples.costs,
+            *examples.arrays,
             np.ascontiguousarray(w, dtype=np.float64),
             examples.reach,
             self.options.sweeps,

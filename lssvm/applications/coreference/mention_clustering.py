@@ -20,6 +20,7 @@ from lssvm.applications.coreference.mentions import (
     pack,
     pair_ends,
 )
+from lssvm.applications.packing import cumulated
 from lssvm.errors import DataError, LssvmError
 from lssvm.formats.annotated import AnnotatedText
 from lssvm.formats.brat import read_brat
@@ -113,8 +114,7 @@ class MentionClustering(base.Application):
         packed = pack(documents, self.reach)
         if not packed.labelled and np.any(packed.clusters >= 0):
             row = int(np.searchsorted(packed.mentions, np.argmin(packed.clusters), "right")) - 1
-            message = f"document {packed.names[row]!r} has no clusters, others have; expected all"
-            raise DataError(packed.paths[row], packed.lines[row], message)
+            raise packed.error(row, "has no clusters, others have; expected all")
         return packed
 
     def dimension(self, examples: Documents) -> int:
@@ -235,8 +235,7 @@ class MentionClustering(base.Application):
         """Raise DataError if a document has no true clusters."""
         if not examples.labelled:
             row = int(np.searchsorted(examples.mentions, np.argmin(examples.clusters), "right")) - 1
-            message = f"document {examples.names[row]!r} has no clusters; expected them to train"
-            raise DataError(examples.paths[row], examples.lines[row], message)
+            raise examples.error(row, "has no clusters; expected them to train")
 
     def _documents(self, path: str, cost: float) -> Iterator[Pairs]:
         if self.options.features:
@@ -292,7 +291,7 @@ def _packed_pairs(document: PairDocument, cost: float, reach: int) -> Pairs:
         cost if document.cost is None else document.cost,
         document.clusters,
         np.arange(len(near), dtype=np.int32),
-        np.concatenate([[0], np.cumsum(lengths[near])]).astype(np.int64),
+        cumulated(lengths[near]),
         np.array(document.indices, dtype=np.int32)[chosen],
         np.array(document.values, dtype=np.float64)[chosen],
     )

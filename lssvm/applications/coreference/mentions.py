@@ -1,13 +1,13 @@
 """Documents of mentions packed for the kernels: flat arrays, each distinct feature row once."""
 
-import builtins
-import hashlib
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
+from lssvm.applications.packing import Packed, cumulated, digest, gathered
 from lssvm.formats.annotated import UNKNOWN, AnnotatedText
 
 NO_LIMIT = 2**31 - 1  # a reach that no document has
@@ -36,7 +36,7 @@ class Pairs:
 
 
 @dataclass(frozen=True, eq=False)
-class Documents:
+class Documents(Packed):
     """n documents.
 
     mentions : (n + 1,) int64, first mention of each document in the flat arrays, and the end
@@ -47,15 +47,14 @@ class Documents:
     pairs, rows : first pair of each document; the feature row of each pair, counted from the
         first of its document
     tables, starts, indices, values : first row of each document; the sparse rows
-    costs : (n,) float64
     reach : the largest distance of a pair, in mentions
-    names : n names; paths, lines : where each document begins
-    texts : n texts, or None each
-    labelled : whether all clusters are known
+    texts : (n,) object, texts, or None each
     cuts : links between two mentions that follow each other in a cluster, which were cut
-
-    A block made by ``slice`` shares all arrays; its positions stay those of the whole.
     """
+
+    KIND: ClassVar = "document"
+    OFFSETS: ClassVar = ("mentions", "pairs", "tables")
+    EACH: ClassVar = ("texts",)
 
     mentions: np.ndarray
     clusters: np.ndarray
@@ -66,17 +65,9 @@ class Documents:
     starts: np.ndarray
     indices: np.ndarray
     values: np.ndarray
-    costs: np.ndarray
     reach: int
-    names: tuple[str, ...]
-    paths: tuple[str, ...]
-    lines: tuple[int, ...]
-    texts: tuple[AnnotatedText | None, ...]
-    labelled: bool
+    texts: np.ndarray
     cuts: int
-
-    def __len__(self) -> int:
-        return len(self.costs)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -84,37 +75,23 @@ class Documents:
         return np.diff(self.pairs) + np.diff(self.mentions)
 
     @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """What every function of the kernels reads the documents from."""
+        names = ("mentions", "pairs", "rows", "tables", "starts", "indices", "values", "costs")
+        return tuple(getattr(self, name) for name in names)
+
+    @property
     def nbytes(self) -> int:
         """Memory of the arrays in bytes."""
-        names = ("mentions", "clusters", "targets", "pairs", "rows", "tables", "starts")
-        arrays = [getattr(self, name) for name in (*names, "indices", "values", "costs")]
-        return int(sum(array.nbytes for array in arrays))
-
-    def slice(self, start: int, stop: int) -> "Documents":
-        """Documents start..stop-1 as views of the same arrays."""
-        return replace(
-            self,
-            mentions=self.mentions[start : stop + 1],
-            pairs=self.pairs[start : stop + 1],
-            tables=self.tables[start : stop + 1],
-            costs=self.costs[start:stop],
-            names=self.names[start:stop],
-            paths=self.paths[start:stop],
-            lines=self.lines[start:stop],
-            texts=self.texts[start:stop],
-        )
+        return sum(array.nbytes for array in (self.clusters, self.targets, *self.arrays))
 
     def take(self, rows: np.ndarray) -> "Documents":
         """A copy of the chosen documents, in the order of ``rows``."""
-        chosen = [int(row) for row in rows]
-        mentions, places = _gathered(self.mentions, chosen)
-        pairs, pair_places = _gathered(self.pairs, chosen)
-        tables, table_places = _gathered(self.tables, chosen)
-        lengths = self.starts[table_places + 1] - self.starts[table_places]
-        entries = _cumulated(lengths)
-        positions = np.arange(entries[-1]) + np.repeat(
-            self.starts[table_places] - entries[:-1], lengths
-        )
+        rows = np.asarray(rows, dtype=np.int64)
+        places, mentions = gathered(self.mentions, rows)
+        pair_places, pairs = gathered(self.pairs, rows)
+        table_places, tables = gathered(self.tables, rows)
+        entries, starts = gathered(self.starts, table_places)
         clusters, targets = self.clusters[places], self.targets[places]
         return replace(
             self,
@@ -124,32 +101,25 @@ class Documents:
             pairs=pairs,
             rows=self.rows[pair_places],
             tables=tables,
-            starts=entries,
-            indices=self.indices[positions],
-            values=self.values[positions],
-            costs=self.costs[chosen],
-            names=tuple(self.names[row] for row in chosen),
-            paths=tuple(self.paths[row] for row in chosen),
-            lines=tuple(self.lines[row] for row in chosen),
-            texts=tuple(self.texts[row] for row in chosen),
+            starts=starts,
+            indices=self.indices[entries],
+            values=self.values[entries],
             labelled=bool(np.all(clusters >= 0)),
             cuts=_count_cuts(clusters, targets, mentions),
+            **self.each(rows),
         )
 
     def fingerprint(self) -> str:
         """SHA-256 of clusters, features, costs and reach, in hexadecimal."""
         whole = self.take(np.arange(len(self)))
-        digest = hashlib.sha256(str(whole.reach).encode())
-        for name in ("mentions", "targets", "rows", "tables", "starts", "indices", "values"):
-            digest.update(np.ascontiguousarray(getattr(whole, name)).tobytes())
-        digest.update(np.ascontiguousarray(whole.costs).tobytes())
-        return digest.hexdigest()
+        mentions, _, *others = whole.arrays
+        return digest(whole.reach, mentions, whole.targets, *others)
 
     @property
-    def places(self) -> list[builtins.slice]:
+    def places(self) -> list[slice]:
         """Where each document stands in arrays of these documents' mentions, (m,)."""
         ends = (self.mentions - self.mentions[0]).tolist()
-        return [builtins.slice(a, b) for a, b in itertools.pairwise(ends)]
+        return [slice(a, b) for a, b in itertools.pairwise(ends)]
 
     @property
     def gold(self) -> np.ndarray:
@@ -162,9 +132,11 @@ def pack(documents: Sequence[Pairs], reach: int) -> Documents:
 
     reach : the largest distance of the pairs in ``rows``, in mentions
     """
-    mentions = _cumulated([len(document.clusters) for document in documents])
+    mentions = cumulated([len(document.clusters) for document in documents])
+    paths = list(dict.fromkeys(document.path for document in documents))
+    row_of = {path: row for row, path in enumerate(paths)}
     table_sizes = [len(document.starts) - 1 for document in documents]
-    entries = _cumulated([len(document.indices) for document in documents])
+    entries = cumulated([len(document.indices) for document in documents])
     starts = [
         document.starts[:-1] + first
         for document, first in zip(documents, entries[:-1], strict=True)
@@ -175,18 +147,19 @@ def pack(documents: Sequence[Pairs], reach: int) -> Documents:
         mentions=mentions,
         clusters=clusters,
         targets=targets,
-        pairs=_cumulated([len(document.rows) for document in documents]),
+        pairs=cumulated([len(document.rows) for document in documents]),
         rows=_joined([document.rows for document in documents], np.int32),
-        tables=_cumulated(table_sizes),
+        tables=cumulated(table_sizes),
         starts=_joined([*starts, entries[-1:]], np.int64),
         indices=_joined([document.indices for document in documents], np.int32),
         values=_joined([document.values for document in documents], np.float64),
         costs=np.array([document.cost for document in documents], dtype=np.float64),
         reach=reach,
-        names=tuple(document.name for document in documents),
-        paths=tuple(document.path for document in documents),
-        lines=tuple(document.line for document in documents),
-        texts=tuple(document.text for document in documents),
+        identifiers=np.array([document.name for document in documents], dtype=object),
+        lines=np.array([document.line for document in documents], dtype=np.int64),
+        files=np.array([row_of[document.path] for document in documents], dtype=np.int32),
+        paths=tuple(paths),
+        texts=np.array([document.text for document in documents], dtype=object),
         labelled=bool(np.all(clusters >= 0)),
         cuts=_count_cuts(clusters, targets, mentions),
     )
@@ -247,15 +220,5 @@ def _count_cuts(clusters: np.ndarray, targets: np.ndarray, mentions: np.ndarray)
     return aimed - true
 
 
-def _cumulated(counts: Sequence[int] | np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-
-
 def _joined(arrays: Sequence[np.ndarray], kind: type) -> np.ndarray:
     return np.concatenate(arrays).astype(kind) if arrays else np.zeros(0, dtype=kind)
-
-
-def _gathered(offsets: np.ndarray, chosen: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """New offsets of the chosen documents, and the old positions of what they hold."""
-    parts = [np.arange(offsets[row], offsets[row + 1]) for row in chosen]
-    return _cumulated([len(part) for part in parts]), _joined(parts, np.int64)

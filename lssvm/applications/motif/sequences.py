@@ -1,19 +1,20 @@
 """DNA sequences packed for the motif kernel: read once, indexed once, shared by all blocks."""
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 
 from lssvm.applications.base import Source
+from lssvm.applications.packing import Packed, cumulated, digest, gathered
 from lssvm.errors import DataError
 from lssvm.formats.fasta import AMBIGUOUS, Fasta, read_fasta
 from lssvm.kernels import _motif
 
 
 @dataclass(frozen=True, eq=False)
-class Sequences:
+class Sequences(Packed):
     """n labelled DNA sequences. Positions count from 0 in the flat arrays.
 
     letters : (size,) uint8, 0..3 for A, C, G, T and 4 for an ambiguous letter
@@ -22,16 +23,12 @@ class Sequences:
     offsets : (n + 1,) int64, where each sequence starts, and the end of the last
     runs : (n + 1,) int64, first row of each sequence in ``bounds``
     labels : (n,) int8, +1 or -1, 0 if unknown
-    costs : (n,) float64
     windows : (n,) int64, number of window starts on the given strand
-    identifiers : (n,) object, names
-    lines : (n,) int64, line of each header
-    files : (n,) int32, row of ``paths``
-    paths : the files
-    labelled : whether every label is known
-
-    A block made by ``slice`` shares all arrays; its positions stay those of the whole.
     """
+
+    KIND: ClassVar = "record"
+    OFFSETS: ClassVar = ("offsets", "runs")
+    EACH: ClassVar = ("labels", "windows")
 
     letters: np.ndarray
     words: np.ndarray
@@ -40,46 +37,18 @@ class Sequences:
     offsets: np.ndarray
     runs: np.ndarray
     labels: np.ndarray
-    costs: np.ndarray
     windows: np.ndarray
-    identifiers: np.ndarray
-    lines: np.ndarray
-    files: np.ndarray
-    paths: tuple[str, ...]
-    labelled: bool
 
     @property
     def sizes(self) -> np.ndarray:
         """Length of each sequence, (n,) int64."""
         return np.diff(self.offsets)
 
-    @property
-    def names(self) -> list[str]:
-        """Names of the sequences."""
-        return list(self.identifiers)
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def slice(self, start: int, stop: int) -> "Sequences":
-        """Sequences start..stop-1 as views of the same arrays."""
-        return replace(
-            self,
-            offsets=self.offsets[start : stop + 1],
-            runs=self.runs[start : stop + 1],
-            labels=self.labels[start:stop],
-            costs=self.costs[start:stop],
-            windows=self.windows[start:stop],
-            identifiers=self.identifiers[start:stop],
-            lines=self.lines[start:stop],
-            files=self.files[start:stop],
-        )
-
     def take(self, rows: np.ndarray) -> "Sequences":
         """A copy of the chosen sequences, in the order of ``rows``."""
         rows = np.asarray(rows, dtype=np.int64)
-        positions, offsets = _gathered(self.offsets, rows)
-        chosen, runs = _gathered(self.runs, rows)
+        positions, offsets = gathered(self.offsets, rows)
+        chosen, runs = gathered(self.runs, rows)
         shift = np.repeat(offsets[:-1] - self.offsets[rows], np.diff(runs))
         return replace(
             self,
@@ -89,30 +58,17 @@ class Sequences:
             bounds=self.bounds[chosen] + shift[:, None],
             offsets=offsets,
             runs=runs,
-            labels=self.labels[rows],
-            costs=self.costs[rows],
-            windows=self.windows[rows],
-            identifiers=self.identifiers[rows],
-            lines=self.lines[rows],
-            files=self.files[rows],
+            **self.each(rows),
         )
 
     def fingerprint(self) -> str:
         """SHA-256 of letters, lengths, labels and costs, in hexadecimal."""
-        digest = hashlib.sha256()
-        for array in (self.flat, self.offsets - self.offsets[0], self.labels, self.costs):
-            digest.update(np.ascontiguousarray(array).tobytes())
-        return digest.hexdigest()
+        return digest(self.flat, self.offsets - self.offsets[0], self.labels, self.costs)
 
     @property
     def flat(self) -> np.ndarray:
         """The letters of these sequences alone, one after another."""
         return self.letters[self.offsets[0] : self.offsets[-1]]
-
-    def error(self, row: int, message: str) -> DataError:
-        """An error that points to the header of a sequence."""
-        path = self.paths[self.files[row]]
-        return DataError(path, int(self.lines[row]), f"record {self.identifiers[row]!r} {message}")
 
     def site(self, row: int, start: int, length: int, strand: int) -> np.ndarray:
         """Letters of a window as the motif reads it: reverse complement on strand 1."""
@@ -125,7 +81,7 @@ class Sequences:
 
         rows, ranks : (k,) sequences and, for each, a rank below its number of windows
         """
-        before = _cumulated(_windows(self.bounds, length))
+        before = cumulated(_windows(self.bounds, length))
         positions = before[self.runs[rows]] + ranks
         run = np.searchsorted(before, positions, side="right") - 1
         return self.bounds[run, 0] + positions - before[run] - self.offsets[rows]
@@ -143,11 +99,11 @@ def read_sequences(sources: Sequence[Source], *, order: int, length: int) -> Seq
     files = [read_fasta(source.path) for source in sources]
     letters = np.concatenate([file.letters for file in files])
     sizes = np.concatenate([np.diff(file.offsets) for file in files])
-    offsets = _cumulated(sizes)
+    offsets = cumulated(sizes)
     words, contexts = _motif.index(letters, offsets, order)
     bounds = _runs(letters, offsets)
     runs = np.searchsorted(bounds[:, 0], offsets).astype(np.int64)
-    before = _cumulated(_windows(bounds, length))
+    before = cumulated(_windows(bounds, length))
     labels = np.concatenate([_labels(*pair) for pair in zip(sources, files, strict=True)])
     costs = [
         np.where(np.isnan(file.costs), source.cost, file.costs)
@@ -209,15 +165,3 @@ def _runs(letters: np.ndarray, offsets: np.ndarray) -> np.ndarray:
 
 def _windows(bounds: np.ndarray, length: int) -> np.ndarray:
     return np.maximum(bounds[:, 1] - bounds[:, 0] - length + 1, 0)
-
-
-def _cumulated(counts: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-
-
-def _gathered(offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Flat positions of the chosen rows, and their new offsets."""
-    counts = offsets[rows + 1] - offsets[rows]
-    new = _cumulated(counts)
-    positions = np.arange(new[-1]) + np.repeat(offsets[rows] - new[:-1], counts)
-    return positions, new

@@ -1,14 +1,14 @@
 """Documents of queries packed for the ranking kernel: read once, laid out once."""
 
-import hashlib
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import overload
+from typing import ClassVar, overload
 
 import numpy as np
 
 from lssvm.applications.base import Source
+from lssvm.applications.packing import Packed, cumulated, digest, gathered
 from lssvm.errors import DataError
 from lssvm.formats.svmlight import SvmLight, read_svmlight
 
@@ -18,7 +18,7 @@ _DOCID = re.compile(r"docid\s*=\s*(\S+)")
 
 
 @dataclass(frozen=True, eq=False)
-class Queries:
+class Queries(Packed):
     """n queries with their documents. Positions count from 0 in the flat arrays.
 
     offsets : (n + 1,) int64, where each query's documents start, and the end of the last
@@ -27,18 +27,15 @@ class Queries:
     dense : float64, each query's block of values, feature by feature; empty if sparse
     indices, values, starts : int32, float64, int64, sparse rows; empty if dense
     dimension : d, the highest feature index
-    costs : (n,) float64
     positions : (documents,) int64, place of each document in the input
     documents : (documents,) object, docids
-    identifiers : (n,) object, qids
-    lines : (n,) int64, line of each query's first document
-    files : (n,) int32, row of ``paths``
-    paths : the files
-    labelled : whether any document is relevant; if none is, labels are taken as unknown
 
-    Within a query documents stand in the order of the input. A block made by ``slice`` shares
-    all arrays of documents; its positions stay those of the whole.
+    Within a query documents stand in the order of the input. If no document is relevant,
+    labels are taken as unknown.
     """
+
+    KIND: ClassVar = "query"
+    OFFSETS: ClassVar = ("offsets",)
 
     offsets: np.ndarray
     labels: np.ndarray
@@ -48,14 +45,8 @@ class Queries:
     values: np.ndarray
     starts: np.ndarray
     dimension: int
-    costs: np.ndarray
     positions: np.ndarray
     documents: np.ndarray
-    identifiers: np.ndarray
-    lines: np.ndarray
-    files: np.ndarray
-    paths: tuple[str, ...]
-    labelled: bool
 
     @property
     def sizes(self) -> np.ndarray:
@@ -63,11 +54,6 @@ class Queries:
         if len(self.starts):
             return np.diff(self.starts[self.offsets]) + np.diff(self.offsets)
         return np.diff(self.offsets) * self.dimension
-
-    @property
-    def names(self) -> list[str]:
-        """The qids."""
-        return list(self.identifiers)
 
     @property
     def rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -87,22 +73,8 @@ class Queries:
     @property
     def relevant_counts(self) -> np.ndarray:
         """Relevant documents of each query, (n,) int64."""
-        before = np.concatenate([[0], np.cumsum(self.relevant, dtype=np.int64)])
+        before = cumulated(self.relevant)
         return before[self.offsets[1:]] - before[self.offsets[:-1]]
-
-    def __len__(self) -> int:
-        return len(self.costs)
-
-    def slice(self, start: int, stop: int) -> "Queries":
-        """Queries start..stop-1 as views of the same arrays."""
-        return replace(
-            self,
-            offsets=self.offsets[start : stop + 1],
-            costs=self.costs[start:stop],
-            identifiers=self.identifiers[start:stop],
-            lines=self.lines[start:stop],
-            files=self.files[start:stop],
-        )
 
     def take(self, rows: np.ndarray) -> "Queries":
         """A copy of the chosen queries, in the order of ``rows``."""
@@ -124,12 +96,9 @@ class Queries:
             indices=indices,
             values=values,
             starts=starts,
-            costs=self.costs[rows],
             positions=self.positions[documents],
             documents=self.documents[documents],
-            identifiers=self.identifiers[rows],
-            lines=self.lines[rows],
-            files=self.files[rows],
+            **self.each(rows),
         )
 
     def matrix(self) -> np.ndarray:
@@ -150,16 +119,8 @@ class Queries:
     def fingerprint(self) -> str:
         """SHA-256 of features, queries, relevance and costs, in hexadecimal."""
         alone = self.take(np.arange(len(self)))
-        digest = hashlib.sha256(str(self.dimension).encode())
-        for name in ("offsets", "relevant", "costs", "dense", "starts", "indices", "values"):
-            digest.update(np.ascontiguousarray(getattr(alone, name)).tobytes())
-        return digest.hexdigest()
-
-    def error(self, row: int | None, message: str) -> DataError:
-        """An error that points to the first document of a query, or to the first file."""
-        if row is None:
-            return DataError(self.paths[0], None, message)
-        return DataError(self.paths[self.files[row]], int(self.lines[row]), message)
+        names = ("offsets", "relevant", "costs", "dense", "starts", "indices", "values")
+        return digest(self.dimension, *(getattr(alone, name) for name in names))
 
 
 class FeatureNames(Sequence[str]):
@@ -187,13 +148,13 @@ def read_queries(sources: Sequence[Source], relevant_from: float) -> Queries:
     document has no qid, and for features beyond what w can hold.
     """
     files = [_checked(source) for source in sources]
-    before = np.cumsum([0, *(len(file.names) for file in files)])
+    before = cumulated([len(file.names) for file in files])
     query = np.concatenate([file.queries + b for file, b in zip(files, before[:-1], strict=True)])
     order = np.argsort(query, kind="stable")
     counts = np.bincount(query, minlength=before[-1])
     labels = np.concatenate([file.labels for file in files])[order]
     relevant = (labels >= relevant_from).astype(np.uint8)
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    offsets = cumulated(counts)
     dimension = max(1, *(file.dimension for file in files))
     documents = np.concatenate([_docids(file) for file in files])
     lines = np.concatenate([file.lines for file in files])
@@ -249,7 +210,7 @@ def _stored(
 ) -> dict[str, np.ndarray]:
     """The features of the documents in the given order, as the kernel takes them."""
     sizes = np.concatenate([np.diff(file.offsets) for file in files])
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    starts = cumulated(sizes)
     entries, starts = gathered(starts, order)
     indices = np.concatenate([file.indices for file in files])[entries]
     values = np.concatenate([file.values for file in files])[entries]
@@ -267,10 +228,3 @@ def _stored(
         "values": np.empty(0),
         "starts": empty,
     }
-
-
-def gathered(offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Flat positions of what the chosen rows hold, and the rows' new offsets."""
-    counts = offsets[rows + 1] - offsets[rows]
-    new = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    return np.arange(new[-1]) + np.repeat(offsets[rows] - new[:-1], counts), new

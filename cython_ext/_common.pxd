@@ -1,0 +1,14 @@
+# What all kernels share: the problems they solve, and offsets.
+
+cdef enum:
+    COMPLETE_TASK = 0  # latent completion
+    AUGMENT_TASK = 1  # loss-augmented inference
+    PREDICT_TASK = 2
+
+
+cdef inline Py_ssize_t longest(const long long[::1] offsets) noexcept nogil:
+    """The largest of the parts that begin and end at the offsets, 1 at least."""
+    cdef Py_ssize_t i, found = 1
+    for i in range(offsets.shape[0] - 1):
+        found = max(found, <Py_ssize_t>(offsets[i + 1] - offsets[i]))
+    return found

@@ -1,0 +1,92 @@
+"""What the packed data sets share: choosing examples, fingerprints, errors that say where.
+
+What belongs to an example lies together in flat arrays, example after example. Offsets,
+(n + 1,) int64, say where each example starts, and where the last one ends.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from lssvm.errors import DataError
+
+_EACH = ("costs", "identifiers", "lines", "files")
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Packed:
+    """n examples in flat arrays.
+
+    costs : (n,) float64, c_i
+    identifiers : (n,) object, names
+    lines : (n,) int64, line of the file where each example begins
+    files : (n,) int32, row of ``paths``
+    paths : the files
+    labelled : whether every example has its true output
+
+    Subclasses add fields of their own, and say what an example is called (KIND) and which
+    fields are offsets (OFFSETS) or have one entry for each example (EACH, but for those above).
+    A block made by ``slice`` shares all arrays; its positions stay those of the whole.
+    """
+
+    KIND: ClassVar[str]
+    OFFSETS: ClassVar[tuple[str, ...]]
+    EACH: ClassVar[tuple[str, ...]] = ()
+
+    costs: np.ndarray
+    identifiers: np.ndarray
+    lines: np.ndarray
+    files: np.ndarray
+    paths: tuple[str, ...]
+    labelled: bool
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the examples."""
+        return list(self.identifiers)
+
+    def __len__(self) -> int:
+        return len(self.costs)
+
+    def slice(self, start: int, stop: int) -> Self:
+        """Examples start..stop-1 as views of the same arrays."""
+        offsets = {name: getattr(self, name)[start : stop + 1] for name in self.OFFSETS}
+        each = {name: getattr(self, name)[start:stop] for name in (*_EACH, *self.EACH)}
+        return replace(self, **offsets, **each)
+
+    def each(self, rows: np.ndarray) -> dict[str, Any]:
+        """What ``take`` keeps of the fields that have one entry for each example, by name."""
+        return {name: getattr(self, name)[rows] for name in (*_EACH, *self.EACH)}
+
+    def error(self, row: int | None, message: str) -> DataError:
+        """An error that points to an example and names it, or to the first file."""
+        if row is None:
+            return DataError(self.paths[0], None, message)
+        named = f"{self.KIND} {self.identifiers[row]!r} {message}"
+        return DataError(self.paths[self.files[row]], int(self.lines[row]), named)
+
+
+def cumulated(counts: Sequence[int] | np.ndarray) -> np.ndarray:
+    """Offsets of parts of these sizes, (len(counts) + 1,) int64."""
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+
+
+def gathered(offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Flat positions of what the chosen rows hold, and the rows' new offsets."""
+    counts = offsets[rows + 1] - offsets[rows]
+    new = cumulated(counts)
+    return np.arange(new[-1]) + np.repeat(offsets[rows] - new[:-1], counts), new
+
+
+def digest(*parts: np.ndarray | int) -> str:
+    """SHA-256 of the bytes of arrays and of the digits of whole numbers, in hexadecimal."""
+    found = hashlib.sha256()
+    for part in parts:
+        if isinstance(part, int):
+            found.update(str(part).encode())
+        else:
+            found.update(np.ascontiguousarray(part).tobytes())
+    return found.hexdigest()

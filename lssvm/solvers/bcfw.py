@@ -1,0 +1,123 @@
+"""Block-coordinate Frank-Wolfe: an oracle call for a few examples, then exact steps for them.
+
+Lacoste-Julien, Jaggi, Schmidt & Pletscher (ICML 2013), Algorithm 3: the multipliers of an example
+move towards the output that its oracle finds, by an exact line search in the dual. With it,
+after Osokin et al. (ICML 2016): examples are sampled by their last gaps, and planes found earlier
+are kept and stepped over between two oracle calls. The average of the points, weighted towards
+the last ones, is what the primal is evaluated at; that costs a pass, as every certificate does.
+
+Examples are taken in runs of ``block`` that follow each other in the data: one oracle call for
+all of them at the same w, then a step for each. Steps never lower the dual, whatever w was.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from lssvm.executors import EachOracle, Found
+from lssvm.solvers.by_example import ByExample
+
+UNIFORM = 0.1  # share of the blocks that are drawn whatever their gap: old gaps mislead
+CACHED_STEPS = 5  # over the kept planes of an example after its step
+AGE = 10  # epochs after which an idle plane is dropped
+AVERAGES = 200  # updates of the average an epoch, at most
+CHECK_SHARE = 2.0  # a certificate is asked for once the sampled gaps promise this multiple of it
+CHECK_EVERY = 10  # epochs, at the latest
+
+
+@dataclass
+class Bcfw(ByExample):
+    """Steps of blocks of examples.
+
+    seed : of the generator that draws the blocks; block : examples of one oracle call
+    average : (d,) the weighted average of the points; averaged : how many went into it
+    epochs : in the current problem; blocks : (b,) the last gap of each block, infinite if new
+    """
+
+    seed: int = 0
+    block: int = 8
+    average: np.ndarray = field(init=False)
+    averaged: int = 0
+    epochs: int = 0
+    rng: np.random.Generator = field(init=False)
+    gaps: np.ndarray = field(init=False)
+
+    def begin(self, oracle: EachOracle, w: np.ndarray, completion: Found | None) -> None:
+        """Stand at w with a first completion, or with that of w if it is None."""
+        super().begin(oracle, w, completion)
+        self.average = np.zeros(len(w))
+        self.rng = np.random.default_rng(self.seed)
+        self.gaps = np.full(-(-len(self.costs) // self.block), np.inf)
+
+    def complete(self, oracle: EachOracle) -> None:
+        """Start the next convex problem; averaging begins anew."""
+        super().complete(oracle)
+        self.averaged, self.epochs = 0, 0
+        self.gaps[:] = np.inf
+
+    def _improve(self, oracle: EachOracle, target: Callable[[], float]) -> None:
+        began, spent = time.perf_counter(), oracle.seconds
+        every = max(1, len(self.gaps) // AVERAGES)
+        for turn, block in enumerate(self._drawn()):
+            self._step(oracle, block)
+            if turn % every == 0:
+                self._average()
+        self.asked += 1
+        self.epochs += 1
+        self.sets.evict(AGE)
+        self.sets.refresh()
+        self._raise_bound()
+        self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
+        promised = float(self.gaps.sum()) <= CHECK_SHARE * target()
+        if self._gap() > target() and (promised or self.epochs % CHECK_EVERY == 0):
+            self._ask(oracle, self.average.copy(), keep=False)
+
+    def _drawn(self) -> np.ndarray:
+        """The blocks of an epoch: each once at first, later by their gaps."""
+        count = len(self.gaps)
+        if not np.all(np.isfinite(self.gaps)) or self.gaps.sum() <= 0.0:
+            return self.rng.permutation(count)
+        share = UNIFORM / count + (1.0 - UNIFORM) * self.gaps / self.gaps.sum()
+        return self.rng.choice(count, count, p=share / share.sum())
+
+    def _step(self, oracle: EachOracle, block: int) -> None:
+        """One oracle call, and a step of each of its examples."""
+        first = int(block) * self.block
+        rows = np.arange(first, min(first + self.block, len(self.costs)))
+        w = self.sets.images()
+        found = oracle.augmented_rows(w, first, first + len(rows))
+        heights = found.values - self.truth[rows] @ w
+        planes, kept = self.sets.highest(rows)
+        new = np.flatnonzero(heights > kept + 1e-12 * (1.0 + np.abs(found.values)))
+        if len(new):
+            planes[new] = len(self.sets) + np.arange(len(new))
+            truth = self.truth[rows[new]]
+            differences = sparse.csr_array(found.gradients(new) - truth)
+            self.sets.append(rows[new], differences, found.losses[new])
+        self.gaps[block] = self.sets.frank_wolfe(rows, planes)
+        self.sets.sweep(rows, CACHED_STEPS)
+
+    def _average(self) -> None:
+        """w̄ ← (1 − ρ) w̄ + ρ w with ρ = 2 / (k + 2)."""
+        share = 2.0 / (self.averaged + 2.0)
+        self.average += share * (self.sets.images() - self.average)
+        self.averaged += 1
+
+    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Everything that the next pass reads."""
+        values, arrays = super().state()
+        values |= {"averaged": self.averaged, "epochs": self.epochs}
+        values["generator"] = self.rng.bit_generator.state
+        return values, arrays | {"average": self.average, "block_gaps": self.gaps}
+
+    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Stand where ``state`` was taken."""
+        super().restore(values, arrays)
+        self.averaged, self.epochs = values["averaged"], values["epochs"]
+        self.rng = np.random.default_rng(self.seed)
+        self.rng.bit_generator.state = values["generator"]
+        self.average, self.gaps = arrays["average"], arrays["block_gaps"]

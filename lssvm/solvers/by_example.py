@@ -1,0 +1,238 @@
+"""What the solvers that keep planes by example share: the truth, the best point, the bounds.
+
+The dual point w = −Σ α δ is where they work; the best point of the primal is kept apart. Every
+oracle pass gives P at the w where it was made, so with the dual value a certified gap.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from lssvm.errors import LssvmError
+from lssvm.executors import EachOracle, Found
+from lssvm.solvers.solution import STALLED_PASSES, Between, Solution
+from lssvm.solvers.working_sets import WorkingSets
+
+ADDED_SHARE = 0.01  # of the mean gap of an example: less is no reason to keep a plane
+INEXACT = 1e-8  # share of the values that is more than their rounding
+VALUES = ("C", "lower", "began", "asked", "mark", "marked", "slack")
+ARRAYS = ("w", "heights", "costs")
+
+
+@dataclass
+class ByExample(ABC):
+    """Minimises P through planes of single examples.
+
+    dimension : d; norm : of the slacks, see ``working_sets``
+    sets : the planes and the dual point; truth : (n, d) gradients of the completion
+    w : (d,) the best point; heights : (n,) U⁺_i there, upper bounds if they are known
+    slack : by how much the upper bounds there exceed the planes' values, in Σ c_i
+    lower : the best lower bound of the current problem; began : P where it began
+    asked : oracle passes in it; mark, marked : the gap when it last fell by a millionth, and when
+    """
+
+    dimension: int
+    norm: int = 1
+    sets: WorkingSets = field(init=False)
+    truth: sparse.csr_array = field(init=False)
+    w: np.ndarray = field(init=False)
+    heights: np.ndarray = field(init=False)
+    costs: np.ndarray = field(init=False)
+    C: float = 0.0
+    slack: float = 0.0
+    lower: float = 0.0
+    began: float = np.inf
+    asked: float = 0.0
+    mark: float = np.inf
+    marked: float = 0.0
+    seconds: float = 0.0
+
+    @property
+    def planes_kept(self) -> int:
+        """Planes that are kept now."""
+        return len(self.sets)
+
+    @property
+    def osqp_calls(self) -> int:
+        """Quadratic programs left to OSQP: none, the blocks are solved by steps of our own."""
+        return 0
+
+    def begin(self, oracle: EachOracle, w: np.ndarray, completion: Found | None) -> None:
+        """Stand at w with a first completion, or with that of w if it is None."""
+        found = oracle.completed_each(w) if completion is None else completion
+        self.costs = oracle.costs
+        self.truth = found.gradients(np.arange(len(self.costs)))
+        self.w = w.copy()
+        self.heights = np.full(len(self.costs), np.inf)
+        self.sets = WorkingSets(np.ones(len(self.costs)), len(w), self.norm)
+
+    def complete(self, oracle: EachOracle) -> None:
+        """Complete the hidden values at the best point: planes and truth move with them.
+
+        A plane of U⁺ does not change; its difference from the completion does. The multipliers
+        stay, and so the weight that the old completion's plane had goes to the new one.
+        """
+        truth = oracle.completed_each(self.w).gradients(np.arange(len(self.costs)))
+        shifts = sparse.csr_array(self.truth - truth)
+        rows = np.flatnonzero(np.diff(shifts.indptr))
+        if len(rows) and len(self.sets):
+            self.sets.move(rows, shifts[rows])
+        self.truth = truth
+        self.lower, self.began, self.asked = 0.0, np.inf, 0.0
+        self.mark, self.marked = np.inf, 0.0
+
+    def primal(self, C: float) -> float:
+        """P at the best point."""
+        return self._objective(C, self.w, self.heights)
+
+    def concave(self, C: float) -> float:
+        """−C Σ c_i U⁻_i at the best point, as the completion has it."""
+        return -C * float(self.costs @ (self.truth @ self.w))
+
+    def minimise(
+        self,
+        oracle: EachOracle,
+        C: float,
+        goal: Callable[[float], float],
+        looseness: float = 0.0,
+        max_passes: int = 10_000,
+        between: Between = lambda gap, goal: None,
+    ) -> Solution:
+        """Minimise P until its absolute duality gap is at most ``goal(primal)``; see ``Solver``."""
+        self._weigh(C)
+        if not np.all(np.isfinite(self.heights)):
+            self._ask(oracle, self.w, keep=not np.any(self.w))
+        if not np.isfinite(self.began):
+            self.began = self.primal(C)
+
+        def target() -> float:
+            if not np.isfinite(self.primal(C)):
+                return 0.0
+            return max(goal(self.primal(C)), looseness * (self.began - self.lower))
+
+        while self._gap() > target() and not self._exhausted(max_passes):
+            between(self._gap(), target())
+            self._improve(oracle, target)
+        primal = self.primal(C)
+        return Solution(
+            self.w,
+            primal,
+            self.lower,
+            (primal - self.lower) / primal if primal > 0.0 else 0.0,
+            bool(np.isfinite(self.slack)),
+            self._gap() <= target(),
+        )
+
+    @abstractmethod
+    def _improve(self, oracle: EachOracle, target: Callable[[], float]) -> None:
+        """Raise the dual and look at the primal: at least one oracle pass unless the gap closed."""
+
+    def _weigh(self, C: float) -> None:
+        """Make C the weight of the losses; multipliers are scaled along."""
+        if C == self.C:
+            return
+        if self.C > 0.0 and self.norm > 0:
+            self.sets.alpha[:] *= C / self.C
+            self.lower = 0.0
+        self.sets.limits = C * self.costs
+        self.sets.refresh()
+        self.C = C
+
+    def _gap(self) -> float:
+        return self.primal(self.C) - self.lower
+
+    def _exhausted(self, max_passes: int) -> bool:
+        if self._gap() < self.mark * (1.0 - 1e-6):
+            self.mark, self.marked = self._gap(), self.asked
+        return self.asked >= max_passes or self.asked - self.marked >= STALLED_PASSES
+
+    def _objective(self, C: float, w: np.ndarray, heights: np.ndarray) -> float:
+        """P at w where U⁺ has these values; with norm 0 infinite unless no slack is needed."""
+        half = 0.5 * float(w @ w)
+        if not np.all(np.isfinite(heights)):
+            return np.inf
+        slacks = np.maximum(0.0, heights - self.truth @ w)
+        if self.norm == 1:
+            return half + C * float(self.costs @ slacks)
+        if self.norm == 2:
+            return half + 0.5 * C * float(self.costs @ slacks**2)
+        return half if slacks.max(initial=0.0) <= 0.0 else np.inf
+
+    def _raise_bound(self) -> None:
+        self.lower = max(self.lower, self.sets.dual())
+
+    def _ask(self, oracle: EachOracle, w: np.ndarray, keep: bool = True) -> None:
+        """One oracle pass at w: the best point if P is lower there, and planes to keep."""
+        found = oracle.augmented_each(w)
+        self.asked += 1
+        self._check(w, found)
+        known = np.isfinite(found.uppers)
+        heights = np.where(known, found.uppers, found.values)
+        if self.norm == 0:
+            w, heights = self._feasible(w, heights)
+        if self._objective(self.C, w, heights) < self.primal(self.C) or self.asked == 1:
+            self.w, self.heights = w.copy(), heights
+            self.slack = 0.0 if known.all() else np.inf
+        if keep:
+            self._keep(found)
+
+    def _feasible(self, w: np.ndarray, heights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """With norm 0: w scaled until no slack is left, if that can be.
+
+        Every L is at least 1, so a largest slack ξ < 1 vanishes at w / (1 − ξ).
+        """
+        largest = float(np.max(heights - self.truth @ w, initial=0.0))
+        if largest >= 1.0:
+            return w, heights
+        scaled = w / (1.0 - largest)
+        return scaled, self.truth @ scaled
+
+    def _keep(self, found: Found) -> None:
+        """Keep the planes that are higher at the dual point than those kept, by enough to matter.
+
+        found : of a pass at the dual point
+        """
+        w = self.sets.images()
+        excess = found.values - self.truth @ w - self.sets.slacks()
+        gap = self._gap()
+        share = ADDED_SHARE * gap / len(excess) if np.isfinite(gap) else 0.0
+        rounding = 1e-12 * (1.0 + np.abs(found.values))
+        rows = np.flatnonzero(excess > np.maximum(share / self.sets.limits, rounding))
+        if len(rows):
+            differences = sparse.csr_array(found.gradients(rows) - self.truth[rows])
+            self.sets.append(rows, differences, found.losses[rows])
+
+    def _check(self, w: np.ndarray, found: Found) -> None:
+        """Refuse a loss-augmented maximum that is lower than the true output's score."""
+        scores = self.truth @ w
+        short = scores - found.uppers
+        row = int(np.argmax(short))
+        if short[row] > INEXACT * (1.0 + abs(scores[row])):
+            raise LssvmError(
+                "loss-augmented inference found less than the score of the true output, by "
+                f"{short[row]:.3g}: it must be an exact maximum, or give an upper bound of it"
+            )
+
+    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Everything that the next pass reads."""
+        values = {name: getattr(self, name) for name in VALUES}
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        for name in ("data", "indices", "indptr"):
+            arrays[f"truth_{name}"] = getattr(self.truth, name)
+        return values, arrays | self.sets.state()
+
+    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Stand where ``state`` was taken."""
+        for name in VALUES:
+            setattr(self, name, values[name])
+        for name in ARRAYS:
+            setattr(self, name, arrays[name])
+        parts = (arrays[f"truth_{name}"] for name in ("data", "indices", "indptr"))
+        shape = (len(self.costs), len(self.w))
+        self.truth = sparse.csr_array(tuple(parts), shape=shape)
+        self.sets = WorkingSets(self.C * self.costs, len(self.w), self.norm)
+        self.sets.restore(arrays)

@@ -1,0 +1,436 @@
+"""Planes kept by example with their dual multipliers, for the n-slack form.
+
+    P(w) = ½‖w‖² + C Σ c_i ξ_i  (norm 1),   ½‖w‖² + C/2 Σ c_i ξ_i²  (norm 2),   ½‖w‖²  (norm 0)
+    ξ_i(w) = U⁺_i(w) − U⁻_i(w),  with norm 0 restricted to ξ_i = 0
+
+A plane is kept as its difference δ from the completion, Φ(x, ŷ, ĥ) − Φ(x, y, h*), in which most
+coordinates cancel, with its loss part L: ξ_i(w) ≥ L + w · δ. The dual is in
+``lssvm.kernels._sweep`` (Tsochantaridis et al. 2004, Proposition 1 and section 3; Joachims,
+Finley & Yu 2009). w is always −Σ α δ, so every α gives a lower bound.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import sparse
+
+from lssvm.kernels import _sweep
+
+GARBAGE = 0.5  # share of the arena that may be dropped planes
+CG_SHARE = 1e-3  # of the slopes that conjugate gradients leave
+SUM_ROUNDING = 1e-12
+COLUMNS = {
+    "begins": np.int64,
+    "ends": np.int64,
+    "losses": np.float64,
+    "squares": np.float64,
+    "alpha": np.float64,
+    "owner": np.int32,
+    "idle": np.int32,
+}
+
+
+@dataclass
+class WorkingSets:
+    """Planes of n examples in a growing arena, and the multipliers.
+
+    limits : (n,) u_i = C c_i
+    norm : of the slacks
+    w : (d,) −Σ α δ; with a kernel its coefficients, and ``scores`` their images
+    gram, labels : inner products of the rows and number of labels, (0, 0) without a kernel
+    indices, values : entries of the rows δ, an arena with spare room of which ``used`` are taken
+    slots, counts : (n, most) and (n,), the planes of each example in the order of their making
+    gaps : (n,) what the last visit of an example found that it could gain
+    """
+
+    limits: np.ndarray
+    dimension: int
+    norm: int = 1
+    gram: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    labels: int = 0
+
+    def __post_init__(self) -> None:
+        n = len(self.limits)
+        self.w = np.zeros(self.dimension)
+        self.scores = self.w if not len(self.gram) else np.zeros(self.dimension)
+        self.indices = np.empty(0, dtype=np.int32)
+        self.values = np.empty(0)
+        self.used = 0
+        self._columns = {name: np.empty(0, dtype=kind) for name, kind in COLUMNS.items()}
+        self._count = 0
+        self.slots = np.full((n, 4), -1, dtype=np.int32)
+        self.counts = np.zeros(n, dtype=np.int32)
+        self.gaps = np.zeros(n)
+
+    def __len__(self) -> int:
+        return self._count
+
+    def column(self, name: str) -> np.ndarray:
+        """One value a plane, (m,), a view: begins, ends, losses, squares, alpha, owner or idle."""
+        return self._columns[name][: self._count]
+
+    @property
+    def alpha(self) -> np.ndarray:
+        """The multipliers, (m,)."""
+        return self.column("alpha")
+
+    @property
+    def owner(self) -> np.ndarray:
+        """The example of each plane, (m,)."""
+        return self.column("owner")
+
+    @property
+    def losses(self) -> np.ndarray:
+        """L of each plane, (m,)."""
+        return self.column("losses")
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arena and the tables, in bytes."""
+        return self.indices.nbytes + self.values.nbytes + self.slots.nbytes + 56 * len(self)
+
+    @property
+    def squared_norm(self) -> float:
+        """‖w‖²."""
+        return float(self.w @ self.images())
+
+    def images(self) -> np.ndarray:
+        """The product of w with the unit vector of every coordinate, (d,): w without a kernel."""
+        rows = len(self.gram)
+        if not rows:
+            return self.w
+        inner = self.scores[: rows * self.labels].reshape(self.labels, rows).T.ravel()
+        return np.concatenate([inner, self.scores[rows * self.labels :]])
+
+    def images_of(self, w: np.ndarray) -> np.ndarray:
+        """The same for any vector of coefficients."""
+        rows = len(self.gram)
+        if not rows:
+            return w
+        inner = self.gram @ w[: rows * self.labels].reshape(rows, self.labels)
+        return np.concatenate([inner.ravel(), w[rows * self.labels :]])
+
+    def dual(self) -> float:
+        """D(α), a lower bound of every P(w)."""
+        value = float(self.alpha @ self.losses) - 0.5 * self.squared_norm
+        if self.norm == 2:
+            value -= 0.5 * float(np.sum(self.sums() ** 2 / self.limits))
+        return value
+
+    def sums(self) -> np.ndarray:
+        """Σ α of each example, (n,)."""
+        return np.bincount(self.owner, self.alpha, minlength=len(self.limits))
+
+    def slacks(self) -> np.ndarray:
+        """ξ_i at w as far as the kept planes know it, (n,)."""
+        slacks = np.zeros(len(self.limits))
+        if len(self):
+            np.maximum.at(slacks, self.owner, self.losses + self._dots())
+        return slacks
+
+    def highest(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The highest plane at w of each example of ``rows``, −1 if it is the zero plane, and
+        its height, (k,) each."""
+        planes = np.full(len(rows), -1, dtype=np.int32)
+        heights = np.zeros(len(rows))
+        _sweep.highest(
+            rows.astype(np.int32),
+            self.slots,
+            self.counts,
+            *self._rows(),
+            self.losses,
+            *self._space(),
+            planes,
+            heights,
+        )
+        return planes, heights
+
+    def append(self, owner: np.ndarray, rows: sparse.csr_array, losses: np.ndarray) -> None:
+        """Add planes with multiplier 0, at most one an example.
+
+        owner : (k,) examples; rows : (k, d) the differences δ; losses : (k,)
+        """
+        if len(owner) == 0:
+            return
+        rows.sort_indices()
+        size, first, count = len(rows.indices), self._count, self._count + len(owner)
+        self._reserve(size, count)
+        self.indices[self.used : self.used + size] = rows.indices
+        self.values[self.used : self.used + size] = rows.data
+        bounds = self.used + rows.indptr.astype(np.int64)
+        self.used, self._count = self.used + size, count
+        for name, added in (
+            ("begins", bounds[:-1]),
+            ("ends", bounds[1:]),
+            ("losses", losses),
+            ("alpha", 0.0),
+            ("owner", owner),
+            ("idle", 0),
+        ):
+            self._columns[name][first:count] = added
+        self._measure(first)
+        if self.counts[owner].max() == self.slots.shape[1]:
+            self.slots = np.hstack([self.slots, np.full_like(self.slots, -1)])
+        self.slots[owner, self.counts[owner]] = np.arange(first, count, dtype=np.int32)
+        self.counts[owner] += 1
+
+    def sweep(self, rows: np.ndarray, steps: int) -> float:
+        """Visit the examples ``rows`` in order, at most ``steps`` steps each.
+
+        Returns the sum of their gaps before the steps, which are kept in ``gaps``.
+        """
+        rows = rows.astype(np.int32)
+        _sweep.sweep(
+            rows,
+            self.slots,
+            self.counts,
+            *self._rows(),
+            self.losses,
+            self.column("squares"),
+            self.alpha,
+            self.limits,
+            *self._space(),
+            self.norm,
+            steps,
+            self.gaps,
+        )
+        return float(self.gaps[rows].sum())
+
+    def frank_wolfe(self, rows: np.ndarray, planes: np.ndarray) -> float:
+        """Move each of the examples ``rows`` towards one of its planes, −1 for the zero plane.
+
+        Returns the sum of their gaps before their steps, which are kept in ``gaps``.
+        """
+        rows = rows.astype(np.int32)
+        _sweep.frank_wolfe(
+            rows,
+            planes.astype(np.int32),
+            self.slots,
+            self.counts,
+            *self._rows(),
+            self.losses,
+            self.alpha,
+            self.limits,
+            *self._space(),
+            self.gaps,
+        )
+        return float(self.gaps[rows].sum())
+
+    def climb(self, most: int) -> None:
+        """Raise the dual over the multipliers that are free, by conjugate gradients.
+
+        Free are those between their bounds; the sum of an example whose multipliers use up u_i
+        stays. Block steps find out which are free, but are slow along directions in which many
+        examples move together; these are what conjugate gradients are quick at (Moré & Toraldo
+        1991). The steps end where a multiplier would become negative or a sum exceed u_i.
+
+        most : steps at most
+        """
+        face = _Face(self)
+        if not len(face.planes):
+            return
+        moved = np.zeros(len(face.planes))
+        slopes = face.slopes()
+        residual = direction = face.projected(slopes)
+        square = first = float(residual @ residual)
+        for _ in range(most):
+            if square <= CG_SHARE**2 * first:
+                break
+            change = face.curvature(direction)
+            step = square / float(direction @ change)
+            room = face.room(moved, direction)
+            moved = moved + min(step, room) * direction
+            if room <= step:
+                break
+            residual = residual - step * face.projected(change)
+            before, square = square, float(residual @ residual)
+            direction = residual + (square / before) * direction
+        face.move(moved)
+
+    def evict(self, age: int) -> None:
+        """Drop planes whose multiplier has been 0 at ``age`` calls in a row."""
+        idle = self.column("idle")
+        idle[:] = np.where(self.alpha > 0.0, 0, idle + 1)
+        self.keep(np.flatnonzero(idle < age))
+
+    def keep(self, planes: np.ndarray) -> None:
+        """Drop every plane that is not in ``planes`` (increasing)."""
+        if len(planes) == self._count:
+            return
+        for column in self._columns.values():
+            column[: len(planes)] = column[planes]
+        self._count = len(planes)
+        if int(np.sum(self.column("ends") - self.column("begins"))) < GARBAGE * self.used:
+            self._replace(self.matrix(np.arange(self._count)))
+        self._index()
+
+    def refresh(self) -> None:
+        """Compute w, and its images, anew from the multipliers: rounding does not build up."""
+        planes = np.arange(self._count)
+        self.w[:] = -(self.matrix(planes).T @ self.alpha) if self._count else 0.0
+        bound = len(self.gram) * self.labels
+        if bound:
+            images = self.images_of(self.w)
+            self.scores[:bound] = images[:bound].reshape(-1, self.labels).T.ravel()
+            self.scores[bound:] = images[bound:]
+
+    def move(self, rows: np.ndarray, shifts: sparse.csr_array) -> None:
+        """Add ``shifts`` (k, d) to every plane of the examples ``rows``: their completion moved."""
+        place = np.full(len(self.limits), -1)
+        place[rows] = np.arange(len(rows))
+        moved = place[self.owner]
+        picked = sparse.csr_array(
+            (
+                np.ones(int(np.sum(moved >= 0))),
+                (np.flatnonzero(moved >= 0), moved[moved >= 0]),
+            ),
+            shape=(len(self), len(rows)),
+        )
+        self._replace(sparse.csr_array(self.matrix(np.arange(self._count)) + picked @ shifts))
+        self._measure(0)
+        self.refresh()
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The planes, multipliers and the dual point."""
+        return {
+            **{f"sets_{name}": self.column(name) for name in COLUMNS},
+            "sets_indices": self.indices[: self.used],
+            "sets_values": self.values[: self.used],
+            "sets_w": self.w,
+            "sets_scores": self.scores,
+        }
+
+    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+        """Take over what ``state`` gave."""
+        self._columns = {name: arrays[f"sets_{name}"] for name in COLUMNS}
+        self._count = len(self._columns["alpha"])
+        self.indices, self.values = arrays["sets_indices"], arrays["sets_values"]
+        self.used = len(self.values)
+        self.w[:] = arrays["sets_w"]
+        self.scores[:] = arrays["sets_scores"]
+        self._index()
+
+    def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        return self.indices, self.values, self.column("begins"), self.column("ends")
+
+    def _space(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
+        return self.w, self.scores, self.gram, self.labels
+
+    def matrix(self, planes: np.ndarray) -> sparse.csr_array:
+        """The rows δ of some planes, (len(planes), d)."""
+        begins = self.column("begins")[planes]
+        lengths = self.column("ends")[planes] - begins
+        bounds = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.repeat(begins - bounds[:-1], lengths) + np.arange(bounds[-1])
+        return sparse.csr_array(
+            (self.values[places], self.indices[places], bounds),
+            shape=(len(planes), self.dimension),
+        )
+
+    def _dots(self) -> np.ndarray:
+        return self.matrix(np.arange(self._count)) @ self.images()
+
+    def _measure(self, first: int) -> None:
+        """‖δ‖² of the planes from ``first`` on."""
+        begins, ends = self.column("begins")[first:], self.column("ends")[first:]
+        squares = self.column("squares")[first:]
+        _sweep.squared_norms(
+            self.indices, self.values, begins, ends, self.gram, self.labels, squares
+        )
+
+    def _reserve(self, size: int, count: int) -> None:
+        """Room for so many more entries, and for so many planes in all."""
+        if self.used + size > len(self.indices):
+            room = max(self.used + size, 2 * len(self.indices))
+            self.indices = _enlarged(self.indices, self.used, room)
+            self.values = _enlarged(self.values, self.used, room)
+        if count > len(self._columns["alpha"]):
+            room = max(count, 2 * self._count)
+            for name, column in self._columns.items():
+                self._columns[name] = _enlarged(column, self._count, room)
+
+    def _replace(self, matrix: sparse.csr_array) -> None:
+        """Take the rows of a matrix, (m, d), for those of the planes."""
+        matrix.sort_indices()
+        self.indices, self.values = matrix.indices.astype(np.int32), matrix.data
+        self.used = len(self.values)
+        self.column("begins")[:] = matrix.indptr[:-1]
+        self.column("ends")[:] = matrix.indptr[1:]
+
+    def _index(self) -> None:
+        """Fill the slots anew: planes by example, each example's in the order of their making."""
+        order = np.argsort(self.owner, kind="stable")
+        owner = self.owner[order]
+        self.counts = np.bincount(owner, minlength=len(self.limits)).astype(np.int32)
+        first = np.cumsum(self.counts) - self.counts
+        width = max(4, int(self.counts.max(initial=0)))
+        self.slots = np.full((len(self.limits), width), -1, dtype=np.int32)
+        self.slots[owner, np.arange(len(order)) - first[owner]] = order
+
+
+class _Face:
+    """The multipliers of working sets that are free to move together.
+
+    planes : (k,) which; tight : (k,) whether the sum of the plane's example is fixed
+    """
+
+    def __init__(self, sets: WorkingSets) -> None:
+        self.sets = sets
+        alpha, owner = sets.alpha, sets.owner
+        free = alpha > 0.0
+        n = len(sets.limits)
+        left = sets.limits - sets.sums() if sets.norm == 1 else np.full(n, np.inf)
+        tight = left <= SUM_ROUNDING * sets.limits
+        alone = np.bincount(owner[free], minlength=n) == 1
+        self.planes = np.flatnonzero(free & ~(tight & alone)[owner])
+        self.owner = owner[self.planes]
+        self.tight = tight[self.owner]
+        self.left = np.where(tight, np.inf, left)
+        self.matrix = sets.matrix(self.planes)
+        self.counts = np.maximum(np.bincount(self.owner, minlength=n), 1)
+
+    def _summed(self, values: np.ndarray) -> np.ndarray:
+        return np.bincount(self.owner, values, minlength=len(self.counts))
+
+    def projected(self, values: np.ndarray) -> np.ndarray:
+        """Without what would change the sum of a tight example."""
+        means = (self._summed(values) / self.counts)[self.owner]
+        return np.where(self.tight, values - means, values)
+
+    def slopes(self) -> np.ndarray:
+        """∂D/∂α."""
+        sets = self.sets
+        slopes = sets.losses[self.planes] + self.matrix @ sets.images()
+        if sets.norm == 2:
+            slopes = slopes - (sets.sums() / sets.limits)[self.owner]
+        return slopes
+
+    def curvature(self, direction: np.ndarray) -> np.ndarray:
+        """−∂²D/∂α² times a direction."""
+        change = self.matrix @ self.sets.images_of(self.matrix.T @ direction)
+        if self.sets.norm == 2:
+            change = change + (self._summed(direction) / self.sets.limits)[self.owner]
+        return change
+
+    def room(self, moved: np.ndarray, direction: np.ndarray) -> float:
+        """The longest step that leaves no multiplier negative and no sum too large."""
+        alpha = self.sets.alpha[self.planes] + moved
+        falling = direction < 0.0
+        room = np.min(-alpha[falling] / direction[falling], initial=np.inf)
+        rise = self._summed(direction)
+        growing = rise > SUM_ROUNDING * np.abs(direction).max()
+        left = (self.left - self._summed(moved))[growing] / rise[growing]
+        return max(0.0, min(float(room), float(np.min(left, initial=np.inf))))
+
+    def move(self, moved: np.ndarray) -> None:
+        """Add to the multipliers, and to w."""
+        sets = self.sets
+        alpha = sets.alpha[self.planes] + moved
+        sets.alpha[self.planes] = np.where(alpha > SUM_ROUNDING * moved.max(), alpha, 0.0)
+        sets.refresh()
+
+
+def _enlarged(array: np.ndarray, used: int, room: int) -> np.ndarray:
+    larger = np.empty(room, dtype=array.dtype)
+    larger[:used] = array[:used]
+    return larger
