@@ -56,13 +56,6 @@ cdef inline int point_to_tokens(
     return 0
 
 
-cdef inline Py_ssize_t longest_of(const long long[::1] offsets) noexcept nogil:
-    cdef Py_ssize_t i, found = 0
-    for i in range(offsets.shape[0] - 1):
-        found = max(found, <Py_ssize_t>(offsets[i + 1] - offsets[i]))
-    return found
-
-
 cdef inline void score_tokens(
     const Tokens* tokens, Py_ssize_t first, Py_ssize_t count, const double* emissions,
     const Chain* chain, double* out,

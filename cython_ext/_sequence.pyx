@@ -12,8 +12,9 @@ kept label by label, so that adding a row runs along it.
 
 import numpy as np
 
+from _common cimport longest
 from _chains cimport (
-    UNREACHABLE, Chain, Tokens, chain_states, longest_of, point_to_chain, point_to_tokens,
+    UNREACHABLE, Chain, Tokens, chain_states, point_to_chain, point_to_tokens,
     score_tokens,
 )
 
@@ -177,11 +178,11 @@ cdef int _sums(Sums* out, gradient) except -1:
     return 0
 
 
-cdef Py_ssize_t _scratch(int task, const Chain* chain, Py_ssize_t longest) noexcept nogil:
+cdef Py_ssize_t _scratch(int task, const Chain* chain, Py_ssize_t length) noexcept nogil:
     """Numbers that the dynamic program of the longest sequence needs."""
     if task == COUNTED_TASK:
-        return (longest + 1) * (longest + 2) * chain_states(chain)
-    return 2 * (longest + 1) * chain_states(chain)
+        return (length + 1) * (length + 2) * chain_states(chain)
+    return 2 * (length + 1) * chain_states(chain)
 
 
 cdef void _add_losses(
@@ -257,28 +258,28 @@ def search(
     Returns gradient (d,) = sum c_i Phi(x_i, found), or with ``slack`` sum c_i (L Phi(x_i, found) +
     (1 - L) Phi(x_i, truth)), or None; best (n,) the maxima; margins (n,) their L; found (tokens,).
     """
-    cdef Py_ssize_t n = costs.shape[0], i, j, k, first, length, longest = longest_of(offsets)
+    cdef Py_ssize_t n = costs.shape[0], i, j, k, first, length, most = longest(offsets)
     cdef Chain chain
     cdef Tokens tokens
     cdef Sums sums
     cdef double share
     point_to_chain(&chain, weights)
     point_to_tokens(&tokens, dense, indices, values, starts, offsets, weights.width)
-    _check(task, offsets, labels, n, chain.labels, charges, margins, longest)
+    _check(task, offsets, labels, n, chain.labels, charges, margins, most)
     sparse = starts.shape[0] > 0
     gradient = Gradient(weights, sparse) if summed else None
     if summed:
         _sums(&sums, gradient)
     best, losses = np.zeros(n), np.zeros(n)
     found = np.zeros(labels.shape[0], dtype=np.int32)
-    if n == 0 or longest == 0:
+    if n == 0 or offsets[n] == 0:
         return (gradient.vector() if summed else None), best, losses, found
     cdef const double[:, ::1] emissions = weights.emissions
     cdef const double* emission = &emissions[0, 0] if emissions.size else NULL
     cdef double[::1] best_view = best, loss_view = losses
     cdef int[::1] path = found
-    cdef double[::1] scores = np.empty((CHUNK + longest) * chain.padded)
-    cdef double[::1] states = np.empty(_scratch(task, &chain, longest))
+    cdef double[::1] scores = np.empty((CHUNK + most) * chain.padded)
+    cdef double[::1] states = np.empty(_scratch(task, &chain, most))
     with nogil:
         i = 0
         while i < n:
@@ -309,7 +310,7 @@ def search(
 
 cdef int _check(
     int task, const long long[::1] offsets, const int[::1] labels, Py_ssize_t n, Py_ssize_t count,
-    const double[::1] charges, const double[::1] margins, Py_ssize_t longest,
+    const double[::1] charges, const double[::1] margins, Py_ssize_t most,
 ) except -1:
     cdef Py_ssize_t t, tokens
     if offsets.shape[0] != n + 1 or offsets[0] != 0:
@@ -317,8 +318,8 @@ cdef int _check(
     tokens = offsets[n]
     if labels.shape[0] < tokens or charges.shape[0] != count or margins.shape[0] < 1:
         raise ValueError(f"sequence: {labels.shape[0]} labels for {tokens} tokens")
-    if task == COUNTED_TASK and margins.shape[0] <= longest:
-        raise ValueError(f"sequence: {margins.shape[0]} margins for {longest} errors")
+    if task == COUNTED_TASK and margins.shape[0] <= most:
+        raise ValueError(f"sequence: {margins.shape[0]} margins for {most} errors")
     if task != PREDICT_TASK:
         for t in range(tokens):
             if labels[t] < 0 or labels[t] >= count:

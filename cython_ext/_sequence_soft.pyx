@@ -6,8 +6,9 @@ backward recursions give log Z and expectations at any scale of the weights.
 
 import numpy as np
 
+from _common cimport longest
 from _chains cimport (
-    Chain, Tokens, chain_states, longest_of, point_to_chain, point_to_tokens, score_tokens,
+    Chain, Tokens, chain_states, point_to_chain, point_to_tokens, score_tokens,
 )
 
 cdef extern from "_sequence_soft.h" nogil:
@@ -47,7 +48,7 @@ def expectations(
     Arrays as in _sequence.search. Returns gradient (d,) = sum c_i E[Phi(x_i, y)], log Z (n,), and
     marginals (tokens, L), the probability of each label of a token.
     """
-    cdef Py_ssize_t n = costs.shape[0], i, t, s, first, length, longest = longest_of(offsets)
+    cdef Py_ssize_t n = costs.shape[0], i, t, s, first, length, most = longest(offsets)
     cdef Chain chain
     cdef Tokens tokens
     cdef Exponentials grown
@@ -71,7 +72,7 @@ def expectations(
     cdef double[:, ::1] sums = summed, pair_view = pairs, end_view = ends, marginal = marginals
     cdef double[:, :, ::1] triple_view = triples
     cdef double[::1] logz_view = logz
-    cdef double[::1] unary = np.empty(max(1, longest) * P), alpha = np.empty(max(1, longest) * S)
+    cdef double[::1] unary = np.empty(most * P), alpha = np.empty(most * S)
     cdef double[::1] scratch = np.empty(4 * S), row = np.empty(P)
     cdef double* out = &sums[0, 0] if summed.size else NULL
     with nogil:
@@ -130,7 +131,7 @@ def best_paths(
     there are fewer.
     """
     cdef Py_ssize_t n = offsets.shape[0] - 1, i, k, t, first, length
-    cdef Py_ssize_t longest = max(<Py_ssize_t>1, longest_of(offsets)), count
+    cdef Py_ssize_t most = longest(offsets), count
     cdef Chain chain
     cdef Tokens tokens
     point_to_chain(&chain, weights)
@@ -144,10 +145,10 @@ def best_paths(
     cdef int[:, ::1] label_view = labels
     cdef double[:, ::1] score_view = scores
     cdef long long[::1] kept_view = kept
-    cdef double[::1] unary = np.empty(longest * chain.padded)
+    cdef double[::1] unary = np.empty(most * chain.padded)
     cdef unsigned char[::1] lists = np.empty(
-        (longest + 1) * S * top * sizeof(Origin), dtype=np.uint8)
-    cdef long[::1] counts = np.empty(longest * S, dtype=np.dtype("l"))
+        (most + 1) * S * top * sizeof(Origin), dtype=np.uint8)
+    cdef long[::1] counts = np.empty(most * S, dtype=np.dtype("l"))
     with nogil:
         for i in range(n):
             first, length = offsets[i], offsets[i + 1] - offsets[i]

@@ -55,7 +55,9 @@ class Problem:
         self.options = {"order": 1, "ends": False, **options}
         self.class_costs = [1.0] * self.L
         if options.pop("costly", False):
-            self.class_costs = (rng.integers(0, 17, self.L) / 8).tolist()
+            costs = rng.integers(0, 17, self.L) / 8
+            # Without slack a loss is 0 or at least 1.
+            self.class_costs = (costs if norm else costs + (costs > 0)).tolist()
             options["class_costs"] = dict(zip(names, self.class_costs, strict=True))
         formulation = Formulation(model, rescaling, norm)
         self.app = SequenceLabelling(SequenceOptions(loss=loss, **options), formulation)

@@ -170,7 +170,7 @@ def test_what_training_did_not_see_is_told(read):
     scores = app.score(test, predictions)
     assert scores["error"] == pytest.approx(200 / 3)
     assert (scores["sequence_error"], scores["loss"], scores["unseen_labels"]) == (100, 1.0, 1)
-    with pytest.raises(DataError, match=r"test\.txt:1: a token has no label; expected labels"):
+    with pytest.raises(DataError, match=r"test\.txt:1: sequence '1' has a token without a label"):
         app.start(test, np.random.default_rng(0))
     app = hmm()
     read(app, HMM)
@@ -204,7 +204,7 @@ def test_files_have_costs_and_keep_their_order(tmp_path):
     examples = app.read(sources)
     assert examples.costs.tolist() == [0.5, 0.5, 2.0]
     assert examples.offsets.tolist() == [0, 5, 7, 8]
-    assert str(examples.error(2, "wrong")) == f"{tmp_path / 'b'}:1: wrong"
+    assert str(examples.error(2, "wrong")) == f"{tmp_path / 'b'}:1: sequence '1' wrong"
 
 
 TEXTS = ["Ley-25", "USA", "a", "¿", "3,5", "Álava", "2002"]
@@ -423,6 +423,14 @@ def test_every_weight_has_a_name(order, ends):
     rows = np.zeros((1, 3))
     app = SequenceLabelling(SequenceOptions(order=order, ends=ends))
     assert app.dimension(packed(rows, ["A"], [0, 1], vocabulary)) == len(names)
+
+
+def test_small_costs_need_slack(read):
+    app = SequenceLabelling(
+        SequenceOptions(format="svm_hmm", class_costs={"B": 0.5}), Formulation("ssvm", "margin", 0)
+    )
+    with pytest.raises(LssvmError, match="every loss must be 0 or at least 1"):
+        read(app, HMM)
 
 
 def test_the_vocabulary_is_kept_with_the_model(read):

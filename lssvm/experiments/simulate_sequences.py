@@ -20,8 +20,12 @@ from lssvm.tables import make_folder
 SENTENCES = {"train": 200, "test": 100}
 NAMES = 60  # of each kind; training knows the first half, testing all
 SEED = 0
-SYLLABLES = "ba be da do fa fi ga ha ka la le ma mi na no pa ra ri sa so ta to va".split()
-ENDINGS = {"first": ("no", "na", "el"), "place": ("ton", "burg", "ford"), "company": ("tech", "co")}
+SYLLABLES = [a + b for a in "bdfghklmnprstv" for b in "aeio"]
+ENDINGS = {
+    "first": ("no", "na", "el"),
+    "place": ("ton", "burg", "ford"),
+    "company": ("tech", "co"),
+}
 PATTERNS = (
     "{PER} arrived/VBD in/IN {LOC} on/IN Monday/NNP ./.",
     "{PER} in/IN {LOC} met/VBD {ORG} again/RB ./.",
@@ -61,9 +65,7 @@ def _names(rng: np.random.Generator, endings: tuple[str, ...]) -> list[str]:
     return list(found)
 
 
-def _sentence(
-    rng: np.random.Generator, names: dict[str, list[str]]
-) -> list[tuple[str, str, str]]:
+def _sentence(rng: np.random.Generator, names: dict[str, list[str]]) -> list[tuple[str, str, str]]:
     """Word, part of speech and label of each token."""
     tokens: list[tuple[str, str, str]] = []
     for part in str(rng.choice(PATTERNS)).split():

@@ -1,22 +1,22 @@
 """Sequences packed for the kernel: the tokens of all of them one after another."""
 
-import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import sparse
 
+from lssvm.applications.packing import Packed, digest, gathered
 from lssvm.applications.sequence.vocabulary import Vocabulary
-from lssvm.errors import DataError, LssvmError
+from lssvm.errors import LssvmError
 
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
 _UNIT = 64  # multiply-adds of a unit of size: a block is then ten times the work of its overhead
 
 
 @dataclass(frozen=True, eq=False)
-class SequenceExamples:
+class SequenceExamples(Packed):
     """n sequences. All flat arrays begin with the first token of the first sequence.
 
     dense : (tokens, width) float64, C order; (0, width) if the rows are sparse
@@ -25,14 +25,12 @@ class SequenceExamples:
     offsets : (n + 1,) int64, where each sequence's tokens start, from 0, and the end
     labels : (tokens,) int32, number of the label; -1 where unknown or not seen in training
     vocabulary : names of the labels and features of training
-    costs : (n,) float64
-    identifiers : (n,) object, names of the sequences
     tags : (tokens,) object, the true labels as the data have them; None where unknown
     rows : (tokens,) object, the line of each token in a CoNLL file; None for other data
-    lines, files : (n,) int64, line of the first token, from 1, and row of ``paths``
-    paths : the files
-    labelled : whether every token has its true label
     """
+
+    KIND: ClassVar = "sequence"
+    OFFSETS: ClassVar = ("offsets",)
 
     dense: np.ndarray
     indices: np.ndarray
@@ -41,17 +39,8 @@ class SequenceExamples:
     offsets: np.ndarray
     labels: np.ndarray
     vocabulary: Vocabulary
-    costs: np.ndarray
-    identifiers: np.ndarray
     tags: np.ndarray
     rows: np.ndarray
-    lines: np.ndarray
-    files: np.ndarray
-    paths: tuple[str, ...]
-    labelled: bool = field(default=True)
-
-    def __len__(self) -> int:
-        return len(self.costs)
 
     @property
     def width(self) -> int:
@@ -67,11 +56,6 @@ class SequenceExamples:
     def is_sparse(self) -> bool:
         """Whether the rows of the tokens are sparse."""
         return len(self.starts) > 0
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the sequences."""
-        return [str(name) for name in self.identifiers]
 
     @property
     def sizes(self) -> np.ndarray:
@@ -108,54 +92,38 @@ class SequenceExamples:
         return self.dense, self.indices, self.values, self.starts, self.offsets
 
     def slice(self, start: int, stop: int) -> Self:
-        """Sequences start..stop-1 as views of the same arrays."""
+        """Sequences start..stop-1 as views of the same arrays, positions from 0."""
         first, last = int(self.offsets[start]), int(self.offsets[stop])
+        block = super().slice(start, stop)
         return replace(
-            self,
+            block,
             dense=self.dense if self.is_sparse else self.dense[first:last],
             starts=self.starts[first : last + 1],
-            offsets=self.offsets[start : stop + 1] - first,
+            offsets=block.offsets - first,
             labels=self.labels[first:last],
-            costs=self.costs[start:stop],
-            identifiers=self.identifiers[start:stop],
             tags=self.tags[first:last],
             rows=self.rows[first:last],
-            lines=self.lines[start:stop],
-            files=self.files[start:stop],
         )
 
     def take(self, rows: np.ndarray) -> Self:
         """A copy of the chosen sequences, in the order of ``rows``."""
         rows = np.asarray(rows, dtype=np.int64)
-        counts = np.diff(self.offsets)[rows]
-        offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        tokens = np.arange(offsets[-1]) + np.repeat(self.offsets[rows] - offsets[:-1], counts)
+        tokens, offsets = gathered(self.offsets, rows)
         return replace(
             self._with_rows(stored(self.inputs[tokens])),
             offsets=offsets,
             labels=self.labels[tokens],
-            costs=self.costs[rows],
-            identifiers=self.identifiers[rows],
             tags=self.tags[tokens],
             rows=self.rows[tokens],
-            lines=self.lines[rows],
-            files=self.files[rows],
+            **self.each(rows),
         )
 
     def fingerprint(self) -> str:
         """SHA-256 of features, labels, sequences and costs, in hexadecimal."""
-        digest = hashlib.sha256(repr((self.width, self.vocabulary.labels)).encode())
-        inputs = self.inputs
-        parts = [inputs]
-        if self.is_sparse:
-            parts = [inputs.data, inputs.indices.astype(np.int64), inputs.indptr.astype(np.int64)]
-        for part in (*parts, self.offsets, self.labels, self.costs):
-            digest.update(np.ascontiguousarray(part).tobytes())
-        return digest.hexdigest()
-
-    def error(self, row: int, message: str) -> DataError:
-        """An error that points to the first token of a sequence."""
-        return DataError(self.paths[self.files[row]], int(self.lines[row]), message)
+        names = np.frombuffer("\n".join(self.vocabulary.labels).encode(), dtype=np.uint8)
+        rows = stored(self.inputs)
+        parts = (rows.dense, rows.starts, rows.indices, rows.values)
+        return digest(self.width, names, *parts, self.offsets, self.labels, self.costs)
 
 
 class Rows(NamedTuple):
@@ -217,7 +185,7 @@ def packed(
         tags=_objects(tags),
         rows=_objects([None] * len(tags) if rows is None else rows),
         lines=np.arange(1, n + 1) if lines is None else np.asarray(lines, dtype=np.int64),
-        files=np.zeros(n, dtype=np.int64) if files is None else np.asarray(files, dtype=np.int64),
+        files=np.zeros(n, dtype=np.int32) if files is None else np.asarray(files, dtype=np.int32),
         paths=tuple(paths),
         labelled=None not in tags,
     )

@@ -11,6 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from lssvm.applications.base import Source
+from lssvm.applications.packing import cumulated
 from lssvm.applications.sequence import templates
 from lssvm.applications.sequence.examples import DENSE_FROM, SequenceExamples, packed
 from lssvm.applications.sequence.vocabulary import Vocabulary
@@ -81,7 +82,7 @@ def read_numeric(
         values = np.where(seen[indices] >= layout.min_count, values, 0.0)
     width = vocabulary.width - vocabulary.bias
     kept = (indices < width) & (values != 0)
-    before = np.concatenate([[0], np.cumsum(kept)])
+    before = cumulated(kept)
     parts = (values[kept], indices[kept], before[starts])
     matrix = sparse.csr_array(parts, shape=(len(tags), width))
     offsets = _joined([file.offsets for file in files])
@@ -114,9 +115,7 @@ def _refuse_label(source: Source) -> None:
 
 def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
     """Offsets of several files as those of their concatenation."""
-    before = np.cumsum([0, *(part[-1] for part in parts)])
-    moved = [part[1:] + b for part, b in zip(parts, before[:-1], strict=True)]
-    return np.concatenate([[0], *moved]).astype(np.int64)
+    return cumulated(np.concatenate([np.diff(part) for part in parts]))
 
 
 def _frequent(found: Sequence[tuple[list[str], np.ndarray]], least: int) -> tuple[str, ...]:
@@ -154,7 +153,7 @@ def _matrix(
         known = np.array([number.get(name, -1) for name in names] + [-1], dtype=np.int64)
         columns[:, place] = known[codes]
     present = columns >= 0
-    starts = np.concatenate([[0], np.cumsum(present.sum(axis=1))])
+    starts = cumulated(present.sum(axis=1))
     indices = columns[present]
     parts = (np.ones(len(indices)), indices, starts)
     return sparse.csr_array(parts, shape=(count, vocabulary.width - vocabulary.bias))

@@ -344,13 +344,14 @@ class SequenceLabelling(base.Application):
                 "application.class_costs: costs that differ need loss: hamming, "
                 "rescaling: margin and slack_norm: 1"
             )
+        self.formulation.margin(self._charges(examples))  # refuses what does not fit without slack
         self.vocabulary = examples.vocabulary
 
     def _check_trainable(self, examples: SequenceExamples) -> None:
         lost = np.flatnonzero(examples.labels < 0)
         if len(lost):
             row = int(np.searchsorted(examples.offsets, lost[0], side="right")) - 1
-            raise examples.error(row, "a token has no label; expected labels to train on")
+            raise examples.error(row, "has a token without a label; expected labels to train on")
 
     def _charges(self, examples: SequenceExamples) -> np.ndarray:
         """What an error costs, by true label, (L,)."""
@@ -366,7 +367,7 @@ class SequenceLabelling(base.Application):
     ) -> Any:
         charges, margins = self._charges(examples), np.zeros(1)
         if task == _sequence.COUNTED:
-            longest = int(np.max(np.diff(examples.offsets), initial=0))
+            longest = int(np.max(np.diff(examples.offsets), initial=1))
             margins = self.formulation.margin(charges[0] * np.arange(longest + 1))
         return _sequence.search(
             task,
