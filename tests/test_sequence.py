@@ -120,6 +120,24 @@ def test_the_same_sentences_however_they_are_stored(read, change):
     assert examples.fingerprint() == expected.fingerprint()
 
 
+def test_other_spaces_than_blanks_and_tabs_are_part_of_a_token(read):
+    examples = read(conll(), "10\u00a0000 CD O\nx\u2028y\x0bz  \t NN \t X\n")
+    assert examples.vocabulary.labels == ("O", "X")
+    assert names_of(examples)[0] == {"word[0]=10\u00a0000", "pos[-1]=<-1>"}
+    assert names_of(examples)[1] == {"word[0]=x\u2028y\x0bz", "pos[-1]=CD"}
+
+
+@pytest.mark.parametrize(("rescaling", "top"), [("slack", 1), ("margin", 1000)])
+def test_sequences_that_are_too_long_to_search_are_refused(rescaling, top):
+    vocabulary = Vocabulary(tuple("abcd"), 1)
+    count = 20_000 if top == 1 else 200_000
+    examples = packed(np.zeros((count, 1)), ["a"] * count, [0, count], vocabulary)
+    app = SequenceLabelling(SequenceOptions(), Formulation("ssvm", rescaling))
+    w = np.zeros(app.dimension(examples))
+    with pytest.raises(DataError, match=rf"memory:1: sequence '1' has {count:,d} tokens, too many"):
+        app.augmented(w, examples) if top == 1 else app.predict(w, examples, top)
+
+
 def test_standard_input_is_read(monkeypatch):
     for app, text in ((conll(), CONLL), (hmm(), HMM)):
         monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(text.encode())))

@@ -1,6 +1,7 @@
 """CoNLL column files: a token a line, a blank line after each sentence.
 
-Columns are separated by blanks or tabs; all lines of a file have as many. Lines that begin with
+Columns are separated by blanks or tabs, and by nothing else: other spaces of Unicode may be part of
+a token. All lines of a file have as many. Lines that begin with
 ``-DOCSTART-`` mark documents and are passed over, with a blank line after them or without. There
 are no comments: ``#`` is a token like any other.
 """
@@ -46,7 +47,7 @@ def read_columns(path: str | Path, names: tuple[str, ...], optional: int = 0) ->
     offsets, lines = [0], []
     with open_text(path) as numbered:
         for number, line in numbered:
-            fields = line.split()
+            fields = [field for field in line.replace("\t", " ").split(" ") if field]
             if fields and fields[0] != DOCUMENT:
                 expected = {len(tokens[0])} if tokens else _counts(names, optional)
                 if len(fields) not in expected:

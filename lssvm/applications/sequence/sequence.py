@@ -44,6 +44,7 @@ from lssvm.plane import Plane
 
 CRF = "crf"
 MOST_PATHS = 1000
+MOST_STATES = 2**28  # numbers that the search for one sequence may take: 2 GB
 _SHOWN = 3  # labels that a warning names
 
 Cost = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -232,13 +233,14 @@ class SequenceLabelling(base.Application):
     def predict(self, w: np.ndarray, examples: SequenceExamples, top: int = 1) -> Predictions:
         """The ``top`` label sequences of highest w · Φ, best first; exact.
 
-        Raises LssvmError for more than 1,000.
+        Raises LssvmError for more than 1,000, DataError where a sequence is too long for them.
         """
         if top == 1:
             _, values, _, labels = self._search(_sequence.PREDICT, w, examples)
             return Predictions(labels[:, None], values[:, None], w)
         if top > MOST_PATHS:
             raise LssvmError(f"--top {top}: too many paths; expected at most {MOST_PATHS:,d}")
+        self._check_room(examples, 2 * top)
         weights = self._weights(w, examples)
         labels, scores = _sequence_soft.best_paths(*examples.arrays, weights, top)
         return Predictions(labels, scores, w)
@@ -353,6 +355,18 @@ class SequenceLabelling(base.Application):
             row = int(np.searchsorted(examples.offsets, lost[0], side="right")) - 1
             raise examples.error(row, "has a token without a label; expected labels to train on")
 
+    def _check_room(self, examples: SequenceExamples, copies: int) -> None:
+        """Refuse a sequence whose states, so many times over, would fill the memory."""
+        counts = np.diff(examples.offsets)
+        states = examples.label_count**self.options.order
+        if len(counts) and int(np.max(counts)) * states * copies > MOST_STATES:
+            row = int(np.argmax(counts))
+            raise examples.error(
+                row,
+                f"has {counts[row]:,d} tokens, too many to search with {states:,d} states "
+                f"{copies:,d} times over; expected at most {MOST_STATES:,d} numbers in all",
+            )
+
     def _charges(self, examples: SequenceExamples) -> np.ndarray:
         """What an error costs, by true label, (L,)."""
         costs = self.options.class_costs
@@ -368,6 +382,7 @@ class SequenceLabelling(base.Application):
         charges, margins = self._charges(examples), np.zeros(1)
         if task == _sequence.COUNTED:
             longest = int(np.max(np.diff(examples.offsets), initial=1))
+            self._check_room(examples, longest)
             margins = self.formulation.margin(charges[0] * np.arange(longest + 1))
         return _sequence.search(
             task,

@@ -26,8 +26,8 @@ class Predictions:
 def write_columns(examples: SequenceExamples, predictions: Predictions, file: TextIO) -> None:
     """The lines of the input with a column more, a blank line after each sequence.
 
-    With several paths a sequence is written once for each, after a line ``# rank score``, ranks
-    from 0 as CRF++ has them.
+    Lines that mark documents are left out. With several paths a sequence is written once for each,
+    after a line ``# rank score``, ranks from 0 as CRF++ has them.
     """
     for i, k, own in _paths(examples, predictions):
         if predictions.labels.shape[1] > 1:
@@ -107,7 +107,8 @@ def _rows(examples: SequenceExamples, own: slice) -> list[str]:
     rows = [row for row in examples.rows[own] if row is not None]
     if not rows:
         return [""] * (own.stop - own.start)
-    return [f"{row.rstrip()}{chr(9) if chr(9) in row else ' '}" for row in rows]
+    separators = ["\t" if "\t" in row else " " for row in rows]
+    return [row.rstrip(" \t") + blank for row, blank in zip(rows, separators, strict=True)]
 
 
 def _names(examples: SequenceExamples, predictions: Predictions, own: slice, k: int) -> list[str]:
