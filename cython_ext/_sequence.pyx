@@ -342,7 +342,7 @@ def gradients(
     """
     cdef Tokens tokens
     cdef Touched out
-    cdef Py_ssize_t i, k, d = dimension(width, labels, order, ends), room = 0
+    cdef Py_ssize_t i, k, place, d = dimension(width, labels, order, ends), room = 0
     point_to_tokens(&tokens, dense, indices, values, starts, offsets, width)
     for k in range(rows.shape[0]):
         i = rows[k]
@@ -363,10 +363,10 @@ def gradients(
             i = rows[k]
             _touch_example(&tokens, offsets[i], offsets[i + 1], &found[0], &truth[0], shares[i],
                            labels, order, ends, &out)
-            for room in range(edge_view[k], out.count):
-                what_view[room] = out.sums[out.found[room]]
-                out.sums[out.found[room]] = 0.0
-                out.marks[out.found[room]] = 0
+            for place in range(edge_view[k], out.count):
+                what_view[place] = out.sums[out.found[place]]
+                out.sums[out.found[place]] = 0.0
+                out.marks[out.found[place]] = 0
             edge_view[k + 1] = out.count
     return edges, where[:out.count].copy(), what[:out.count].copy()
 

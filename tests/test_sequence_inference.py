@@ -95,7 +95,7 @@ def test_equal_costs_of_labels_scale_the_counted_losses():
 
 @pytest.mark.parametrize(
     ("loss", "rescaling", "norm"),
-    [("hamming", "slack", 1), ("hamming", "margin", 2), ("zero_one", "margin", 1)],
+    [("hamming", "slack", 1), ("hamming", "margin", 2), ("hamming", "slack", 2)],
 )
 def test_costs_of_labels_that_differ_are_refused_where_they_do_not_fit(loss, rescaling, norm):
     options = SequenceOptions(loss=loss, class_costs={"a": 2.0})
@@ -312,6 +312,13 @@ def test_a_crf_has_no_planes_by_example_and_no_slack():
     for rescaling, norm in (("slack", 1), ("margin", 2)):
         with pytest.raises(LssvmError, match="model crf has no slack"):
             SequenceLabelling(SequenceOptions(), Formulation("crf", rescaling, norm))
+
+
+@pytest.mark.parametrize(("loss", "model"), [("zero_one", "ssvm"), ("hamming", "crf")])
+def test_costs_of_labels_are_refused_where_errors_are_not_weighed(loss, model):
+    options = SequenceOptions(loss=loss, class_costs={"a": 2.0})
+    with pytest.raises(LssvmError, match="class_costs: model crf and loss: zero_one do not weigh"):
+        SequenceLabelling(options, Formulation(model))
 
 
 def test_planes_of_a_crf_bound_it_from_below():

@@ -136,6 +136,11 @@ class SequenceLabelling(base.Application):
         self.slack = self.formulation.rescaling == "slack"
         if self.soft and (self.slack or self.formulation.slack_norm != 1):
             raise LssvmError("model crf has no slack; expected rescaling: margin, slack_norm: 1")
+        if options.class_costs and (self.soft or options.loss == "zero_one"):
+            raise LssvmError(
+                "application.class_costs: model crf and loss: zero_one do not weigh errors; "
+                "expected model: ssvm and loss: hamming"
+            )
         self.task = _sequence.COUNTED
         if options.loss == "zero_one":
             self.task = _sequence.ZERO_ONE
@@ -252,12 +257,11 @@ class SequenceLabelling(base.Application):
     def losses(self, examples: SequenceExamples, predictions: Predictions) -> np.ndarray:
         """Δ of the best path of each example, (n,); labels not seen in training cost 1."""
         wrong = predictions.labels[:, 0] != examples.labels
-        charges = np.append(self._charges(examples), 1.0)[examples.labels] * wrong
-        sums = np.concatenate([[0.0], np.cumsum(charges)])
+        starts = examples.offsets[:-1]
         if self.options.loss == "zero_one":
-            sums = np.concatenate([[0], np.cumsum(wrong)])
-        found = sums[examples.offsets[1:]] - sums[examples.offsets[:-1]]
-        return (found > 0).astype(np.float64) if self.options.loss == "zero_one" else found
+            return np.logical_or.reduceat(wrong, starts).astype(np.float64)
+        charges = np.append(self._charges(examples), 1.0)[examples.labels]
+        return np.add.reduceat(charges * wrong, starts)
 
     def score(
         self, examples: SequenceExamples, predictions: Predictions
@@ -269,7 +273,7 @@ class SequenceLabelling(base.Application):
         not installed. A label that training did not see is an error; they are counted.
         """
         wrong = predictions.labels[:, 0] != examples.labels
-        counts = np.add.reduceat(wrong, examples.offsets[:-1])
+        spoilt = np.logical_or.reduceat(wrong, examples.offsets[:-1])
         names = np.array(examples.vocabulary.labels, dtype=object)
         found = names[predictions.labels[:, 0]]
         edges = list(zip(examples.offsets[:-1], examples.offsets[1:], strict=True))
@@ -277,7 +281,7 @@ class SequenceLabelling(base.Application):
         return {
             "error": error,
             "accuracy": 100 - error,
-            "sequence_error": 100 * float(np.mean(counts > 0)),
+            "sequence_error": 100 * float(np.mean(spoilt)),
             "loss": float(np.mean(self.losses(examples, predictions))),
             **sequence_metrics.entity_scores(
                 [list(examples.tags[a:b]) for a, b in edges], [list(found[a:b]) for a, b in edges]
@@ -315,7 +319,7 @@ class SequenceLabelling(base.Application):
         return sequence_output.records(examples, predictions, self.losses(examples, predictions))
 
     def warnings(self, examples: SequenceExamples) -> list[str]:
-        """Labels that training did not see, one label only, tokens without any attribute."""
+        """Labels that training did not see; one label only."""
         found = []
         unseen = sorted({tag for tag in examples.tags[examples.labels < 0] if tag is not None})
         if unseen:
