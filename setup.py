@@ -8,6 +8,9 @@ from setuptools import Extension, setup
 
 LIMITED_API = "0x030B0000"  # one abi3 wheel serves Python 3.11 and later
 OPTIMISE = [] if os.name == "nt" else ["-O3"]
+# Only for kernels whose inputs are checked to be finite: maxima then vectorise.
+FINITE = [] if os.name == "nt" else ["-ffinite-math-only", "-fno-signed-zeros"]
+CHECKED = {"_sequence", "_sequence_soft"}
 
 
 def kernel(path: Path) -> Extension:
@@ -19,7 +22,7 @@ def kernel(path: Path) -> Extension:
         py_limited_api=True,
         include_dirs=["cython_ext"],
         depends=[path.as_posix() for path in sorted(Path("cython_ext").glob("*.h"))],
-        extra_compile_args=OPTIMISE,
+        extra_compile_args=OPTIMISE + (FINITE if path.stem in CHECKED else []),
     )
 
 

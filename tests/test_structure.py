@@ -31,6 +31,7 @@ DOORS = {
     "matplotlib": {"applications/motif/motif_matrix.py", "report.py"},
     "logomaker": {"applications/motif/motif_matrix.py"},
     "pandas": {"applications/motif/motif_matrix.py"},
+    "seqeval": {"applications/sequence/sequence_metrics.py"},
     "threadpoolctl": {"train.py"},
 }
 NEVER = {"pickle", "cloudpickle", "joblib", "marshal", "shelve", "dill"}

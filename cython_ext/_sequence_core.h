@@ -1,0 +1,352 @@
+/* Dynamic programs over label chains, written so that compilers vectorise them.
+
+   A chain of order 1 has a state for each label s; a chain of order 2 one for each pair (r, s) of
+   the label before and the label. States are stored as rows of `padded` doubles, one row for each
+   r (one row alone at order 1, and at the first position, where there is no label before). Lanes
+   beyond the labels hold finite numbers that nothing reads. The inner loops run along s and keep
+   no argmax; it is found again on the way back. No infinities: UNREACHABLE stands for them.
+
+   Where the compiler can, each function is built for several vector widths and the machine's
+   widest is taken when the program is loaded. Sums run in the same order in all of them. */
+
+#ifndef LSSVM_SEQUENCE_CORE_H
+#define LSSVM_SEQUENCE_CORE_H
+
+#include <math.h>
+
+#if defined(WIDE) /* given by whoever builds, perhaps empty */
+#elif defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__clang__)
+#if __clang_major__ >= 14
+#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+#elif defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__GNUC__)
+#if __GNUC__ >= 12
+#define WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#elif __GNUC__ >= 8
+#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+#endif
+#ifndef WIDE
+#define WIDE
+#endif
+
+#if defined(__GNUC__)
+#define INLINE static inline __attribute__((always_inline))
+#else
+#define INLINE static __forceinline
+#endif
+
+#define ROWS 4    /* tokens whose scores are computed together */
+#define LANES 32  /* labels that stay in registers */
+#define UNREACHABLE (-1e300)
+#define FAINT 1e-280 /* below it a sum of exponentials may have lost terms that count */
+
+typedef struct {
+    long labels;          /* L */
+    long padded;          /* P, the next multiple of 8 */
+    long order;           /* 1 or 2 */
+    const double *first;  /* (L, P) from row to column */
+    const double *second; /* (L, L, P) first and second order together; order 2 only */
+    const double *begin;  /* (P) of the first label */
+    const double *finish; /* (P) of the last label */
+} Chain;
+
+INLINE long chain_rows(const Chain *chain, long t) {
+    return chain->order == 2 && t > 0 ? chain->labels : 1;
+}
+
+INLINE long chain_states(const Chain *chain) {
+    return chain->order == 2 ? chain->labels * chain->padded : chain->padded;
+}
+
+/* ---- scores of tokens ------------------------------------------------------------------- */
+
+INLINE void dense_tile(const double *const *x, long width, const double *weights, long padded,
+                       double *const *out, const int lanes) {
+    double sum[ROWS][LANES];
+    for (int r = 0; r < ROWS; r++)
+        for (int l = 0; l < lanes; l++) sum[r][l] = 0.0;
+    for (long k = 0; k < width; k++) {
+        const double *row = weights + k * padded;
+        for (int r = 0; r < ROWS; r++) {
+            double value = x[r][k];
+            for (int l = 0; l < lanes; l++) sum[r][l] += value * row[l];
+        }
+    }
+    for (int r = 0; r < ROWS; r++)
+        for (int l = 0; l < lanes; l++) out[r][l] = sum[r][l];
+}
+
+/* out (count, P) = x (count, width) weights (width, P). A last group of rows is filled up with
+   the last row, so that a token's sum never depends on its neighbours. */
+WIDE void sequence_dense_scores(const double *x, long count, long width, const double *weights,
+                                long padded, double *out) {
+    for (long t = 0; t < count; t += ROWS) {
+        const double *rows[ROWS];
+        double *scores[ROWS];
+        for (int r = 0; r < ROWS; r++) {
+            long row = t + r < count ? t + r : count - 1;
+            rows[r] = x + row * width;
+            scores[r] = out + row * padded;
+        }
+        long l = 0;
+        while (l < padded) {
+            double *tile[ROWS];
+            for (int r = 0; r < ROWS; r++) tile[r] = scores[r] + l;
+            if (l + LANES <= padded) {
+                dense_tile(rows, width, weights + l, padded, tile, LANES);
+                l += LANES;
+            } else {
+                dense_tile(rows, width, weights + l, padded, tile, 8);
+                l += 8;
+            }
+        }
+    }
+}
+
+/* The same from sparse rows; weights (width, L) without padding. starts counts from the arrays'
+   own beginning. */
+WIDE void sequence_sparse_scores(const int *indices, const double *values, const long long *starts,
+                                 long count, const double *weights, long labels, long padded,
+                                 double *out) {
+    for (long t = 0; t < count; t++) {
+        double *row = out + t * padded;
+        for (long l = 0; l < padded; l++) row[l] = 0.0;
+        for (long long p = starts[t]; p < starts[t + 1]; p++) {
+            const double *weight = weights + (long)indices[p] * labels;
+            double value = values[p];
+            for (long l = 0; l < labels; l++) row[l] += value * weight[l];
+        }
+    }
+}
+
+/* out += coefficient * row */
+WIDE void sequence_add(const double *row, long count, double coefficient, double *out) {
+    for (long k = 0; k < count; k++) out[k] += coefficient * row[k];
+}
+
+/* ---- the best path ---------------------------------------------------------------------- */
+
+INLINE void max_tile(const double *from, long stride, const double *matrix, long row, long labels,
+                     double *out, const int lanes) {
+    double best[LANES];
+    for (int l = 0; l < lanes; l++) best[l] = from[0] + matrix[l];
+    for (long j = 1; j < labels; j++) {
+        double before = from[j * stride];
+        const double *step = matrix + j * row;
+        for (int l = 0; l < lanes; l++) {
+            double score = before + step[l];
+            best[l] = score > best[l] ? score : best[l];
+        }
+    }
+    for (int l = 0; l < lanes; l++) out[l] = best[l];
+}
+
+INLINE void max_row(const double *from, long stride, const double *matrix, long row, long labels,
+                    long padded, double *out) {
+    long l = 0;
+    for (; l + 32 <= padded; l += 32)
+        max_tile(from, stride, matrix + l, row, labels, out + l, 32);
+    for (; l + 16 <= padded; l += 16)
+        max_tile(from, stride, matrix + l, row, labels, out + l, 16);
+    for (; l < padded; l += 8) max_tile(from, stride, matrix + l, row, labels, out + l, 8);
+}
+
+/* out = the best score into each state of position t >= 1, its own token left out. */
+INLINE void max_step(const Chain *chain, long t, const double *from, double *out) {
+    long L = chain->labels, P = chain->padded;
+    if (chain->order == 1) {
+        max_row(from, 1, chain->first, P, L, P, out);
+    } else if (t == 1) {
+        for (long r = 0; r < L; r++)
+            for (long s = 0; s < P; s++) out[r * P + s] = from[r] + chain->first[r * P + s];
+    } else {
+        for (long r = 0; r < L; r++)
+            max_row(from + r, P, chain->second + r * P, L * P, L, P, out + r * P);
+    }
+}
+
+/* The lowest label q two before (order 2) or one before (order 1) from which the state (r, s) of
+   position t is reached best. At order 2, t >= 2. */
+INLINE long max_origin(const Chain *chain, const double *from, long r, long s) {
+    long L = chain->labels, P = chain->padded, found = 0;
+    long stride = chain->order == 2 ? P : 1, row = chain->order == 2 ? L * P : P;
+    const double *step = chain->order == 2 ? chain->second + r * P + s : chain->first + s;
+    const double *before = chain->order == 2 ? from + r : from;
+    double best = before[0] + step[0];
+    for (long q = 1; q < L; q++) {
+        double score = before[q * stride] + step[q * row];
+        if (score > best) {
+            best = score;
+            found = q;
+        }
+    }
+    return found;
+}
+
+/* The best last state: lowest s, then lowest r, on ties. Returns its score. */
+INLINE double max_end(const Chain *chain, long t, const double *from, long *r, long *s) {
+    long P = chain->padded, rows = chain_rows(chain, t);
+    double best = from[0] + chain->finish[0];
+    *r = *s = 0;
+    for (long b = 0; b < chain->labels; b++)
+        for (long a = 0; a < rows; a++) {
+            double score = from[a * P + b] + chain->finish[b];
+            if (score > best) {
+                best = score;
+                *r = a;
+                *s = b;
+            }
+        }
+    return best;
+}
+
+/* One label back: the state (r, s) of position t becomes that of t - 1. from: states of t - 1. */
+INLINE void max_back(const Chain *chain, long t, const double *from, long *r, long *s) {
+    if (chain->order == 1) {
+        *s = max_origin(chain, from, 0, *s);
+    } else {
+        long q = t >= 2 ? max_origin(chain, from, *r, *s) : 0;
+        *s = *r;
+        *r = q;
+    }
+}
+
+INLINE void begin_row(const Chain *chain, const double *unary, double *out) {
+    for (long s = 0; s < chain->padded; s++) out[s] = chain->begin[s] + unary[s];
+}
+
+INLINE void add_unary(const Chain *chain, const double *unary, double *out) {
+    long P = chain->padded, rows = chain->order == 2 ? chain->labels : 1;
+    for (long r = 0; r < rows; r++)
+        for (long s = 0; s < P; s++) out[r * P + s] += unary[s];
+}
+
+/* The path of highest score; ties go to the lowest last label, then the lowest before it, and so
+   on. unary (length, P); states (length, S) scratch; path (length). Returns the score. */
+WIDE double sequence_viterbi(const Chain *chain, const double *unary, long length, double *states,
+                             int *path) {
+    long P = chain->padded, S = chain_states(chain), r, s;
+    begin_row(chain, unary, states);
+    for (long t = 1; t < length; t++) {
+        max_step(chain, t, states + (t - 1) * S, states + t * S);
+        add_unary(chain, unary + t * P, states + t * S);
+    }
+    double best = max_end(chain, length - 1, states + (length - 1) * S, &r, &s);
+    path[length - 1] = (int)s;
+    for (long t = length - 1; t > 0; t--) {
+        max_back(chain, t, states + (t - 1) * S, &r, &s);
+        path[t - 1] = (int)s;
+    }
+    return best;
+}
+
+/* new = unary + (right at the true label, wrong at all others) */
+INLINE void count_mix(const Chain *chain, long rows, const double *unary, long truth,
+                      const double *right, const double *wrong, double *out) {
+    long P = chain->padded;
+    for (long r = 0; r < rows; r++) {
+        for (long s = 0; s < P; s++) out[r * P + s] = unary[s] + wrong[r * P + s];
+        out[r * P + truth] = unary[truth] + right[r * P + truth];
+    }
+}
+
+INLINE void fill(double *out, long count, double value) {
+    for (long i = 0; i < count; i++) out[i] = value;
+}
+
+/* The path that maximises margins[e] + score or, with `slack`, margins[e] (1 + score - that of the
+   truth) + that of the truth, where e counts its errors; ties go to the fewest errors, then as in
+   sequence_viterbi. states ((length + 1), (length + 2), S) scratch. Returns the maximum; *errors
+   is e. */
+WIDE double sequence_counted(const Chain *chain, const double *unary, const int *truth, long length,
+                             const double *margins, int slack, double *states, int *path,
+                             long *errors) {
+    long P = chain->padded, S = chain_states(chain), layers = (length + 2) * S, r, s;
+    double *stepped = states + length * layers; /* layer e at e + 1; the first is unreachable */
+    fill(stepped, S, UNREACHABLE);
+    for (long e = 0; e <= 1; e++) {
+        double *out = states + e * S;
+        fill(out, S, UNREACHABLE);
+        for (long b = 0; b < chain->labels; b++)
+            if ((b != truth[0]) == e) out[b] = chain->begin[b] + unary[b];
+    }
+    for (long t = 1; t < length; t++) {
+        const double *from = states + (t - 1) * layers;
+        for (long e = 0; e <= t; e++) max_step(chain, t, from + e * S, stepped + (e + 1) * S);
+        fill(stepped + (t + 2) * S, S, UNREACHABLE);
+        for (long e = 0; e <= t + 1; e++)
+            count_mix(chain, chain_rows(chain, t), unary + t * P, truth[t], stepped + (e + 1) * S,
+                      stepped + e * S, states + t * layers + e * S);
+    }
+    const double *last = states + (length - 1) * layers;
+    double right = max_end(chain, length - 1, last, &r, &s), best = slack ? right : margins[0] + right;
+    long end_r = r, end_s = s;
+    *errors = 0;
+    for (long e = 1; e <= length; e++) {
+        double score = max_end(chain, length - 1, last + e * S, &r, &s);
+        if (score < UNREACHABLE / 10) continue;
+        double value = slack ? margins[e] * (1.0 + score - right) + right : margins[e] + score;
+        if (value > best) {
+            best = value;
+            *errors = e;
+            end_r = r;
+            end_s = s;
+        }
+    }
+    r = end_r;
+    s = end_s;
+    path[length - 1] = (int)s;
+    long e = *errors;
+    for (long t = length - 1; t > 0; t--) {
+        e -= s != truth[t];
+        max_back(chain, t, states + (t - 1) * layers + e * S, &r, &s);
+        path[t - 1] = (int)s;
+    }
+    return best;
+}
+
+/* The best path with at least one error, ties as in sequence_viterbi. states (length + 1, 2, S)
+   scratch: any path so far, and one with an error. Returns its score, UNREACHABLE if there is
+   none. */
+WIDE double sequence_other(const Chain *chain, const double *unary, const int *truth, long length,
+                           double *states, int *path) {
+    long P = chain->padded, S = chain_states(chain), r, s;
+    double *stepped = states + length * 2 * S;
+    begin_row(chain, unary, states);
+    begin_row(chain, unary, states + S);
+    states[S + truth[0]] = UNREACHABLE;
+    for (long t = 1; t < length; t++) {
+        double *from = states + (t - 1) * 2 * S, *to = states + t * 2 * S;
+        max_step(chain, t, from, stepped);
+        max_step(chain, t, from + S, stepped + S);
+        count_mix(chain, chain_rows(chain, t), unary + t * P, truth[t], stepped, stepped, to);
+        count_mix(chain, chain_rows(chain, t), unary + t * P, truth[t], stepped + S, stepped,
+                  to + S);
+    }
+    double best = max_end(chain, length - 1, states + (length - 1) * 2 * S + S, &r, &s);
+    if (best < UNREACHABLE / 10) return UNREACHABLE;
+    path[length - 1] = (int)s;
+    long wrong = 0;
+    for (long t = length - 1; t > 0; t--) {
+        wrong |= s != truth[t];
+        max_back(chain, t, states + (t - 1) * 2 * S + (wrong ? 0 : S), &r, &s);
+        path[t - 1] = (int)s;
+    }
+    return best;
+}
+
+/* The score of a given path. */
+INLINE double sequence_score(const Chain *chain, const double *unary, const int *path,
+                             long length) {
+    long L = chain->labels, P = chain->padded;
+    double score = chain->begin[path[0]] + unary[path[0]];
+    for (long t = 1; t < length; t++) {
+        const double *step = chain->first + path[t - 1] * P;
+        if (chain->order == 2 && t >= 2) step = chain->second + (path[t - 2] * L + path[t - 1]) * P;
+        score = score + step[path[t]] + unary[t * P + path[t]];
+    }
+    return score + chain->finish[path[length - 1]];
+}
+
+#endif

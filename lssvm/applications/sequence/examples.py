@@ -1,0 +1,197 @@
+"""Sequences packed for the kernel: the tokens of all of them one after another."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from scipy import sparse
+
+from lssvm.applications.packing import Packed, digest, gathered
+from lssvm.applications.sequence.vocabulary import Vocabulary
+from lssvm.errors import LssvmError
+
+DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
+_UNIT = 64  # multiply-adds of a unit of size: a block is then ten times the work of its overhead
+
+
+@dataclass(frozen=True, eq=False)
+class SequenceExamples(Packed):
+    """n sequences. All flat arrays begin with the first token of the first sequence.
+
+    dense : (tokens, width) float64, C order; (0, width) if the rows are sparse
+    indices, values, starts : int32, float64, int64 (tokens + 1,), sparse rows; all empty if
+        dense. A block made by ``slice`` shares indices and values; starts says where its own are
+    offsets : (n + 1,) int64, where each sequence's tokens start, from 0, and the end
+    labels : (tokens,) int32, number of the label; -1 where unknown or not seen in training
+    vocabulary : names of the labels and features of training
+    tags : (tokens,) object, the true labels as the data have them; None where unknown
+    rows : (tokens,) object, the line of each token in a CoNLL file; None for other data
+    """
+
+    KIND: ClassVar = "sequence"
+    OFFSETS: ClassVar = ("offsets",)
+
+    dense: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    starts: np.ndarray
+    offsets: np.ndarray
+    labels: np.ndarray
+    vocabulary: Vocabulary
+    tags: np.ndarray
+    rows: np.ndarray
+
+    @property
+    def width(self) -> int:
+        """Features of a token."""
+        return int(self.dense.shape[1])
+
+    @property
+    def label_count(self) -> int:
+        """L, the number of labels."""
+        return len(self.vocabulary.labels)
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the rows of the tokens are sparse."""
+        return len(self.starts) > 0
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """Work of each sequence in units of 64 multiply-adds, (n,) int64."""
+        count = self.label_count
+        numbers = np.diff(self.offsets) * (self.width + count)
+        if self.is_sparse:
+            numbers = np.diff(self.starts[self.offsets]) + np.diff(self.offsets) * count
+        return numbers * count // _UNIT + 1
+
+    @property
+    def inputs(self) -> Any:
+        """The rows of all tokens, (tokens, width): a dense array or a csr_array."""
+        if not self.is_sparse:
+            return self.dense
+        own = slice(int(self.starts[0]), int(self.starts[-1]))
+        parts = (self.values[own], self.indices[own], self.starts - self.starts[0])
+        return sparse.csr_array(parts, shape=(len(self.labels), self.width))
+
+    def with_inputs(self, inputs: Any) -> Self:
+        """The same sequences and labels with other rows, (tokens, any width), dense or sparse."""
+        if inputs.shape[0] != len(self.labels):
+            raise LssvmError(f"{inputs.shape[0]} rows for {len(self.labels)} tokens")
+        return self._with_rows(stored(inputs))
+
+    def _with_rows(self, rows: "Rows") -> Self:
+        return replace(
+            self, dense=rows.dense, indices=rows.indices, values=rows.values, starts=rows.starts
+        )
+
+    @property
+    def arrays(self) -> tuple[np.ndarray, ...]:
+        """The arrays that every function of the kernel reads the tokens from."""
+        return self.dense, self.indices, self.values, self.starts, self.offsets
+
+    def slice(self, start: int, stop: int) -> Self:
+        """Sequences start..stop-1 as views of the same arrays, positions from 0."""
+        first, last = int(self.offsets[start]), int(self.offsets[stop])
+        block = super().slice(start, stop)
+        return replace(
+            block,
+            dense=self.dense if self.is_sparse else self.dense[first:last],
+            starts=self.starts[first : last + 1],
+            offsets=block.offsets - first,
+            labels=self.labels[first:last],
+            tags=self.tags[first:last],
+            rows=self.rows[first:last],
+        )
+
+    def take(self, rows: np.ndarray) -> Self:
+        """A copy of the chosen sequences, in the order of ``rows``."""
+        rows = np.asarray(rows, dtype=np.int64)
+        tokens, offsets = gathered(self.offsets, rows)
+        return replace(
+            self._with_rows(stored(self.inputs[tokens])),
+            offsets=offsets,
+            labels=self.labels[tokens],
+            tags=self.tags[tokens],
+            rows=self.rows[tokens],
+            **self.each(rows),
+        )
+
+    def fingerprint(self) -> str:
+        """SHA-256 of features, labels, sequences and costs, in hexadecimal."""
+        names = np.frombuffer("\n".join(self.vocabulary.labels).encode(), dtype=np.uint8)
+        rows = stored(self.inputs)
+        parts = (rows.dense, rows.starts, rows.indices, rows.values)
+        return digest(self.width, names, *parts, self.offsets, self.labels, self.costs)
+
+
+class Rows(NamedTuple):
+    """The rows of tokens as SequenceExamples keeps them, see there."""
+
+    dense: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    starts: np.ndarray
+
+
+def stored(inputs: Any) -> Rows:
+    """The rows of tokens, (tokens, width); a sparse array stays sparse, anything else dense."""
+    empty = np.empty(0, dtype=np.int64)
+    if not sparse.issparse(inputs):
+        dense = np.ascontiguousarray(inputs, dtype=np.float64)
+        return Rows(dense, empty.astype(np.int32), np.empty(0), empty)
+    return Rows(
+        np.empty((0, inputs.shape[1])),
+        inputs.indices.astype(np.int32, copy=False),
+        inputs.data.astype(np.float64, copy=False),
+        inputs.indptr.astype(np.int64, copy=False),
+    )
+
+
+def packed(
+    inputs: Any,
+    tags: Sequence[str | None],
+    offsets: np.ndarray,
+    vocabulary: Vocabulary,
+    *,
+    costs: np.ndarray | None = None,
+    identifiers: Sequence[str] | None = None,
+    rows: Sequence[str | None] | None = None,
+    lines: np.ndarray | None = None,
+    files: np.ndarray | None = None,
+    paths: Sequence[str] = ("memory",),
+) -> SequenceExamples:
+    """Sequences from the rows and true labels of all tokens.
+
+    inputs : (tokens, width), kept dense or sparse as given
+    tags : (tokens,) true labels by name, None where unknown
+    offsets : (n + 1,)
+    costs : (n,), 1 by default; identifiers, lines, files : (n,); rows : (tokens,)
+    """
+    n = len(offsets) - 1
+    number: dict[str | None, int] = {name: i for i, name in enumerate(vocabulary.labels)}
+    features = stored(inputs)
+    return SequenceExamples(
+        dense=features.dense,
+        indices=features.indices,
+        values=features.values,
+        starts=features.starts,
+        offsets=np.asarray(offsets, dtype=np.int64),
+        labels=np.array([number.get(tag, -1) for tag in tags], dtype=np.int32),
+        vocabulary=vocabulary,
+        costs=np.ones(n) if costs is None else np.asarray(costs, dtype=np.float64),
+        identifiers=_objects(identifiers or [str(i) for i in range(1, n + 1)]),
+        tags=_objects(tags),
+        rows=_objects([None] * len(tags) if rows is None else rows),
+        lines=np.arange(1, n + 1) if lines is None else np.asarray(lines, dtype=np.int64),
+        files=np.zeros(n, dtype=np.int32) if files is None else np.asarray(files, dtype=np.int32),
+        paths=tuple(paths),
+        labelled=None not in tags,
+    )
+
+
+def _objects(items: Sequence[object]) -> np.ndarray:
+    found = np.empty(len(items), dtype=object)
+    found[:] = items
+    return found

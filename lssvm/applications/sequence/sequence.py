@@ -1,0 +1,415 @@
+"""Label sequences (Tsochantaridis, Hofmann, Joachims & Altun, ICML 2004, section 4.3).
+
+x is a sequence of tokens with features φ(x_t) of dimension m, y a label for each. The joint
+feature map of the hidden Markov SVM (Altun, Tsochantaridis & Hofmann, ICML 2003) is
+
+    Φ(x, y) = Σ_t φ(x_t) ⊗ e(y_t)  ⊕  Σ_{t > 1} e(y_{t-1}) ⊗ e(y_t)
+
+with e(a) the unit vector of label a; ``order: 2`` adds Σ_{t > 2} e(y_{t-2}) ⊗ e(y_{t-1}) ⊗ e(y_t),
+and ``ends`` adds e(y_1) ⊕ e(y_T). In w stand emissions (m, L), all labels of a feature side by
+side, then first-order transitions (L, L) from row to column, second-order ones (L, L, L), then
+begin and end (L each).
+
+Δ is the number of wrong labels, each counted with the cost of its true label (``hamming``), or 1
+if any label is wrong (``zero_one``). All maxima are exact:
+
+- Hamming, margin rescaling, linear slack: Viterbi with the loss added token by token;
+- any other form of Hamming: the best path for each number e of errors by Viterbi over (state,
+  errors), O(T² L²), then the best e. Costs of labels must then be equal;
+- zero-one: the best path with an error against the truth (both rescalings are the same problem).
+
+Ties: the path with the lowest last label, then the lowest label before it, and so on; the second
+and third kind prefer fewer errors (none) before that.
+
+With ``model: crf`` it is a conditional random field (Lafferty, McCallum & Pereira, ICML 2001):
+U⁺ = log Z and Δ ≡ 0, by forward and backward recursions in the log domain; the loss part of a plane
+is then the entropy log Z − w · E[Φ].
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, ClassVar, Literal, Self, TextIO
+
+import numpy as np
+from pydantic import Field, field_validator, model_validator
+from scipy import sparse
+
+from lssvm.applications import base
+from lssvm.applications.sequence import reading, sequence_metrics, sequence_output, templates
+from lssvm.applications.sequence.examples import SequenceExamples
+from lssvm.applications.sequence.sequence_output import Predictions
+from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
+from lssvm.errors import LssvmError
+from lssvm.kernels import _sequence, _sequence_soft
+from lssvm.plane import Plane
+
+CRF = "crf"
+MOST_PATHS = 1000
+MOST_STATES = 2**28  # numbers that the search for one sequence may take: 2 GB
+_SHOWN = 3  # labels that a warning names
+
+Cost = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class SequenceOptions(base.Options):
+    """What a sequence is, what is seen of its tokens, and what counts as an error."""
+
+    name: Literal["sequence"] = Field(default="sequence", description="label sequences")
+    format: Literal["conll", "svm_hmm"] = Field(
+        default="conll", description="conll: columns and templates; svm_hmm: numeric features"
+    )
+    columns: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
+        default=("word", "label"), description="names of the columns of a CoNLL file"
+    )
+    label: str = Field(default="", description="column of the label; the last one if left out")
+    templates: tuple[str, ...] = Field(
+        default=("word", "word[-1]", "word[1]", "suffix(word, 3)", "brief_shape(word)"),
+        description="attributes of a token, such as word[-1] & word or lower(word)",
+    )
+    min_count: int = Field(
+        default=1, ge=1, description="tokens that an attribute must occur in, in training"
+    )
+    bias: float = Field(
+        default=0.0,
+        allow_inf_nan=False,
+        description="value of a constant feature, 0 for none; the larger, the less regularised",
+    )
+    loss: Literal["hamming", "zero_one"] = Field(
+        default="hamming", description="number of wrong labels, or 1 if any label is wrong"
+    )
+    class_costs: dict[str, Cost] = Field(
+        default={}, description="what an error costs by the true label; 1 for those left out"
+    )
+    order: Literal[1, 2] = Field(
+        default=1, description="labels before a label that transitions see"
+    )
+    ends: bool = Field(default=False, description="weights of the first and of the last label")
+
+    @field_validator("columns")
+    @classmethod
+    def _distinct(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(names)) < len(names):
+            raise ValueError("two columns have one name; expected different names")
+        return names
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.format == "svm_hmm":
+            return self
+        if self.label and self.label not in self.columns:
+            known = ", ".join(self.columns)
+            raise ValueError(f"label: there is no column {self.label!r} (known: {known})")
+        columns = [name for name in self.columns if name != self.label_column]
+        seen = set()
+        for text in self.templates:
+            try:
+                template = templates.parse(text, columns)
+            except ValueError as error:
+                raise ValueError(f"templates: {error}") from None
+            if template in seen:
+                raise ValueError(f"templates: {text!r} stands there twice")
+            seen.add(template)
+        return self
+
+    @property
+    def label_column(self) -> str:
+        """The name of the column of the label."""
+        return self.label or self.columns[-1]
+
+
+class SequenceLabelling(base.Application):
+    """Label sequences: named entities, parts of speech, letters of words."""
+
+    Options = SequenceOptions
+    models = frozenset({"ssvm", CRF})
+    rescalings = frozenset({"margin", "slack"})
+    slack_norms = frozenset({0, 1, 2})
+    hidden = False
+    each = True
+    starter_files: ClassVar = {"train": ["train.conll"], "test": ["test.conll"]}
+
+    def __init__(
+        self, options: SequenceOptions, formulation: base.Formulation | None = None
+    ) -> None:
+        super().__init__(options, formulation or base.Formulation("ssvm"))
+        self.vocabulary: Vocabulary | None = None
+        self.soft = self.formulation.model == CRF
+        self.slack = self.formulation.rescaling == "slack"
+        if self.soft and (self.slack or self.formulation.slack_norm != 1):
+            raise LssvmError("model crf has no slack; expected rescaling: margin, slack_norm: 1")
+        if options.class_costs and (self.soft or options.loss == "zero_one"):
+            raise LssvmError(
+                "application.class_costs: model crf and loss: zero_one do not weigh errors; "
+                "expected model: ssvm and loss: hamming"
+            )
+        self.task = _sequence.COUNTED
+        if options.loss == "zero_one":
+            self.task = _sequence.ZERO_ONE
+        elif not self.slack and self.formulation.slack_norm != 2:
+            self.task = _sequence.HAMMING
+
+    def read(self, sources: Sequence[base.Source]) -> SequenceExamples:
+        """The sequences of files; the first ones fix labels and attributes. Raises DataError."""
+        o = self.options
+        layout = reading.Layout(o.columns, o.label_column, o.templates, o.bias, o.min_count)
+        read = reading.read_conll if o.format == "conll" else reading.read_numeric
+        examples = read(sources, layout, self.vocabulary)
+        self._adopt(examples)
+        return examples
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The names of labels and features."""
+        return {} if self.vocabulary is None else self.vocabulary.arrays()
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Take over the names of a model. Raises KeyError."""
+        self.vocabulary = Vocabulary.from_arrays(state)
+
+    def dimension(self, examples: SequenceExamples) -> int:
+        """m L + L², L³ more if the order is 2, 2 L more with ``ends``."""
+        self._adopt(examples)
+        o = self.options
+        return _sequence.dimension(examples.width, examples.label_count, o.order, o.ends)
+
+    def feature_names(self) -> Sequence[str]:
+        """``feature : label`` for emissions, ``a -> b`` for transitions."""
+        vocabulary = self.vocabulary or Vocabulary((), 0)
+        return WeightNames(vocabulary, self.options.order, self.options.ends)
+
+    def start(self, examples: SequenceExamples, rng: np.random.Generator) -> Plane:
+        """Σ c_i Φ(x_i, y_i). Raises DataError if a token has no label."""
+        return self.completed(np.zeros(self.dimension(examples)), examples)
+
+    def completed(self, w: np.ndarray, examples: SequenceExamples) -> Plane:
+        """Σ c_i Φ(x_i, y_i), whatever w. Raises DataError if a token has no label."""
+        self._check_trainable(examples)
+        gradient, *_ = self._search(_sequence.TRUTH, w, examples, summed=True)
+        return Plane(gradient, 0.0)
+
+    def augmented(self, w: np.ndarray, examples: SequenceExamples) -> tuple[Plane, float]:
+        """Σ c_i U⁺_i; exact."""
+        if self.soft:
+            gradient, logz, _ = self._expected(w, examples)
+            plane = Plane(gradient, float(np.sum(examples.costs * logz) - gradient @ w))
+        else:
+            gradient, _, losses, _ = self._search(self.task, w, examples, summed=True)
+            plane = Plane(gradient, float(np.sum(examples.costs * losses)))
+        return plane, plane.value(w)
+
+    def augmented_each(self, w: np.ndarray, examples: SequenceExamples) -> base.Maxima:
+        """The path that attains U⁺_i for each example; ``outputs`` are labels, (tokens,).
+
+        Raises LssvmError with ``model: crf``, which has no single path.
+        """
+        if self.soft:
+            raise LssvmError("model crf has no planes by example; expected solver.method: bundle")
+        return self._each(self.task, w, examples)
+
+    def completed_each(self, w: np.ndarray, examples: SequenceExamples) -> base.Maxima:
+        """w · Φ(x_i, y_i) for each example; ``outputs`` are its labels, (tokens,)."""
+        self._check_trainable(examples)
+        return self._each(_sequence.TRUTH, w, examples)
+
+    def gradients(
+        self, examples: SequenceExamples, found: base.Maxima, rows: np.ndarray
+    ) -> sparse.csr_array:
+        """Φ of the paths that were found, (len(rows), d), without costs.
+
+        With slack rescaling L Φ(x, ŷ) + (1 − L) Φ(x, y). A coordinate is summed token by token, so
+        that what two paths share cancels exactly in the difference of their rows.
+        """
+        o, L = self.options, examples.label_count
+        shares = found.losses if self.slack else np.ones(len(examples))
+        starts, indices, values = _sequence.gradients(
+            *examples.arrays,
+            found.outputs,
+            examples.labels,
+            np.ascontiguousarray(shares),
+            np.ascontiguousarray(rows, dtype=np.int64),
+            examples.width,
+            L,
+            o.order,
+            o.ends,
+        )
+        shape = (len(rows), self.dimension(examples))
+        matrix = sparse.csr_array((values, indices, starts), shape=shape)
+        matrix.sort_indices()
+        return matrix
+
+    def predict(self, w: np.ndarray, examples: SequenceExamples, top: int = 1) -> Predictions:
+        """The ``top`` label sequences of highest w · Φ, best first; exact.
+
+        Raises LssvmError for more than 1,000, DataError where a sequence is too long for them.
+        """
+        if top == 1:
+            _, values, _, labels = self._search(_sequence.PREDICT, w, examples)
+            return Predictions(labels[:, None], values[:, None], w)
+        if top > MOST_PATHS:
+            raise LssvmError(f"--top {top}: too many paths; expected at most {MOST_PATHS:,d}")
+        self._check_room(examples, 2 * top)
+        weights = self._weights(w, examples)
+        labels, scores = _sequence_soft.best_paths(*examples.arrays, weights, top)
+        return Predictions(labels, scores, w)
+
+    def marginals(self, w: np.ndarray, examples: SequenceExamples) -> np.ndarray:
+        """P(label of a token | x) under exp(w · Φ) / Z, (tokens, L)."""
+        return self._expected(w, examples)[2]
+
+    def losses(self, examples: SequenceExamples, predictions: Predictions) -> np.ndarray:
+        """Δ of the best path of each example, (n,); labels not seen in training cost 1."""
+        wrong = predictions.labels[:, 0] != examples.labels
+        starts = examples.offsets[:-1]
+        if self.options.loss == "zero_one":
+            return np.logical_or.reduceat(wrong, starts).astype(np.float64)
+        charges = np.append(self._charges(examples), 1.0)[examples.labels]
+        return np.add.reduceat(charges * wrong, starts)
+
+    def score(
+        self, examples: SequenceExamples, predictions: Predictions
+    ) -> dict[str, float | None]:
+        """Errors of tokens and of whole sequences in percent, mean Δ, and scores of entities.
+
+        precision, recall and f1 are conlleval's, f1_strict wants the labels to keep to their
+        scheme (see ``sequence_metrics``); None where the labels are not of entities or seqeval is
+        not installed. A label that training did not see is an error; they are counted.
+        """
+        wrong = predictions.labels[:, 0] != examples.labels
+        spoilt = np.logical_or.reduceat(wrong, examples.offsets[:-1])
+        names = np.array(examples.vocabulary.labels, dtype=object)
+        found = names[predictions.labels[:, 0]]
+        edges = list(zip(examples.offsets[:-1], examples.offsets[1:], strict=True))
+        error = 100 * float(np.mean(wrong))
+        return {
+            "error": error,
+            "accuracy": 100 - error,
+            "sequence_error": 100 * float(np.mean(spoilt)),
+            "loss": float(np.mean(self.losses(examples, predictions))),
+            **sequence_metrics.entity_scores(
+                [list(examples.tags[a:b]) for a, b in edges], [list(found[a:b]) for a, b in edges]
+            ),
+            "sequences": len(examples),
+            "tokens": len(wrong),
+            "unseen_labels": int(np.sum(examples.labels < 0)),
+        }
+
+    @property
+    def formats(self) -> Mapping[str, Callable[[Any, Any, TextIO], None]]:
+        """What ``lssvm-classify`` can write; the first one unless asked otherwise."""
+        kinds = {"tags": sequence_output.write_tags, "marginals": self.write_marginals}
+        if self.options.format == "conll":
+            return {"conll": sequence_output.write_columns, **kinds}
+        return kinds
+
+    def write(self, examples: SequenceExamples, predictions: Predictions, file: TextIO) -> None:
+        """The lines of a CoNLL file with the predicted label added; else one label a line."""
+        next(iter(self.formats.values()))(examples, predictions, file)
+
+    def write_marginals(
+        self, examples: SequenceExamples, predictions: Predictions, file: TextIO
+    ) -> None:
+        """The probability of every label of every token. Raises LssvmError but for a CRF."""
+        if not self.soft:
+            raise LssvmError("--format marginals: a structural SVM has none; expected model: crf")
+        shares = self.marginals(predictions.w, examples)
+        sequence_output.write_marginals(examples, predictions, shares, file)
+
+    def records(
+        self, examples: SequenceExamples, predictions: Predictions
+    ) -> Iterator[dict[str, Any]]:
+        """One dictionary a sequence, see ``sequence_output.records``."""
+        return sequence_output.records(examples, predictions, self.losses(examples, predictions))
+
+    def warnings(self, examples: SequenceExamples) -> list[str]:
+        """Labels that training did not see; one label only."""
+        found = []
+        unseen = sorted({tag for tag in examples.tags[examples.labels < 0] if tag is not None})
+        if unseen:
+            count = int(np.sum(examples.labels < 0))
+            shown = ", ".join(map(repr, unseen[:_SHOWN]))
+            more = f" and {len(unseen) - _SHOWN} more" if len(unseen) > _SHOWN else ""
+            found.append(
+                f"{count:,d} tokens have labels that training did not see ({shown}{more}): "
+                "they count as errors"
+            )
+        if examples.labelled and len(set(examples.tags)) == 1:
+            found.append(f"all labels are {examples.tags[0]!r}: nothing to tell apart")
+        return found
+
+    def _adopt(self, examples: SequenceExamples) -> None:
+        """Fix the vocabulary: examples made in memory bring their own. Raises LssvmError."""
+        if self.vocabulary is not None:
+            return
+        costs = self.options.class_costs
+        unknown = [name for name in costs if name not in examples.vocabulary.labels]
+        if unknown:
+            known = ", ".join(examples.vocabulary.labels[:20])
+            raise LssvmError(
+                f"application.class_costs: no token has the label {unknown[0]!r} (known: {known})"
+            )
+        if self.task != _sequence.HAMMING and len(set(self._charges(examples))) > 1:
+            raise LssvmError(
+                "application.class_costs: costs that differ need loss: hamming, "
+                "rescaling: margin and slack_norm: 1"
+            )
+        self.formulation.margin(self._charges(examples))  # refuses what does not fit without slack
+        self.vocabulary = examples.vocabulary
+
+    def _check_trainable(self, examples: SequenceExamples) -> None:
+        lost = np.flatnonzero(examples.labels < 0)
+        if len(lost):
+            row = int(np.searchsorted(examples.offsets, lost[0], side="right")) - 1
+            raise examples.error(row, "has a token without a label; expected labels to train on")
+
+    def _check_room(self, examples: SequenceExamples, copies: int) -> None:
+        """Refuse a sequence whose states, so many times over, would fill the memory."""
+        counts = np.diff(examples.offsets)
+        states = examples.label_count**self.options.order
+        if len(counts) and int(np.max(counts)) * states * copies > MOST_STATES:
+            row = int(np.argmax(counts))
+            raise examples.error(
+                row,
+                f"has {counts[row]:,d} tokens, too many to search with {states:,d} states "
+                f"{copies:,d} times over; expected at most {MOST_STATES:,d} numbers in all",
+            )
+
+    def _charges(self, examples: SequenceExamples) -> np.ndarray:
+        """What an error costs, by true label, (L,)."""
+        costs = self.options.class_costs
+        return np.array([costs.get(name, 1.0) for name in examples.vocabulary.labels])
+
+    def _each(self, task: int, w: np.ndarray, examples: SequenceExamples) -> base.Maxima:
+        _, values, losses, labels = self._search(task, w, examples)
+        return base.Maxima(values, losses, values, labels)
+
+    def _search(
+        self, task: int, w: np.ndarray, examples: SequenceExamples, summed: bool = False
+    ) -> Any:
+        charges, margins = self._charges(examples), np.zeros(1)
+        if task == _sequence.COUNTED:
+            longest = int(np.max(np.diff(examples.offsets), initial=1))
+            self._check_room(examples, longest)
+            margins = self.formulation.margin(charges[0] * np.arange(longest + 1))
+        return _sequence.search(
+            task,
+            *examples.arrays,
+            examples.labels,
+            examples.costs,
+            self._weights(w, examples),
+            charges,
+            margins,
+            self.slack and task not in (_sequence.TRUTH, _sequence.PREDICT),
+            summed,
+        )
+
+    def _expected(self, w: np.ndarray, examples: SequenceExamples) -> Any:
+        weights = self._weights(w, examples)
+        return _sequence_soft.expectations(*examples.arrays, examples.costs, weights)
+
+    def _weights(self, w: np.ndarray, examples: SequenceExamples) -> Any:
+        return _sequence.Weights(
+            np.ascontiguousarray(w, dtype=np.float64),
+            examples.width,
+            examples.label_count,
+            self.options.order,
+            self.options.ends,
+            examples.is_sparse,
+        )

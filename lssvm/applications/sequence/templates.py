@@ -1,0 +1,174 @@
+"""Attributes of tokens from columns, by templates.
+
+A template is one or more terms joined by ``&``; a term is a column at an offset, ``pos[-1]``, of
+which [0] may be left out, or a function of one, ``suffix(word[1], 3)``:
+
+    lower(c)           in lower case
+    prefix(c, n)       its first n characters; suffix(c, n): its last n; absent if it has fewer
+    shape(c)           capitals as X, other letters as x, digits as 0: ``Ley-25`` gives ``Xxx-00``
+    brief_shape(c)     the same with repeats left out: ``Xx-0``
+    capitalised(c), uppercase(c), has_digit(c), number(c), has_hyphen(c), punctuation(c)
+                       present where true
+
+The attribute is called ``template=value``, values of several terms joined by ``|``. Before the
+first token and after the last one a term has the value ``<-1>``, ``<-2>`` … or ``<+1>`` …, however
+far outside it is; functions leave these as they are.
+"""
+
+import re
+import unicodedata
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+_TERM = re.compile(
+    r"(?:(?P<function>\w+)\()?\s*(?P<column>[^\W\d][\w-]*)\s*(?:\[\s*(?P<offset>[+-]?\d+)\s*\])?\s*"
+    r"(?:,\s*(?P<length>\d+)\s*)?(?P<close>\))?",
+)
+MOST_OFFSET, MOST_LENGTH = 20, 30
+
+
+def _shape(text: str) -> str:
+    return "".join(
+        "0" if c.isdigit() else "X" if c.isupper() else "x" if c.isalpha() else c for c in text
+    )
+
+
+def _brief_shape(text: str) -> str:
+    return re.sub(r"(.)\1+", r"\1", _shape(text), flags=re.DOTALL)
+
+
+def _flag(test: Callable[[str], object]) -> Callable[[str], str | None]:
+    return lambda text: "1" if test(text) else None
+
+
+# What a function makes of a column's text; None: the attribute is absent.
+FUNCTIONS: Mapping[str, Callable[[str], str | None]] = {
+    "lower": str.lower,
+    "shape": _shape,
+    "brief_shape": _brief_shape,
+    "capitalised": _flag(lambda text: text[:1].isupper()),
+    "uppercase": _flag(str.isupper),
+    "has_digit": _flag(lambda text: any(map(str.isdigit, text))),
+    "number": _flag(lambda text: re.fullmatch(r"[+-]?\d+([.,:/]\d+)*%?", text)),
+    "has_hyphen": _flag(lambda text: "-" in text),
+    "punctuation": _flag(lambda text: all(unicodedata.category(c)[0] == "P" for c in text)),
+}
+CUTS: Mapping[str, Callable[[str, int], str | None]] = {
+    "prefix": lambda text, n: text[:n] if len(text) >= n else None,
+    "suffix": lambda text, n: text[-n:] if len(text) >= n else None,
+}
+
+
+@dataclass(frozen=True)
+class Term:
+    """One part of a template: a function of a column at an offset."""
+
+    column: str
+    offset: int
+    function: str | None = None
+    length: int = 0
+
+    def __str__(self) -> str:
+        inner = f"{self.column}[{self.offset}]"
+        if self.function is None:
+            return inner
+        return f"{self.function}({inner}{f',{self.length}' if self.length else ''})"
+
+    def value(self, text: str) -> str | None:
+        """What the term makes of a column's text; None if it is absent."""
+        if self.function is None:
+            return text
+        if self.function in CUTS:
+            return CUTS[self.function](text, self.length)
+        return FUNCTIONS[self.function](text)
+
+
+Template = tuple[Term, ...]
+
+
+def parse(text: str, columns: Sequence[str]) -> Template:
+    """The terms of a template. Raises ValueError with what is wrong."""
+    return tuple(_term(part.strip(), columns) for part in text.split("&"))
+
+
+def _term(text: str, columns: Sequence[str]) -> Term:
+    match = _TERM.fullmatch(text)
+    if not match or (match["function"] is None) != (match["close"] is None):
+        raise ValueError(f"{text!r} is not a term; expected one such as word[-1] or lower(word)")
+    column, function, length = match["column"], match["function"], match["length"]
+    if column not in columns:
+        raise ValueError(f"there is no column {column!r} (known: {', '.join(columns)})")
+    if function is not None and function not in {**FUNCTIONS, **CUTS}:
+        known = ", ".join([*CUTS, *FUNCTIONS])
+        raise ValueError(f"there is no function {function!r} (known: {known})")
+    if (length is not None) != (function in CUTS):
+        example = "suffix(word, 3)" if function in CUTS else "lower(word)"
+        raise ValueError(f"{text!r}: a length belongs to prefix and suffix; expected {example}")
+    offset, cut = int(match["offset"] or 0), int(length or 0)
+    if abs(offset) > MOST_OFFSET or cut > MOST_LENGTH or (length is not None and cut < 1):
+        limits = f"offsets up to {MOST_OFFSET} and lengths from 1 to {MOST_LENGTH}"
+        raise ValueError(f"{text!r} reaches too far; expected {limits}")
+    return Term(column, offset, function, cut)
+
+
+class Tokens:
+    """The columns of tokens, each text once, from which templates are answered.
+
+    columns : name -> (tokens,) strings; offsets : (n + 1,) where each sequence starts
+    """
+
+    def __init__(self, columns: Mapping[str, Sequence[str]], offsets: np.ndarray) -> None:
+        self._texts: dict[str, list[str]] = {}
+        self._codes: dict[str, np.ndarray] = {}
+        for name, values in columns.items():
+            known: dict[str, int] = {}
+            codes = [known.setdefault(value, len(known)) for value in values]
+            self._texts[name], self._codes[name] = list(known), np.array(codes, dtype=np.int64)
+        counts = np.diff(offsets)
+        self._first = np.repeat(offsets[:-1], counts)
+        self._last = np.repeat(offsets[1:], counts) - 1
+
+    def attributes(self, template: Template) -> tuple[list[str], np.ndarray]:
+        """The distinct attributes of a template, in the order of their first token, and numbers.
+
+        Returns names and codes, (tokens,) int64: a row of names, -1 where there is no attribute
+        """
+        names, codes = self._values(template[0])
+        for term in template[1:]:
+            others, more = self._values(term)
+            joint = np.where((codes < 0) | (more < 0), -1, codes * len(others) + more)
+            distinct, codes = _renumbered(joint)
+            names = [f"{names[c // len(others)]}|{others[c % len(others)]}" for c in distinct]
+        title = "&".join(map(str, template))
+        return [f"{title}={name}" for name in names], codes
+
+    def _values(self, term: Term) -> tuple[list[str], np.ndarray]:
+        """The distinct values of a term, in the order of their first token, and (tokens,) codes."""
+        texts, places = self._texts[term.column], np.arange(len(self._first)) + term.offset
+        values: dict[str, int] = {}
+        own = [term.value(text) for text in texts]
+        found = np.array([-1 if v is None else values.setdefault(v, len(values)) for v in own])
+        outside = self._first - places, places - self._last
+        inside = np.clip(places, self._first, self._last)
+        codes = found[self._codes[term.column][inside]]
+        for sign, beyond in zip("-+", outside, strict=True):
+            for distance in range(1, abs(term.offset) + 1):
+                rows = beyond == distance
+                if rows.any():
+                    border = f"<{sign}{distance}>"
+                    codes[rows] = values.setdefault(border, len(values))
+        names = list(values)
+        distinct, codes = _renumbered(codes)
+        return [names[c] for c in distinct], codes
+
+
+def _renumbered(codes: np.ndarray) -> tuple[list[int], np.ndarray]:
+    """The distinct codes >= 0 by first occurrence, and each code's number among them, or -1."""
+    distinct, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    order = order[distinct[order] >= 0]
+    number = np.full(len(distinct), -1, dtype=np.int64)
+    number[order] = np.arange(len(order))
+    return distinct[order].tolist(), number[inverse]

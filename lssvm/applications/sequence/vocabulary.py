@@ -1,0 +1,98 @@
+"""Names of labels and features, fixed by the training data, and what each weight is called."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self, overload
+
+import numpy as np
+
+BIAS = "bias"
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """What the coordinates of w stand for.
+
+    labels : the L labels of training, in the order in which they first occur
+    width : features of a token, the constant one included
+    attributes : the names of the features but for the constant one; None if they are numbers,
+        ``feature 1``, ``feature 2`` … as files count
+    bias : whether the last feature is a constant
+    """
+
+    labels: tuple[str, ...]
+    width: int
+    attributes: tuple[str, ...] | None = None
+    bias: bool = False
+
+    def feature(self, index: int) -> str:
+        """The name of a feature of a token."""
+        if self.bias and index == self.width - 1:
+            return BIAS
+        return f"feature {index + 1}" if self.attributes is None else self.attributes[index]
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The vocabulary as arrays that a model keeps; text is UTF-8, a name a line."""
+        found = {
+            "labels": _encoded(self.labels),
+            "width": np.array([self.width, self.bias], dtype=np.int64),
+        }
+        return (
+            found if self.attributes is None else found | {"attributes": _encoded(self.attributes)}
+        )
+
+    @classmethod
+    def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
+        """The vocabulary of :meth:`arrays`. Raises KeyError for missing or unknown ones."""
+        for name in arrays:
+            if name not in ("labels", "width", "attributes"):
+                raise KeyError(name)
+        width, bias = arrays["width"].tolist()
+        attributes = _decoded(arrays["attributes"]) if "attributes" in arrays else None
+        return cls(_decoded(arrays["labels"]), width, attributes, bool(bias))
+
+
+class WeightNames(Sequence[str]):
+    """``feature : label`` for emissions, ``a -> b`` and ``a -> b -> c`` for transitions.
+
+    Made when asked for: there may be millions.
+    """
+
+    def __init__(self, vocabulary: Vocabulary, order: int, ends: bool) -> None:
+        self.vocabulary = vocabulary
+        L = len(vocabulary.labels)
+        sizes = [vocabulary.width * L, L**2, L**3 * (order == 2), L * ends, L * ends]
+        self._marks = np.cumsum(sizes).tolist()
+
+    def __len__(self) -> int:
+        return self._marks[-1]
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[j] for j in range(*index.indices(len(self)))]
+        place = range(len(self))[index]
+        labels, L = self.vocabulary.labels, len(self.vocabulary.labels)
+        emissions, first, second, begin, _ = self._marks
+        if place < emissions:
+            return f"{self.vocabulary.feature(place // L)} : {labels[place % L]}"
+        if place < first:
+            a, b = divmod(place - emissions, L)
+            return f"{labels[a]} -> {labels[b]}"
+        if place < second:
+            pair, c = divmod(place - first, L)
+            return f"{labels[pair // L]} -> {labels[pair % L]} -> {labels[c]}"
+        if place < begin:
+            return f"begin -> {labels[place - second]}"
+        return f"{labels[place - begin]} -> end"
+
+
+def _encoded(names: Sequence[str]) -> np.ndarray:
+    return np.frombuffer("\n".join(names).encode(), dtype=np.uint8)
+
+
+def _decoded(array: np.ndarray) -> tuple[str, ...]:
+    return tuple(array.tobytes().decode().split("\n")) if len(array) else ()
