@@ -14,7 +14,6 @@ from lssvm.config import Config
 from lssvm.errors import Interrupted, ModelError
 from lssvm.train import Saving
 
-
 METHODS = {"bundle": 1e-5, "n-slack": 1e-5, "bcfw": 1e-3}  # and their precision
 
 
