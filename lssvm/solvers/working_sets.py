@@ -17,6 +17,8 @@ from scipy import sparse
 from lssvm.kernels import _sweep
 
 GARBAGE = 0.5  # share of the arena that may be dropped planes
+STEPS = 1  # at most, at each visit of an example by a sweep
+CG_STEPS = 20  # at most, after each sweep
 CG_SHARE = 1e-3  # of the slopes that conjugate gradients leave
 SHARES = (1.0, 0.3, 0.1, 0.03, 0.01)  # of what they find, tried in turn
 SUM_ROUNDING = 1e-12
@@ -259,6 +261,20 @@ class WorkingSets:
             if face.follow(share * moves):
                 return
 
+    def settle(self, rounds: int, goal: float) -> None:
+        """Sweeps, each followed by conjugate gradients, until the gap over what is kept is small.
+
+        rounds : of both, at most; goal : the gap that ends them. Examples are visited up and down
+        in turn.
+        """
+        rows = np.flatnonzero(self.counts)
+        for _ in range(rounds):
+            self.sweep(rows, STEPS)
+            self.climb(CG_STEPS)
+            if self.gap() <= goal:
+                break
+            rows = rows[::-1]
+
     def evict(self, age: int) -> None:
         """Drop planes whose multiplier has been 0 at ``age`` calls in a row."""
         idle = self.column("idle")
@@ -278,8 +294,7 @@ class WorkingSets:
 
     def refresh(self) -> None:
         """Compute w, and its images, anew from the multipliers: rounding does not build up."""
-        planes = np.arange(self._count)
-        self.w[:] = -(self.matrix(planes).T @ self.alpha) if self._count else 0.0
+        self.w[:] = -self.combined(np.arange(self._count), self.alpha)
         bound = len(self.gram) * self.labels
         if bound:
             images = self.images_of(self.w)
@@ -339,6 +354,19 @@ class WorkingSets:
             shape=(len(planes), self.dimension),
         )
 
+    def dots(self, planes: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        """δ · vector of some planes, (len(planes),)."""
+        out = np.empty(len(planes))
+        vector = np.ascontiguousarray(vector)
+        _sweep.dots(planes.astype(np.int32, copy=False), *self._rows(), vector, out)
+        return out
+
+    def combined(self, planes: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+        """Σ coefficients δ over some planes, (d,)."""
+        out = np.empty(self.dimension)
+        _sweep.combine(planes.astype(np.int32, copy=False), *self._rows(), coefficients, out)
+        return out
+
     def _measure(self, first: int) -> None:
         """‖δ‖² of the planes from ``first`` on."""
         begins, ends = self.column("begins")[first:], self.column("ends")[first:]
@@ -392,11 +420,10 @@ class _Face:
         left = sets.limits - sets.sums() if sets.norm == 1 else np.full(n, np.inf)
         tight = left <= SUM_ROUNDING * sets.limits
         alone = np.bincount(owner[free], minlength=n) == 1
-        self.planes = np.flatnonzero(free & ~(tight & alone)[owner])
+        self.planes = np.flatnonzero(free & ~(tight & alone)[owner]).astype(np.int32)
         self.owner = owner[self.planes]
         self.tight = tight[self.owner]
         self.left = np.where(tight, 0.0, left)
-        self.matrix = sets.matrix(self.planes)
         self.counts = np.maximum(np.bincount(self.owner, minlength=n), 1)
         self.scale = float(sets.column("squares")[self.planes].max(initial=0.0))
 
@@ -411,16 +438,18 @@ class _Face:
     def slopes(self) -> np.ndarray:
         """∂D/∂α."""
         sets = self.sets
-        slopes = sets.losses[self.planes] + self.matrix @ sets.images()
+        slopes = sets.losses[self.planes] + sets.dots(self.planes, sets.images())
         if sets.norm == 2:
             slopes = slopes - (sets.sums() / sets.limits)[self.owner]
         return slopes
 
     def curvature(self, direction: np.ndarray) -> np.ndarray:
         """−∂²D/∂α² times a direction."""
-        change = self.matrix @ self.sets.images_of(self.matrix.T @ direction)
-        if self.sets.norm == 2:
-            change = change + (self._summed(direction) / self.sets.limits)[self.owner]
+        sets = self.sets
+        image = sets.images_of(sets.combined(self.planes, direction))
+        change = sets.dots(self.planes, image)
+        if sets.norm == 2:
+            change = change + (self._summed(direction) / sets.limits)[self.owner]
         return change
 
     def follow(self, moves: np.ndarray) -> bool:
@@ -433,7 +462,7 @@ class _Face:
         factors = np.where(over, most / np.where(over, sums, 1.0), 1.0)
         alpha *= factors[self.owner]
         change = alpha - own
-        w = self.matrix.T @ change
+        w = sets.combined(self.planes, change)
         rise = float(change @ self.slopes()) - 0.5 * float(w @ sets.images_of(w))
         if sets.norm == 2:
             rise -= 0.5 * float(np.sum(self._summed(change) ** 2 / sets.limits))
