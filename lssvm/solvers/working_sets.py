@@ -43,6 +43,7 @@ class WorkingSets:
     w : (d,) −Σ α δ; with a kernel its coefficients, and ``scores`` their images
     gram, labels : inner products of the rows and number of labels, (0, 0) without a kernel
     indices, values : entries of the rows δ, an arena with spare room of which ``used`` are taken
+    added : planes that were ever appended
     slots, counts : (n, most) and (n,), the planes of each example in the order of their making
     gaps : (n,) what the last visit of an example found that it could gain
     """
@@ -59,7 +60,7 @@ class WorkingSets:
         self.scores = self.w if not len(self.gram) else np.zeros(self.dimension)
         self.indices = np.empty(0, dtype=np.int32)
         self.values = np.empty(0)
-        self.used = 0
+        self.used, self.added = 0, 0
         self._columns = {name: np.empty(0, dtype=kind) for name, kind in COLUMNS.items()}
         self._count = 0
         self.slots = np.full((n, 4), -1, dtype=np.int32)
@@ -168,6 +169,7 @@ class WorkingSets:
         self.values[self.used : self.used + size] = rows.data
         bounds = self.used + rows.indptr.astype(np.int64)
         self.used, self._count = self.used + size, count
+        self.added += len(owner)
         for name, added in (
             ("begins", bounds[:-1]),
             ("ends", bounds[1:]),
@@ -325,6 +327,7 @@ class WorkingSets:
             "sets_values": self.values[: self.used],
             "sets_w": self.w,
             "sets_scores": self.scores,
+            "sets_added": np.array(self.added),
         }
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
@@ -335,6 +338,7 @@ class WorkingSets:
         self.used = len(self.values)
         self.w[:] = arrays["sets_w"]
         self.scores[:] = arrays["sets_scores"]
+        self.added = int(arrays["sets_added"])
         self._index()
 
     def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
