@@ -30,7 +30,8 @@ from lssvm.formats.yaml12 import Document, KeyPath, Place, dotted
 from lssvm.validation import explained, nearest, shown
 
 SEARCHABLE = ("application", "objective", "solver", "cccp")
-DEFAULT_MODEL = "lssvm"  # of applications that have it; of others their first by name
+DEFAULT_MODEL = "lssvm"
+USUAL_MODELS = (DEFAULT_MODEL, "ssvm")  # the first of them that an application has is its default
 SPLITS = ("train", "validate", "test")
 
 
@@ -106,11 +107,12 @@ class Objective(Section):
 class Solver(Section):
     """How each convex problem is solved."""
 
-    method: Literal["bundle", "cutting-plane", "n-slack", "bcfw"] = Field(
+    method: Literal["bundle", "cutting-plane", "n-slack", "bcfw", "lbfgs"] = Field(
         default="bundle",
         description="bundle: cutting planes, kept and stabilised around the best point; "
         "cutting-plane: the same without stabilising (1-slack); n-slack: planes of every example, "
-        "fewest passes; bcfw: block-coordinate Frank-Wolfe",
+        "fewest passes; bcfw: block-coordinate Frank-Wolfe; lbfgs: quasi-Newton steps, for smooth "
+        "models such as crf",
     )
     epsilon: float = Field(
         default=1e-3, gt=0, lt=1, description="relative duality gap that ends the last problem"
@@ -413,7 +415,7 @@ def _options(
 
 def default_model(kind: type[Application]) -> str:
     """The model that an application is trained with unless the configuration names one."""
-    return DEFAULT_MODEL if DEFAULT_MODEL in kind.models else min(kind.models)
+    return next((name for name in USUAL_MODELS if name in kind.models), min(kind.models))
 
 
 def _choose_model(kind: type[Application], document: Document) -> None:
@@ -455,6 +457,10 @@ def _unsolvable(kind: type[Application], document: Document) -> list[tuple[Place
         name = document.value["application"]["name"]
         wrong = f"{method} needs planes by example, which application {name!r} does not give"
         return [(place, f"solver.method: {wrong}; expected bundle or cutting-plane")]
+    if method == "lbfgs" and objective.get("model", default_model(kind)) not in kind.smooth:
+        smooth = ", ".join(sorted(kind.smooth)) or "none here"
+        wrong = f"lbfgs needs a smooth objective.model ({smooth})"
+        return [(place, f"solver.method: {wrong}; expected bundle or n-slack")]
     if norm in (0, 2) and norm in kind.slack_norms and method != "n-slack":
         wrong = f"{method} cannot solve objective.slack_norm: {norm}"
         return [(place, f"solver.method: {wrong}; expected n-slack")]

@@ -27,6 +27,7 @@ from lssvm.plane import Plane
 from lssvm.solvers.bcfw import Bcfw
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.by_example import ByExample
+from lssvm.solvers.lbfgs import Lbfgs
 from lssvm.solvers.n_slack import NSlack
 from lssvm.solvers.qp import SimplexQP
 from lssvm.solvers.solution import Solver
@@ -225,6 +226,8 @@ def new_solver(config: Config, dimension: int, restart: int = 0) -> Solver:
     if section.method == "bcfw":
         return Bcfw(dimension, seed=config.seed + restart, block=section.block)
     w = np.zeros(dimension)
+    if section.method == "lbfgs":
+        return Lbfgs(w, Plane(w, 0.0))
     step = 1.0 if section.method == "cutting-plane" else section.step
     return Bundle(w, Plane(w, 0.0), SimplexQP(section.qp), step, section.max_planes)
 
@@ -236,7 +239,7 @@ def _stand(solver: Solver, oracle: DataOracle, first: Any) -> None:
             solver.begin(oracle, first, None)
         else:
             solver.begin(oracle, np.zeros(solver.dimension), oracle.found(first))
-    elif isinstance(solver, Bundle):
+    elif isinstance(solver, Bundle | Lbfgs):
         if isinstance(first, np.ndarray):
             solver.w = first.copy()
             solver.complete(oracle)

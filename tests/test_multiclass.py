@@ -67,7 +67,7 @@ def test_inference_equals_enumeration(loss, rescaling, norm):
         losses = 1.0 - np.eye(count)
         given = "zero_one"
         if loss == "matrix":
-            losses = losses * rng.integers(0, 17, (count, count)) / 8
+            losses = losses * rng.integers(8 if norm == 0 else 0, 17, (count, count)) / 8
             given = LossMatrix(labels=tuple(classes), rows=tuple(map(tuple, losses.tolist())))
         app = fixed(
             classes, features, class_cases.formulation(rescaling, norm), loss=given, bias=0.0
@@ -492,6 +492,12 @@ def test_scores_are_those_of_scikit_learn():
         assert score["macro_f1"] == pytest.approx(100 * f1)
         table = metrics.confusion_matrix(truth, found, labels=range(len(names)))[:, :count]
         np.testing.assert_array_equal(app.confusion(examples, predictions), table)
+
+
+def test_without_slack_losses_below_one_are_refused():
+    matrix = LossMatrix(labels=("a", "b"), rows=((0.0, 0.5), (1.0, 0.0)))
+    with pytest.raises(LssvmError, match="without slack"):
+        fixed(["a", "b"], 1, class_cases.formulation("margin", 0), loss=matrix, bias=0.0)
 
 
 def test_the_loss_is_that_of_the_matrix():

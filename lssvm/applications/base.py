@@ -138,6 +138,7 @@ class Application(ABC):
     models: ClassVar[frozenset[str]]  # the values of objective.model that it supports
     rescalings: ClassVar[frozenset[str]] = frozenset({"margin"})
     slack_norms: ClassVar[frozenset[int]] = frozenset({1})
+    smooth: ClassVar[frozenset[str]] = frozenset()  # those models whose U⁺ has a gradient
     hidden: ClassVar[bool] = True  # False: U⁻ is linear, one CCCP iteration solves the problem
     each: ClassVar[bool] = False  # whether it answers augmented_each, completed_each and gradients
     decomposes: ClassVar[bool] = True  # False for a loss over the whole data set

@@ -121,6 +121,7 @@ class SequenceLabelling(base.Application):
 
     Options = SequenceOptions
     models = frozenset({"ssvm", CRF})
+    smooth = frozenset({CRF})
     rescalings = frozenset({"margin", "slack"})
     slack_norms = frozenset({0, 1, 2})
     hidden = False
