@@ -84,6 +84,9 @@ class Observer:
     def iterated(self, row: Iteration) -> None:
         """A CCCP iteration ended."""
 
+    def scored(self, passes: int, metric: str, value: float) -> None:
+        """Held-out examples were scored after so many passes."""
+
     def finished(self, summary: Summary) -> None:
         """The run ended."""
 

@@ -187,7 +187,11 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
         f"Score it: lssvm-classify {examples} {path} predictions"
     )
     record = model.record
-    reached = bool(record["certified"] and record["converged"])
+    held = record["held_out"]
+    if held is not None:
+        passes, value = held["looks"][held["best"]]
+        console.say(f"the weights are those after {passes} passes, held-out score {value:.6g}")
+    reached = bool(record["certified"] and record["converged"]) or held is not None
     if not reached:
         why = "the iterations ran out" if record["certified"] else "the gap is not certified"
         console.warned(

@@ -24,14 +24,13 @@ from pydantic import (
 
 from lssvm import applications
 from lssvm.applications.base import Application, Formulation, Options, Source
+from lssvm.compatibility import DEFAULT_MODEL, default_model, unfit, unstoppable
 from lssvm.errors import ConfigError, LssvmError
 from lssvm.formats import yaml12
 from lssvm.formats.yaml12 import Document, KeyPath, Place, dotted
-from lssvm.validation import explained, nearest, shown
+from lssvm.validation import explained, shown
 
 SEARCHABLE = ("application", "objective", "solver", "cccp")
-DEFAULT_MODEL = "lssvm"
-USUAL_MODELS = (DEFAULT_MODEL, "ssvm")  # the first of them that an application has is its default
 SPLITS = ("train", "validate", "test")
 
 
@@ -158,6 +157,16 @@ class Cccp(Section):
     )
 
 
+class HeldOut(Section):
+    """Scores of ``data.validate`` while training goes on; the best point becomes the model."""
+
+    every: int = Field(default=0, ge=0, description="passes between two scores; 0: none are made")
+    patience: int = Field(
+        default=5, ge=1, description="stop after so many scores of new points without a better one"
+    )
+    metric: str = Field(default="", description="metric of the scores; the first one if left out")
+
+
 class Search(Section):
     """What ``lssvm cv`` tries."""
 
@@ -177,6 +186,9 @@ class Config(Section):
     objective: Objective = Field(default=Objective(), description="what is minimised")
     solver: Solver = Field(default=Solver(), description="how each convex problem is solved")
     cccp: Cccp = Field(default=Cccp(), description="the outer loop")
+    held_out: HeldOut = Field(
+        default=HeldOut(), description="scores of data.validate during training, early stopping"
+    )
     search: Search = Field(default=Search(), description="what lssvm cv tries")
     seed: int = Field(default=0, ge=0, description="seed of the one random generator")
 
@@ -336,7 +348,7 @@ def _validated(
     if config is None or faults:
         raise ConfigError(_lines(faults))
     config._origin, config._bases = origin, dict(bases)
-    faults = _unsearchable(config, document)
+    faults = unstoppable(config, document) + _unsearchable(config, document)
     if faults:
         raise ConfigError(_lines(faults))
     return config
@@ -367,7 +379,7 @@ def _checked(
     except ValidationError as error:
         faults += explained(error, cls, document, ())
     if kind is not None:
-        faults += _unfit(kind, document)
+        faults += unfit(kind, document)
     if config is not None and options is not None:
         config = config.model_copy(update={"application": options})
     told = {place for place, _ in document.faults} - {document.place(())}
@@ -413,58 +425,11 @@ def _options(
         return None
 
 
-def default_model(kind: type[Application]) -> str:
-    """The model that an application is trained with unless the configuration names one."""
-    return next((name for name in USUAL_MODELS if name in kind.models), min(kind.models))
-
-
 def _choose_model(kind: type[Application], document: Document) -> None:
     """Fill in objective.model where it is left out."""
     objective = document.value.setdefault("objective", {})
     if isinstance(objective, dict):
         objective.setdefault("model", default_model(kind))
-
-
-def _unfit(kind: type[Application], document: Document) -> list[tuple[Place, str]]:
-    """A model or formulation of the objective that the application does not have."""
-    objective = document.value.get("objective", {})
-    if not isinstance(objective, dict):
-        return []
-    known = {"model": kind.models, "rescaling": kind.rescalings, "slack_norm": kind.slack_norms}
-    name, faults = document.value["application"]["name"], []
-    for key, values in known.items():
-        value, choices = objective.get(key), sorted(values, key=str)
-        if type(value) is not type(choices[0]) or value in values:
-            continue
-        has = ", ".join(map(str, choices))
-        wrong = f"application {name!r} has no {key} {value!r}{nearest(value, map(str, choices))}"
-        place = document.place(("objective", key))
-        faults.append((place, f"objective.{key}: {wrong} (known: {has})"))
-    return faults + _unsolvable(kind, document)
-
-
-BY_EXAMPLE = {"n-slack", "bcfw"}
-
-
-def _unsolvable(kind: type[Application], document: Document) -> list[tuple[Place, str]]:
-    """A solver that cannot solve what the objective asks for."""
-    objective, solver = document.value.get("objective", {}), document.value.get("solver", {})
-    if not isinstance(objective, dict) or not isinstance(solver, dict):
-        return []
-    method, norm = solver.get("method", "bundle"), objective.get("slack_norm", 1)
-    place = document.place(("solver", "method"))
-    if method in BY_EXAMPLE and not kind.each:
-        name = document.value["application"]["name"]
-        wrong = f"{method} needs planes by example, which application {name!r} does not give"
-        return [(place, f"solver.method: {wrong}; expected bundle or cutting-plane")]
-    if method == "lbfgs" and objective.get("model", default_model(kind)) not in kind.smooth:
-        smooth = ", ".join(sorted(kind.smooth)) or "none here"
-        wrong = f"lbfgs needs a smooth objective.model ({smooth})"
-        return [(place, f"solver.method: {wrong}; expected bundle or n-slack")]
-    if norm in (0, 2) and norm in kind.slack_norms and method != "n-slack":
-        wrong = f"{method} cannot solve objective.slack_norm: {norm}"
-        return [(place, f"solver.method: {wrong}; expected n-slack")]
-    return []
 
 
 def _unsearchable(config: Config, document: Document) -> list[tuple[Place, str]]:

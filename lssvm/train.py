@@ -22,6 +22,7 @@ from lssvm.checkpoint import Progress
 from lssvm.config import Config
 from lssvm.errors import LssvmError
 from lssvm.executors import DataOracle, Executor
+from lssvm.held_out import Enough, HeldOut
 from lssvm.model import Model
 from lssvm.plane import Plane
 from lssvm.solvers.bcfw import Bcfw
@@ -53,6 +54,7 @@ def learn(
     """
     application = config.create_application()
     examples = application.read(config.sources("train"))
+    held = application.read(config.sources("validate")) if config.held_out.every else None
     saving = Saving(checkpoint, checkpoint_every, resume) if checkpoint else None
     return learn_on(
         application,
@@ -62,6 +64,7 @@ def learn(
         observer=observer,
         saving=saving,
         initial=initial,
+        held=held,
     )
 
 
@@ -83,14 +86,19 @@ def learn_on(
     observer: Observer | None = None,
     saving: Saving | None = None,
     initial: Model | None = None,
+    held: Any = None,
 ) -> Model:
-    """Train on examples in memory; see :func:`learn`."""
+    """Train on examples in memory; see :func:`learn`.
+
+    held : examples that are scored on the way, as the section ``held_out`` says
+    """
     observer = observer or Observer()
     began = time.perf_counter()
     _check_examples(application, examples)
     w0 = _initial_weights(application, examples, initial)
     restarts = config.cccp.restarts if w0 is None else 1
-    key = checkpoints.identity(config.to_dict(), examples.fingerprint(), w0)
+    data = [examples.fingerprint(), *([held.fingerprint()] if held is not None else [])]
+    key = checkpoints.identity(config.to_dict(), " ".join(data), w0)
     progress = Progress()
     if saving is not None and saving.resume:
         solver = new_solver(config, application.dimension(examples))
@@ -102,17 +110,18 @@ def learn_on(
         checkpoints.stoppable() as signalled,
     ):
         oracle = DataOracle(application, examples, executor)
-        between = _keeper(saving, key, progress, signalled)
+        watching = _watching(application, held, config, progress, observer)
+        between = _keeper(saving, key, progress, signalled, watching)
         qp_seconds, osqp_calls = 0.0, 0
         for restart in range(len(progress.finished), restarts):
             observer.restarted(restart + 1, restarts)
             if progress.run is None:
                 progress.run = new_run(application, examples, oracle, config, restart, w0, between)
             run = progress.run
-            run.proceed(oracle, rules, observer, restart, between)
+            w = _proceeded(run, oracle, rules, observer, restart, between, watching)
             if record.is_best(run, progress.finished):
-                progress.best_w = run.solver.w
-            progress.finished.append(record.of_restart(run, config.seed, restart))
+                progress.best_w = w
+            progress.finished.append(record.of_restart(run, config.seed, restart, progress.scores))
             progress.run = None
             qp_seconds += run.solver.seconds
             osqp_calls += run.solver.osqp_calls
@@ -304,14 +313,67 @@ def _initial_weights(
     return initial.w
 
 
+def _watching(
+    application: Application, held: Any, config: Config, progress: Progress, observer: Observer
+) -> HeldOut | None:
+    if held is None:
+        return None
+    section = config.held_out
+    return HeldOut(
+        application,
+        held,
+        section.every,
+        section.patience,
+        section.metric,
+        progress.scores,
+        observer,
+    )
+
+
+def _proceeded(
+    run: Run,
+    oracle: DataOracle,
+    rules: Rules,
+    observer: Observer,
+    restart: int,
+    between: Callable[[], None],
+    watching: HeldOut | None,
+) -> np.ndarray:
+    """The weights that a run ends with: the best point, or the best one on held-out examples.
+
+    For the latter the run's objective is evaluated again, by one more pass.
+    """
+    try:
+        run.proceed(oracle, rules, observer, restart, between)
+        if watching is not None:
+            watching.score(run)
+    except Enough:
+        run.done = True
+    if watching is None:
+        return run.solver.w
+    w = watching.scores.w
+    run.objective, run.concave = run.solver.objective_at(oracle, rules.C, w)
+    run.passes, run.completions = run.passes + 1, run.completions + 1
+    run.lower = run.solver.lower
+    run.gap = (run.objective - run.lower) / run.objective if run.objective > 0.0 else 0.0
+    return w
+
+
 def _keeper(
-    saving: Saving | None, key: str, progress: Progress, signalled: Callable[[], int]
+    saving: Saving | None,
+    key: str,
+    progress: Progress,
+    signalled: Callable[[], int],
+    watching: HeldOut | None,
 ) -> Callable[[], None]:
-    """What is done between two passes: save now and then, and stop when a signal came."""
+    """What is done between two passes: score held-out examples, save now and then, and stop when
+    a signal came."""
     written = [-1, -1]
 
     def between() -> None:
         run, number = progress.run, signalled()
+        if watching is not None and run is not None:
+            watching.look(run)
         if saving is not None:
             now = [run.iteration, int(run.passes) // saving.every] if run is not None else written
             if now != written or number:

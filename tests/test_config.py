@@ -91,6 +91,7 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
             "restarts": 1,
             "looseness": 0.1,
         },
+        "held_out": {"every": 0, "patience": 5, "metric": ""},
         "search": {"grid": {}, "folds": 10, "seeds": 1},
         "seed": 0,
     }
@@ -210,7 +211,7 @@ data: {train: {pth: x}, test: [3], validate: [{path: a, cost: 0}]}
         "c.yaml:4:15: application.widths[1]: expected a whole number, got 'x'",
         "c.yaml:5:3: application.bias: expected true or false, got 1",
         "c.yaml:6:1: modle: unknown key "
-        "(known: version, application, data, objective, solver, cccp, search, seed)",
+        "(known: version, application, data, objective, solver, cccp, held_out, search, seed)",
         "c.yaml:8:3: objective.C: expected a number greater than 0, got -1",
         "c.yaml:9:3: objective.model: application 'lines' has no model 'hcrf' (known: lssvm, ssvm)",
         "c.yaml:10:10: solver.method: expected 'bundle', 'cutting-plane', 'n-slack', 'bcfw' or "
@@ -447,6 +448,7 @@ def test_the_schema_describes_the_sections_and_the_named_application():
         "objective",
         "solver",
         "cccp",
+        "held_out",
         "search",
         "seed",
     ]
@@ -462,3 +464,11 @@ def test_a_formulation_that_the_application_lacks_is_refused_with_the_list(load)
         load("application: {name: lines, length: 2}\nobjective: {rescaling: slack}")
     with pytest.raises(ConfigError, match=r"has no slack_norm 2.*known: 1"):
         load("application: {name: lines, length: 2}\nobjective: {slack_norm: 2}")
+
+
+def test_held_out_scores_need_files_one_start_and_slack(load):
+    base = "application: {name: lines, length: 2}\nheld_out: {every: 5}\n"
+    with pytest.raises(ConfigError, match=r"no files under data\.validate"):
+        load(base)
+    with pytest.raises(ConfigError, match=r"expected cccp\.restarts: 1"):
+        load(base + "data: {validate: x}\ncccp: {restarts: 2}")

@@ -13,7 +13,6 @@ from lssvm.solvers.lbfgs import Lbfgs
 from lssvm.solvers.qp import SimplexQP
 from lssvm.train import learn
 
-
 DATA = Path(__file__).parents[1] / "data" / "sequence"
 
 

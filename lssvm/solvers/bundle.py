@@ -24,7 +24,7 @@ from lssvm.errors import LssvmError
 from lssvm.executors import Oracle
 from lssvm.plane import Plane, Planes
 from lssvm.solvers.qp import SimplexQP
-from lssvm.solvers.solution import STALLED_PASSES, Between, Solution
+from lssvm.solvers.solution import STALLED_PASSES, Between, Solution, linear_objective
 
 QP_SHARE = 1e-3  # the QP's own gap, as a share of the duality gap
 QP_FLOOR = 1e-12  # and never below this share of the bound
@@ -126,6 +126,10 @@ class Bundle:
         """
         own = Plane(self.planes.gradients[self.row], float(self.planes.losses[self.row]))
         return self._objective(C, self.w, own, self.slack)
+
+    def objective_at(self, oracle: Oracle, C: float, w: np.ndarray) -> tuple[float, float]:
+        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion."""
+        return linear_objective(oracle, C, w)
 
     def minimise(
         self,

@@ -18,7 +18,7 @@ import numpy as np
 
 from lssvm.executors import Oracle
 from lssvm.plane import Plane
-from lssvm.solvers.solution import STALLED_PASSES, Between, Solution
+from lssvm.solvers.solution import STALLED_PASSES, Between, Solution, linear_objective
 
 DECREASE, SLOPE = 1e-4, 0.9  # of the Wolfe conditions
 MOST_TRIALS = 40  # points of one line search: beyond that rounding is the limit
@@ -88,6 +88,10 @@ class Lbfgs:
     def concave(self, C: float) -> float:
         """−C Σ c_i U⁻_i at w, as the completion has it."""
         return -C * self.completion.value(self.w)
+
+    def objective_at(self, oracle: Oracle, C: float, w: np.ndarray) -> tuple[float, float]:
+        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion."""
+        return linear_objective(oracle, C, w)
 
     def minimise(
         self,
