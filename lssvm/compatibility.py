@@ -11,6 +11,7 @@ from lssvm.validation import nearest
 
 DEFAULT_MODEL = "lssvm"
 USUAL_MODELS = (DEFAULT_MODEL, "ssvm")  # the first of them that an application has is its default
+ONE_SLACK = {"bundle", "cutting-plane"}
 BY_EXAMPLE = {"n-slack", "bcfw"}  # solvers that need planes of single examples
 
 
@@ -52,6 +53,9 @@ def _unsolvable(kind: type[Application], document: Document) -> list[tuple[Place
         smooth = ", ".join(sorted(kind.smooth)) or "none here"
         wrong = f"lbfgs needs a smooth objective.model ({smooth})"
         return [(place, f"solver.method: {wrong}; expected bundle or n-slack")]
+    if solver.get("cache") and (method not in ONE_SLACK or not kind.each or kind.hidden):
+        wrong = "a cache is for bundle and cutting-plane, and applications without hidden values"
+        return [(document.place(("solver", "cache")), f"solver.cache: {wrong}; expected 0")]
     if norm in (0, 2) and norm in kind.slack_norms and method != "n-slack":
         wrong = f"{method} cannot solve objective.slack_norm: {norm}"
         return [(place, f"solver.method: {wrong}; expected n-slack")]

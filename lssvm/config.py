@@ -131,6 +131,12 @@ class Solver(Section):
         description="auto: warm exact steps, then OSQP where they fall short; "
         "osqp: OSQP alone; exact: never OSQP",
     )
+    cache: int = Field(
+        default=0,
+        ge=0,
+        description="bundle and cutting-plane: planes kept of each example, of which cuts are made "
+        "without asking for inference; for dear inference and no hidden values",
+    )
     sweeps: int = Field(
         default=20, ge=1, description="n-slack: most sweeps over the planes between two passes"
     )

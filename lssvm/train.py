@@ -30,6 +30,7 @@ from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.by_example import ByExample
 from lssvm.solvers.lbfgs import Lbfgs
 from lssvm.solvers.n_slack import NSlack
+from lssvm.solvers.plane_cache import PlaneCache
 from lssvm.solvers.qp import SimplexQP
 from lssvm.solvers.solution import Solver
 
@@ -217,7 +218,7 @@ def new_run(
     if isinstance(first, FirstProblem):
         first, passes = _solved(first, oracle, config, rng, between)
     completions = oracle.completions
-    _stand(solver, oracle, first)
+    _stand(solver, oracle, first, config.solver.cache)
     return Run(
         solver,
         config.cccp.looseness,
@@ -241,14 +242,20 @@ def new_solver(config: Config, dimension: int, restart: int = 0) -> Solver:
     return Bundle(w, Plane(w, 0.0), SimplexQP(section.qp), step, section.max_planes)
 
 
-def _stand(solver: Solver, oracle: DataOracle, first: Any) -> None:
-    """Put a new solver at its first completion, or at its first weights."""
+def _stand(solver: Solver, oracle: DataOracle, first: Any, cached: int) -> None:
+    """Put a new solver at its first completion, or at its first weights.
+
+    cached : planes that a cache may keep of an example
+    """
     if isinstance(solver, ByExample):
         if isinstance(first, np.ndarray):
             solver.begin(oracle, first, None)
         else:
             solver.begin(oracle, np.zeros(solver.dimension), oracle.found(first))
     elif isinstance(solver, Bundle | Lbfgs):
+        if isinstance(solver, Bundle) and cached:
+            truth = oracle.completed_each(solver.w).gradients(np.arange(len(oracle.costs)))
+            solver.cache = PlaneCache(oracle.costs, truth, cached)
         if isinstance(first, np.ndarray):
             solver.w = first.copy()
             solver.complete(oracle)

@@ -17,12 +17,12 @@ from lssvm.held_out import sign_of
 DATA = Path(__file__).parents[1] / "data" / "sequence"
 
 
-def configuration(method="bundle", model="ssvm", **held):
+def configuration(method="bundle", model="ssvm", cache=0, **held):
     values = {
         "application": {"name": "sequence", "columns": ["word", "tag", "label"]},
         "data": {"train": "train.conll", "validate": "test.conll"},
         "objective": {"model": model, "C": 0.3},
-        "solver": {"method": method, "epsilon": 1e-4},
+        "solver": {"method": method, "epsilon": 1e-4, "cache": cache},
         "held_out": {"every": 2, **held},
     }
     return Config.from_dict(values, base=DATA)
@@ -76,9 +76,11 @@ def test_an_unknown_metric_is_told():
         train.learn(configuration(metric="f2"))
 
 
-@pytest.mark.parametrize("method", ["bundle", "n-slack", "bcfw"])
-def test_an_interrupted_run_goes_on_to_the_same_bytes(method, tmp_path):
-    config = configuration(method, patience=4)
+@pytest.mark.parametrize(
+    ("method", "cache"), [("bundle", 0), ("cutting-plane", 5), ("n-slack", 0), ("bcfw", 0)]
+)
+def test_an_interrupted_run_goes_on_to_the_same_bytes(method, cache, tmp_path):
+    config = configuration(method, cache=cache, patience=4)
     whole = train.learn(config)
     path, stops, found = tmp_path / "checkpoint", 0, None
     while found is None:

@@ -57,6 +57,11 @@ class ByExample(ABC):
         return len(self.sets)
 
     @property
+    def passes_saved(self) -> int:
+        """Cuts that needed no oracle pass."""
+        return 0
+
+    @property
     def osqp_calls(self) -> int:
         """Quadratic programs left to OSQP: none, the blocks are solved by steps of our own."""
         return 0

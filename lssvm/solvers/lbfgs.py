@@ -66,6 +66,11 @@ class Lbfgs:
         return len(self.steps)
 
     @property
+    def passes_saved(self) -> int:
+        """Cuts that needed no oracle pass."""
+        return 0
+
+    @property
     def osqp_calls(self) -> int:
         """Quadratic programs: there are none."""
         return 0

@@ -50,6 +50,11 @@ class Solver(Protocol):
         ...
 
     @property
+    def passes_saved(self) -> int:
+        """Cuts that needed no oracle pass."""
+        ...
+
+    @property
     def osqp_calls(self) -> int:
         """Quadratic programs that were left to OSQP."""
         ...
