@@ -225,6 +225,7 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     from lssvm.formats.output import check_writable
     from lssvm.model import Model
     from lssvm.train import classify as predict
+    from lssvm.train import prepared
 
     metrics = options["metrics"]
     trained = Model.load(model)
@@ -238,6 +239,7 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     packed = _read_examples(examples, trained, options["label"], (predictions, metrics))
     if metrics and not packed.labelled:
         raise LssvmError(f"--metrics: {examples} has no labels; expected labelled examples")
+    trained, packed = prepared(trained, packed)
     found = predict(trained, packed, top=options["top"])
     with _opened(predictions) as file:
         write(packed, found, file)
