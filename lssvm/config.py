@@ -26,11 +26,13 @@ from lssvm import applications
 from lssvm.applications.base import Application, Formulation, Options, Source
 from lssvm.compatibility import DEFAULT_MODEL, default_model, unfit, unstoppable
 from lssvm.errors import ConfigError, LssvmError
+from lssvm.feature_space import Kernel
+from lssvm.feature_space import unfit as unfit_kernel
 from lssvm.formats import yaml12
 from lssvm.formats.yaml12 import Document, KeyPath, Place, dotted
 from lssvm.validation import explained, shown
 
-SEARCHABLE = ("application", "objective", "solver", "cccp")
+SEARCHABLE = ("application", "kernel", "objective", "solver", "cccp")
 SPLITS = ("train", "validate", "test")
 
 
@@ -189,6 +191,7 @@ class Config(Section):
     version: Literal[1] = Field(default=1, description="version of this format")
     application: SerializeAsAny[Options] = Field(description="what is learnt")
     data: Data = Field(default=Data(), description="files")
+    kernel: Kernel = Field(default=Kernel(), description="inner products of features")
     objective: Objective = Field(default=Objective(), description="what is minimised")
     solver: Solver = Field(default=Solver(), description="how each convex problem is solved")
     cccp: Cccp = Field(default=Cccp(), description="the outer loop")
@@ -386,6 +389,10 @@ def _checked(
         faults += explained(error, cls, document, ())
     if kind is not None:
         faults += unfit(kind, document)
+    if kind is not None and config is not None:
+        name, method = document.value["application"]["name"], config.solver.method
+        for key, text in unfit_kernel(config.kernel, kind, name, method):
+            faults.append((document.place(("kernel", key)), f"kernel.{key}: {text}"))
     if config is not None and options is not None:
         config = config.model_copy(update={"application": options})
     told = {place for place, _ in document.faults} - {document.place(())}

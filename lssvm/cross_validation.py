@@ -29,7 +29,7 @@ from lssvm.config import Config, set_values
 from lssvm.errors import LssvmError
 from lssvm.held_out import sign_of
 from lssvm.tables import mean_and_error, plus_minus, text_table
-from lssvm.train import learn_path
+from lssvm.train import classify, learn_path
 
 C_KEY = "objective.C"
 FOLD_STREAM = 0x466F6C64  # keeps the draw of the folds apart from the runs' own generators
@@ -409,10 +409,7 @@ def _solve(study: Study, task: Task) -> list[Run]:
     )
     runs = []
     for number, model in zip(path, learn_path(application, training, configs), strict=True):
-        scores = [
-            application.score(part, application.predict(model.w, part))
-            for part in (validation, test)
-        ]
+        scores = [application.score(part, classify(model, part)) for part in (validation, test)]
         record = model.record
         runs.append(
             Run(

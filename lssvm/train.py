@@ -7,7 +7,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,13 +15,14 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from lssvm import checkpoint as checkpoints
-from lssvm import record
+from lssvm import feature_space, record
 from lssvm.applications.base import Application, FirstProblem
 from lssvm.cccp import Observer, Rules, Run
 from lssvm.checkpoint import Progress
 from lssvm.config import Config
 from lssvm.errors import LssvmError
 from lssvm.executors import DataOracle, Executor
+from lssvm.feature_space import Linear, Space, Training
 from lssvm.held_out import Enough, HeldOut
 from lssvm.model import Model
 from lssvm.plane import Plane
@@ -33,6 +34,9 @@ from lssvm.solvers.n_slack import NSlack
 from lssvm.solvers.plane_cache import PlaneCache
 from lssvm.solvers.qp import SimplexQP
 from lssvm.solvers.solution import Solver
+
+Metric = tuple[np.ndarray, int]  # of the coordinates: ``gram`` and ``labels`` of ``Training``
+EUCLIDEAN: Metric = (np.zeros((0, 0)), 0)
 
 
 def learn(
@@ -96,13 +100,15 @@ def learn_on(
     observer = observer or Observer()
     began = time.perf_counter()
     _check_examples(application, examples)
-    w0 = _initial_weights(application, examples, initial)
+    w0 = _initial_weights(application, examples, config, initial)
+    problem = _problem(application, examples, config)
+    metric = problem.gram, problem.labels
     restarts = config.cccp.restarts if w0 is None else 1
     data = [examples.fingerprint(), *([held.fingerprint()] if held is not None else [])]
     key = checkpoints.identity(config.to_dict(), " ".join(data), w0)
     progress = Progress()
     if saving is not None and saving.resume:
-        solver = new_solver(config, application.dimension(examples))
+        solver = new_solver(config, application.dimension(problem.examples), 0, metric)
         progress = checkpoints.load(saving.path, key, solver)
     rules = rules_of(config, len(examples), application.hidden)
     with (
@@ -110,14 +116,16 @@ def learn_on(
         Executor(threads) as executor,
         checkpoints.stoppable() as signalled,
     ):
-        oracle = DataOracle(application, examples, executor)
+        oracle = DataOracle(application, problem.examples, executor)
         watching = _watching(application, held, config, progress, observer)
         between = _keeper(saving, key, progress, signalled, watching)
         qp_seconds, osqp_calls = 0.0, 0
         for restart in range(len(progress.finished), restarts):
             observer.restarted(restart + 1, restarts)
             if progress.run is None:
-                progress.run = new_run(application, examples, oracle, config, restart, w0, between)
+                progress.run = new_run(
+                    application, problem.examples, oracle, config, restart, w0, between, metric
+                )
             run = progress.run
             w = _proceeded(run, oracle, rules, observer, restart, between, watching)
             if record.is_best(run, progress.finished):
@@ -127,7 +135,7 @@ def learn_on(
             qp_seconds += run.solver.seconds
             osqp_calls += run.solver.osqp_calls
         w, records = progress.best_w, progress.finished
-        model = _finish(application, examples, config, w, records, observer)
+        model = _finish(application, examples, config, problem.space, w, records, observer)
         seconds = (oracle.seconds, qp_seconds, time.perf_counter() - began)
         observer.finished(record.summary(model.record, osqp_calls, *seconds))
     return model
@@ -150,12 +158,21 @@ def learn_path(
     observer = observer or Observer()
     _check_examples(application, examples)
     first = configs[0]
+    problem = _problem(application, examples, first)
     finished: list[list[dict[str, Any]]] = [[] for _ in configs]
     weights = [np.empty(0) for _ in configs]
     with threadpool_limits(1), Executor(threads) as executor:
-        oracle = DataOracle(application, examples, executor)
+        oracle = DataOracle(application, problem.examples, executor)
         for restart in range(first.cccp.restarts):
-            run = new_run(application, examples, oracle, first, restart, None)
+            run = new_run(
+                application,
+                problem.examples,
+                oracle,
+                first,
+                restart,
+                None,
+                metric=(problem.gram, problem.labels),
+            )
             for place, config in enumerate(configs):
                 rules = rules_of(config, len(examples), application.hidden)
                 if place:
@@ -170,15 +187,26 @@ def learn_path(
                     weights[place] = run.solver.w
                 finished[place].append(record.of_restart(run, config.seed, restart))
         return [
-            _finish(application, examples, config, w, records, observer)
+            _finish(application, examples, config, problem.space, w, records, observer)
             for config, w, records in zip(configs, weights, finished, strict=True)
         ]
 
 
 def classify(model: Model, examples: Any, *, top: int = 1) -> Any:
     """The model's predictions for examples that its application has read."""
+    model, examples = prepared(model, examples)
     with threadpool_limits(1):
         return model.application.predict(model.w, examples, top)
+
+
+def prepared(model: Model, examples: Any) -> tuple[Model, Any]:
+    """Examples as the model's weights take them, and the model of these weights.
+
+    Both are as they were unless the model has a kernel.
+    """
+    with threadpool_limits(1):
+        examples, w = model.space.prepared(examples, model.w)
+    return replace(model, w=w, space=Linear()), examples
 
 
 def rules_of(config: Config, n: int, hidden: bool) -> Rules:
@@ -204,6 +232,7 @@ def new_run(
     restart: int,
     w0: np.ndarray | None,
     between: Callable[[], None] = lambda: None,
+    metric: Metric = EUCLIDEAN,
 ) -> Run:
     """A run that stands before its first pass, but for those that gave its first weights.
 
@@ -211,7 +240,7 @@ def new_run(
     """
     rng = np.random.default_rng([config.seed, restart])
     passes = 0.0
-    solver = new_solver(config, application.dimension(examples), restart)
+    solver = new_solver(config, application.dimension(examples), restart, metric)
     by_example = isinstance(solver, ByExample)
     start = application.start_each if by_example else application.start
     first = start(examples, rng) if w0 is None else w0
@@ -228,11 +257,14 @@ def new_run(
     )
 
 
-def new_solver(config: Config, dimension: int, restart: int = 0) -> Solver:
+def new_solver(
+    config: Config, dimension: int, restart: int = 0, metric: Metric = EUCLIDEAN
+) -> Solver:
     """The solver of the configuration, at w = 0."""
     section = config.solver
     if section.method == "n-slack":
-        return NSlack(dimension, config.objective.slack_norm, sweeps=section.sweeps)
+        norm = config.objective.slack_norm
+        return NSlack(dimension, norm, *metric, sweeps=section.sweeps)
     if section.method == "bcfw":
         return Bcfw(dimension, seed=config.seed + restart, block=section.block)
     w = np.zeros(dimension)
@@ -305,11 +337,18 @@ def _check_examples(application: Application, examples: Any) -> None:
         )
 
 
+def _problem(application: Application, examples: Any, config: Config) -> Training:
+    with threadpool_limits(1):
+        return feature_space.training(config.kernel, application, examples)
+
+
 def _initial_weights(
-    application: Application, examples: Any, initial: Model | None
+    application: Application, examples: Any, config: Config, initial: Model | None
 ) -> np.ndarray | None:
     if initial is None:
         return None
+    if config.kernel.type != "linear" or initial.space.arrays():
+        raise LssvmError("weights of a kernel cannot be started from; expected kernel.type: linear")
     expected = application.dimension(examples)
     if len(initial.w) != expected or type(initial.application) is not type(application):
         raise LssvmError(
@@ -396,15 +435,18 @@ def _finish(
     application: Application,
     examples: Any,
     config: Config,
+    space: Space,
     w: np.ndarray,
     records: list[dict[str, Any]],
     observer: Observer,
 ) -> Model:
     """The model of the best restart, with the record of how it was trained."""
-    predictions = application.predict(w, examples)
+    space, w = space.reduced(w)
+    model = Model(application, config.to_dict(), w, {}, application.summary(w, examples), space)
+    predictions = classify(model, examples)
     metrics = application.score(examples, predictions)
     warnings = application.training_warnings(examples, predictions)
     whole = record.of_training(records, config.seed, w, examples, metrics, warnings)
     for text in whole["warnings"]:
         observer.warned(text)
-    return Model(application, config.to_dict(), w, whole, application.summary(w, examples))
+    return replace(model, record=whole)

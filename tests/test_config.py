@@ -68,6 +68,14 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
             "bias": True,
         },
         "data": {"train": [], "validate": [], "test": []},
+        "kernel": {
+            "type": "linear",
+            "degree": 3,
+            "gamma": "scale",
+            "coef0": 0.0,
+            "explicit": False,
+            "max_mb": 2000.0,
+        },
         "objective": {
             "model": "lssvm",
             "C": 1.0,
@@ -212,7 +220,8 @@ data: {train: {pth: x}, test: [3], validate: [{path: a, cost: 0}]}
         "c.yaml:4:15: application.widths[1]: expected a whole number, got 'x'",
         "c.yaml:5:3: application.bias: expected true or false, got 1",
         "c.yaml:6:1: modle: unknown key "
-        "(known: version, application, data, objective, solver, cccp, held_out, search, seed)",
+        "(known: version, application, data, kernel, objective, solver, cccp, held_out, "
+        "search, seed)",
         "c.yaml:8:3: objective.C: expected a number greater than 0, got -1",
         "c.yaml:9:3: objective.model: application 'lines' has no model 'hcrf' (known: lssvm, ssvm)",
         "c.yaml:10:10: solver.method: expected 'bundle', 'cutting-plane', 'n-slack', 'bcfw' or "
@@ -387,7 +396,7 @@ def test_grid_entries_are_checked_against_the_schema(faults):
         "c.yaml:7:10: search.grid.solver.qp: expected at least 1 values, got []"
     ]
     text = GOOD + f"search:\n  grid: {grid.replace('solver.qp: [], ', '')}\n"
-    every = "application.*, objective.*, solver.*, cccp.*"
+    every = "application.*, kernel.*, objective.*, solver.*, cccp.*"
     assert faults(text) == [
         "c.yaml:7:10: search.grid.objective.C: expected a number greater than 0, got -1",
         "c.yaml:7:32: search.grid.application.length: expected a whole number, got 'x'",
@@ -446,6 +455,7 @@ def test_the_schema_describes_the_sections_and_the_named_application():
         "version",
         "application",
         "data",
+        "kernel",
         "objective",
         "solver",
         "cccp",

@@ -725,3 +725,20 @@ def test_quadratic_slack_takes_the_square_root_of_the_loss():
     app = classifier(Formulation("ssvm", "slack", 2), loss="zero_one")
     app.fix("ab", 1)
     np.testing.assert_array_equal(app.margins, np.sqrt(app.losses))
+
+
+def test_letters_choose_solver_rescaling_slack_and_kernel(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = ["a 1:1 2:0.5", "b 1:-1", "a 1:2", "b 2:-1 3:1"]
+    Path("rows.txt").write_text("\n".join(rows) + "\n")
+    text = "application: {name: multiclass}\ndata: {train: rows.txt}\n"
+    Path("rows.yaml").write_text(text)
+    letters = ["-p", "2", "-o", "1", "-t", "1", "-d", "2", "-g", "0.5", "-r", "1"]
+    result = CliRunner().invoke(learn, ["rows.yaml", "m", "-q", *letters])
+    assert result.exit_code == 0, result.output
+    config = Model.load("m").config
+    assert config["objective"]["rescaling"] == "slack"
+    assert config["objective"]["slack_norm"] == 2
+    assert config["solver"]["method"] == "n-slack"
+    kernel = {key: config["kernel"][key] for key in ("type", "degree", "gamma", "coef0")}
+    assert kernel == {"type": "poly", "degree": 2, "gamma": 0.5, "coef0": 1.0}

@@ -112,12 +112,12 @@ class Bcfw(ByExample):
         The average is the better one early, the dual point close to the optimum.
         """
         self.checks += 1
-        return (self.average if self.checks % 2 else self.sets.images()).copy()
+        return (self.average if self.checks % 2 else self.sets.w).copy()
 
     def _average(self) -> None:
         """w̄ ← (1 − ρ) w̄ + ρ w with ρ = 2 / (k + 2)."""
         share = 2.0 / (self.averaged + 2.0)
-        self.average += share * (self.sets.images() - self.average)
+        self.average += share * (self.sets.w - self.average)
         self.averaged += 1
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -18,6 +18,8 @@ class Solution(NamedTuple):
     gap : (primal − lower) / primal, 0 where the primal is 0
     certified : whether the primal is a proved upper bound (inference exact or bounded)
     converged : whether the goal was reached
+    images : (d,) with a kernel, whose coefficients w then is: the products of w with the
+        coordinates; None: w itself
     """
 
     w: np.ndarray
@@ -26,6 +28,12 @@ class Solution(NamedTuple):
     gap: float
     certified: bool
     converged: bool
+    images: np.ndarray | None = None
+
+    @property
+    def squared_norm(self) -> float:
+        """‖w‖²."""
+        return float(self.w @ (self.w if self.images is None else self.images))
 
 
 # Called before an oracle pass with the absolute gap and its goal, when the state is whole: it
