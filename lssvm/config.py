@@ -139,6 +139,9 @@ class Solver(Section):
         description="bundle and cutting-plane: planes kept of each example, of which cuts are made "
         "without asking for inference; for dear inference and no hidden values",
     )
+    max_cache_mb: float = Field(
+        default=4000.0, gt=0, description="most megabytes of planes kept by example"
+    )
     sweeps: int = Field(
         default=20, ge=1, description="n-slack: most sweeps over the planes between two passes"
     )

@@ -20,6 +20,7 @@ from lssvm.applications.base import Application, FirstProblem
 from lssvm.cccp import Observer, Rules, Run
 from lssvm.checkpoint import Progress
 from lssvm.config import Config
+from lssvm.config import Solver as SolverSection
 from lssvm.errors import LssvmError
 from lssvm.executors import DataOracle, Executor
 from lssvm.feature_space import Linear, Space, Training
@@ -28,7 +29,7 @@ from lssvm.model import Model
 from lssvm.plane import Plane
 from lssvm.solvers.bcfw import Bcfw
 from lssvm.solvers.bundle import Bundle
-from lssvm.solvers.by_example import ByExample
+from lssvm.solvers.by_example import MEGABYTE, ByExample
 from lssvm.solvers.lbfgs import Lbfgs
 from lssvm.solvers.n_slack import NSlack
 from lssvm.solvers.plane_cache import PlaneCache
@@ -247,7 +248,7 @@ def new_run(
     if isinstance(first, FirstProblem):
         first, passes = _solved(first, oracle, config, rng, between)
     completions = oracle.completions
-    _stand(solver, oracle, first, config.solver.cache)
+    _stand(solver, oracle, first, config.solver)
     return Run(
         solver,
         config.cccp.looseness,
@@ -262,11 +263,12 @@ def new_solver(
 ) -> Solver:
     """The solver of the configuration, at w = 0."""
     section = config.solver
+    room = {"max_bytes": section.max_cache_mb * MEGABYTE}
     if section.method == "n-slack":
         norm = config.objective.slack_norm
-        return NSlack(dimension, norm, *metric, sweeps=section.sweeps)
+        return NSlack(dimension, norm, *metric, sweeps=section.sweeps, **room)
     if section.method == "bcfw":
-        return Bcfw(dimension, seed=config.seed + restart, block=section.block)
+        return Bcfw(dimension, seed=config.seed + restart, block=section.block, **room)
     w = np.zeros(dimension)
     if section.method == "lbfgs":
         return Lbfgs(w, Plane(w, 0.0))
@@ -274,20 +276,18 @@ def new_solver(
     return Bundle(w, Plane(w, 0.0), SimplexQP(section.qp), step, section.max_planes)
 
 
-def _stand(solver: Solver, oracle: DataOracle, first: Any, cached: int) -> None:
-    """Put a new solver at its first completion, or at its first weights.
-
-    cached : planes that a cache may keep of an example
-    """
+def _stand(solver: Solver, oracle: DataOracle, first: Any, section: SolverSection) -> None:
+    """Put a new solver at its first completion, or at its first weights."""
     if isinstance(solver, ByExample):
         if isinstance(first, np.ndarray):
             solver.begin(oracle, first, None)
         else:
             solver.begin(oracle, np.zeros(solver.dimension), oracle.found(first))
     elif isinstance(solver, Bundle | Lbfgs):
-        if isinstance(solver, Bundle) and cached:
+        if isinstance(solver, Bundle) and section.cache:
             truth = oracle.completed_each(solver.w).gradients(np.arange(len(oracle.costs)))
-            solver.cache = PlaneCache(oracle.costs, truth, cached)
+            most, size = section.cache, section.max_cache_mb * MEGABYTE
+            solver.cache = PlaneCache(oracle.costs, truth, most, size)
         if isinstance(first, np.ndarray):
             solver.w = first.copy()
             solver.complete(oracle)

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from lssvm import train
 from lssvm.config import Config
+from lssvm.errors import LssvmError
 from lssvm.executors import DataOracle, Executor
 from lssvm.solvers.bcfw import Bcfw
 from lssvm.solvers.bundle import Bundle
@@ -147,6 +148,25 @@ def test_cuts_of_kept_planes_save_passes_and_change_no_optimum(step):
     assert cached.record["lower_bound"] <= plain.record["objective"]
     assert plain.record["lower_bound"] <= cached.record["objective"]
     assert cached.record["gap"] <= 1e-3
+
+
+def small_room(**solver):
+    values = {
+        "application": {"name": "sequence", "columns": ["word", "tag", "label"]},
+        "data": {"train": "train.conll"},
+        "solver": {"max_cache_mb": 0.02, **solver},
+    }
+    return train.learn(Config.from_dict(values, base=SEQUENCES))
+
+
+@pytest.mark.parametrize("method", ["n-slack", "bcfw"])
+def test_planes_that_take_too_much_memory_are_told(method):
+    with pytest.raises(LssvmError, match=r"more than solver\.max_cache_mb"):
+        small_room(method=method)
+
+
+def test_a_cache_without_room_drops_planes_and_the_run_goes_on():
+    assert small_room(cache=10).record["gap"] <= 1e-3
 
 
 def random_sets(norm, seed=0, gram=None, labels=0, d=8):

@@ -91,6 +91,7 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
             "max_planes": 300,
             "qp": "auto",
             "cache": 0,
+            "max_cache_mb": 4000.0,
             "sweeps": 20,
             "block": 8,
         },
@@ -373,7 +374,8 @@ def test_faults_of_overrides_name_the_override(faults):
         "search={folds: 2, folds: 3}",
     ) == [
         "--set solver.epsilom: unknown key; did you mean 'epsilon'? "
-        "(known: method, epsilon, step, max_passes, max_planes, qp, cache, sweeps, block)",
+        "(known: method, epsilon, step, max_passes, max_planes, qp, cache, "
+        "max_cache_mb, sweeps, block)",
         "--set seed: expected KEY=VALUE, such as solver.epsilon=1e-4",
         "--set =3: expected KEY=VALUE, such as solver.epsilon=1e-4",
         "--set solver..step=1: expected KEY=VALUE, such as solver.epsilon=1e-4",
@@ -402,7 +404,8 @@ def test_grid_entries_are_checked_against_the_schema(faults):
         "c.yaml:7:32: search.grid.application.length: expected a whole number, got 'x'",
         f"c.yaml:7:60: search.grid.seed: cannot be searched; expected a key of {every}",
         "c.yaml:7:71: search.grid.solver.epsilom: unknown key; did you mean 'epsilon'? "
-        "(known: method, epsilon, step, max_passes, max_planes, qp, cache, sweeps, block)",
+        "(known: method, epsilon, step, max_passes, max_planes, qp, cache, "
+        "max_cache_mb, sweeps, block)",
         f"c.yaml:7:95: search.grid.application.name: cannot be searched; expected a key of {every}",
     ]
 

@@ -73,7 +73,8 @@ class Bcfw(ByExample):
         self.asked += 1
         self.epochs += 1
         self.sets.climb(CG_STEPS)
-        self.sets.evict(AGE)
+        self.sets.evict(AGE if self.sets.nbytes <= self.max_bytes else 1)
+        self._check_room()
         self.sets.refresh()
         self._raise_bound()
         self.seconds += time.perf_counter() - began - (oracle.seconds - spent)

@@ -348,7 +348,9 @@ class Bundle:
         values |= {"qp_method": self.qp.method, "qp_osqp_calls": self.qp.osqp_calls}
         arrays = {name: getattr(self, name) for name in ARRAYS}
         if self.cache is not None:
-            values |= {"cached": self.cache.most, "saved": self.cache.saved}
+            values["cache"] = {
+                name: getattr(self.cache, name) for name in ("most", "max_bytes", "saved")
+            }
             arrays |= self.cache.state()
         return values, arrays | {
             "gradients": self.planes.gradients,
@@ -368,5 +370,5 @@ class Bundle:
             setattr(self, name, arrays[name])
         for name in VALUES:
             setattr(self, name, values[name])
-        if "cached" in values:
-            self.cache = PlaneCache.restored(arrays, values["cached"], values["saved"])
+        if "cache" in values:
+            self.cache = PlaneCache.restored(arrays, values["cache"])

@@ -21,6 +21,7 @@ from lssvm.solvers.solution import STALLED_PASSES, Between, Solution
 from lssvm.solvers.working_sets import WorkingSets
 
 ADDED_SHARE = 0.01  # of the mean gap of an example: less is no reason to keep a plane
+MEGABYTE = 1_000_000
 INEXACT = 1e-8  # share of the values that is more than their rounding
 VALUES = ("C", "lower", "began", "asked", "mark", "marked", "slack")
 ARRAYS = ("w", "heights", "costs")
@@ -57,6 +58,7 @@ class ByExample(ABC):
     mark: float = np.inf
     marked: float = 0.0
     seconds: float = 0.0
+    max_bytes: float = np.inf  # of the planes
 
     @property
     def planes_kept(self) -> int:
@@ -231,7 +233,17 @@ class ByExample(ABC):
         if len(new):
             differences = sparse.csr_array(found.gradients(new) - truth[new])
             self.sets.append(rows[new], differences, found.losses[new])
+            self._check_room()
         return rows
+
+    def _check_room(self) -> None:
+        """Raise LssvmError if the planes take more than ``max_bytes``."""
+        if self.sets.nbytes > self.max_bytes:
+            raise LssvmError(
+                f"the planes of {len(self.costs):,d} examples take "
+                f"{self.sets.nbytes / MEGABYTE:,.0f} MB, more than solver.max_cache_mb; raise it, "
+                "or use solver.method: bundle"
+            )
 
     def _check(self, images: np.ndarray, found: Found) -> None:
         """Refuse a loss-augmented maximum that is lower than the true output's score."""

@@ -6,7 +6,7 @@ of a few sparse products. It is as valid as any, but gives no value of the sum a
 """
 
 from dataclasses import dataclass, field
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
@@ -23,12 +23,14 @@ class PlaneCache:
     """Kept planes, as differences from the truth; for problems without hidden values.
 
     costs : (n,) c_i; truth : (n, d) Φ(x, y); most : planes kept of an example
+    max_bytes : of the planes; beyond that the longest idle half is dropped
     saved : cuts that were made without the oracle
     """
 
     costs: np.ndarray
     truth: sparse.csr_array
     most: int
+    max_bytes: float
     sets: WorkingSets = field(init=False)
     saved: int = 0
 
@@ -60,13 +62,13 @@ class PlaneCache:
         return parts | {"costs": self.costs} | self.sets.state()
 
     @classmethod
-    def restored(cls, arrays: dict[str, np.ndarray], most: int, saved: int) -> Self:
-        """The cache whose ``state`` these arrays are."""
+    def restored(cls, arrays: dict[str, np.ndarray], saved: dict[str, Any]) -> Self:
+        """The cache whose ``state`` these arrays are; saved : most, max_bytes and saved of it."""
         shape = (len(arrays["costs"]), len(arrays["sets_w"]))
         truth = sparse.csr_array(tuple(arrays[f"truth_{name}"] for name in PARTS), shape=shape)
-        cache = cls(arrays["costs"], truth, most)
+        cache = cls(arrays["costs"], truth, saved["most"], saved["max_bytes"])
         cache.sets.restore(arrays)
-        cache.saved = saved
+        cache.saved = saved["saved"]
         return cache
 
     def _summed(self, differences: sparse.csr_array, losses: np.ndarray) -> Plane:
@@ -85,6 +87,9 @@ class PlaneCache:
         full[new] = self.sets.counts[new] >= self.most
         if np.any(full):
             self.sets.keep(np.setdiff1d(np.arange(len(self.sets)), self._oldest(full)))
+        if self.sets.nbytes > self.max_bytes:
+            order = np.argsort(self.sets.column("idle"), kind="stable")
+            self.sets.keep(np.sort(order[: len(order) // 2]))
         self.sets.append(new, sparse.csr_array(differences[new]), found.losses[new])
 
     def _oldest(self, full: np.ndarray) -> np.ndarray:
