@@ -263,12 +263,13 @@ def new_solver(
 ) -> Solver:
     """The solver of the configuration, at w = 0."""
     section = config.solver
-    room = {"max_bytes": section.max_cache_mb * MEGABYTE}
+    room = section.max_cache_mb * MEGABYTE
     if section.method == "n-slack":
         norm = config.objective.slack_norm
-        return NSlack(dimension, norm, *metric, sweeps=section.sweeps, **room)
+        return NSlack(dimension, norm, *metric, sweeps=section.sweeps, max_bytes=room)
     if section.method == "bcfw":
-        return Bcfw(dimension, seed=config.seed + restart, block=section.block, **room)
+        seed = config.seed + restart
+        return Bcfw(dimension, seed=seed, block=section.block, max_bytes=room)
     w = np.zeros(dimension)
     if section.method == "lbfgs":
         return Lbfgs(w, Plane(w, 0.0))
