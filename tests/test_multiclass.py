@@ -21,7 +21,7 @@ from lssvm.applications.multiclass.multiclass import LossMatrix, Multiclass, Mul
 from lssvm.cli import classify, learn, main
 from lssvm.config import Config, load_config
 from lssvm.errors import DataError, LssvmError
-from lssvm.executors import DataOracle, Executor
+from lssvm.executors import DataOracle, Executor, blocks
 from lssvm.experiments import simulate_classes
 from lssvm.formats.loss_matrix import read_loss_matrix
 from lssvm.formats.svmlight import read_svmlight
@@ -177,6 +177,22 @@ def test_other_rows_may_take_the_place_of_the_given_ones(data):
     expected = np.zeros((200, 10))
     expected[np.arange(200), examples.labels] = 1.0
     np.testing.assert_array_equal(plane.gradient, expected.ravel())
+
+
+def test_blocks_are_few_where_the_weights_are_long():
+    def count(rows, classes):
+        examples = in_memory(rows, np.zeros(rows.shape[0]), "a", classes)
+        return len(blocks(examples))
+
+    assert count(np.zeros((20_000, 20)), 10) == 40
+    assert count(np.zeros((1_000, 400)), 400) == 3
+    thin = sparse.random_array((2_000, 5_000), density=0.01, format="csr", rng=0)
+    assert count(thin, 4) == 1
+    assert blocks(in_memory(sparse.csr_array((3, 2)), np.zeros(3), "a", 1))[0].sizes.tolist() == [
+        1,
+        1,
+        1,
+    ]
 
 
 def test_rows_in_memory_are_not_copied():
