@@ -2,6 +2,8 @@
 
 import itertools
 import json
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -516,15 +518,8 @@ def test_a_damaged_kernel_is_refused_in_one_line(folder, explicit):
     }
     for name, array in damaged.items():
         arrays = model.space.arrays() | {name: array}
-        space = type("Changed", (), {"arrays": lambda self, kept=arrays: kept})()
-        stored = Model(application, model.config, model.w, model.record, model.arrays, space)
-        object.__setattr__(stored, "_features", None)
-        save_without_names(stored, folder / "m")
+        space = SimpleNamespace(arrays=lambda kept=arrays: kept, names=lambda names: names)
+        replace(model, space=space).save(folder / "m")
         with pytest.raises(ModelError, match=r"m: damaged: its kernel: ") as caught:
             Model.load(folder / "m")
         assert "\n" not in str(caught.value)
-
-
-def save_without_names(model, path):
-    object.__setattr__(model, "_features", lambda: {"feature_count": len(model.w)})
-    model.save(path)
