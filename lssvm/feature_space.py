@@ -164,7 +164,8 @@ class KernelFunction:
         inner = left @ right.T
         inner = inner.toarray() if sparse.issparse(inner) else np.asarray(inner)
         if self.type == "poly":
-            return (self.gamma * inner + self.coef0) ** self.degree
+            with np.errstate(over="ignore"):
+                return (self.gamma * inner + self.coef0) ** self.degree
         squares = _squares(left)[:, None] + _squares(right)[None, :] - 2.0 * inner
         return np.exp(-self.gamma * np.maximum(squares, 0.0))
 
@@ -317,7 +318,8 @@ class Products:
         left = np.repeat(places, counts)
         right = left + np.arange(len(left)) - np.repeat(np.cumsum(counts) - counts, counts)
         a, b = rows.indices[left].astype(np.int64), rows.indices[right].astype(np.int64)
-        values = self.gamma * rows.data[left] * rows.data[right]
+        with np.errstate(over="ignore"):
+            values = self.gamma * rows.data[left] * rows.data[right]
         values *= np.where(a == b, 1.0, np.sqrt(2.0))
         if not np.all(np.abs(values) < LARGEST):
             raise LssvmError("kernel: products are too large; rescale the features")

@@ -333,7 +333,7 @@ class Model:
         }
 
     def _features(self) -> dict[str, Any]:
-        if len(self.w) > MOST_NAMES:
+        if len(self.w) > MOST_NAMES or not self.names:
             return {"feature_count": len(self.w)}
         return {"feature_names": self.feature_names()}
 

@@ -201,7 +201,8 @@ class ByExample(ABC):
             scale, heights = self._feasible(images, heights)
             w, images = scale * w, scale * images
         if self._objective(self.C, w, images, heights) < self.primal(self.C) or self.asked == 1:
-            self.w, self.images, self.heights = w.copy(), images.copy(), heights
+            self.w, self.heights = w.copy(), heights
+            self.images = images if len(self.gram) else self.w
             self.slack = 0.0 if known.all() else np.inf
         if keep:
             self._keep(found)

@@ -106,11 +106,7 @@ class WorkingSets:
 
     def images_of(self, w: np.ndarray) -> np.ndarray:
         """The same for any vector of coefficients."""
-        rows = len(self.gram)
-        if not rows:
-            return w
-        inner = self.gram @ w[: rows * self.labels].reshape(rows, self.labels)
-        return np.concatenate([inner.ravel(), w[rows * self.labels :]])
+        return _images(w, self.gram, self.labels)
 
     def dual(self) -> float:
         """D(α), a lower bound of every P(w)."""
@@ -382,6 +378,8 @@ class _Face:
 
     planes : (k,) which; tight : (k,) whether the sum of the plane's example is fixed
     left : (n,) by how much each sum may grow; scale : the largest ‖δ‖²
+    matrix : (k, d) rows δ; active, gram : with a kernel both without the rows of the Gram matrix
+        that no δ has, which makes products with it cheap
     """
 
     def __init__(self, sets: WorkingSets) -> None:
@@ -397,6 +395,7 @@ class _Face:
         self.tight = tight[self.owner]
         self.left = np.where(tight, 0.0, left)
         self.matrix = sets.matrix(self.planes)
+        self.active, self.gram = _without_idle_rows(self.matrix, sets.gram, sets.labels)
         self.counts = np.maximum(np.bincount(self.owner, minlength=n), 1)
         self.scale = float(sets.column("squares")[self.planes].max(initial=0.0))
 
@@ -418,7 +417,7 @@ class _Face:
 
     def curvature(self, direction: np.ndarray) -> np.ndarray:
         """−∂²D/∂α² times a direction."""
-        change = self.matrix @ self.sets.images_of(self.matrix.T @ direction)
+        change = self.active @ self._images(self.active.T @ direction)
         if self.sets.norm == 2:
             change = change + (self._summed(direction) / self.sets.limits)[self.owner]
         return change
@@ -433,8 +432,8 @@ class _Face:
         factors = np.where(over, most / np.where(over, sums, 1.0), 1.0)
         alpha *= factors[self.owner]
         change = alpha - own
-        w = self.matrix.T @ change
-        rise = float(change @ self.slopes()) - 0.5 * float(w @ sets.images_of(w))
+        w = self.active.T @ change
+        rise = float(change @ self.slopes()) - 0.5 * float(w @ self._images(w))
         if sets.norm == 2:
             rise -= 0.5 * float(np.sum(self._summed(change) ** 2 / sets.limits))
         if not rise > 0.0:
@@ -442,6 +441,35 @@ class _Face:
         sets.alpha[self.planes] = alpha
         sets.refresh()
         return True
+
+    def _images(self, w: np.ndarray) -> np.ndarray:
+        return _images(w, self.gram, self.sets.labels)
+
+
+def _images(w: np.ndarray, gram: np.ndarray, labels: int) -> np.ndarray:
+    """The product of coefficients, (d,), with the unit vector of every coordinate."""
+    rows = len(gram)
+    if not rows:
+        return w
+    inner = gram @ w[: rows * labels].reshape(rows, labels)
+    return np.concatenate([inner.ravel(), w[rows * labels :]])
+
+
+def _without_idle_rows(
+    matrix: sparse.csr_array, gram: np.ndarray, labels: int
+) -> tuple[sparse.csr_array, np.ndarray]:
+    """Planes and Gram matrix without the rows of the latter that no plane has a coordinate of."""
+    size, columns = len(gram) * labels, matrix.indices
+    if not size:
+        return matrix, gram
+    rows = np.unique(columns[columns < size] // labels)
+    place = np.cumsum(np.isin(np.arange(len(gram)), rows)) - 1
+    linear = columns - size + len(rows) * labels
+    kernel = place[np.minimum(columns, size - 1) // labels] * labels + columns % labels
+    indices = np.where(columns < size, kernel, linear)
+    shape = matrix.shape[0], matrix.shape[1] - size + len(rows) * labels
+    compact = sparse.csr_array((matrix.data, indices, matrix.indptr), shape=shape)
+    return compact, gram[np.ix_(rows, rows)]
 
 
 def _enlarged(array: np.ndarray, used: int, room: int) -> np.ndarray:
