@@ -84,6 +84,9 @@ class Observer:
     def iterated(self, row: Iteration) -> None:
         """A CCCP iteration ended."""
 
+    def scored(self, passes: int, metric: str, value: float) -> None:
+        """Held-out examples were scored after so many passes."""
+
     def finished(self, summary: Summary) -> None:
         """The run ended."""
 
@@ -180,7 +183,7 @@ class Run:
             self.objective = objective
             self.iteration += 1
             self.history.append((objective, round(self.passes)))
-            loss = (objective - 0.5 * float(solution.w @ solution.w)) / (rules.C * self.total_cost)
+            loss = (objective - 0.5 * solution.squared_norm) / (rules.C * self.total_cost)
             observer.iterated(
                 Iteration(
                     restart,

@@ -19,6 +19,7 @@ import numpy as np
 import lssvm
 from lssvm.cccp import Run
 from lssvm.errors import Interrupted, ModelError
+from lssvm.held_out import Scores
 from lssvm.model import read_container, write_container
 from lssvm.solvers.solution import Solver
 
@@ -47,11 +48,13 @@ class Progress:
     run : the current restart, None between two restarts
     finished : a record for each restart that has ended
     best_w : weights of the best of them, empty if there is none
+    scores : those of held-out examples
     """
 
     run: Run | None = None
     finished: list[dict[str, Any]] = field(default_factory=list)
     best_w: np.ndarray = field(default_factory=lambda: np.empty(0))
+    scores: Scores = field(default_factory=Scores)
 
 
 def identity(config: dict[str, Any], data: str, initial: np.ndarray | None) -> str:
@@ -64,7 +67,9 @@ def identity(config: dict[str, Any], data: str, initial: np.ndarray | None) -> s
 def save(path: Path, key: str, progress: Progress) -> None:
     """Write a checkpoint, whole or not at all."""
     header: dict[str, Any] = {"identity": key, "finished": progress.finished, "run": None}
-    arrays = {"best_w": progress.best_w}
+    scores = progress.scores
+    header["scores"] = {"looks": scores.looks, "best": scores.best}
+    arrays = {"best_w": progress.best_w, "scores_w": scores.w, "scores_last": scores.last}
     run = progress.run
     if run is not None:
         header["run"] = {name: _stored(getattr(run, name)) for name in RUN_FIELDS}
@@ -88,7 +93,8 @@ def load(path: Path, key: str, solver: Solver) -> Progress:
         )
     try:
         run = _run(header, arrays, solver) if header["run"] is not None else None
-        return Progress(run, header["finished"], arrays["best_w"])
+        scores = Scores(**header["scores"], w=arrays["scores_w"], last=arrays["scores_last"])
+        return Progress(run, header["finished"], arrays["best_w"], scores)
     except (KeyError, TypeError, ValueError) as error:
         raise ModelError(f"{path}: damaged: {error!r}") from None
 

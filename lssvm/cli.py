@@ -37,6 +37,17 @@ if TYPE_CHECKING:
     from lssvm.console import Console
     from lssvm.model import Model
 
+# What svm_struct's letters stand for.
+N_SLACK = ("solver.method=n-slack",)
+METHODS = {"0": N_SLACK, "1": N_SLACK, "2": (), "3": (), "4": ()}
+RESCALINGS = {"1": ("objective.rescaling=slack",), "2": ("objective.rescaling=margin",)}
+SLACKS = {"1": ("objective.slack_norm=1",), "2": ("objective.slack_norm=2", *N_SLACK)}
+KERNELS = {
+    "0": ("kernel.type=linear",),
+    "1": ("kernel.type=poly", *N_SLACK),
+    "2": ("kernel.type=rbf", *N_SLACK),
+}
+
 
 @click.command(cls=Command, context_settings=CONTEXT, epilog=EXIT_CODES)
 @click.argument("config", type=click.Path())
@@ -69,10 +80,14 @@ if TYPE_CHECKING:
     "-c", "c", type=float, metavar="C", help="objective.C, with c_scaling: mean as in svm_struct."
 )
 @click.option("-e", "e", type=float, metavar="EPS", help="Mean violation allowed; see below.")
-@letter_option("-w", "2, 3 or 4: one slack, as the bundle method has it.", "2", "3", "4")
-@letter_option("-o", "2: margin rescaling.", "2")
-@letter_option("-p", "1: linear slack.", "1")
-@letter_option("-l", "0: zero-one loss.", "0")
+@letter_option("-w", "0 or 1: n-slack; 2, 3 or 4: one slack, as the bundle has it.", METHODS)
+@letter_option("-o", "1: slack rescaling; 2: margin rescaling.", RESCALINGS)
+@letter_option("-p", "1: linear slack; 2: quadratic slack, solver n-slack.", SLACKS)
+@letter_option("-l", "0: zero-one loss, as the application has it.", {"0": ()})
+@letter_option("-t", "0: linear; 1: poly; 2: rbf, solver n-slack; with -d, -g and -r.", KERNELS)
+@click.option("-d", "degree", type=int, metavar="D", help="kernel.degree.")
+@click.option("-g", "gamma", type=float, metavar="G", help="kernel.gamma.")
+@click.option("-r", "coef0", type=float, metavar="R", help="kernel.coef0.")
 @click.version_option(__version__)
 def learn(config: str, model: str, **options: Any) -> None:
     """Train on the data that CONFIG names and write the weights to MODEL.
@@ -97,14 +112,14 @@ def learn(config: str, model: str, **options: Any) -> None:
     The letters of svm_struct: -c sets objective.C and c_scaling: mean, since all its modes
     divide C by the number of examples. -e sets solver.epsilon and cccp.tolerance: training then
     ends when the absolute gap is at most C·EPS (mean scaling), which is what a mean violation of
-    EPS amounts to there, and the relative gap at most EPS. -w, -o, -p and -l are accepted
-    where they ask for what is done anyway. All of them come after --set.
+    EPS amounts to there, and the relative gap at most EPS. -w, -o, -p and -t choose the solver,
+    the rescaling, the slack and the kernel. All of them come after --set.
     """
     from lssvm.config import load_config
     from lssvm.console import Console
     from lssvm.formats.output import check_writable
 
-    settings = load_config(config, [*options["settings"], *_letters(options["c"], options["e"])])
+    settings = load_config(config, [*options["settings"], *_letters(options)])
     log, initial = options["log"], options["initial"]
     check_output(model, "MODEL", CONFIG=config, **{"--log": log})
     check_writable(model)
@@ -124,9 +139,9 @@ def learn(config: str, model: str, **options: Any) -> None:
         sys.exit(NOT_REACHED)
 
 
-def _letters(c: float | None, e: float | None) -> list[str]:
-    """The settings that svm_struct's -c and -e stand for."""
-    given = []
+def _letters(options: dict[str, Any]) -> list[str]:
+    """The settings that svm_struct's letters stand for."""
+    c, e, given = options["c"], options["e"], []
     if c is not None:
         if not 0 < c < float("inf"):
             raise LssvmError(f"-c {c:g}: expected a finite number greater than 0")
@@ -135,6 +150,11 @@ def _letters(c: float | None, e: float | None) -> list[str]:
         if not 0 < e < 1:
             raise LssvmError(f"-e {e:g}: expected a number between 0 and 1")
         given += [f"solver.epsilon={e!r}", f"cccp.tolerance={e!r}"]
+    for letter in "wopt":
+        given += options[letter]
+    for key in ("degree", "gamma", "coef0"):
+        if options[key] is not None:
+            given.append(f"kernel.{key}={options[key]!r}")
     return given
 
 
@@ -187,7 +207,11 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
         f"Score it: lssvm-classify {examples} {path} predictions"
     )
     record = model.record
-    reached = bool(record["certified"] and record["converged"])
+    held = record["held_out"]
+    if held is not None:
+        passes, value = held["looks"][held["best"]]
+        console.say(f"the weights are those after {passes} passes, held-out score {value:.6g}")
+    reached = bool(record["certified"] and record["converged"]) or held is not None
     if not reached:
         why = "the iterations ran out" if record["certified"] else "the gap is not certified"
         console.warned(
@@ -225,6 +249,7 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     from lssvm.formats.output import check_writable
     from lssvm.model import Model
     from lssvm.train import classify as predict
+    from lssvm.train import prepared
 
     metrics = options["metrics"]
     trained = Model.load(model)
@@ -238,6 +263,7 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     packed = _read_examples(examples, trained, options["label"], (predictions, metrics))
     if metrics and not packed.labelled:
         raise LssvmError(f"--metrics: {examples} has no labels; expected labelled examples")
+    trained, packed = prepared(trained, packed)
     found = predict(trained, packed, top=options["top"])
     with _opened(predictions) as file:
         write(packed, found, file)

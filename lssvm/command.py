@@ -5,7 +5,7 @@ Nothing heavy is imported here, so that help and completion are quick.
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -61,14 +61,19 @@ class Group(_Guarded, click.Group):
     command_class = Command
 
 
-def letter_option(letter: str, meaning: str, *accepted: str) -> Callable[[Any], Any]:
-    """An option of svm_struct that is accepted where it asks for what is done anyway."""
+def letter_option(
+    letter: str, meaning: str, settings: Mapping[str, Sequence[str]]
+) -> Callable[[Any], Any]:
+    """An option of svm_struct and the settings that its values stand for; others are refused."""
 
-    def check(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
-        if value is not None and value not in accepted:
+    def check(
+        context: click.Context, parameter: click.Parameter, value: str | None
+    ) -> Sequence[str]:
+        if value is not None and value not in settings:
             raise LssvmError(f"{letter} {value}: not available; expected {meaning}".rstrip("."))
+        return settings[value] if value is not None else ()
 
-    return click.option(letter, metavar="N", expose_value=False, callback=check, help=meaning)
+    return click.option(letter, metavar="N", callback=check, help=meaning)
 
 
 def count_option(name: str, meaning: str, default: int, least: int = 1) -> Callable[[Any], Any]:

@@ -24,13 +24,15 @@ from pydantic import (
 
 from lssvm import applications
 from lssvm.applications.base import Application, Formulation, Options, Source
+from lssvm.compatibility import DEFAULT_MODEL, default_model, unfit, unstoppable
 from lssvm.errors import ConfigError, LssvmError
+from lssvm.feature_space import Kernel
+from lssvm.feature_space import unfit as unfit_kernel
 from lssvm.formats import yaml12
 from lssvm.formats.yaml12 import Document, KeyPath, Place, dotted
-from lssvm.validation import explained, nearest, shown
+from lssvm.validation import explained, shown
 
-SEARCHABLE = ("application", "objective", "solver", "cccp")
-DEFAULT_MODEL = "lssvm"  # of applications that have it; of others their first by name
+SEARCHABLE = ("application", "kernel", "objective", "solver", "cccp")
 SPLITS = ("train", "validate", "test")
 
 
@@ -106,11 +108,12 @@ class Objective(Section):
 class Solver(Section):
     """How each convex problem is solved."""
 
-    method: Literal["bundle", "cutting-plane", "n-slack", "bcfw"] = Field(
+    method: Literal["bundle", "cutting-plane", "n-slack", "bcfw", "lbfgs"] = Field(
         default="bundle",
         description="bundle: cutting planes, kept and stabilised around the best point; "
         "cutting-plane: the same without stabilising (1-slack); n-slack: planes of every example, "
-        "fewest passes; bcfw: block-coordinate Frank-Wolfe",
+        "fewest passes; bcfw: block-coordinate Frank-Wolfe; lbfgs: quasi-Newton steps, for smooth "
+        "models such as crf",
     )
     epsilon: float = Field(
         default=1e-3, gt=0, lt=1, description="relative duality gap that ends the last problem"
@@ -129,6 +132,15 @@ class Solver(Section):
         default="auto",
         description="auto: warm exact steps, then OSQP where they fall short; "
         "osqp: OSQP alone; exact: never OSQP",
+    )
+    cache: int = Field(
+        default=0,
+        ge=0,
+        description="bundle and cutting-plane: planes kept of each example, of which cuts are made "
+        "without asking for inference; for dear inference and no hidden values",
+    )
+    max_cache_mb: float = Field(
+        default=4000.0, gt=0, description="most megabytes of planes kept by example"
     )
     sweeps: int = Field(
         default=20, ge=1, description="n-slack: most sweeps over the planes between two passes"
@@ -156,6 +168,16 @@ class Cccp(Section):
     )
 
 
+class HeldOut(Section):
+    """Scores of ``data.validate`` while training goes on; the best point becomes the model."""
+
+    every: int = Field(default=0, ge=0, description="passes between two scores; 0: none are made")
+    patience: int = Field(
+        default=5, ge=1, description="stop after so many scores of new points without a better one"
+    )
+    metric: str = Field(default="", description="metric of the scores; the first one if left out")
+
+
 class Search(Section):
     """What ``lssvm cv`` tries."""
 
@@ -172,9 +194,13 @@ class Config(Section):
     version: Literal[1] = Field(default=1, description="version of this format")
     application: SerializeAsAny[Options] = Field(description="what is learnt")
     data: Data = Field(default=Data(), description="files")
+    kernel: Kernel = Field(default=Kernel(), description="inner products of features")
     objective: Objective = Field(default=Objective(), description="what is minimised")
     solver: Solver = Field(default=Solver(), description="how each convex problem is solved")
     cccp: Cccp = Field(default=Cccp(), description="the outer loop")
+    held_out: HeldOut = Field(
+        default=HeldOut(), description="scores of data.validate during training, early stopping"
+    )
     search: Search = Field(default=Search(), description="what lssvm cv tries")
     seed: int = Field(default=0, ge=0, description="seed of the one random generator")
 
@@ -334,7 +360,7 @@ def _validated(
     if config is None or faults:
         raise ConfigError(_lines(faults))
     config._origin, config._bases = origin, dict(bases)
-    faults = _unsearchable(config, document)
+    faults = unstoppable(config, document) + _unsearchable(config, document)
     if faults:
         raise ConfigError(_lines(faults))
     return config
@@ -365,7 +391,11 @@ def _checked(
     except ValidationError as error:
         faults += explained(error, cls, document, ())
     if kind is not None:
-        faults += _unfit(kind, document)
+        faults += unfit(kind, document)
+    if kind is not None and config is not None:
+        name, method = document.value["application"]["name"], config.solver.method
+        for key, text in unfit_kernel(config.kernel, kind, name, method):
+            faults.append((document.place(("kernel", key)), f"kernel.{key}: {text}"))
     if config is not None and options is not None:
         config = config.model_copy(update={"application": options})
     told = {place for place, _ in document.faults} - {document.place(())}
@@ -411,54 +441,11 @@ def _options(
         return None
 
 
-def default_model(kind: type[Application]) -> str:
-    """The model that an application is trained with unless the configuration names one."""
-    return DEFAULT_MODEL if DEFAULT_MODEL in kind.models else min(kind.models)
-
-
 def _choose_model(kind: type[Application], document: Document) -> None:
     """Fill in objective.model where it is left out."""
     objective = document.value.setdefault("objective", {})
     if isinstance(objective, dict):
         objective.setdefault("model", default_model(kind))
-
-
-def _unfit(kind: type[Application], document: Document) -> list[tuple[Place, str]]:
-    """A model or formulation of the objective that the application does not have."""
-    objective = document.value.get("objective", {})
-    if not isinstance(objective, dict):
-        return []
-    known = {"model": kind.models, "rescaling": kind.rescalings, "slack_norm": kind.slack_norms}
-    name, faults = document.value["application"]["name"], []
-    for key, values in known.items():
-        value, choices = objective.get(key), sorted(values, key=str)
-        if type(value) is not type(choices[0]) or value in values:
-            continue
-        has = ", ".join(map(str, choices))
-        wrong = f"application {name!r} has no {key} {value!r}{nearest(value, map(str, choices))}"
-        place = document.place(("objective", key))
-        faults.append((place, f"objective.{key}: {wrong} (known: {has})"))
-    return faults + _unsolvable(kind, document)
-
-
-BY_EXAMPLE = {"n-slack", "bcfw"}
-
-
-def _unsolvable(kind: type[Application], document: Document) -> list[tuple[Place, str]]:
-    """A solver that cannot solve what the objective asks for."""
-    objective, solver = document.value.get("objective", {}), document.value.get("solver", {})
-    if not isinstance(objective, dict) or not isinstance(solver, dict):
-        return []
-    method, norm = solver.get("method", "bundle"), objective.get("slack_norm", 1)
-    place = document.place(("solver", "method"))
-    if method in BY_EXAMPLE and not kind.each:
-        name = document.value["application"]["name"]
-        wrong = f"{method} needs planes by example, which application {name!r} does not give"
-        return [(place, f"solver.method: {wrong}; expected bundle or cutting-plane")]
-    if norm in (0, 2) and norm in kind.slack_norms and method != "n-slack":
-        wrong = f"{method} cannot solve objective.slack_norm: {norm}"
-        return [(place, f"solver.method: {wrong}; expected n-slack")]
-    return []
 
 
 def _unsearchable(config: Config, document: Document) -> list[tuple[Place, str]]:

@@ -106,6 +106,11 @@ class Console(Observer):
             self._progress.reset(self._task, total=100, state="")
         self._describe(f"iteration {row.iteration + 1}")
 
+    def scored(self, passes: int, metric: str, value: float) -> None:
+        """Tell a score of held-out examples."""
+        self.say(f"held out: {metric} {value:.6g} after {passes} passes")
+        self.event("scored", passes=passes, metric=metric, value=value)
+
     def finished(self, summary: Summary) -> None:
         """Print the summary of the run."""
         self.event("summary", **summary._asdict())

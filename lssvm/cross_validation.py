@@ -27,12 +27,12 @@ import numpy as np
 from lssvm.applications.base import Application
 from lssvm.config import Config, set_values
 from lssvm.errors import LssvmError
+from lssvm.held_out import sign_of
 from lssvm.tables import mean_and_error, plus_minus, text_table
-from lssvm.train import learn_path
+from lssvm.train import classify, learn_path
 
 C_KEY = "objective.C"
 FOLD_STREAM = 0x466F6C64  # keeps the draw of the folds apart from the runs' own generators
-LOWER_IS_BETTER = ("error", "loss")  # all other metrics are better when higher
 
 Shared = TypeVar("Shared")
 Item = TypeVar("Item")
@@ -184,7 +184,7 @@ class CrossValidation:
     def _criteria(self) -> np.ndarray:
         """What is minimised when a setting is picked, (settings, folds)."""
         table = self._table("validation", self.criterion)
-        sign = 1 if any(word in self.criterion for word in LOWER_IS_BETTER) else -1
+        sign = sign_of(self.criterion)
         return np.where(np.isnan(table), np.inf, sign * table)
 
 
@@ -409,10 +409,7 @@ def _solve(study: Study, task: Task) -> list[Run]:
     )
     runs = []
     for number, model in zip(path, learn_path(application, training, configs), strict=True):
-        scores = [
-            application.score(part, application.predict(model.w, part))
-            for part in (validation, test)
-        ]
+        scores = [application.score(part, classify(model, part)) for part in (validation, test)]
         record = model.record
         runs.append(
             Run(

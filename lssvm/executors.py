@@ -26,6 +26,11 @@ Result = TypeVar("Result")
 class Oracle(Protocol):
     """What a solver knows of the data: planes of Σ c_i U⁺_i and Σ c_i U⁻_i."""
 
+    @property
+    def seconds(self) -> float:
+        """Time spent in inference so far."""
+        ...
+
     def augmented(self, w: np.ndarray) -> tuple[Plane, float]:
         """A plane of Σ c_i U⁺_i and an upper bound of the sum at w; one oracle pass."""
         ...
@@ -36,12 +41,7 @@ class Oracle(Protocol):
 
 
 class EachOracle(Oracle, Protocol):
-    """An oracle that also tells the examples apart.
-
-    seconds : time spent in inference
-    """
-
-    seconds: float
+    """An oracle that also tells the examples apart."""
 
     @property
     def costs(self) -> np.ndarray:

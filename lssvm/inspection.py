@@ -93,14 +93,14 @@ def data_lines(facts: dict[str, Any]) -> list[str]:
 
 def model_facts(model: Model, top: int) -> dict[str, Any]:
     """Settings, training record and the ``top`` weights of largest size with their names."""
-    names = model.feature_names() if top else []
-    largest = np.argsort(-np.abs(model.w), kind="stable")[:top]
+    names = model.names
+    largest = np.argsort(-np.abs(model.w), kind="stable")[: min(top, len(names))]
     return {
         "config": model.config,
         "dimension": len(model.w),
         "nonzero": int(np.count_nonzero(model.w)),
-        "norm": float(np.sqrt(np.sum(model.w * model.w))),
-        "description": model.described(),
+        "norm": float(np.sqrt(model.space.squared_norm(model.w))),
+        "description": model.space.facts() | model.described(),
         "record": model.record,
         "weights": [{"feature": names[j], "weight": float(model.w[j])} for j in largest],
     }

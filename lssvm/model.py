@@ -13,7 +13,7 @@ import os
 import struct
 import tokenize
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,12 +26,14 @@ from lssvm import applications
 from lssvm.applications.base import Application, Formulation
 from lssvm.config import validate_options
 from lssvm.errors import LssvmError, ModelError
+from lssvm.feature_space import Linear, Space, restored
 from lssvm.formats.output import replacing
 
 MODEL = "lssvm-model"
 FORMAT_VERSION = 1
 HEADER = "header.json"
 STATE = "state."  # begins the names of arrays that are the application's state
+SPACE = "space."  # and of those that belong to a kernel
 KINDS = "biufSU"  # array types that hold plain values
 MOST_NAMES = 100_000  # beyond that the header has the number of features only
 _DATE = (1980, 1, 1, 0, 0, 0)
@@ -231,6 +233,7 @@ class Model:
     w : (d,) float64, finite
     record : how it was trained, plain JSON values (objective, gap, seed, data hash, …)
     arrays : what the application keeps of its training data, by name
+    space : what is done to rows of features before they meet w
     """
 
     application: Application
@@ -238,6 +241,7 @@ class Model:
     w: np.ndarray
     record: dict[str, Any]
     arrays: dict[str, np.ndarray] = field(default_factory=dict)
+    space: Space = field(default_factory=Linear)
 
     def save(self, path: str | Path) -> None:
         """Write the model to ``path``, whole or not at all.
@@ -251,6 +255,7 @@ class Model:
                 f"{path}: weight {bad[0]} is {self.w[bad[0]]}; expected finite weights"
             )
         state = {STATE + name: array for name, array in self.application.state().items()}
+        state |= {SPACE + name: array for name, array in self.space.arrays().items()}
         if {"w", *state} & self.arrays.keys():
             raise ModelError(f"{path}: two arrays of the model have one name")
         header = {
@@ -285,19 +290,27 @@ class Model:
         if not np.isfinite(w).all():
             raise ModelError(f"{path}: weight {np.flatnonzero(~np.isfinite(w))[0]} is not finite")
         application = _application(path, name, section, formulation)
-        names = [key for key in arrays if key.startswith(STATE)]
-        state = {key.removeprefix(STATE): arrays.pop(key) for key in names}
         try:
-            application.restore(state)
+            space = restored(config.get("kernel", {}), _taken(arrays, SPACE), dimension)
+        except (KeyError, ValueError, IndexError, TypeError) as error:
+            reason = str(error).splitlines()[0]
+            raise ModelError(f"{path}: damaged: its kernel: {reason}") from None
+        try:
+            application.restore(_taken(arrays, STATE))
         except KeyError as error:
             raise ModelError(
                 f"{path}: damaged: the array {error} of its state is missing or unknown"
             ) from None
-        return cls(application, config, w, record, arrays)
+        return cls(application, config, w, record, arrays, space)
 
     def feature_names(self) -> list[str]:
-        """A readable name for each coordinate of w."""
-        return list(self.application.feature_names()[: len(self.w)])
+        """A readable name for each coordinate of w; none if they are coefficients of rows."""
+        return list(self.names[: len(self.w)])
+
+    @property
+    def names(self) -> Sequence[str]:
+        """The same, made when they are asked for."""
+        return self.space.names(self.application.feature_names())
 
     def described(self) -> dict[str, Any]:
         """What the application says of the weights in the field's own terms, if anything.
@@ -320,9 +333,15 @@ class Model:
         }
 
     def _features(self) -> dict[str, Any]:
-        if len(self.w) > MOST_NAMES:
+        if len(self.w) > MOST_NAMES or not self.names:
             return {"feature_count": len(self.w)}
         return {"feature_names": self.feature_names()}
+
+
+def _taken(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
+    """The arrays whose names begin so, taken out of the others, by the rest of their names."""
+    names = [key for key in arrays if key.startswith(prefix)]
+    return {key.removeprefix(prefix): arrays.pop(key) for key in names}
 
 
 def _application(

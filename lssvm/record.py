@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from lssvm.cccp import Run, Summary
+from lssvm.held_out import Scores
 
 ALL_ZERO = (
     "all weights are zero: no w was found that is better than none; "
@@ -18,8 +19,12 @@ ALL_ZERO = (
 )
 
 
-def of_restart(run: Run, seed: int, restart: int) -> dict[str, Any]:
-    """How one restart ended."""
+def of_restart(run: Run, seed: int, restart: int, scores: Scores | None = None) -> dict[str, Any]:
+    """How one restart ended.
+
+    scores : of held-out examples; where there are any, the objective is that of the best of them
+    """
+    looked = scores is not None and scores.best >= 0
     return {
         "seed": [seed, restart],
         "objective": run.objective,
@@ -30,9 +35,11 @@ def of_restart(run: Run, seed: int, restart: int) -> dict[str, Any]:
         "converged": run.converged,
         "iterations": run.iteration,
         "passes": round(run.passes),
+        "passes_saved": run.solver.passes_saved,
         "completions": run.completions,
         "planes": run.solver.planes_kept,
         "history": [[objective, passes] for objective, passes in run.history],
+        "held_out": {"looks": scores.looks, "best": scores.best} if scores and looked else None,
     }
 
 
@@ -62,10 +69,12 @@ def of_training(
         "converged": best["converged"],
         "cccp_iterations": best["iterations"],
         "passes": sum(restart["passes"] for restart in restarts),
+        "passes_saved": sum(restart["passes_saved"] for restart in restarts),
         "completions": sum(restart["completions"] for restart in restarts),
         "planes": best["planes"],
         "seed": seed,
         "best_restart": int(np.argmin(objectives)),
+        "held_out": best["held_out"],
         "restarts": list(restarts),
         "objective_mean": float(objectives.mean()),
         "objective_std": float(objectives.std(ddof=1)) if len(objectives) > 1 else 0.0,

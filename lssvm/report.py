@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 # Okabe and Ito's colours, which the colour-blind can tell apart; the markers repeat what they say.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = "os^Dv<P"
-SIZE = (6.4, 4.4)  # inches
+SIZE = (6.4, 4.8)  # inches
+LEGEND_ROWS = 3
 RESOLUTION = 150  # dots an inch
 
 
@@ -102,6 +103,7 @@ def _lines(series: Sequence[Series]) -> "Figure":
             elinewidth=1,
         )
     axes.grid(alpha=0.3)
-    if len(series) > 1:
-        axes.legend(fontsize="small")
+    if len(series) > 1:  # beside the axes, where it hides nothing
+        columns = -(-len(series) // LEGEND_ROWS)
+        figure.legend(loc="outside lower center", ncols=columns, fontsize="small")
     return figure

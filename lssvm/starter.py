@@ -16,11 +16,11 @@ from lssvm.config import (
     Data,
     Objective,
     Search,
-    Section,
     Solver,
     default_model,
 )
 from lssvm.errors import LssvmError
+from lssvm.feature_space import Kernel
 from lssvm.formats.yaml12 import dump_inline
 
 WIDTH = 96
@@ -33,7 +33,8 @@ def starter(name: str) -> str:
     there is no such application or it gives no example of an option without a default.
     """
     kind = applications.load(name)
-    sections: tuple[tuple[str, type[Section]], ...] = (
+    sections: tuple[tuple[str, type[BaseModel]], ...] = (
+        *(("kernel", Kernel),) * kind.kernels,
         ("objective", Objective),
         ("solver", Solver),
         ("cccp", Cccp),

@@ -7,7 +7,7 @@
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,21 +15,29 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from lssvm import checkpoint as checkpoints
-from lssvm import record
+from lssvm import feature_space, record
 from lssvm.applications.base import Application, FirstProblem
 from lssvm.cccp import Observer, Rules, Run
 from lssvm.checkpoint import Progress
 from lssvm.config import Config
+from lssvm.config import Solver as SolverSection
 from lssvm.errors import LssvmError
 from lssvm.executors import DataOracle, Executor
+from lssvm.feature_space import Linear, Space, Training
+from lssvm.held_out import Enough, HeldOut
 from lssvm.model import Model
 from lssvm.plane import Plane
 from lssvm.solvers.bcfw import Bcfw
 from lssvm.solvers.bundle import Bundle
-from lssvm.solvers.by_example import ByExample
+from lssvm.solvers.by_example import MEGABYTE, ByExample
+from lssvm.solvers.lbfgs import Lbfgs
 from lssvm.solvers.n_slack import NSlack
+from lssvm.solvers.plane_cache import PlaneCache
 from lssvm.solvers.qp import SimplexQP
 from lssvm.solvers.solution import Solver
+
+Metric = tuple[np.ndarray, int]  # of the coordinates: ``gram`` and ``labels`` of ``Training``
+EUCLIDEAN: Metric = (np.zeros((0, 0)), 0)
 
 
 def learn(
@@ -52,6 +60,7 @@ def learn(
     """
     application = config.create_application()
     examples = application.read(config.sources("train"))
+    held = application.read(config.sources("validate")) if config.held_out.every else None
     saving = Saving(checkpoint, checkpoint_every, resume) if checkpoint else None
     return learn_on(
         application,
@@ -61,6 +70,7 @@ def learn(
         observer=observer,
         saving=saving,
         initial=initial,
+        held=held,
     )
 
 
@@ -82,17 +92,24 @@ def learn_on(
     observer: Observer | None = None,
     saving: Saving | None = None,
     initial: Model | None = None,
+    held: Any = None,
 ) -> Model:
-    """Train on examples in memory; see :func:`learn`."""
+    """Train on examples in memory; see :func:`learn`.
+
+    held : examples that are scored on the way, as the section ``held_out`` says
+    """
     observer = observer or Observer()
     began = time.perf_counter()
     _check_examples(application, examples)
-    w0 = _initial_weights(application, examples, initial)
+    w0 = _initial_weights(application, examples, config, initial)
+    problem = _problem(application, examples, config)
+    metric = problem.gram, problem.labels
     restarts = config.cccp.restarts if w0 is None else 1
-    key = checkpoints.identity(config.to_dict(), examples.fingerprint(), w0)
+    data = [examples.fingerprint(), *([held.fingerprint()] if held is not None else [])]
+    key = checkpoints.identity(config.to_dict(), " ".join(data), w0)
     progress = Progress()
     if saving is not None and saving.resume:
-        solver = new_solver(config, application.dimension(examples))
+        solver = new_solver(config, application.dimension(problem.examples), 0, metric)
         progress = checkpoints.load(saving.path, key, solver)
     rules = rules_of(config, len(examples), application.hidden)
     with (
@@ -100,23 +117,26 @@ def learn_on(
         Executor(threads) as executor,
         checkpoints.stoppable() as signalled,
     ):
-        oracle = DataOracle(application, examples, executor)
-        between = _keeper(saving, key, progress, signalled)
+        oracle = DataOracle(application, problem.examples, executor)
+        watching = _watching(application, held, config, progress, observer)
+        between = _keeper(saving, key, progress, signalled, watching)
         qp_seconds, osqp_calls = 0.0, 0
         for restart in range(len(progress.finished), restarts):
             observer.restarted(restart + 1, restarts)
             if progress.run is None:
-                progress.run = new_run(application, examples, oracle, config, restart, w0, between)
+                progress.run = new_run(
+                    application, problem.examples, oracle, config, restart, w0, between, metric
+                )
             run = progress.run
-            run.proceed(oracle, rules, observer, restart, between)
+            w = _proceeded(run, oracle, rules, observer, restart, between, watching)
             if record.is_best(run, progress.finished):
-                progress.best_w = run.solver.w
-            progress.finished.append(record.of_restart(run, config.seed, restart))
+                progress.best_w = w
+            progress.finished.append(record.of_restart(run, config.seed, restart, progress.scores))
             progress.run = None
             qp_seconds += run.solver.seconds
             osqp_calls += run.solver.osqp_calls
         w, records = progress.best_w, progress.finished
-        model = _finish(application, examples, config, w, records, observer)
+        model = _finish(application, examples, config, problem.space, w, records, observer)
         seconds = (oracle.seconds, qp_seconds, time.perf_counter() - began)
         observer.finished(record.summary(model.record, osqp_calls, *seconds))
     return model
@@ -139,12 +159,21 @@ def learn_path(
     observer = observer or Observer()
     _check_examples(application, examples)
     first = configs[0]
+    problem = _problem(application, examples, first)
     finished: list[list[dict[str, Any]]] = [[] for _ in configs]
     weights = [np.empty(0) for _ in configs]
     with threadpool_limits(1), Executor(threads) as executor:
-        oracle = DataOracle(application, examples, executor)
+        oracle = DataOracle(application, problem.examples, executor)
         for restart in range(first.cccp.restarts):
-            run = new_run(application, examples, oracle, first, restart, None)
+            run = new_run(
+                application,
+                problem.examples,
+                oracle,
+                first,
+                restart,
+                None,
+                metric=(problem.gram, problem.labels),
+            )
             for place, config in enumerate(configs):
                 rules = rules_of(config, len(examples), application.hidden)
                 if place:
@@ -159,15 +188,26 @@ def learn_path(
                     weights[place] = run.solver.w
                 finished[place].append(record.of_restart(run, config.seed, restart))
         return [
-            _finish(application, examples, config, w, records, observer)
+            _finish(application, examples, config, problem.space, w, records, observer)
             for config, w, records in zip(configs, weights, finished, strict=True)
         ]
 
 
 def classify(model: Model, examples: Any, *, top: int = 1) -> Any:
     """The model's predictions for examples that its application has read."""
+    model, examples = prepared(model, examples)
     with threadpool_limits(1):
         return model.application.predict(model.w, examples, top)
+
+
+def prepared(model: Model, examples: Any) -> tuple[Model, Any]:
+    """Examples as the model's weights take them, and the model of these weights.
+
+    Both are as they were unless the model has a kernel.
+    """
+    with threadpool_limits(1):
+        examples, w = model.space.prepared(examples, model.w)
+    return replace(model, w=w, space=Linear()), examples
 
 
 def rules_of(config: Config, n: int, hidden: bool) -> Rules:
@@ -193,6 +233,7 @@ def new_run(
     restart: int,
     w0: np.ndarray | None,
     between: Callable[[], None] = lambda: None,
+    metric: Metric = EUCLIDEAN,
 ) -> Run:
     """A run that stands before its first pass, but for those that gave its first weights.
 
@@ -200,14 +241,14 @@ def new_run(
     """
     rng = np.random.default_rng([config.seed, restart])
     passes = 0.0
-    solver = new_solver(config, application.dimension(examples), restart)
+    solver = new_solver(config, application.dimension(examples), restart, metric)
     by_example = isinstance(solver, ByExample)
     start = application.start_each if by_example else application.start
     first = start(examples, rng) if w0 is None else w0
     if isinstance(first, FirstProblem):
         first, passes = _solved(first, oracle, config, rng, between)
     completions = oracle.completions
-    _stand(solver, oracle, first)
+    _stand(solver, oracle, first, config.solver)
     return Run(
         solver,
         config.cccp.looseness,
@@ -217,26 +258,37 @@ def new_run(
     )
 
 
-def new_solver(config: Config, dimension: int, restart: int = 0) -> Solver:
+def new_solver(
+    config: Config, dimension: int, restart: int = 0, metric: Metric = EUCLIDEAN
+) -> Solver:
     """The solver of the configuration, at w = 0."""
     section = config.solver
+    room = section.max_cache_mb * MEGABYTE
     if section.method == "n-slack":
-        return NSlack(dimension, config.objective.slack_norm, sweeps=section.sweeps)
+        norm = config.objective.slack_norm
+        return NSlack(dimension, norm, *metric, sweeps=section.sweeps, max_bytes=room)
     if section.method == "bcfw":
-        return Bcfw(dimension, seed=config.seed + restart, block=section.block)
+        seed = config.seed + restart
+        return Bcfw(dimension, seed=seed, block=section.block, max_bytes=room)
     w = np.zeros(dimension)
+    if section.method == "lbfgs":
+        return Lbfgs(w, Plane(w, 0.0))
     step = 1.0 if section.method == "cutting-plane" else section.step
     return Bundle(w, Plane(w, 0.0), SimplexQP(section.qp), step, section.max_planes)
 
 
-def _stand(solver: Solver, oracle: DataOracle, first: Any) -> None:
+def _stand(solver: Solver, oracle: DataOracle, first: Any, section: SolverSection) -> None:
     """Put a new solver at its first completion, or at its first weights."""
     if isinstance(solver, ByExample):
         if isinstance(first, np.ndarray):
             solver.begin(oracle, first, None)
         else:
             solver.begin(oracle, np.zeros(solver.dimension), oracle.found(first))
-    elif isinstance(solver, Bundle):
+    elif isinstance(solver, Bundle | Lbfgs):
+        if isinstance(solver, Bundle) and section.cache:
+            truth = oracle.completed_each(solver.w).gradients(np.arange(len(oracle.costs)))
+            most, size = section.cache, section.max_cache_mb * MEGABYTE
+            solver.cache = PlaneCache(oracle.costs, truth, most, size)
         if isinstance(first, np.ndarray):
             solver.w = first.copy()
             solver.complete(oracle)
@@ -286,11 +338,18 @@ def _check_examples(application: Application, examples: Any) -> None:
         )
 
 
+def _problem(application: Application, examples: Any, config: Config) -> Training:
+    with threadpool_limits(1):
+        return feature_space.training(config.kernel, application, examples)
+
+
 def _initial_weights(
-    application: Application, examples: Any, initial: Model | None
+    application: Application, examples: Any, config: Config, initial: Model | None
 ) -> np.ndarray | None:
     if initial is None:
         return None
+    if config.kernel.type != "linear" or initial.space.arrays():
+        raise LssvmError("weights of a kernel cannot be started from; expected kernel.type: linear")
     expected = application.dimension(examples)
     if len(initial.w) != expected or type(initial.application) is not type(application):
         raise LssvmError(
@@ -301,14 +360,67 @@ def _initial_weights(
     return initial.w
 
 
+def _watching(
+    application: Application, held: Any, config: Config, progress: Progress, observer: Observer
+) -> HeldOut | None:
+    if held is None:
+        return None
+    section = config.held_out
+    return HeldOut(
+        application,
+        held,
+        section.every,
+        section.patience,
+        section.metric,
+        progress.scores,
+        observer,
+    )
+
+
+def _proceeded(
+    run: Run,
+    oracle: DataOracle,
+    rules: Rules,
+    observer: Observer,
+    restart: int,
+    between: Callable[[], None],
+    watching: HeldOut | None,
+) -> np.ndarray:
+    """The weights that a run ends with: the best point, or the best one on held-out examples.
+
+    For the latter the run's objective is evaluated again, by one more pass.
+    """
+    try:
+        run.proceed(oracle, rules, observer, restart, between)
+        if watching is not None:
+            watching.score(run)
+    except Enough:
+        run.done = True
+    if watching is None:
+        return run.solver.w
+    w = watching.scores.w
+    run.objective, run.concave = run.solver.objective_at(oracle, rules.C, w)
+    run.passes, run.completions = run.passes + 1, run.completions + 1
+    run.lower = run.solver.lower
+    run.gap = (run.objective - run.lower) / run.objective if run.objective > 0.0 else 0.0
+    return w
+
+
 def _keeper(
-    saving: Saving | None, key: str, progress: Progress, signalled: Callable[[], int]
+    saving: Saving | None,
+    key: str,
+    progress: Progress,
+    signalled: Callable[[], int],
+    watching: HeldOut | None,
 ) -> Callable[[], None]:
-    """What is done between two passes: save now and then, and stop when a signal came."""
+    """What is done between two passes: score held-out examples, save now and then, and stop when
+    a signal came."""
     written = [-1, -1]
 
     def between() -> None:
         run, number = progress.run, signalled()
+        if watching is not None and run is not None:
+            watching.look(run)
         if saving is not None:
             now = [run.iteration, int(run.passes) // saving.every] if run is not None else written
             if now != written or number:
@@ -324,15 +436,18 @@ def _finish(
     application: Application,
     examples: Any,
     config: Config,
+    space: Space,
     w: np.ndarray,
     records: list[dict[str, Any]],
     observer: Observer,
 ) -> Model:
     """The model of the best restart, with the record of how it was trained."""
-    predictions = application.predict(w, examples)
+    space, w = space.reduced(w)
+    model = Model(application, config.to_dict(), w, {}, application.summary(w, examples), space)
+    predictions = classify(model, examples)
     metrics = application.score(examples, predictions)
     warnings = application.training_warnings(examples, predictions)
     whole = record.of_training(records, config.seed, w, examples, metrics, warnings)
     for text in whole["warnings"]:
         observer.warned(text)
-    return Model(application, config.to_dict(), w, whole, application.summary(w, examples))
+    return replace(model, record=whole)

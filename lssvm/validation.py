@@ -32,11 +32,16 @@ def explained(
 def _existing(value: Any, path: KeyPath) -> KeyPath:
     """The part of ``path`` that leads through ``value``; what follows are names of types."""
     for depth, part in enumerate(path):
-        if isinstance(value, list) or (isinstance(value, dict) and part in value):
-            value = value[part]  # type: ignore[index]
+        known = isinstance(part, int) if isinstance(value, list) else part in _keys(value)
+        if known:
+            value = value[part]
         elif not isinstance(part, int):
             return path[:depth]
     return path
+
+
+def _keys(value: Any) -> Any:
+    return value if isinstance(value, dict) else ()
 
 
 EXPECTED = {

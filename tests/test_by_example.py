@@ -1,12 +1,16 @@
 """The solvers that keep planes by example: bounds, optima of other solvers, warm starts."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
 import toy
 from scipy import sparse
 
+from lssvm import train
+from lssvm.config import Config
+from lssvm.errors import LssvmError
 from lssvm.executors import DataOracle, Executor
 from lssvm.solvers.bcfw import Bcfw
 from lssvm.solvers.bundle import Bundle
@@ -14,6 +18,7 @@ from lssvm.solvers.n_slack import NSlack
 from lssvm.solvers.qp import SimplexQP
 from lssvm.solvers.working_sets import WorkingSets
 
+SEQUENCES = Path(__file__).parents[1] / "data" / "sequence"
 KINDS = {"n-slack": NSlack, "bcfw": lambda d: Bcfw(d, block=3)}
 
 
@@ -124,6 +129,44 @@ def test_other_slacks_agree_with_a_general_solver(norm):
     assert solution.converged
     assert solution.lower <= optimum.obj_val * (1 + 1e-6)
     assert solution.primal == pytest.approx(optimum.obj_val, rel=2e-6)
+
+
+@pytest.mark.parametrize("step", [0.1, 1.0])
+def test_cuts_of_kept_planes_save_passes_and_change_no_optimum(step):
+    values = {
+        "application": {"name": "sequence", "columns": ["word", "tag", "label"]},
+        "data": {"train": "train.conll"},
+        "objective": {"C": 0.3},
+        "solver": {"epsilon": 1e-3, "method": "bundle" if step < 1.0 else "cutting-plane"},
+    }
+    plain = train.learn(Config.from_dict(values, base=SEQUENCES))
+    values["solver"]["cache"] = 10
+    cached = train.learn(Config.from_dict(values, base=SEQUENCES))
+    assert cached.record["passes"] < plain.record["passes"]
+    assert cached.record["passes_saved"] > 0
+    assert plain.record["passes_saved"] == 0
+    assert cached.record["lower_bound"] <= plain.record["objective"]
+    assert plain.record["lower_bound"] <= cached.record["objective"]
+    assert cached.record["gap"] <= 1e-3
+
+
+def small_room(**solver):
+    values = {
+        "application": {"name": "sequence", "columns": ["word", "tag", "label"]},
+        "data": {"train": "train.conll"},
+        "solver": {"max_cache_mb": 0.02, **solver},
+    }
+    return train.learn(Config.from_dict(values, base=SEQUENCES))
+
+
+@pytest.mark.parametrize("method", ["n-slack", "bcfw"])
+def test_planes_that_take_too_much_memory_are_told(method):
+    with pytest.raises(LssvmError, match=r"more than solver\.max_cache_mb"):
+        small_room(method=method)
+
+
+def test_a_cache_without_room_drops_planes_and_the_run_goes_on():
+    assert small_room(cache=10).record["gap"] <= 1e-3
 
 
 def random_sets(norm, seed=0, gram=None, labels=0, d=8):

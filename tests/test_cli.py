@@ -174,10 +174,13 @@ def test_the_letters_of_svm_struct_are_translated(run):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ("-w 0", "-w 0: not available; expected 2, 3 or 4: one slack, as the bundle method has it"),
-        ("-o 1", "-o 1: not available; expected 2: margin rescaling"),
-        ("-p 2", "-p 2: not available; expected 1: linear slack"),
-        ("-l 1", "-l 1: not available; expected 0: zero-one loss"),
+        (
+            "-w 5",
+            "-w 5: not available; expected 0 or 1: n-slack; 2, 3 or 4: one slack, as the bundle "
+            "has it",
+        ),
+        ("-o 3", "-o 3: not available; expected 1: slack rescaling; 2: margin rescaling"),
+        ("-l 1", "-l 1: not available; expected 0: zero-one loss, as the application has it"),
         ("-c -1", "-c -1: expected a finite number greater than 0"),
         ("-c nan", "-c nan: expected a finite number greater than 0"),
         ("-c inf", "-c inf: expected a finite number greater than 0"),
@@ -217,7 +220,8 @@ def test_every_fault_of_a_configuration_has_its_own_line(run, folder):
     (folder / "c.yaml").write_text(CONFIG + "sed: 3\ncccp: {restarts: 0}\n")
     assert run(learn, "c.yaml", "m", expect=2).stderr.splitlines() == [
         "error: c.yaml:4:1: sed: unknown key; did you mean 'seed'? "
-        "(known: version, application, data, objective, solver, cccp, search, seed)",
+        "(known: version, application, data, kernel, objective, solver, cccp, held_out, "
+        "search, seed)",
         "error: c.yaml:5:8: cccp.restarts: expected a number of at least 1, got 0",
     ]
 

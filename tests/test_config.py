@@ -68,6 +68,14 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
             "bias": True,
         },
         "data": {"train": [], "validate": [], "test": []},
+        "kernel": {
+            "type": "linear",
+            "degree": 3,
+            "gamma": "scale",
+            "coef0": 0.0,
+            "explicit": False,
+            "max_mb": 2000.0,
+        },
         "objective": {
             "model": "lssvm",
             "C": 1.0,
@@ -82,6 +90,8 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
             "max_passes": 10000,
             "max_planes": 300,
             "qp": "auto",
+            "cache": 0,
+            "max_cache_mb": 4000.0,
             "sweeps": 20,
             "block": 8,
         },
@@ -91,6 +101,7 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
             "restarts": 1,
             "looseness": 0.1,
         },
+        "held_out": {"every": 0, "patience": 5, "metric": ""},
         "search": {"grid": {}, "folds": 10, "seeds": 1},
         "seed": 0,
     }
@@ -210,11 +221,12 @@ data: {train: {pth: x}, test: [3], validate: [{path: a, cost: 0}]}
         "c.yaml:4:15: application.widths[1]: expected a whole number, got 'x'",
         "c.yaml:5:3: application.bias: expected true or false, got 1",
         "c.yaml:6:1: modle: unknown key "
-        "(known: version, application, data, objective, solver, cccp, search, seed)",
+        "(known: version, application, data, kernel, objective, solver, cccp, held_out, "
+        "search, seed)",
         "c.yaml:8:3: objective.C: expected a number greater than 0, got -1",
         "c.yaml:9:3: objective.model: application 'lines' has no model 'hcrf' (known: lssvm, ssvm)",
-        "c.yaml:10:10: solver.method: expected 'bundle', 'cutting-plane', 'n-slack' or 'bcfw', "
-        "got 'bundel'",
+        "c.yaml:10:10: solver.method: expected 'bundle', 'cutting-plane', 'n-slack', 'bcfw' or "
+        "'lbfgs', got 'bundel'",
         "c.yaml:10:26: solver.epsilon: expected a finite number, got '.inf'",
         "c.yaml:10:41: solver.step: expected a number of at most 1, got 2",
         "c.yaml:11:1: seed: expected a whole number, got 1.0",
@@ -362,7 +374,8 @@ def test_faults_of_overrides_name_the_override(faults):
         "search={folds: 2, folds: 3}",
     ) == [
         "--set solver.epsilom: unknown key; did you mean 'epsilon'? "
-        "(known: method, epsilon, step, max_passes, max_planes, qp, sweeps, block)",
+        "(known: method, epsilon, step, max_passes, max_planes, qp, cache, "
+        "max_cache_mb, sweeps, block)",
         "--set seed: expected KEY=VALUE, such as solver.epsilon=1e-4",
         "--set =3: expected KEY=VALUE, such as solver.epsilon=1e-4",
         "--set solver..step=1: expected KEY=VALUE, such as solver.epsilon=1e-4",
@@ -385,13 +398,14 @@ def test_grid_entries_are_checked_against_the_schema(faults):
         "c.yaml:7:10: search.grid.solver.qp: expected at least 1 values, got []"
     ]
     text = GOOD + f"search:\n  grid: {grid.replace('solver.qp: [], ', '')}\n"
-    every = "application.*, objective.*, solver.*, cccp.*"
+    every = "application.*, kernel.*, objective.*, solver.*, cccp.*"
     assert faults(text) == [
         "c.yaml:7:10: search.grid.objective.C: expected a number greater than 0, got -1",
         "c.yaml:7:32: search.grid.application.length: expected a whole number, got 'x'",
         f"c.yaml:7:60: search.grid.seed: cannot be searched; expected a key of {every}",
         "c.yaml:7:71: search.grid.solver.epsilom: unknown key; did you mean 'epsilon'? "
-        "(known: method, epsilon, step, max_passes, max_planes, qp, sweeps, block)",
+        "(known: method, epsilon, step, max_passes, max_planes, qp, cache, "
+        "max_cache_mb, sweeps, block)",
         f"c.yaml:7:95: search.grid.application.name: cannot be searched; expected a key of {every}",
     ]
 
@@ -444,9 +458,11 @@ def test_the_schema_describes_the_sections_and_the_named_application():
         "version",
         "application",
         "data",
+        "kernel",
         "objective",
         "solver",
         "cccp",
+        "held_out",
         "search",
         "seed",
     ]
@@ -462,3 +478,11 @@ def test_a_formulation_that_the_application_lacks_is_refused_with_the_list(load)
         load("application: {name: lines, length: 2}\nobjective: {rescaling: slack}")
     with pytest.raises(ConfigError, match=r"has no slack_norm 2.*known: 1"):
         load("application: {name: lines, length: 2}\nobjective: {slack_norm: 2}")
+
+
+def test_held_out_scores_need_files_one_start_and_slack(load):
+    base = "application: {name: lines, length: 2}\nheld_out: {every: 5}\n"
+    with pytest.raises(ConfigError, match=r"no files under data\.validate"):
+        load(base)
+    with pytest.raises(ConfigError, match=r"expected cccp\.restarts: 1"):
+        load(base + "data: {validate: x}\ncccp: {restarts: 2}")

@@ -21,7 +21,7 @@ from lssvm.applications.multiclass.multiclass import LossMatrix, Multiclass, Mul
 from lssvm.cli import classify, learn, main
 from lssvm.config import Config, load_config
 from lssvm.errors import DataError, LssvmError
-from lssvm.executors import DataOracle, Executor
+from lssvm.executors import DataOracle, Executor, blocks
 from lssvm.experiments import simulate_classes
 from lssvm.formats.loss_matrix import read_loss_matrix
 from lssvm.formats.svmlight import read_svmlight
@@ -67,7 +67,7 @@ def test_inference_equals_enumeration(loss, rescaling, norm):
         losses = 1.0 - np.eye(count)
         given = "zero_one"
         if loss == "matrix":
-            losses = losses * rng.integers(0, 17, (count, count)) / 8
+            losses = losses * rng.integers(8 if norm == 0 else 0, 17, (count, count)) / 8
             given = LossMatrix(labels=tuple(classes), rows=tuple(map(tuple, losses.tolist())))
         app = fixed(
             classes, features, class_cases.formulation(rescaling, norm), loss=given, bias=0.0
@@ -177,6 +177,22 @@ def test_other_rows_may_take_the_place_of_the_given_ones(data):
     expected = np.zeros((200, 10))
     expected[np.arange(200), examples.labels] = 1.0
     np.testing.assert_array_equal(plane.gradient, expected.ravel())
+
+
+def test_blocks_are_few_where_the_weights_are_long():
+    def count(rows, classes):
+        examples = in_memory(rows, np.zeros(rows.shape[0]), "a", classes)
+        return len(blocks(examples))
+
+    assert count(np.zeros((20_000, 20)), 10) == 40
+    assert count(np.zeros((1_000, 400)), 400) == 3
+    thin = sparse.random_array((2_000, 5_000), density=0.01, format="csr", rng=0)
+    assert count(thin, 4) == 1
+    assert blocks(in_memory(sparse.csr_array((3, 2)), np.zeros(3), "a", 1))[0].sizes.tolist() == [
+        1,
+        1,
+        1,
+    ]
 
 
 def test_rows_in_memory_are_not_copied():
@@ -494,6 +510,12 @@ def test_scores_are_those_of_scikit_learn():
         np.testing.assert_array_equal(app.confusion(examples, predictions), table)
 
 
+def test_without_slack_losses_below_one_are_refused():
+    matrix = LossMatrix(labels=("a", "b"), rows=((0.0, 0.5), (1.0, 0.0)))
+    with pytest.raises(LssvmError, match="without slack"):
+        fixed(["a", "b"], 1, class_cases.formulation("margin", 0), loss=matrix, bias=0.0)
+
+
 def test_the_loss_is_that_of_the_matrix():
     losses = [[0.0, 2.0], [5.0, 0.0]]
     app = fixed("ab", 1, bias=0.0, loss=LossMatrix(labels=("a", "b"), rows=losses))
@@ -719,3 +741,20 @@ def test_quadratic_slack_takes_the_square_root_of_the_loss():
     app = classifier(Formulation("ssvm", "slack", 2), loss="zero_one")
     app.fix("ab", 1)
     np.testing.assert_array_equal(app.margins, np.sqrt(app.losses))
+
+
+def test_letters_choose_solver_rescaling_slack_and_kernel(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = ["a 1:1 2:0.5", "b 1:-1", "a 1:2", "b 2:-1 3:1"]
+    Path("rows.txt").write_text("\n".join(rows) + "\n")
+    text = "application: {name: multiclass}\ndata: {train: rows.txt}\n"
+    Path("rows.yaml").write_text(text)
+    letters = ["-p", "2", "-o", "1", "-t", "1", "-d", "2", "-g", "0.5", "-r", "1"]
+    result = CliRunner().invoke(learn, ["rows.yaml", "m", "-q", *letters])
+    assert result.exit_code == 0, result.output
+    config = Model.load("m").config
+    assert config["objective"]["rescaling"] == "slack"
+    assert config["objective"]["slack_norm"] == 2
+    assert config["solver"]["method"] == "n-slack"
+    kernel = {key: config["kernel"][key] for key in ("type", "degree", "gamma", "coef0")}
+    assert kernel == {"type": "poly", "degree": 2, "gamma": 0.5, "coef0": 1.0}

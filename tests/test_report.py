@@ -41,7 +41,8 @@ def test_every_point_and_bar_is_where_the_series_has_it(drawn, tmp_path):
     assert bars == [[1.5, 2.5], [4.0, 4.0], [2.0, 4.0]]
     np.testing.assert_array_equal(two.lines[0].get_xydata(), [[1, 5], [10, 6]])
     assert not two.has_yerr
-    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["one", "two"]
+    (legend,) = axes.figure.legends
+    assert [text.get_text() for text in legend.get_texts()] == ["one", "two"]
     assert (axes.get_xlabel(), axes.get_ylabel(), axes.get_title()) == ("C", "count", "t")
     assert (tmp_path / "p.png").read_bytes().startswith(b"\x89PNG")
 
@@ -63,7 +64,16 @@ def test_axes_are_as_asked_and_counts_begin_at_0(drawn):
 
 
 def test_one_series_needs_no_legend(drawn):
-    assert drawn(LINES[:1]).get_legend() is None
+    assert drawn(LINES[:1]).figure.legends == []
+
+
+def test_the_legend_hides_no_line(drawn):
+    figure = drawn(
+        [Series(f"a long name of line {i}", [1, 2], [i, 9.0], hue=i) for i in range(7)]
+    ).figure
+    figure.canvas.draw()
+    (legend,) = figure.legends
+    assert not legend.get_window_extent().overlaps(figure.axes[0].get_window_extent())
 
 
 def test_an_unknown_format_is_refused_and_leaves_no_file(tmp_path):

@@ -87,7 +87,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-PLAN = Plan((3, ALL), 2, (0.1, 1.0), ("ImCLEF07D",))
+PLAN = Plan((3, ALL), (0.1, 1.0), {"ImCLEF07D": 2})
 
 
 def test_draws_have_as_many_examples_of_each_class_as_there_are():

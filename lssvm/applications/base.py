@@ -138,9 +138,11 @@ class Application(ABC):
     models: ClassVar[frozenset[str]]  # the values of objective.model that it supports
     rescalings: ClassVar[frozenset[str]] = frozenset({"margin"})
     slack_norms: ClassVar[frozenset[int]] = frozenset({1})
+    smooth: ClassVar[frozenset[str]] = frozenset()  # those models whose U⁺ has a gradient
     hidden: ClassVar[bool] = True  # False: U⁻ is linear, one CCCP iteration solves the problem
     each: ClassVar[bool] = False  # whether it answers augmented_each, completed_each and gradients
     decomposes: ClassVar[bool] = True  # False for a loss over the whole data set
+    kernels: ClassVar[bool] = False  # whether it answers columns_per_row
     # What ``lssvm init`` writes under ``data``: entries by split.
     starter_files: ClassVar[Mapping[str, Sequence[Any]]] = {
         "train": ["train.txt"],
@@ -208,6 +210,15 @@ class Application(ABC):
         """The gradients of the planes that were found, (len(rows), d), sparse, without costs.
 
         examples : those that ``found`` is of; rows : which of them, increasing
+        """
+        raise NotImplementedError
+
+    def columns_per_row(self, examples: Any) -> int:
+        """K, where w begins with weights (m, K) that rows of m features are scored against.
+
+        For applications that kernels can be used with: its examples have ``inputs``, (rows, m),
+        dense or csr_array, and ``with_inputs``, a copy with other rows and another m; w · Φ
+        depends on the rows through these scores alone.
         """
         raise NotImplementedError
 

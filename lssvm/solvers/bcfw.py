@@ -74,7 +74,8 @@ class Bcfw(ByExample):
         self.asked += 1
         self.epochs += 1
         self.sets.settle(ROUNDS, INNER_SHARE * self._gap())
-        self.sets.evict(AGE)
+        self.sets.evict(AGE if self.sets.nbytes <= self.max_bytes else 1)
+        self._check_room()
         self.sets.refresh()
         self._raise_bound()
         self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
@@ -113,12 +114,12 @@ class Bcfw(ByExample):
         The average is the better one early, the dual point close to the optimum.
         """
         self.checks += 1
-        return (self.average if self.checks % 2 else self.sets.images()).copy()
+        return (self.average if self.checks % 2 else self.sets.w).copy()
 
     def _average(self) -> None:
         """w̄ ← (1 − ρ) w̄ + ρ w with ρ = 2 / (k + 2)."""
         share = 2.0 / (self.averaged + 2.0)
-        self.average += share * (self.sets.images() - self.average)
+        self.average += share * (self.sets.w - self.average)
         self.averaged += 1
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

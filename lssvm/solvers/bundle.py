@@ -23,11 +23,13 @@ import numpy as np
 from lssvm.errors import LssvmError
 from lssvm.executors import Oracle
 from lssvm.plane import Plane, Planes
+from lssvm.solvers.plane_cache import PlaneCache
 from lssvm.solvers.qp import SimplexQP
-from lssvm.solvers.solution import STALLED_PASSES, Between, Solution
+from lssvm.solvers.solution import STALLED_PASSES, Between, Solution, linear_objective
 
 QP_SHARE = 1e-3  # the QP's own gap, as a share of the duality gap
 QP_FLOOR = 1e-12  # and never below this share of the bound
+CACHE_SHARE = 0.1  # of the gap, that a cut of kept planes must raise the model by
 LEVEL_SHARE = 1e-2  # cuts may differ in height by this share of the goal
 INEXACT = 1e-8  # share of the values that is more than their rounding
 VALUES = (
@@ -64,6 +66,7 @@ class Bundle:
     asked : oracle passes in the current problem
     mark, marked : the gap when it last fell by a millionth, and the pass of that
     step : share of the way from the incumbent to the model's minimiser (κ)
+    cache : planes of single examples; a cut of them that helps saves an oracle pass
     """
 
     w: np.ndarray
@@ -71,6 +74,7 @@ class Bundle:
     qp: SimplexQP
     step: float = 0.1
     max_planes: int = 300
+    cache: PlaneCache | None = None
     planes: Planes = field(init=False)
     gram: np.ndarray = field(init=False)
     beta: np.ndarray = field(init=False)
@@ -95,6 +99,11 @@ class Bundle:
     def planes_kept(self) -> int:
         """Cuts that are kept now."""
         return len(self.planes)
+
+    @property
+    def passes_saved(self) -> int:
+        """Cuts that needed no oracle pass."""
+        return 0 if self.cache is None else self.cache.saved
 
     @property
     def osqp_calls(self) -> int:
@@ -126,6 +135,10 @@ class Bundle:
         """
         own = Plane(self.planes.gradients[self.row], float(self.planes.losses[self.row]))
         return self._objective(C, self.w, own, self.slack)
+
+    def objective_at(self, oracle: Oracle, C: float, w: np.ndarray) -> tuple[float, float]:
+        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion."""
+        return linear_objective(oracle, C, w)
 
     def minimise(
         self,
@@ -160,6 +173,8 @@ class Bundle:
             point = self._model_minimiser(C, target())
             if not self._open(C, target()):
                 break
+            if self.cache is not None and self._cut_from_cache(C, point):
+                continue
             self._ask(oracle, C, self.w + self.step * (point - self.w))
         primal = self.primal(C)
         return Solution(
@@ -246,9 +261,9 @@ class Bundle:
         cuts = self.planes.dots(w) - float(self.completion.gradient @ w)
         return np.concatenate([[0.0], cuts + self.planes.losses - self.completion.loss])
 
-    def _ask(self, oracle: Oracle, C: float, w: np.ndarray) -> None:
+    def _ask(self, oracle: Any, C: float, w: np.ndarray) -> None:
         """One oracle pass at w: a new cut, and a new incumbent where P is lower there."""
-        plane, upper = oracle.augmented(w)
+        plane, upper = oracle.augmented(w) if self.cache is None else self.cache.ask(oracle, w)
         self.asked += 1
         slack = upper - plane.value(w)
         self._check(w, plane, slack)
@@ -260,6 +275,19 @@ class Bundle:
             self.w, self.row, self.slack = w, len(self.planes) - 1, slack
             self.tied = False
         self.seconds += time.perf_counter() - began
+
+    def _cut_from_cache(self, C: float, point: np.ndarray) -> bool:
+        """Add the cut of kept planes at the model's minimiser, if that raises the model enough."""
+        began = time.perf_counter()
+        cut = self.cache.cut(point)  # type: ignore[union-attr]
+        rise = (cut - self.completion).value(point) - float(self._heights(point).max())
+        helps = C * rise >= CACHE_SHARE * self._gap(C)
+        if helps:
+            self._make_room()
+            self._append(cut)
+            self.cache.saved += 1  # type: ignore[union-attr]
+        self.seconds += time.perf_counter() - began
+        return helps
 
     def _check(self, w: np.ndarray, plane: Plane, slack: float) -> None:
         """Refuse a loss-augmented maximum that is lower than the true output's score."""
@@ -319,6 +347,11 @@ class Bundle:
         values["completion_loss"] = self.completion.loss
         values |= {"qp_method": self.qp.method, "qp_osqp_calls": self.qp.osqp_calls}
         arrays = {name: getattr(self, name) for name in ARRAYS}
+        if self.cache is not None:
+            values["cache"] = {
+                name: getattr(self.cache, name) for name in ("most", "max_bytes", "saved")
+            }
+            arrays |= self.cache.state()
         return values, arrays | {
             "gradients": self.planes.gradients,
             "losses": self.planes.losses,
@@ -337,3 +370,5 @@ class Bundle:
             setattr(self, name, arrays[name])
         for name in VALUES:
             setattr(self, name, values[name])
+        if "cache" in values:
+            self.cache = PlaneCache.restored(arrays, values["cache"])

@@ -2,6 +2,9 @@
 
 The dual point w = −Σ α δ is where they work; the best point of the primal is kept apart. Every
 oracle pass gives P at the w where it was made, so with the dual value a certified gap.
+
+With a kernel w is a vector of coefficients, and what inference is asked at is its images: the
+products of w with the unit vector of every coordinate (see ``working_sets``).
 """
 
 from abc import ABC, abstractmethod
@@ -18,6 +21,7 @@ from lssvm.solvers.solution import STALLED_PASSES, Between, Solution
 from lssvm.solvers.working_sets import WorkingSets
 
 ADDED_SHARE = 0.01  # of the mean gap of an example: less is no reason to keep a plane
+MEGABYTE = 1_000_000
 INEXACT = 1e-8  # share of the values that is more than their rounding
 VALUES = ("C", "lower", "began", "asked", "mark", "marked", "slack")
 ARRAYS = ("w", "heights", "costs")
@@ -27,9 +31,10 @@ ARRAYS = ("w", "heights", "costs")
 class ByExample(ABC):
     """Minimises P through planes of single examples.
 
-    dimension : d; norm : of the slacks, see ``working_sets``
+    dimension : d; norm : of the slacks, gram, labels : of a kernel, see ``working_sets``
     sets : the planes and the dual point; truth : (n, d) gradients of the completion
-    w : (d,) the best point; heights : (n,) U⁺_i there, upper bounds if they are known
+    w : (d,) the best point; images : (d,) of it, w itself without a kernel
+    heights : (n,) U⁺_i there, upper bounds if they are known
     slack : by how much the upper bounds there exceed the planes' values, in Σ c_i
     lower : the best lower bound of the current problem; began : P where it began
     asked : oracle passes in it; mark, marked : the gap when it last fell by a millionth, and when
@@ -37,9 +42,12 @@ class ByExample(ABC):
 
     dimension: int
     norm: int = 1
+    gram: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
+    labels: int = 0
     sets: WorkingSets = field(init=False)
     truth: sparse.csr_array = field(init=False)
     w: np.ndarray = field(init=False)
+    images: np.ndarray = field(init=False)
     heights: np.ndarray = field(init=False)
     costs: np.ndarray = field(init=False)
     C: float = 0.0
@@ -50,11 +58,17 @@ class ByExample(ABC):
     mark: float = np.inf
     marked: float = 0.0
     seconds: float = 0.0
+    max_bytes: float = np.inf  # of the planes
 
     @property
     def planes_kept(self) -> int:
         """Planes that are kept now."""
         return len(self.sets)
+
+    @property
+    def passes_saved(self) -> int:
+        """Cuts that needed no oracle pass."""
+        return 0
 
     @property
     def osqp_calls(self) -> int:
@@ -63,12 +77,13 @@ class ByExample(ABC):
 
     def begin(self, oracle: EachOracle, w: np.ndarray, completion: Found | None) -> None:
         """Stand at w with a first completion, or with that of w if it is None."""
-        found = oracle.completed_each(w) if completion is None else completion
         self.costs = oracle.costs
-        self.truth = found.gradients(np.arange(len(self.costs)))
+        self.sets = self._new_sets(np.ones(len(self.costs)))
         self.w = w.copy()
+        self.images = self.sets.images_of(self.w)
         self.heights = np.full(len(self.costs), np.inf)
-        self.sets = WorkingSets(np.ones(len(self.costs)), len(w), self.norm)
+        found = oracle.completed_each(self.images) if completion is None else completion
+        self.truth = found.gradients(np.arange(len(self.costs)))
 
     def complete(self, oracle: EachOracle) -> None:
         """Complete the hidden values at the best point: planes and truth move with them.
@@ -76,7 +91,7 @@ class ByExample(ABC):
         A plane of U⁺ does not change; its difference from the completion does. The multipliers
         stay, and so the weight that the old completion's plane had goes to the new one.
         """
-        truth = oracle.completed_each(self.w).gradients(np.arange(len(self.costs)))
+        truth = oracle.completed_each(self.images).gradients(np.arange(len(self.costs)))
         shifts = sparse.csr_array(self.truth - truth)
         rows = np.flatnonzero(np.diff(shifts.indptr))
         if len(rows) and len(self.sets):
@@ -87,11 +102,19 @@ class ByExample(ABC):
 
     def primal(self, C: float) -> float:
         """P at the best point."""
-        return self._objective(C, self.w, self.heights)
+        return self._objective(C, self.w, self.images, self.heights)
 
     def concave(self, C: float) -> float:
         """−C Σ c_i U⁻_i at the best point, as the completion has it."""
-        return -C * float(self.costs @ (self.truth @ self.w))
+        return -C * float(self.costs @ (self.truth @ self.images))
+
+    def objective_at(self, oracle: EachOracle, C: float, w: np.ndarray) -> tuple[float, float]:
+        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion."""
+        found, completion = oracle.augmented_each(w), oracle.completed_each(w)
+        slacks = np.maximum(0.0, found.uppers - completion.values)
+        powers = slacks if self.norm == 1 else 0.5 * slacks**2
+        value = 0.5 * float(w @ w) + C * float(self.costs @ powers)
+        return value, -C * float(self.costs @ completion.values)
 
     def minimise(
         self,
@@ -125,6 +148,7 @@ class ByExample(ABC):
             (primal - self.lower) / primal if primal > 0.0 else 0.0,
             bool(np.isfinite(self.slack)),
             self._gap() <= target(),
+            self.images,
         )
 
     @abstractmethod
@@ -150,12 +174,12 @@ class ByExample(ABC):
             self.mark, self.marked = self._gap(), self.asked
         return self.asked >= max_passes or self.asked - self.marked >= STALLED_PASSES
 
-    def _objective(self, C: float, w: np.ndarray, heights: np.ndarray) -> float:
+    def _objective(self, C: float, w: np.ndarray, images: np.ndarray, heights: np.ndarray) -> float:
         """P at w where U⁺ has these values; with norm 0 infinite unless no slack is needed."""
-        half = 0.5 * float(w @ w)
+        half = 0.5 * float(w @ images)
         if not np.all(np.isfinite(heights)):
             return np.inf
-        slacks = np.maximum(0.0, heights - self.truth @ w)
+        slacks = np.maximum(0.0, heights - self.truth @ images)
         if self.norm == 1:
             return half + C * float(self.costs @ slacks)
         if self.norm == 2:
@@ -167,29 +191,32 @@ class ByExample(ABC):
 
     def _ask(self, oracle: EachOracle, w: np.ndarray, keep: bool = True) -> None:
         """One oracle pass at w: the best point if P is lower there, and planes to keep."""
-        found = oracle.augmented_each(w)
+        images = self.sets.images_of(w)
+        found = oracle.augmented_each(images)
         self.asked += 1
-        self._check(w, found)
+        self._check(images, found)
         known = np.isfinite(found.uppers)
         heights = np.where(known, found.uppers, found.values)
         if self.norm == 0:
-            w, heights = self._feasible(w, heights)
-        if self._objective(self.C, w, heights) < self.primal(self.C) or self.asked == 1:
+            scale, heights = self._feasible(images, heights)
+            w, images = scale * w, scale * images
+        if self._objective(self.C, w, images, heights) < self.primal(self.C) or self.asked == 1:
             self.w, self.heights = w.copy(), heights
+            self.images = images if len(self.gram) else self.w
             self.slack = 0.0 if known.all() else np.inf
         if keep:
             self._keep(found)
 
-    def _feasible(self, w: np.ndarray, heights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """With norm 0: w scaled until no slack is left, if that can be.
+    def _feasible(self, images: np.ndarray, heights: np.ndarray) -> tuple[float, np.ndarray]:
+        """With norm 0: by what w is scaled until no slack is left, if that can be, and U⁺ there.
 
         Every L is at least 1, so a largest slack ξ < 1 vanishes at w / (1 − ξ).
         """
-        largest = float(np.max(heights - self.truth @ w, initial=0.0))
+        largest = float(np.max(heights - self.truth @ images, initial=0.0))
         if largest >= 1.0:
-            return w, heights
-        scaled = w / (1.0 - largest)
-        return scaled, self.truth @ scaled
+            return 1.0, heights
+        scale = 1.0 / (1.0 - largest)
+        return scale, self.truth @ (scale * images)
 
     def _keep(self, found: Found, first: int = 0) -> np.ndarray:
         """Keep the planes that are higher at the dual point than those kept, by enough to matter.
@@ -207,11 +234,21 @@ class ByExample(ABC):
         if len(new):
             differences = sparse.csr_array(found.gradients(new) - truth[new])
             self.sets.append(rows[new], differences, found.losses[new])
+            self._check_room()
         return rows
 
-    def _check(self, w: np.ndarray, found: Found) -> None:
+    def _check_room(self) -> None:
+        """Raise LssvmError if the planes take more than ``max_bytes``."""
+        if self.sets.nbytes > self.max_bytes:
+            raise LssvmError(
+                f"the planes of {len(self.costs):,d} examples take "
+                f"{self.sets.nbytes / MEGABYTE:,.0f} MB, more than solver.max_cache_mb; raise it, "
+                "or use solver.method: bundle"
+            )
+
+    def _check(self, images: np.ndarray, found: Found) -> None:
         """Refuse a loss-augmented maximum that is lower than the true output's score."""
-        scores = self.truth @ w
+        scores = self.truth @ images
         short = scores - found.uppers
         row = int(np.argmax(short))
         if short[row] > INEXACT * (1.0 + abs(scores[row])):
@@ -224,6 +261,8 @@ class ByExample(ABC):
         """Everything that the next pass reads."""
         values = {name: getattr(self, name) for name in VALUES}
         arrays = {name: getattr(self, name) for name in ARRAYS}
+        if len(self.gram):
+            arrays["images"] = self.images
         for name in ("data", "indices", "indptr"):
             arrays[f"truth_{name}"] = getattr(self.truth, name)
         return values, arrays | self.sets.state()
@@ -234,8 +273,12 @@ class ByExample(ABC):
             setattr(self, name, values[name])
         for name in ARRAYS:
             setattr(self, name, arrays[name])
+        self.images = arrays["images"] if len(self.gram) else self.w
         parts = (arrays[f"truth_{name}"] for name in ("data", "indices", "indptr"))
         shape = (len(self.costs), len(self.w))
         self.truth = sparse.csr_array(tuple(parts), shape=shape)
-        self.sets = WorkingSets(self.C * self.costs, len(self.w), self.norm)
+        self.sets = self._new_sets(self.C * self.costs)
         self.sets.restore(arrays)
+
+    def _new_sets(self, limits: np.ndarray) -> WorkingSets:
+        return WorkingSets(limits, self.dimension, self.norm, self.gram, self.labels)

@@ -50,7 +50,7 @@ class NSlack(ByExample):
         self.first_phase &= self.lower - before > SLOW * self.lower
         self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
         if not self.first_phase and self._gap() > target():
-            self._ask(oracle, self.sets.images().copy())
+            self._ask(oracle, self.sets.w.copy())
 
     def _pass_in_blocks(self, oracle: EachOracle) -> None:
         """An oracle pass in parts, the planes of one put to use before the next is asked.

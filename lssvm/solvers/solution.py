@@ -5,6 +5,8 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from lssvm.executors import Oracle
+
 STALLED_PASSES = 100  # without the gap falling by a millionth: rounding is the limit
 
 
@@ -16,6 +18,8 @@ class Solution(NamedTuple):
     gap : (primal − lower) / primal, 0 where the primal is 0
     certified : whether the primal is a proved upper bound (inference exact or bounded)
     converged : whether the goal was reached
+    images : (d,) with a kernel, whose coefficients w then is: the products of w with the
+        coordinates; None: w itself
     """
 
     w: np.ndarray
@@ -24,6 +28,12 @@ class Solution(NamedTuple):
     gap: float
     certified: bool
     converged: bool
+    images: np.ndarray | None = None
+
+    @property
+    def squared_norm(self) -> float:
+        """‖w‖²."""
+        return float(self.w @ (self.w if self.images is None else self.images))
 
 
 # Called before an oracle pass with the absolute gap and its goal, when the state is whole: it
@@ -34,16 +44,22 @@ Between = Callable[[float, float], Any]
 class Solver(Protocol):
     """Minimises one convex problem of CCCP after the other, its planes kept from one to the next.
 
-    w : (d,) the best point seen
+    w : (d,) the best point seen; lower : a proved lower bound of P
     seconds : time spent outside of the oracle
     """
 
     w: np.ndarray
+    lower: float
     seconds: float
 
     @property
     def planes_kept(self) -> int:
         """Planes that are kept now."""
+        ...
+
+    @property
+    def passes_saved(self) -> int:
+        """Cuts that needed no oracle pass."""
         ...
 
     @property
@@ -61,6 +77,10 @@ class Solver(Protocol):
 
     def concave(self, C: float) -> float:
         """−C Σ c_i U⁻_i at the best point, as the completion has it."""
+        ...
+
+    def objective_at(self, oracle: Any, C: float, w: np.ndarray) -> tuple[float, float]:
+        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion."""
         ...
 
     def minimise(
@@ -86,3 +106,11 @@ class Solver(Protocol):
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Stand where ``state`` was taken."""
         ...
+
+
+def linear_objective(oracle: Oracle, C: float, w: np.ndarray) -> tuple[float, float]:
+    """F and −C Σ c_i U⁻_i at w for linear slack; infinite values where no bound is known."""
+    plane, upper = oracle.augmented(w)
+    completion = oracle.completed(w)
+    height = (plane - completion).value(w) + (upper - plane.value(w))
+    return 0.5 * float(w @ w) + C * height, -C * completion.value(w)

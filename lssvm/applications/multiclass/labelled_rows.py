@@ -16,6 +16,9 @@ from lssvm.formats.svmlight import SvmLight, read_svmlight
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
 UNKNOWN = "?"  # stands where a file does not know the label
 _AT_ONCE = 10_000  # rows that are laid out at a time
+_BLOCK = 100_000  # work from which examples are cut into blocks
+_DENSE_SUMS = 256  # least multiply-adds of a block for each of its sums
+_SPARSE_SUMS = 16  # the same where rows are sparse, whose multiply-adds take longer
 
 Inputs = Any  # (n, width) float64: an array, or scipy's csr_array
 
@@ -88,10 +91,16 @@ class LabelledRows:
 
     @property
     def sizes(self) -> np.ndarray:
-        """Multiply-adds of the scores of each example, (n,) int64."""
-        if len(self.starts):
-            return np.maximum(np.diff(self.starts), 1) * self.columns
-        return np.full(len(self), self.width * self.columns, dtype=np.int64)
+        """Work of each example, (n,) int64: multiply-adds of its scores, or less if w is long.
+
+        A block of examples has sums of its own, as long as w, and fresh memory for them costs
+        more than the scores of a few rows: where w is long blocks should be few.
+        """
+        thin = len(self.starts) > 0
+        values = np.diff(self.starts) if thin else np.full(len(self), self.width)
+        own_sums = (_SPARSE_SUMS if thin else _DENSE_SUMS) * self.width * self.columns
+        share = min(1.0, _BLOCK / max(1, own_sums))
+        return np.maximum(1, share * self.columns * values).astype(np.int64)
 
     @property
     def inputs(self) -> Inputs:

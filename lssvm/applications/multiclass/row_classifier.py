@@ -101,6 +101,7 @@ class RowClassifier(base.Application):
     slack_norms = frozenset({0, 1, 2})
     hidden = False
     each = True
+    kernels = True
 
     def __init__(self, options: Any, formulation: base.Formulation | None = None) -> None:
         super().__init__(options, formulation)
@@ -213,6 +214,10 @@ class RowClassifier(base.Application):
     def dimension(self, examples: LabelledRows) -> int:
         """Features times columns."""
         return examples.width * len(self.columns)
+
+    def columns_per_row(self, examples: LabelledRows) -> int:
+        """The columns of w."""
+        return len(self.columns)
 
     def feature_names(self) -> WeightNames:
         """``feature 1 × a`` and so on; see :class:`WeightNames`."""

@@ -121,10 +121,12 @@ class SequenceLabelling(base.Application):
 
     Options = SequenceOptions
     models = frozenset({"ssvm", CRF})
+    smooth = frozenset({CRF})
     rescalings = frozenset({"margin", "slack"})
     slack_norms = frozenset({0, 1, 2})
     hidden = False
     each = True
+    kernels = True
     starter_files: ClassVar = {"train": ["train.conll"], "test": ["test.conll"]}
 
     def __init__(
@@ -169,6 +171,10 @@ class SequenceLabelling(base.Application):
         self._adopt(examples)
         o = self.options
         return _sequence.dimension(examples.width, examples.label_count, o.order, o.ends)
+
+    def columns_per_row(self, examples: SequenceExamples) -> int:
+        """L, the number of labels."""
+        return examples.label_count
 
     def feature_names(self) -> Sequence[str]:
         """``feature : label`` for emissions, ``a -> b`` for transitions."""

@@ -10,6 +10,9 @@ which [0] may be left out, or a function of one, ``suffix(word[1], 3)``:
     capitalised(c), uppercase(c), has_digit(c), number(c), has_hyphen(c), punctuation(c)
                        present where true
 
+So CRF++'s ``U05:%x[-1,0]/%x[0,0]``, with words in column 0, is ``word[-1] & word``. Transitions
+between labels need no template.
+
 The attribute is called ``template=value``, values of several terms joined by ``|``. Before the
 first token and after the last one a term has the value ``<-1>``, ``<-2>`` … or ``<+1>`` …, however
 far outside it is; functions leave these as they are.

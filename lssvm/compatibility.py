@@ -1,0 +1,78 @@
+"""What fits together in a configuration: models, formulations, solvers and applications.
+
+Each function gives what is wrong as pairs of a place in the document and a message.
+"""
+
+from typing import Any
+
+from lssvm.applications.base import Application
+from lssvm.formats.yaml12 import Document, Place
+from lssvm.validation import nearest
+
+DEFAULT_MODEL = "lssvm"
+USUAL_MODELS = (DEFAULT_MODEL, "ssvm")  # the first of them that an application has is its default
+ONE_SLACK = {"bundle", "cutting-plane"}
+BY_EXAMPLE = {"n-slack", "bcfw"}  # solvers that need planes of single examples
+
+
+def default_model(kind: type[Application]) -> str:
+    """The model that an application is trained with unless the configuration names one."""
+    return next((name for name in USUAL_MODELS if name in kind.models), min(kind.models))
+
+
+def unfit(kind: type[Application], document: Document) -> list[tuple[Place, str]]:
+    """A model or formulation of the objective that the application does not have."""
+    objective = document.value.get("objective", {})
+    if not isinstance(objective, dict):
+        return []
+    known = {"model": kind.models, "rescaling": kind.rescalings, "slack_norm": kind.slack_norms}
+    name, faults = document.value["application"]["name"], []
+    for key, values in known.items():
+        value, choices = objective.get(key), sorted(values, key=str)
+        if type(value) is not type(choices[0]) or value in values:
+            continue
+        has = ", ".join(map(str, choices))
+        wrong = f"application {name!r} has no {key} {value!r}{nearest(value, map(str, choices))}"
+        place = document.place(("objective", key))
+        faults.append((place, f"objective.{key}: {wrong} (known: {has})"))
+    return faults + _unsolvable(kind, document)
+
+
+def _unsolvable(kind: type[Application], document: Document) -> list[tuple[Place, str]]:
+    """A solver that cannot solve what the objective asks for."""
+    objective, solver = document.value.get("objective", {}), document.value.get("solver", {})
+    if not isinstance(objective, dict) or not isinstance(solver, dict):
+        return []
+    method, norm = solver.get("method", "bundle"), objective.get("slack_norm", 1)
+    place = document.place(("solver", "method"))
+    if method in BY_EXAMPLE and not kind.each:
+        name = document.value["application"]["name"]
+        wrong = f"{method} needs planes by example, which application {name!r} does not give"
+        return [(place, f"solver.method: {wrong}; expected bundle or cutting-plane")]
+    if method == "lbfgs" and objective.get("model", default_model(kind)) not in kind.smooth:
+        smooth = ", ".join(sorted(kind.smooth)) or "none here"
+        wrong = f"lbfgs needs a smooth objective.model ({smooth})"
+        return [(place, f"solver.method: {wrong}; expected bundle or n-slack")]
+    if solver.get("cache") and (method not in ONE_SLACK or not kind.each or kind.hidden):
+        wrong = "a cache is for bundle and cutting-plane, and applications without hidden values"
+        return [(document.place(("solver", "cache")), f"solver.cache: {wrong}; expected 0")]
+    if norm in (0, 2) and norm in kind.slack_norms and method != "n-slack":
+        wrong = f"{method} cannot solve objective.slack_norm: {norm}"
+        return [(place, f"solver.method: {wrong}; expected n-slack")]
+    return []
+
+
+def unstoppable(config: Any, document: Document) -> list[tuple[Place, str]]:
+    """Held-out scores without what they need."""
+    if not config.held_out.every:
+        return []
+    place = document.place(("held_out", "every"))
+    if not config.data.validate_:
+        return [(place, "held_out.every: there are no files under data.validate; expected some")]
+    if config.cccp.restarts > 1:
+        return [(place, "held_out.every: expected cccp.restarts: 1, as F alone compares restarts")]
+    if config.kernel.type != "linear":
+        return [(place, "held_out.every: expected kernel.type: linear")]
+    if config.objective.slack_norm == 0:
+        return [(place, "held_out.every: expected objective.slack_norm: 1 or 2")]
+    return []

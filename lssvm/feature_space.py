@@ -1,0 +1,469 @@
+"""The space that rows of features live in: as they are, with a kernel, or mapped to products.
+
+An application with ``kernels`` scores a row x of features against K columns of weights, so that
+w · Φ depends on x through inner products alone: Φ = x ⊗ Λ(y) ⊕ the rest, such as transitions,
+which stays linear. Inner products of rows may then be replaced by a kernel (Schölkopf & Smola 2002,
+section 2), named as scikit-learn names them:
+
+    linear   x · x'
+    poly     (gamma x · x' + coef0)^degree
+    rbf      exp(−gamma ‖x − x'‖²)
+
+Training in the dual asks inference for w · Φ only. With R distinct rows of training, the weights of
+a column are Σ_r a_r φ(x_r), so the R · K coefficients a are trained as if row r were the unit
+vector e_r; the metric of these coordinates is the Gram matrix, once for each column. A model keeps
+the rows whose coefficients are not all 0, and scores new rows by Σ_r K(x, x_r) a_r: these scores
+then take the place of their features.
+
+For poly of degree 2 the space is small enough to write down where rows are sparse: the products of
+two features, a constant feature √(coef0 / gamma) being one of them, each gamma √2 x_a x_b, without
+√2 if a = b. Products that do not occur in training would get the weight 0 and are left out.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Annotated, Any, Literal, NamedTuple, Protocol, overload
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, Field
+from scipy import sparse
+
+from lssvm.applications.base import Application
+from lssvm.errors import LssvmError
+
+MEGABYTE = 1_000_000
+CHUNK = 8_000_000  # numbers that are computed at a time
+LARGEST = 1e100  # of kernel values and products: sums of squares are then finite
+MOST_WEIGHTS = 2**31 - 1
+
+
+class Kernel(BaseModel):
+    """Inner products of features; all but linear is for multiclass, taxonomy and sequence."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    type: Literal["linear", "poly", "rbf"] = Field(
+        default="linear",
+        description="linear: x · x'; poly: (gamma x · x' + coef0)^degree; "
+        "rbf: exp(−gamma ‖x − x'‖²) (solver n-slack, or explicit)",
+    )
+    degree: int = Field(default=3, ge=1, description="of poly")
+    gamma: Annotated[float, Field(gt=0, allow_inf_nan=False)] | Literal["scale"] = Field(
+        default="scale",
+        description="of poly and rbf; scale: 1 / (features · variance of all values of training)",
+    )
+    coef0: float = Field(default=0.0, ge=0, allow_inf_nan=False, description="of poly")
+    explicit: bool = Field(
+        default=False,
+        description="write the products of poly of degree 2 down as features: any solver",
+    )
+    max_mb: float = Field(
+        default=2000.0, gt=0, description="most megabytes of the Gram matrix or of the products"
+    )
+
+
+def unfit(
+    settings: Kernel, kind: type[Application], name: str, method: str
+) -> list[tuple[str, str]]:
+    """What does not go together: keys of the section, and what is wrong with their values."""
+    faults = []
+    if settings.explicit and (settings.type, settings.degree) != ("poly", 2):
+        given = f"type: {settings.type}, degree: {settings.degree}"
+        faults.append(("explicit", f"there is no such map for {given}; expected poly of degree 2"))
+    elif settings.type != "linear" and not kind.kernels:
+        faults.append(("type", f"application {name!r} has no kernels; expected linear"))
+    elif settings.type != "linear" and not settings.explicit and method != "n-slack":
+        wrong = f"{settings.type} cannot be trained by solver.method: {method}"
+        faults.append(("type", f"{wrong}; expected n-slack, or explicit: true with degree: 2"))
+    return faults
+
+
+class Space(Protocol):
+    """What a model does to rows of features before they meet its weights."""
+
+    def prepared(self, examples: Any, w: np.ndarray) -> tuple[Any, np.ndarray]:
+        """The examples with other rows, and the weights that score these."""
+        ...
+
+    def reduced(self, w: np.ndarray) -> tuple["Space", np.ndarray]:
+        """The space of the finished model, and its weights."""
+        ...
+
+    def squared_norm(self, w: np.ndarray) -> float:
+        """‖w‖²."""
+        ...
+
+    def names(self, names: Sequence[str]) -> Sequence[str]:
+        """The name of each weight, given those of linear weights; empty if there are none."""
+        ...
+
+    def facts(self) -> dict[str, Any]:
+        """What a person wants to know of it."""
+        ...
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Everything that the model keeps of it."""
+        ...
+
+
+class Training(NamedTuple):
+    """What a solver is given.
+
+    examples : with the rows that are trained on; space : what the model does to other rows
+    gram, labels : (R, R) inner products of the first R · labels coordinates; (0, 0) if they are
+        orthonormal
+    """
+
+    examples: Any
+    space: Space
+    gram: np.ndarray
+    labels: int
+
+
+def training(settings: Kernel, application: Application, examples: Any) -> Training:
+    """The examples in the space of the settings.
+
+    Raises LssvmError if that takes more than ``max_mb``, or numbers that are too large.
+    """
+    if settings.type == "linear":
+        return Training(examples, Linear(), np.zeros((0, 0)), 0)
+    columns = application.columns_per_row(examples)
+    gamma = _gamma(settings, examples.inputs)
+    if settings.explicit:
+        products = Products.of(examples.inputs, columns, gamma, settings)
+        mapped, _ = products.prepared(examples, np.empty(0))
+        return Training(mapped, products, np.zeros((0, 0)), 0)
+    function = KernelFunction(settings.type, settings.degree, gamma, settings.coef0)
+    first, places = _distinct(examples.inputs)
+    needed = 8.0 * len(first) ** 2 / MEGABYTE
+    if needed > settings.max_mb:
+        raise LssvmError(
+            f"kernel.max_mb: the Gram matrix of {len(first):,d} distinct rows takes {needed:,.0f} "
+            f"MB; expected at most {settings.max_mb:,.0f}"
+        )
+    support = Support(function, examples.inputs[first], columns)
+    units = sparse.csr_array(
+        (np.ones(len(places)), places, np.arange(len(places) + 1)), (len(places), len(first))
+    )
+    gram = support.inner(support.rows)
+    return Training(examples.with_inputs(units), support, gram, columns)
+
+
+@dataclass(frozen=True)
+class KernelFunction:
+    """A kernel with all its numbers; see the module."""
+
+    type: str
+    degree: int
+    gamma: float
+    coef0: float
+
+    def __call__(self, left: Any, right: Any) -> np.ndarray:
+        """K(x, x') of every row of left (m, d) and of right (k, d), (m, k)."""
+        inner = left @ right.T
+        inner = inner.toarray() if sparse.issparse(inner) else np.asarray(inner)
+        if self.type == "poly":
+            with np.errstate(over="ignore"):
+                return (self.gamma * inner + self.coef0) ** self.degree
+        squares = _squares(left)[:, None] + _squares(right)[None, :] - 2.0 * inner
+        return np.exp(-self.gamma * np.maximum(squares, 0.0))
+
+
+class Linear:
+    """The rows as they are."""
+
+    def prepared(self, examples: Any, w: np.ndarray) -> tuple[Any, np.ndarray]:
+        """Both as they are."""
+        return examples, w
+
+    def reduced(self, w: np.ndarray) -> tuple["Linear", np.ndarray]:
+        """Both as they are."""
+        return self, w
+
+    def squared_norm(self, w: np.ndarray) -> float:
+        """‖w‖²."""
+        return float(w @ w)
+
+    def names(self, names: Sequence[str]) -> Sequence[str]:
+        """As they are."""
+        return names
+
+    def facts(self) -> dict[str, Any]:
+        """None."""
+        return {}
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """None."""
+        return {}
+
+
+@dataclass(frozen=True)
+class Support:
+    """Rows of training, whose kernel values with a row are its features.
+
+    rows : (R, d), dense or csr_array; columns : K. w is (R · K) coefficients, and linear weights
+    """
+
+    function: KernelFunction
+    rows: Any
+    columns: int
+
+    def inner(self, inputs: Any) -> np.ndarray:
+        """Kernel values of inputs (m, d) with the rows, (m, R). Raises LssvmError if too large."""
+        found = np.empty((inputs.shape[0], self.rows.shape[0]))
+        for first, last in _chunks(inputs.shape[0], self.rows.shape[0]):
+            found[first:last] = self.function(inputs[first:last], self.rows)
+        if not np.all(np.abs(found) < LARGEST):
+            raise LssvmError("kernel: values are too large; rescale the features, or lower gamma")
+        return found
+
+    def prepared(self, examples: Any, w: np.ndarray) -> tuple[Any, np.ndarray]:
+        """The rows' scores in each column as their features, and weights that take them over."""
+        inputs, size = examples.inputs, self.rows.shape[0] * self.columns
+        coefficients = w[:size].reshape(-1, self.columns)
+        scores = np.empty((inputs.shape[0], self.columns))
+        for first, last in _chunks(inputs.shape[0], self.rows.shape[0]):
+            scores[first:last] = self.inner(inputs[first:last]) @ coefficients
+        return examples.with_inputs(scores), np.append(np.eye(self.columns), w[size:])
+
+    def reduced(self, w: np.ndarray) -> tuple["Support", np.ndarray]:
+        """The rows whose coefficients are not all 0."""
+        size = self.rows.shape[0] * self.columns
+        coefficients = w[:size].reshape(-1, self.columns)
+        kept = np.flatnonzero(np.any(coefficients != 0.0, axis=1))
+        return replace(self, rows=self.rows[kept]), np.append(coefficients[kept], w[size:])
+
+    def squared_norm(self, w: np.ndarray) -> float:
+        """‖w‖², the kernel's part Σ_columns a · Gram a."""
+        size = self.rows.shape[0] * self.columns
+        coefficients, rest = w[:size].reshape(-1, self.columns), w[size:]
+        total = float(rest @ rest)
+        for first, last in _chunks(self.rows.shape[0], self.rows.shape[0]):
+            values = self.inner(self.rows[first:last]) @ coefficients
+            total += float(np.sum(values * coefficients[first:last]))
+        return total
+
+    def names(self, names: Sequence[str]) -> Sequence[str]:
+        """None: coefficients belong to rows."""
+        return ()
+
+    def facts(self) -> dict[str, Any]:
+        """How many rows there are."""
+        return {"support rows": self.rows.shape[0], "gamma": self.function.gamma}
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The rows, sparse or dense, and gamma."""
+        shape = np.array([*self.rows.shape, self.columns], dtype=np.int64)
+        kept = {"gamma": np.array([self.function.gamma]), "shape": shape}
+        if not sparse.issparse(self.rows):
+            return kept | {"rows": np.ascontiguousarray(self.rows)}
+        parts = {name: getattr(self.rows, name) for name in ("data", "indices", "indptr")}
+        return kept | {name: np.ascontiguousarray(part) for name, part in parts.items()}
+
+
+@dataclass(frozen=True)
+class Products:
+    """Products of two features.
+
+    pairs : (P,) int64, a · (width + 1) + b of features a ≤ b, increasing; feature ``width`` is
+        the constant √(coef0 / gamma)
+    width, columns : features of a row, and K. w is (P · K) weights of products, and the others
+    """
+
+    pairs: np.ndarray
+    width: int
+    columns: int
+    gamma: float
+    coef0: float
+
+    @classmethod
+    def of(cls, inputs: Any, columns: int, gamma: float, settings: Kernel) -> "Products":
+        """All products that occur in the rows. Raises LssvmError if they are too many."""
+        none = cls(np.empty(0, dtype=np.int64), inputs.shape[1], columns, gamma, settings.coef0)
+        rows = none.extended(inputs)
+        counts = np.diff(rows.indptr).astype(np.int64)
+        needed = 12.0 * float(np.sum(counts * (counts + 1) // 2)) / MEGABYTE
+        if needed > settings.max_mb:
+            raise LssvmError(
+                f"kernel.max_mb: the products of two features of {len(counts):,d} rows take "
+                f"{needed:,.0f} MB; expected at most {settings.max_mb:,.0f}"
+            )
+        marks = _marks(counts * (counts + 1) // 2)
+        found = [np.unique(none.expanded(rows[a:b])[1]) for a, b in pairwise(marks)]
+        pairs = np.unique(np.concatenate([none.pairs, *found]))
+        if len(pairs) * columns > MOST_WEIGHTS:
+            raise LssvmError(
+                f"kernel.explicit: {len(pairs):,d} products times {columns:,d} columns are too "
+                f"many weights; expected at most {MOST_WEIGHTS:,d}"
+            )
+        return replace(none, pairs=pairs)
+
+    def extended(self, inputs: Any) -> sparse.csr_array:
+        """The rows with the constant feature behind the others, zeros left out."""
+        rows = sparse.csr_array(inputs)
+        if self.coef0 > 0.0:
+            constant = np.full((rows.shape[0], 1), np.sqrt(self.coef0 / self.gamma))
+            rows = sparse.csr_array(sparse.hstack([rows, sparse.csr_array(constant)], "csr"))
+        rows = rows.copy()
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+        return rows
+
+    def expanded(self, rows: sparse.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Row, pair and value of every product of extended rows, in the order of the pairs."""
+        ends = np.repeat(rows.indptr[1:], np.diff(rows.indptr)).astype(np.int64)
+        places = np.arange(len(rows.data))
+        counts = ends - places
+        left = np.repeat(places, counts)
+        right = left + np.arange(len(left)) - np.repeat(np.cumsum(counts) - counts, counts)
+        a, b = rows.indices[left].astype(np.int64), rows.indices[right].astype(np.int64)
+        with np.errstate(over="ignore"):
+            values = self.gamma * rows.data[left] * rows.data[right]
+        values *= np.where(a == b, 1.0, np.sqrt(2.0))
+        if not np.all(np.abs(values) < LARGEST):
+            raise LssvmError("kernel: products are too large; rescale the features")
+        owner = np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))
+        return owner[left], a * (self.width + 1) + b, values
+
+    def prepared(self, examples: Any, w: np.ndarray) -> tuple[Any, np.ndarray]:
+        """The products as features; weights stay as they are."""
+        rows = self.extended(examples.inputs)
+        counts = np.diff(rows.indptr).astype(np.int64)
+        parts = [self._mapped(rows[a:b]) for a, b in pairwise(_marks(counts * (counts + 1) // 2))]
+        matrix = sparse.csr_array(parts[0] if len(parts) == 1 else sparse.vstack(parts, "csr"))
+        return examples.with_inputs(matrix), w
+
+    def _mapped(self, rows: sparse.csr_array) -> sparse.csr_array:
+        owner, pairs, values = self.expanded(rows)
+        places = np.searchsorted(self.pairs, pairs)
+        known = np.append(self.pairs, -1)[places] == pairs
+        bounds = np.append(0, np.cumsum(np.bincount(owner[known], minlength=rows.shape[0])))
+        shape = (rows.shape[0], len(self.pairs))
+        return sparse.csr_array((values[known], places[known].astype(np.int32), bounds), shape)
+
+    def reduced(self, w: np.ndarray) -> tuple["Products", np.ndarray]:
+        """Both as they are."""
+        return self, w
+
+    def squared_norm(self, w: np.ndarray) -> float:
+        """‖w‖²."""
+        return float(w @ w)
+
+    def names(self, names: Sequence[str]) -> "ProductNames":
+        """Those of both features, as linear weights are called."""
+        return ProductNames(self, names)
+
+    def facts(self) -> dict[str, Any]:
+        """How many products there are."""
+        return {"products of features": len(self.pairs), "gamma": self.gamma}
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The pairs, and the numbers."""
+        shape = np.array([self.width, self.columns], dtype=np.int64)
+        return {"pairs": self.pairs, "gamma": np.array([self.gamma]), "shape": shape}
+
+
+class ProductNames(Sequence[str]):
+    """``word=a : X · word=b : X`` and so on; made when asked for: there may be millions."""
+
+    def __init__(self, products: Products, names: Sequence[str]) -> None:
+        self._products, self._names = products, names
+        self._size = len(products.pairs) * products.columns
+        self._linear = products.width * products.columns
+
+    def __len__(self) -> int:
+        return self._size + len(self._names) - self._linear
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        if isinstance(index, slice):
+            return [self[j] for j in range(*index.indices(len(self)))]
+        place = range(len(self))[index]
+        if place >= self._size:
+            return self._names[place - self._size + self._linear]
+        width, columns = self._products.width, self._products.columns
+        pair, column = divmod(place, columns)
+        parts = divmod(int(self._products.pairs[pair]), width + 1)
+        shown = [self._names[part * columns + column] for part in parts if part < width]
+        return " · ".join(shown) if shown else f"constant, column {column + 1}"
+
+
+def restored(settings: Mapping[str, Any], arrays: Mapping[str, np.ndarray], size: int) -> Space:
+    """The space of a stored model: its section ``kernel`` and its arrays.
+
+    size : number of weights. Raises KeyError or ValueError if they do not go together.
+    """
+    kernel = Kernel.model_validate(settings)
+    if kernel.type == "linear":
+        return Linear()
+    gamma, shape = float(arrays["gamma"][0]), tuple(arrays["shape"].tolist())
+    if kernel.explicit:
+        width, columns = shape
+        pairs = arrays["pairs"]
+        return _fitting(Products(pairs, width, columns, gamma, kernel.coef0), len(pairs), size)
+    count, width, columns = shape
+    if "rows" in arrays:
+        rows = arrays["rows"]
+        if rows.shape != (count, width):
+            raise ValueError("the support rows are not of their shape")
+    else:
+        parts = tuple(arrays[name] for name in ("data", "indices", "indptr"))
+        rows = sparse.csr_array(parts, shape=(count, width))
+        rows.check_format()
+    function = KernelFunction(kernel.type, kernel.degree, gamma, kernel.coef0)
+    return _fitting(Support(function, rows, columns), count, size)
+
+
+def _fitting(space: Any, count: int, size: int) -> Space:
+    if space.columns < 1 or count * space.columns > size:
+        raise ValueError("there are fewer weights than its kernel needs")
+    return space
+
+
+def _gamma(settings: Kernel, inputs: Any) -> float:
+    """gamma, ``scale`` as scikit-learn defines it: over all values, zeros included."""
+    if settings.gamma != "scale":
+        return float(settings.gamma)
+    count = inputs.shape[0] * inputs.shape[1]
+    values = inputs.data if sparse.issparse(inputs) else inputs
+    variance = float(np.sum(values * values)) / count - (float(np.sum(values)) / count) ** 2
+    return 1.0 / (inputs.shape[1] * variance) if variance > 0.0 else 1.0
+
+
+def _distinct(inputs: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The first of each kind of equal rows, (R,), and the number of its kind for each row, (n,)."""
+    rows = sparse.csr_array(inputs, copy=True)
+    rows.sum_duplicates()
+    rows.eliminate_zeros()
+    known: dict[bytes, int] = {}
+    first: list[int] = []
+    places = np.empty(rows.shape[0], dtype=np.int32)
+    for row, (a, b) in enumerate(pairwise(rows.indptr.tolist())):
+        key = rows.indices[a:b].tobytes() + rows.data[a:b].tobytes()
+        places[row] = known.setdefault(key, len(known))
+        if len(known) > len(first):
+            first.append(row)
+    return np.array(first, dtype=np.int64), places
+
+
+def _squares(rows: Any) -> np.ndarray:
+    """‖x‖² of each row, (n,)."""
+    return np.asarray((rows * rows).sum(axis=1)).ravel()
+
+
+def _chunks(count: int, width: int) -> list[tuple[int, int]]:
+    """Ranges of so many rows that a block of them of this width is computed at a time."""
+    size = max(1, CHUNK // max(1, width))
+    return [(first, min(first + size, count)) for first in range(0, count, size)]
+
+
+def _marks(work: np.ndarray) -> list[int]:
+    """Bounds of ranges of rows, each of about CHUNK / 8 of work and at least one row."""
+    total = np.cumsum(work)
+    most = int(total[-1] // (CHUNK // 8)) if len(total) else 0
+    inner = np.searchsorted(total, (CHUNK // 8) * np.arange(1, most + 1)) + 1
+    return np.unique(np.concatenate([[0], inner, [len(work)]])).tolist()

@@ -1,0 +1,90 @@
+"""Scores on held-out examples while a run goes on, and stopping early by them.
+
+The objective is minimised all the same; of the points on the way, the one with the best score on
+the held-out examples (``data.validate``) becomes the model.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lssvm.applications.base import Application
+from lssvm.cccp import Observer, Run
+from lssvm.errors import LssvmError
+
+LOWER_IS_BETTER = ("error", "loss")  # parts of names; all other metrics are better when higher
+
+
+class Enough(Exception):
+    """The last scores were no better than one before."""
+
+
+def sign_of(metric: str) -> int:
+    """1 if a metric is better when lower, −1 if higher."""
+    return 1 if any(word in metric for word in LOWER_IS_BETTER) else -1
+
+
+@dataclass
+class Scores:
+    """What was seen so far: kept in checkpoints.
+
+    looks : (passes, value) of each score; best : the row of the best; w : its weights
+    last : the weights that were scored last
+    """
+
+    looks: list[list[float]] = field(default_factory=list)
+    best: int = -1
+    w: np.ndarray = field(default_factory=lambda: np.empty(0))
+    last: np.ndarray = field(default_factory=lambda: np.empty(0))
+
+
+@dataclass
+class HeldOut:
+    """Scores a run's best point every so many passes, if it is not the one scored last.
+
+    every : passes between two scores; patience : scores without a better one that are enough
+    metric : of the application's ``score``; empty: its first
+    """
+
+    application: Application
+    examples: Any
+    every: int
+    patience: int
+    metric: str
+    scores: Scores
+    observer: Observer
+
+    def look(self, run: Run) -> None:
+        """Score the run's best point if it is time. Raises Enough."""
+        looks = self.scores.looks
+        if run.passes < 1 or (looks and run.passes < looks[-1][0] + self.every):
+            return
+        if not self.score(run):
+            return
+        if len(looks) - 1 - self.scores.best >= self.patience:
+            raise Enough
+
+    def score(self, run: Run) -> bool:
+        """Score the run's best point now, and keep its weights if none before was better.
+
+        False if it was scored already. Raises LssvmError if the application has no such metric, or
+        it is not defined here.
+        """
+        if np.array_equal(run.solver.w, self.scores.last):
+            return False
+        found = self.application.score(
+            self.examples, self.application.predict(run.solver.w, self.examples)
+        )
+        metric = self.metric or next(iter(found))
+        value = found.get(metric)
+        if value is None:
+            known = ", ".join(name for name, value in found.items() if value is not None)
+            raise LssvmError(f"held_out.metric: {metric!r} is not known here (known: {known})")
+        scores, sign = self.scores, sign_of(metric)
+        scores.last = run.solver.w.copy()
+        scores.looks.append([round(run.passes), float(value)])
+        self.observer.scored(round(run.passes), metric, float(value))
+        if scores.best < 0 or sign * value < sign * scores.looks[scores.best][1]:
+            scores.best, scores.w = len(scores.looks) - 1, run.solver.w.copy()
+        return True

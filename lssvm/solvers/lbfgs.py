@@ -1,0 +1,224 @@
+"""L-BFGS for convex problems that are smooth, with a certified gap.
+
+Where U⁺ is a log-sum-exp (a conditional random field), P has a gradient, and quasi-Newton steps
+from the last few changes of it need fewer passes than cutting planes (Liu & Nocedal, Mathematical
+Programming 45, 1989). ½‖w‖² makes P strongly convex, so that
+
+    P(w) − ½‖∇P(w)‖² ≤ min P
+
+at every w: the lower bound costs nothing. Steps satisfy the weak Wolfe conditions by bisection.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lssvm.executors import Oracle
+from lssvm.plane import Plane
+from lssvm.solvers.solution import STALLED_PASSES, Between, Solution, linear_objective
+
+DECREASE, SLOPE = 1e-4, 0.9  # of the Wolfe conditions
+MOST_TRIALS = 40  # points of one line search: beyond that rounding is the limit
+VALUES = ("C", "value", "loss", "slack", "lower", "begin", "asked", "mark", "marked")
+ARRAYS = ("w", "outputs", "steps", "changes")
+
+
+@dataclass
+class Lbfgs:
+    """Quasi-Newton steps; w is where they stand, and P never rises.
+
+    memory : changes of w and of the gradient that are remembered
+    completion : the plane of Σ c_i U⁻_i; outputs, loss : the plane of Σ c_i U⁺_i at w, the
+        gradient empty before the first pass; value : P at w
+    slack : by how much the upper bound of Σ c_i U⁺_i exceeds the plane
+    steps, changes : (m, d) changes of w and of ∇P, oldest first
+    lower : the best lower bound; begin : P where the current problem began
+    asked : passes in it; mark, marked : the gap when it last fell by a millionth, and when
+    """
+
+    w: np.ndarray
+    completion: Plane
+    memory: int = 10
+    outputs: np.ndarray = field(default_factory=lambda: np.empty(0))
+    steps: np.ndarray = field(init=False)
+    changes: np.ndarray = field(init=False)
+    C: float = 0.0
+    value: float = np.inf
+    loss: float = 0.0
+    slack: float = 0.0
+    lower: float = 0.0
+    begin: float = np.inf
+    asked: int = 0
+    mark: float = np.inf
+    marked: int = 0
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.steps = np.empty((0, len(self.w)))
+        self.changes = np.empty((0, len(self.w)))
+
+    @property
+    def planes_kept(self) -> int:
+        """Changes that are remembered."""
+        return len(self.steps)
+
+    @property
+    def passes_saved(self) -> int:
+        """Cuts that needed no oracle pass."""
+        return 0
+
+    @property
+    def osqp_calls(self) -> int:
+        """Quadratic programs: there are none."""
+        return 0
+
+    def complete(self, oracle: Oracle) -> None:
+        """Complete the hidden values at w, and start the next convex problem there."""
+        self.measure_from(oracle.completed(self.w))
+
+    def measure_from(self, completion: Plane) -> None:
+        """Take a new completion. Changes of the gradient do not depend on it: they are kept."""
+        self.completion = completion
+        self.lower, self.begin, self.asked = 0.0, np.inf, 0
+        self.mark, self.marked = np.inf, 0
+
+    def primal(self, C: float) -> float:
+        """P at w."""
+        plane = Plane(self.outputs, self.loss) - self.completion
+        return 0.5 * float(self.w @ self.w) + C * (plane.value(self.w) + self.slack)
+
+    def concave(self, C: float) -> float:
+        """−C Σ c_i U⁻_i at w, as the completion has it."""
+        return -C * self.completion.value(self.w)
+
+    def objective_at(self, oracle: Oracle, C: float, w: np.ndarray) -> tuple[float, float]:
+        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion."""
+        return linear_objective(oracle, C, w)
+
+    def minimise(
+        self,
+        oracle: Oracle,
+        C: float,
+        goal: Callable[[float], float],
+        looseness: float = 0.0,
+        max_passes: int = 10_000,
+        between: Between = lambda gap, goal: None,
+    ) -> Solution:
+        """Minimise P until its absolute duality gap is at most ``goal(primal)``; see ``Solver``."""
+        if C != self.C:
+            self.C, self.lower = C, 0.0
+            self.steps, self.changes = self.steps[:0], self.changes[:0]
+        if not len(self.outputs):
+            self._stand(self.w, *self._pass(oracle, self.w))
+        if not np.isfinite(self.begin):
+            self.begin = self.primal(C)
+        self._raise_bound()
+
+        def target() -> float:
+            return max(goal(self.primal(C)), looseness * (self.begin - self.lower))
+
+        while self._gap() > target() and not self._exhausted(max_passes):
+            between(self._gap(), target())
+            if not self._step(oracle):
+                break
+            self._raise_bound()
+        primal = self.primal(C)
+        return Solution(
+            self.w,
+            primal,
+            self.lower,
+            (primal - self.lower) / primal if primal > 0.0 else 0.0,
+            bool(np.isfinite(self.slack)),
+            self._gap() <= target(),
+        )
+
+    def _gap(self) -> float:
+        return self.primal(self.C) - self.lower
+
+    def _exhausted(self, max_passes: int) -> bool:
+        if self._gap() < self.mark * (1.0 - 1e-6):
+            self.mark, self.marked = self._gap(), self.asked
+        return self.asked >= max_passes or self.asked - self.marked >= STALLED_PASSES
+
+    def _slope(self, w: np.ndarray, plane: Plane) -> np.ndarray:
+        """∇P at w, of which plane is that of Σ c_i U⁺_i."""
+        return w + self.C * (plane.gradient - self.completion.gradient)
+
+    def _raise_bound(self) -> None:
+        slope = self._slope(self.w, Plane(self.outputs, self.loss))
+        self.lower = max(self.lower, self.primal(self.C) - 0.5 * float(slope @ slope))
+
+    def _pass(self, oracle: Oracle, w: np.ndarray) -> tuple[Plane, float]:
+        plane, upper = oracle.augmented(w)
+        self.asked += 1
+        return plane, upper - plane.value(w)
+
+    def _stand(self, w: np.ndarray, plane: Plane, slack: float) -> None:
+        self.w, self.outputs, self.loss, self.slack = w, plane.gradient, plane.loss, slack
+        self.value = self.primal(self.C)
+
+    def _direction(self, slope: np.ndarray) -> np.ndarray:
+        """−H ∇P, with H the inverse Hessian that the remembered changes suggest."""
+        direction = -slope
+        if not len(self.steps):
+            return direction / max(1.0, float(np.linalg.norm(slope)))
+        inner = np.einsum("ij,ij->i", self.steps, self.changes)
+        shares = np.zeros(len(inner))
+        for i in range(len(inner) - 1, -1, -1):
+            shares[i] = float(self.steps[i] @ direction) / inner[i]
+            direction = direction - shares[i] * self.changes[i]
+        direction = direction * (inner[-1] / float(self.changes[-1] @ self.changes[-1]))
+        for i in range(len(inner)):
+            back = float(self.changes[i] @ direction) / inner[i]
+            direction = direction + (shares[i] - back) * self.steps[i]
+        return direction
+
+    def _step(self, oracle: Oracle) -> bool:
+        """One line search; False if no point is lower by more than rounding."""
+        began, spent = time.perf_counter(), oracle.seconds
+        slope = self._slope(self.w, Plane(self.outputs, self.loss))
+        direction = self._direction(slope)
+        fall = float(slope @ direction)
+        share, low, high = 1.0, 0.0, np.inf
+        for _ in range(MOST_TRIALS):
+            w = self.w + share * direction
+            plane, slack = self._pass(oracle, w)
+            height = (plane - self.completion).value(w) + slack
+            value = 0.5 * float(w @ w) + self.C * height
+            steepness = float(self._slope(w, plane) @ direction)
+            if value > self.value + DECREASE * share * fall:
+                high = share
+            elif steepness < SLOPE * fall:
+                low = share
+            else:
+                break
+            share = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low
+        moved = value < self.value
+        if moved:
+            self._remember(w - self.w, self._slope(w, plane) - slope)
+            self._stand(w, plane, slack)
+        self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
+        return moved
+
+    def _remember(self, step: np.ndarray, change: np.ndarray) -> None:
+        if float(step @ change) > 0.0:
+            self.steps = np.vstack([self.steps, step])[-self.memory :]
+            self.changes = np.vstack([self.changes, change])[-self.memory :]
+
+    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Everything that the next pass reads."""
+        values = {name: getattr(self, name) for name in VALUES}
+        values["completion_loss"] = self.completion.loss
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        return values, arrays | {"completion": self.completion.gradient}
+
+    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Stand where ``state`` was taken."""
+        self.completion = Plane(arrays["completion"], values["completion_loss"])
+        for name in VALUES:
+            setattr(self, name, values[name])
+        for name in ARRAYS:
+            setattr(self, name, arrays[name])

@@ -1,0 +1,101 @@
+"""Planes of single examples found at earlier passes, of which cuts are made without the oracle.
+
+The constraint cache of Joachims, Finley & Yu (Machine Learning 77, 2009, section 3.4): where
+inference is dear, the highest kept plane of every example gives a cut of the sum for the price
+of a few sparse products. It is as valid as any, but gives no value of the sum at the point.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from lssvm.executors import EachOracle, Found
+from lssvm.plane import Plane
+from lssvm.solvers.working_sets import WorkingSets
+
+PARTS = ("data", "indices", "indptr")
+
+
+@dataclass
+class PlaneCache:
+    """Kept planes, as differences from the truth; for problems without hidden values.
+
+    costs : (n,) c_i; truth : (n, d) Φ(x, y); most : planes kept of an example
+    max_bytes : of the planes; beyond that the longest idle half is dropped
+    saved : cuts that were made without the oracle
+    """
+
+    costs: np.ndarray
+    truth: sparse.csr_array
+    most: int
+    max_bytes: float
+    sets: WorkingSets = field(init=False)
+    saved: int = 0
+
+    def __post_init__(self) -> None:
+        self.sets = WorkingSets(self.costs, self.truth.shape[1])
+
+    def ask(self, oracle: EachOracle, w: np.ndarray) -> tuple[Plane, float]:
+        """One oracle pass: the summed plane and its upper bound; what is new is kept."""
+        found = oracle.augmented_each(w)
+        differences = found.gradients(np.arange(len(self.costs))) - self.truth
+        self._keep(found, sparse.csr_array(differences), w)
+        total = self._summed(sparse.csr_array(differences), found.losses)
+        return total, float(self.costs @ found.uppers)
+
+    def cut(self, w: np.ndarray) -> Plane:
+        """The cut of the planes that are highest at w."""
+        self.sets.w[:] = w
+        planes, _ = self.sets.highest(np.arange(len(self.costs)))
+        owners = np.flatnonzero(planes >= 0)
+        chosen = planes[owners]
+        self.sets.column("idle")[chosen] = 0
+        weights = self.costs[owners]
+        gradient = self.costs @ self.truth + weights @ self.sets.matrix(chosen)
+        return Plane(gradient, float(weights @ self.sets.losses[chosen]))
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything that is kept."""
+        parts = {f"truth_{name}": getattr(self.truth, name) for name in PARTS}
+        return parts | {"costs": self.costs} | self.sets.state()
+
+    @classmethod
+    def restored(cls, arrays: dict[str, np.ndarray], saved: dict[str, Any]) -> Self:
+        """The cache whose ``state`` these arrays are; saved : most, max_bytes and saved of it."""
+        shape = (len(arrays["costs"]), len(arrays["sets_w"]))
+        truth = sparse.csr_array(tuple(arrays[f"truth_{name}"] for name in PARTS), shape=shape)
+        cache = cls(arrays["costs"], truth, saved["most"], saved["max_bytes"])
+        cache.sets.restore(arrays)
+        cache.saved = saved["saved"]
+        return cache
+
+    def _summed(self, differences: sparse.csr_array, losses: np.ndarray) -> Plane:
+        gradient = self.costs @ self.truth + self.costs @ differences
+        return Plane(gradient, float(self.costs @ losses))
+
+    def _keep(self, found: Found, differences: sparse.csr_array, w: np.ndarray) -> None:
+        """Add planes that are higher at w than those kept; the longest idle make room."""
+        self.sets.w[:] = w
+        rows = np.arange(len(self.costs))
+        kept = self.sets.highest(rows)[1]
+        excess = found.values - self.truth @ w - kept
+        new = np.flatnonzero(excess > 1e-12 * (1.0 + np.abs(found.values)))
+        self.sets.column("idle")[:] += 1
+        full = np.zeros(len(rows), dtype=bool)
+        full[new] = self.sets.counts[new] >= self.most
+        if np.any(full):
+            self.sets.keep(np.setdiff1d(np.arange(len(self.sets)), self._oldest(full)))
+        if self.sets.nbytes > self.max_bytes:
+            order = np.argsort(self.sets.column("idle"), kind="stable")
+            self.sets.keep(np.sort(order[: len(order) // 2]))
+        self.sets.append(new, sparse.csr_array(differences[new]), found.losses[new])
+
+    def _oldest(self, full: np.ndarray) -> np.ndarray:
+        """The longest idle plane of each example that ``full`` marks; of equal ones the first."""
+        planes = np.flatnonzero(full[self.sets.owner])
+        owner, idle = self.sets.owner[planes], self.sets.column("idle")[planes]
+        order = np.lexsort((planes, -idle, owner))
+        first = np.r_[True, owner[order][1:] != owner[order][:-1]]
+        return planes[order[first]]

@@ -1,0 +1,95 @@
+"""Held-out scores: the best point is kept, early stops, resumed runs give the same bytes."""
+
+import os
+import signal
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from lssvm import train
+from lssvm.cccp import Observer
+from lssvm.config import Config
+from lssvm.errors import Interrupted, LssvmError
+from lssvm.executors import DataOracle, Executor
+from lssvm.held_out import sign_of
+
+DATA = Path(__file__).parents[1] / "data" / "sequence"
+
+
+def configuration(method="bundle", model="ssvm", cache=0, **held):
+    values = {
+        "application": {"name": "sequence", "columns": ["word", "tag", "label"]},
+        "data": {"train": "train.conll", "validate": "test.conll"},
+        "objective": {"model": model, "C": 0.3},
+        "solver": {"method": method, "epsilon": 1e-4, "cache": cache},
+        "held_out": {"every": 2, **held},
+    }
+    return Config.from_dict(values, base=DATA)
+
+
+class Watcher(Observer):
+    def __init__(self, stop_at=0):
+        self.seen, self.stop_at = [], stop_at
+
+    def scored(self, passes, metric, value):
+        self.seen.append((passes, metric, value))
+        if len(self.seen) == self.stop_at:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize(
+    ("method", "model"),
+    [("bundle", "ssvm"), ("n-slack", "ssvm"), ("bcfw", "ssvm"), ("lbfgs", "crf")],
+)
+def test_the_best_point_seen_becomes_the_model(method, model):
+    config, watcher = configuration(method, model, patience=3), Watcher()
+    trained = train.learn(config, observer=watcher)
+    values = [value for _, _, value in watcher.seen]
+    assert watcher.seen[0][1] == "error"
+    held = trained.application.read(config.sources("validate"))
+    predictions = train.classify(trained, held)
+    assert trained.application.score(held, predictions)["error"] == min(values)
+    looks = trained.record["held_out"]
+    assert looks["looks"][looks["best"]][1] == min(values)
+    steps = np.diff([passes for passes, _, _ in watcher.seen])
+    assert np.all(steps[:-1] >= 2)
+    assert len(values) - 1 - values.index(min(values)) <= 3
+    examples = trained.application.read(config.sources("train"))
+    oracle = DataOracle(trained.application, examples, Executor(1))
+    w = trained.w
+    plane = oracle.augmented(w)[0] - oracle.completed(w)
+    assert trained.record["objective"] == pytest.approx(0.5 * w @ w + 0.3 * plane.value(w))
+    assert trained.record["lower_bound"] <= trained.record["objective"]
+
+
+def test_another_metric_may_count():
+    watcher = Watcher()
+    train.learn(configuration(metric="accuracy", patience=2), observer=watcher)
+    values = [value for _, _, value in watcher.seen]
+    assert len(values) - 1 - values.index(max(values)) <= 2
+    assert (sign_of("accuracy"), sign_of("sequence_error"), sign_of("loss")) == (-1, 1, 1)
+
+
+def test_an_unknown_metric_is_told():
+    with pytest.raises(LssvmError, match=r"held_out\.metric: 'f2' is not known here"):
+        train.learn(configuration(metric="f2"))
+
+
+@pytest.mark.parametrize(
+    ("method", "cache"), [("bundle", 0), ("cutting-plane", 5), ("n-slack", 0), ("bcfw", 0)]
+)
+def test_an_interrupted_run_goes_on_to_the_same_bytes(method, cache, tmp_path):
+    config = configuration(method, cache=cache, patience=4)
+    whole = train.learn(config)
+    path, stops, found = tmp_path / "checkpoint", 0, None
+    while found is None:
+        try:
+            found = train.learn(
+                config, checkpoint=path, resume=stops > 0, observer=Watcher(stop_at=2)
+            )
+        except Interrupted:
+            stops += 1
+    assert stops > 0
+    assert found.w.tobytes() == whole.w.tobytes()
+    assert found.record == whole.record
