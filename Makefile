@@ -7,7 +7,7 @@ OUT ?= out
 LSSVM_DATA ?= ../shared/data
 DATA ?= $(LSSVM_DATA)
 FLAGS = $(if $(QUICK),--quick) $(if $(JOBS),--jobs $(JOBS))
-BENCHMARKS := $(filter-out %/common.py benchmarks/harvest_%,$(wildcard benchmarks/*.py))
+BENCHMARKS := $(filter-out %/common.py %/letters.py benchmarks/harvest_%,$(wildcard benchmarks/*.py))
 SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*)
 # What is installed for development is enough for everything else.
 READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
@@ -15,7 +15,7 @@ EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq200
 NEEDED = lssvm needs Python 3.11 or later; name one, as in: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint experiments $(EXPERIMENTS) bench build clean
+.PHONY: help run test lint experiments $(EXPERIMENTS) bench bench-letters build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -68,6 +68,9 @@ taxonomy: $(READY) ## classes in a taxonomy, few examples (Tsochantaridis et al.
 
 bench: $(VENV)/dev.installed ## run the scripts in benchmarks/
 	@for script in $(BENCHMARKS); do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
+
+bench-letters: $(VENV)/dev.installed ## every solver on OCR letters, beside CRFsuite (15 minutes)
+	$(BIN)/python benchmarks/letters.py --data "$(DATA)/ocr-letters" --out "$(OUT)/bench-letters" $(if $(QUICK),--quick)
 
 build: $(VENV)/dev.installed ## pack wheel and source distribution into dist/
 	$(BIN)/python -m build --outdir dist .

@@ -54,15 +54,31 @@ cdef int _space(
     return 0
 
 
+cdef double _product(
+    const int* indices, const double* values, long long begin, long long end, const double* x,
+) noexcept nogil:
+    """Σ_j values_j x[indices_j] over begin..end-1, in four sums that do not wait for each other."""
+    cdef long long j = begin
+    cdef double a = 0.0, b = 0.0, c = 0.0, d = 0.0
+    while j + 3 < end:
+        a += values[j] * x[indices[j]]
+        b += values[j + 1] * x[indices[j + 1]]
+        c += values[j + 2] * x[indices[j + 2]]
+        d += values[j + 3] * x[indices[j + 3]]
+        j += 4
+    while j < end:
+        a += values[j] * x[indices[j]]
+        j += 1
+    return (a + b) + (c + d)
+
+
 cdef double _dot(Space* s, Py_ssize_t p) noexcept nogil:
     """δ_p · w."""
     cdef long long j
     cdef int at
     cdef double total = 0.0
     if s.R == 0:
-        for j in range(s.begins[p], s.ends[p]):
-            total += s.values[j] * s.w[s.indices[j]]
-        return total
+        return _product(s.indices, s.values, s.begins[p], s.ends[p], s.w)
     for j in range(s.begins[p], s.ends[p]):
         at = s.indices[j]
         if at < s.R * s.K:
@@ -276,11 +292,11 @@ def sweep(
 
 cdef double _frank_wolfe(
     Space* s, int plane, const int* own, int count, const double* losses, double* alpha,
-    double limit, double* moves,
+    double limit, double* moves, double* direction,
 ) noexcept nogil:
     """α ← (1 − γ) α + γ limit e_plane with the best γ in 0..1; returns the gap before."""
-    cdef int a, c
-    cdef double gap, high = 0.0, used = 0.0, curve = 0.0, share
+    cdef int c
+    cdef double gap, high = 0.0, used = 0.0, curve, share
     for c in range(count):
         used += alpha[own[c]] * (losses[own[c]] + _dot(s, own[c]))
         moves[c] = (limit if own[c] == plane else 0.0) - alpha[own[c]]
@@ -289,10 +305,7 @@ cdef double _frank_wolfe(
     gap = limit * high - used
     if gap <= 0.0:
         return 0.0
-    for c in range(count):
-        for a in range(count):
-            if moves[c] != 0.0 and moves[a] != 0.0:
-                curve += moves[c] * moves[a] * _inner(s, own[c], own[a])
+    curve = _kernel_square(s, own, count, moves) if s.R else _square(s, own, count, moves, direction)
     share = 1.0 if curve <= gap else gap / curve
     for c in range(count):
         if moves[c] != 0.0:
@@ -302,6 +315,41 @@ cdef double _frank_wolfe(
                 alpha[own[c]] += share * moves[c]
             _add(s, own[c], -share * moves[c])
     return gap
+
+
+cdef double _square(
+    Space* s, const int* own, int count, const double* moves, double* direction,
+) noexcept nogil:
+    """‖v‖², v = Σ_c moves_c δ_c; ``direction``, (d,), is 0 before and after."""
+    cdef int c
+    cdef long long j
+    cdef double total = 0.0
+    for c in range(count):
+        if moves[c] != 0.0:
+            for j in range(s.begins[own[c]], s.ends[own[c]]):
+                direction[s.indices[j]] += moves[c] * s.values[j]
+    for c in range(count):
+        if moves[c] != 0.0:
+            total += moves[c] * _product(
+                s.indices, s.values, s.begins[own[c]], s.ends[own[c]], direction
+            )
+    for c in range(count):
+        for j in range(s.begins[own[c]], s.ends[own[c]]):
+            direction[s.indices[j]] = 0.0
+    return total
+
+
+cdef double _kernel_square(
+    Space* s, const int* own, int count, const double* moves,
+) noexcept nogil:
+    """The same with a kernel."""
+    cdef int a, c
+    cdef double total = 0.0
+    for c in range(count):
+        for a in range(count):
+            if moves[c] != 0.0 and moves[a] != 0.0:
+                total += moves[c] * moves[a] * _inner(s, own[c], own[a])
+    return total
 
 
 def frank_wolfe(
@@ -319,6 +367,7 @@ def frank_wolfe(
     cdef Space space
     cdef Py_ssize_t v, i
     cdef double[::1] moves = np.empty(max(slots.shape[1], 1))
+    cdef double[::1] direction = np.zeros(w.shape[0])
     if rows.shape[0] != planes.shape[0] or slots.shape[0] != counts.shape[0]:
         raise ValueError("sweep: the arrays of the examples do not fit each other")
     if rows.shape[0] == 0 or slots.shape[1] == 0 or losses.shape[0] == 0:
@@ -329,7 +378,7 @@ def frank_wolfe(
             i = rows[v]
             gaps[i] = _frank_wolfe(
                 &space, planes[v], &slots[i, 0], counts[i], &losses[0], &alpha[0], limits[i],
-                &moves[0],
+                &moves[0], &direction[0],
             )
 
 
@@ -357,6 +406,46 @@ def highest(
                 height = losses[p] + _dot(&space, p)
                 if height > heights[v]:
                     planes[v], heights[v] = p, height
+
+
+def dots(
+    const int[::1] planes, const int[::1] indices, const double[::1] values,
+    const long long[::1] begins, const long long[::1] ends, const double[::1] vector,
+    double[::1] out,
+):
+    """δ_p · vector for each p of ``planes`` into ``out``, (k,); vector : (d,)."""
+    cdef Py_ssize_t k
+    if planes.shape[0] != out.shape[0]:
+        raise ValueError("sweep: the planes and their products do not fit each other")
+    if planes.shape[0] == 0 or indices.shape[0] == 0:
+        out[:] = 0.0
+        return
+    with nogil:
+        for k in range(planes.shape[0]):
+            out[k] = _product(
+                &indices[0], &values[0], begins[planes[k]], ends[planes[k]], &vector[0]
+            )
+
+
+def combine(
+    const int[::1] planes, const int[::1] indices, const double[::1] values,
+    const long long[::1] begins, const long long[::1] ends, const double[::1] coefficients,
+    double[::1] out,
+):
+    """Σ_k coefficients_k δ_{planes_k} into ``out``, (d,), added in the order of ``planes``."""
+    cdef Py_ssize_t k
+    cdef long long j
+    cdef double factor
+    if planes.shape[0] != coefficients.shape[0]:
+        raise ValueError("sweep: the planes and their coefficients do not fit each other")
+    out[:] = 0.0
+    with nogil:
+        for k in range(planes.shape[0]):
+            factor = coefficients[k]
+            if factor == 0.0:
+                continue
+            for j in range(begins[planes[k]], ends[planes[k]]):
+                out[indices[j]] += factor * values[j]
 
 
 def squared_norms(

@@ -14,17 +14,23 @@ from lssvm.config import Config
 from lssvm.errors import Interrupted, ModelError
 from lssvm.train import Saving
 
+METHODS = {"bundle": 1e-5, "n-slack": 1e-5, "bcfw": 1e-3}  # and their precision
+
+
+def configuration(method="bundle"):
+    return Config.from_dict(
+        {
+            "application": {"name": "multiclass"},
+            "objective": {"C": 3.0},
+            "cccp": {"restarts": 3},
+            "solver": {"method": method, "epsilon": METHODS[method], "max_planes": 12},
+        }
+    )
+
 
 @pytest.fixture
 def config():
-    return Config.from_dict(
-        {
-            "application": {"name": "motif", "length": 3},
-            "objective": {"C": 3.0},
-            "cccp": {"restarts": 3},
-            "solver": {"epsilon": 1e-5, "max_planes": 12},
-        }
-    )
+    return configuration()
 
 
 class Stopper(Observer):
@@ -45,8 +51,10 @@ def essentials(model):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 @pytest.mark.parametrize("every", [1, 7, 1000])
-def test_a_run_resumed_many_times_equals_one_that_was_not(config, tmp_path, number, every):
+@pytest.mark.parametrize("method", METHODS)
+def test_a_run_resumed_many_times_equals_one_that_was_not(method, tmp_path, number, every):
     app, pairs = toy.random_problem(0, n=20, signal=1.0)
+    config = configuration(method)
     whole = train.learn_on(app, pairs, config)
     path = tmp_path / "model.checkpoint"
     stops, model = 0, None
@@ -119,8 +127,10 @@ def test_a_model_is_no_checkpoint(tmp_path):
         checkpoint.load(path, "key", None)
 
 
-def test_threads_change_no_bit(config):
+@pytest.mark.parametrize("method", METHODS)
+def test_threads_change_no_bit(method):
     app, pairs = toy.random_problem(0, n=60, signal=1.0)
+    config = configuration(method)
     assert len(train.DataOracle(app, pairs, train.Executor(1)).blocks) > 1
     one, two = (train.learn_on(app, pairs, config, threads=threads) for threads in (1, 2))
     assert essentials(one) == essentials(two)

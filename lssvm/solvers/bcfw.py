@@ -24,7 +24,8 @@ from lssvm.solvers.by_example import ByExample
 
 UNIFORM = 0.1  # share of the blocks that are drawn whatever their gap: old gaps mislead
 CACHED_STEPS = 5  # over the kept planes of an example after its step
-CG_STEPS = 20  # at most, over the free multipliers after every epoch
+ROUNDS = 5  # of sweeps and conjugate gradients over what is kept after every epoch, at most
+INNER_SHARE = 0.3  # of the gap: what they may leave of it undone
 AGE = 10  # epochs after which an idle plane is dropped
 AVERAGES = 200  # updates of the average an epoch, at most
 CHECK_SHARE = 2.0  # a certificate is asked for once the sampled gaps promise this multiple of it
@@ -72,7 +73,7 @@ class Bcfw(ByExample):
                 self._average()
         self.asked += 1
         self.epochs += 1
-        self.sets.climb(CG_STEPS)
+        self.sets.settle(ROUNDS, INNER_SHARE * self._gap())
         self.sets.evict(AGE if self.sets.nbytes <= self.max_bytes else 1)
         self._check_room()
         self.sets.refresh()

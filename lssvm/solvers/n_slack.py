@@ -18,8 +18,6 @@ from lssvm.executors import EachOracle
 from lssvm.solvers.by_example import ByExample
 
 INNER_SHARE = 0.1  # of the gap: what sweeps may leave of it undone
-STEPS = 1  # at most, at each visit of an example
-CG_STEPS = 20  # at most, after each sweep
 AGE = 1  # passes after which an idle plane is dropped
 BLOCKS = 64  # that a pass of the first phase is cut into
 SLOW = 0.01  # a rise of the dual, as a share of it, that ends the first phase
@@ -63,21 +61,12 @@ class NSlack(ByExample):
         edges = np.linspace(0, len(self.costs), min(BLOCKS, len(self.costs)) + 1).astype(int)
         for start, stop in itertools.pairwise(edges.tolist()):
             found = oracle.augmented_rows(self.sets.images(), start, stop)
-            self.sets.sweep(self._keep(found, start), STEPS)
+            self.sets.sweep(self._keep(found, start), 1)
         self.asked += 1
 
     def _sweep(self) -> None:
-        """Sweeps until they have closed the gap over what is kept, all but a share of the whole.
-
-        Each is followed by conjugate gradients. Examples are visited up and down in turn.
-        """
-        rows, goal = np.flatnonzero(self.sets.counts), INNER_SHARE * self._gap()
-        for _ in range(self.sweeps):
-            self.sets.sweep(rows, STEPS)
-            self.sets.climb(CG_STEPS)
-            if self.sets.gap() <= goal:
-                break
-            rows = rows[::-1]
+        """Sweeps until they have closed the gap over what is kept, all but a share of the whole."""
+        self.sets.settle(self.sweeps, INNER_SHARE * self._gap())
         self.sets.evict(AGE)
         self.sets.refresh()
 

@@ -15,8 +15,11 @@ import numpy as np
 from scipy import sparse
 
 from lssvm.kernels import _sweep
+from lssvm.solvers.metric import images, without_idle_rows
 
 GARBAGE = 0.5  # share of the arena that may be dropped planes
+STEPS = 1  # at most, at each visit of an example by a sweep
+CG_STEPS = 20  # at most, after each sweep
 CG_SHARE = 1e-3  # of the slopes that conjugate gradients leave
 SHARES = (1.0, 0.3, 0.1, 0.03, 0.01)  # of what they find, tried in turn
 SUM_ROUNDING = 1e-12
@@ -106,7 +109,7 @@ class WorkingSets:
 
     def images_of(self, w: np.ndarray) -> np.ndarray:
         """The same for any vector of coefficients."""
-        return _images(w, self.gram, self.labels)
+        return images(w, self.gram, self.labels)
 
     def dual(self) -> float:
         """D(α), a lower bound of every P(w)."""
@@ -255,6 +258,20 @@ class WorkingSets:
             if face.follow(share * moves):
                 return
 
+    def settle(self, rounds: int, goal: float) -> None:
+        """Sweeps, each followed by conjugate gradients, until the gap over what is kept is small.
+
+        rounds : of both, at most; goal : the gap that ends them. Examples are visited up and down
+        in turn.
+        """
+        rows = np.flatnonzero(self.counts)
+        for _ in range(rounds):
+            self.sweep(rows, STEPS)
+            self.climb(CG_STEPS)
+            if self.gap() <= goal:
+                break
+            rows = rows[::-1]
+
     def evict(self, age: int) -> None:
         """Drop planes whose multiplier has been 0 at ``age`` calls in a row."""
         idle = self.column("idle")
@@ -274,8 +291,7 @@ class WorkingSets:
 
     def refresh(self) -> None:
         """Compute w, and its images, anew from the multipliers: rounding does not build up."""
-        planes = np.arange(self._count)
-        self.w[:] = -(self.matrix(planes).T @ self.alpha) if self._count else 0.0
+        self.w[:] = -self.combined(np.arange(self._count), self.alpha)
         bound = len(self.gram) * self.labels
         if bound:
             images = self.images_of(self.w)
@@ -335,6 +351,19 @@ class WorkingSets:
             shape=(len(planes), self.dimension),
         )
 
+    def dots(self, planes: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        """δ · vector of some planes, (len(planes),)."""
+        out = np.empty(len(planes))
+        vector = np.ascontiguousarray(vector)
+        _sweep.dots(planes.astype(np.int32, copy=False), *self._rows(), vector, out)
+        return out
+
+    def combined(self, planes: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
+        """Σ coefficients δ over some planes, (d,)."""
+        out = np.empty(self.dimension)
+        _sweep.combine(planes.astype(np.int32, copy=False), *self._rows(), coefficients, out)
+        return out
+
     def _measure(self, first: int) -> None:
         """‖δ‖² of the planes from ``first`` on."""
         begins, ends = self.column("begins")[first:], self.column("ends")[first:]
@@ -390,12 +419,13 @@ class _Face:
         left = sets.limits - sets.sums() if sets.norm == 1 else np.full(n, np.inf)
         tight = left <= SUM_ROUNDING * sets.limits
         alone = np.bincount(owner[free], minlength=n) == 1
-        self.planes = np.flatnonzero(free & ~(tight & alone)[owner])
+        self.planes = np.flatnonzero(free & ~(tight & alone)[owner]).astype(np.int32)
         self.owner = owner[self.planes]
         self.tight = tight[self.owner]
         self.left = np.where(tight, 0.0, left)
-        self.matrix = sets.matrix(self.planes)
-        self.active, self.gram = _without_idle_rows(self.matrix, sets.gram, sets.labels)
+        if len(sets.gram):
+            matrix = sets.matrix(self.planes)
+            self.active, self.gram = without_idle_rows(matrix, sets.gram, sets.labels)
         self.counts = np.maximum(np.bincount(self.owner, minlength=n), 1)
         self.scale = float(sets.column("squares")[self.planes].max(initial=0.0))
 
@@ -410,14 +440,14 @@ class _Face:
     def slopes(self) -> np.ndarray:
         """∂D/∂α."""
         sets = self.sets
-        slopes = sets.losses[self.planes] + self.matrix @ sets.images()
+        slopes = sets.losses[self.planes] + sets.dots(self.planes, sets.images())
         if sets.norm == 2:
             slopes = slopes - (sets.sums() / sets.limits)[self.owner]
         return slopes
 
     def curvature(self, direction: np.ndarray) -> np.ndarray:
         """−∂²D/∂α² times a direction."""
-        change = self.active @ self._images(self.active.T @ direction)
+        change = self._dots(self._images(self._combined(direction)))
         if self.sets.norm == 2:
             change = change + (self._summed(direction) / self.sets.limits)[self.owner]
         return change
@@ -432,7 +462,7 @@ class _Face:
         factors = np.where(over, most / np.where(over, sums, 1.0), 1.0)
         alpha *= factors[self.owner]
         change = alpha - own
-        w = self.active.T @ change
+        w = self._combined(change)
         rise = float(change @ self.slopes()) - 0.5 * float(w @ self._images(w))
         if sets.norm == 2:
             rise -= 0.5 * float(np.sum(self._summed(change) ** 2 / sets.limits))
@@ -442,34 +472,20 @@ class _Face:
         sets.refresh()
         return True
 
+    def _combined(self, coefficients: np.ndarray) -> np.ndarray:
+        """Σ coefficients δ; with a kernel in the coordinates of the rows that occur alone."""
+        if len(self.sets.gram):
+            return self.active.T @ coefficients
+        return self.sets.combined(self.planes, coefficients)
+
+    def _dots(self, vector: np.ndarray) -> np.ndarray:
+        """δ · vector of each plane, in the same coordinates."""
+        if len(self.sets.gram):
+            return self.active @ vector
+        return self.sets.dots(self.planes, vector)
+
     def _images(self, w: np.ndarray) -> np.ndarray:
-        return _images(w, self.gram, self.sets.labels)
-
-
-def _images(w: np.ndarray, gram: np.ndarray, labels: int) -> np.ndarray:
-    """The product of coefficients, (d,), with the unit vector of every coordinate."""
-    rows = len(gram)
-    if not rows:
-        return w
-    inner = gram @ w[: rows * labels].reshape(rows, labels)
-    return np.concatenate([inner.ravel(), w[rows * labels :]])
-
-
-def _without_idle_rows(
-    matrix: sparse.csr_array, gram: np.ndarray, labels: int
-) -> tuple[sparse.csr_array, np.ndarray]:
-    """Planes and Gram matrix without the rows of the latter that no plane has a coordinate of."""
-    size, columns = len(gram) * labels, matrix.indices
-    if not size:
-        return matrix, gram
-    rows = np.unique(columns[columns < size] // labels)
-    place = np.cumsum(np.isin(np.arange(len(gram)), rows)) - 1
-    linear = columns - size + len(rows) * labels
-    kernel = place[np.minimum(columns, size - 1) // labels] * labels + columns % labels
-    indices = np.where(columns < size, kernel, linear)
-    shape = matrix.shape[0], matrix.shape[1] - size + len(rows) * labels
-    compact = sparse.csr_array((matrix.data, indices, matrix.indptr), shape=shape)
-    return compact, gram[np.ix_(rows, rows)]
+        return images(w, self.gram, self.sets.labels) if len(self.sets.gram) else w
 
 
 def _enlarged(array: np.ndarray, used: int, room: int) -> np.ndarray:
