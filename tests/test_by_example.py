@@ -119,6 +119,17 @@ def test_the_objective_of_hidden_values_never_rises(kind, seed, C):
     assert run.objective == pytest.approx(total, rel=1e-9)
 
 
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_worse_point_never_takes_the_place_of_the_best(kind):
+    _, _, oracle, solver, _ = prepared(4, kind, n=12)
+    solver.minimise(oracle, 1.0, lambda primal: 1e-3 * primal, max_passes=3000)
+    solver.complete(oracle)
+    best, w = solver.primal(1.0), solver.w.copy()
+    solver._ask(oracle, 100.0 + w, keep=False)
+    assert solver.primal(1.0) == best
+    np.testing.assert_array_equal(solver.w, w)
+
+
 @pytest.mark.parametrize("norm", [0, 2])
 def test_other_slacks_agree_with_a_general_solver(norm):
     clarabel = pytest.importorskip("clarabel")
