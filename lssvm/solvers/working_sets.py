@@ -15,15 +15,11 @@ import numpy as np
 from scipy import sparse
 
 from lssvm.kernels import _sweep
-from lssvm.solvers.metric import images, without_idle_rows
+from lssvm.solvers.conjugate_gradients import climb, images_of
 
 GARBAGE = 0.5  # share of the arena that may be dropped planes
 STEPS = 1  # at most, at each visit of an example by a sweep
 CG_STEPS = 20  # at most, after each sweep
-CG_SHARE = 1e-3  # of the slopes that conjugate gradients leave
-SHARES = (1.0, 0.3, 0.1, 0.03, 0.01)  # of what they find, tried in turn
-SUM_ROUNDING = 1e-12
-FLAT = 1e-12  # curvature, relative to that of single planes, that is rounding
 COLUMNS = {
     "begins": np.int64,
     "ends": np.int64,
@@ -44,6 +40,7 @@ class WorkingSets:
     w : (d,) −Σ α δ; with a kernel its coefficients, and ``scores`` their images
     gram, labels : inner products of the rows and number of labels, (0, 0) without a kernel
     indices, values : entries of the rows δ, an arena with spare room of which ``used`` are taken
+    added : planes that were ever appended
     slots, counts : (n, most) and (n,), the planes of each example in the order of their making
     gaps : (n,) what the last visit of an example found that it could gain
     """
@@ -60,7 +57,7 @@ class WorkingSets:
         self.scores = self.w if not len(self.gram) else np.zeros(self.dimension)
         self.indices = np.empty(0, dtype=np.int32)
         self.values = np.empty(0)
-        self.used = 0
+        self.used, self.added = 0, 0
         self._columns = {name: np.empty(0, dtype=kind) for name, kind in COLUMNS.items()}
         self._count = 0
         self.slots = np.full((n, 4), -1, dtype=np.int32)
@@ -109,7 +106,7 @@ class WorkingSets:
 
     def images_of(self, w: np.ndarray) -> np.ndarray:
         """The same for any vector of coefficients."""
-        return images(w, self.gram, self.labels)
+        return images_of(w, self.gram, self.labels)
 
     def dual(self) -> float:
         """D(α), a lower bound of every P(w)."""
@@ -165,6 +162,7 @@ class WorkingSets:
         self.values[self.used : self.used + size] = rows.data
         bounds = self.used + rows.indptr.astype(np.int64)
         self.used, self._count = self.used + size, count
+        self.added += len(owner)
         for name, added in (
             ("begins", bounds[:-1]),
             ("ends", bounds[1:]),
@@ -223,40 +221,8 @@ class WorkingSets:
         return float(self.gaps[rows].sum())
 
     def climb(self, most: int) -> None:
-        """Raise the dual over the multipliers that are free, by conjugate gradients.
-
-        Free are those above 0; the sum of an example whose multipliers use up u_i stays. Block
-        steps find out which are free, but are slow along directions in which many examples move
-        together; these are what conjugate gradients are quick at. They ignore the bounds; what
-        they find is then followed only as far as the dual, put back within the bounds, rises
-        (gradient projection, Moré & Toraldo 1991).
-
-        most : conjugate gradient steps at most
-        """
-        face = _Face(self)
-        if not len(face.planes):
-            return
-        slopes = face.projected(face.slopes())
-        moves, residual = np.zeros(len(slopes)), slopes
-        direction = residual
-        square = first = float(residual @ residual)
-        for _ in range(most):
-            if square <= CG_SHARE**2 * first:
-                break
-            change = face.projected(face.curvature(direction))
-            curve = float(direction @ change)
-            if curve <= FLAT * face.scale * float(direction @ direction):
-                # The dual rises without end this way: as far as the bounds are.
-                moves = direction * (self.limits.max() / np.abs(direction).max())
-                break
-            step = square / curve
-            moves = moves + step * direction
-            residual = residual - step * change
-            before, square = square, float(residual @ residual)
-            direction = residual + (square / before) * direction
-        for share in SHARES:
-            if face.follow(share * moves):
-                return
+        """Raise the dual over the multipliers that are free; see ``conjugate_gradients``."""
+        climb(self, most)
 
     def settle(self, rounds: int, goal: float) -> None:
         """Sweeps, each followed by conjugate gradients, until the gap over what is kept is small.
@@ -322,6 +288,7 @@ class WorkingSets:
             "sets_values": self.values[: self.used],
             "sets_w": self.w,
             "sets_scores": self.scores,
+            "sets_added": np.array(self.added),
         }
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
@@ -332,6 +299,7 @@ class WorkingSets:
         self.used = len(self.values)
         self.w[:] = arrays["sets_w"]
         self.scores[:] = arrays["sets_scores"]
+        self.added = int(arrays["sets_added"])
         self._index()
 
     def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -400,92 +368,6 @@ class WorkingSets:
         width = max(4, int(self.counts.max(initial=0)))
         self.slots = np.full((len(self.limits), width), -1, dtype=np.int32)
         self.slots[owner, np.arange(len(order)) - first[owner]] = order
-
-
-class _Face:
-    """The multipliers of working sets that are free to move together.
-
-    planes : (k,) which; tight : (k,) whether the sum of the plane's example is fixed
-    left : (n,) by how much each sum may grow; scale : the largest ‖δ‖²
-    matrix : (k, d) rows δ; active, gram : with a kernel both without the rows of the Gram matrix
-        that no δ has, which makes products with it cheap
-    """
-
-    def __init__(self, sets: WorkingSets) -> None:
-        self.sets = sets
-        alpha, owner = sets.alpha, sets.owner
-        free = alpha > 0.0
-        n = len(sets.limits)
-        left = sets.limits - sets.sums() if sets.norm == 1 else np.full(n, np.inf)
-        tight = left <= SUM_ROUNDING * sets.limits
-        alone = np.bincount(owner[free], minlength=n) == 1
-        self.planes = np.flatnonzero(free & ~(tight & alone)[owner]).astype(np.int32)
-        self.owner = owner[self.planes]
-        self.tight = tight[self.owner]
-        self.left = np.where(tight, 0.0, left)
-        if len(sets.gram):
-            matrix = sets.matrix(self.planes)
-            self.active, self.gram = without_idle_rows(matrix, sets.gram, sets.labels)
-        self.counts = np.maximum(np.bincount(self.owner, minlength=n), 1)
-        self.scale = float(sets.column("squares")[self.planes].max(initial=0.0))
-
-    def _summed(self, values: np.ndarray) -> np.ndarray:
-        return np.bincount(self.owner, values, minlength=len(self.counts))
-
-    def projected(self, values: np.ndarray) -> np.ndarray:
-        """Without what would change the sum of a tight example."""
-        means = (self._summed(values) / self.counts)[self.owner]
-        return np.where(self.tight, values - means, values)
-
-    def slopes(self) -> np.ndarray:
-        """∂D/∂α."""
-        sets = self.sets
-        slopes = sets.losses[self.planes] + sets.dots(self.planes, sets.images())
-        if sets.norm == 2:
-            slopes = slopes - (sets.sums() / sets.limits)[self.owner]
-        return slopes
-
-    def curvature(self, direction: np.ndarray) -> np.ndarray:
-        """−∂²D/∂α² times a direction."""
-        change = self._dots(self._images(self._combined(direction)))
-        if self.sets.norm == 2:
-            change = change + (self._summed(direction) / self.sets.limits)[self.owner]
-        return change
-
-    def follow(self, moves: np.ndarray) -> bool:
-        """Add to the multipliers, within their bounds, and to w, if that raises the dual."""
-        sets = self.sets
-        own = sets.alpha[self.planes]
-        alpha = np.maximum(0.0, own + moves)
-        sums, most = self._summed(alpha), self._summed(own) + self.left
-        over = sums > most
-        factors = np.where(over, most / np.where(over, sums, 1.0), 1.0)
-        alpha *= factors[self.owner]
-        change = alpha - own
-        w = self._combined(change)
-        rise = float(change @ self.slopes()) - 0.5 * float(w @ self._images(w))
-        if sets.norm == 2:
-            rise -= 0.5 * float(np.sum(self._summed(change) ** 2 / sets.limits))
-        if not rise > 0.0:
-            return False
-        sets.alpha[self.planes] = alpha
-        sets.refresh()
-        return True
-
-    def _combined(self, coefficients: np.ndarray) -> np.ndarray:
-        """Σ coefficients δ; with a kernel in the coordinates of the rows that occur alone."""
-        if len(self.sets.gram):
-            return self.active.T @ coefficients
-        return self.sets.combined(self.planes, coefficients)
-
-    def _dots(self, vector: np.ndarray) -> np.ndarray:
-        """δ · vector of each plane, in the same coordinates."""
-        if len(self.sets.gram):
-            return self.active @ vector
-        return self.sets.dots(self.planes, vector)
-
-    def _images(self, w: np.ndarray) -> np.ndarray:
-        return images(w, self.gram, self.sets.labels) if len(self.sets.gram) else w
 
 
 def _enlarged(array: np.ndarray, used: int, room: int) -> np.ndarray:

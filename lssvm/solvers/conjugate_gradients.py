@@ -1,0 +1,161 @@
+"""Conjugate gradients over the free multipliers of planes kept by example.
+
+Block steps find out which multipliers are free, but are slow along directions in which many
+examples move together; these are what conjugate gradients are quick at.
+"""
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+CG_SHARE = 1e-3  # of the slopes that conjugate gradients leave
+SHARES = (1.0, 0.3, 0.1, 0.03, 0.01)  # of what they find, tried in turn
+SUM_ROUNDING = 1e-12
+FLAT = 1e-12  # curvature, relative to that of single planes, that is rounding
+
+
+def climb(sets: Any, most: int) -> None:
+    """Raise the dual over the multipliers that are free, by conjugate gradients.
+
+    Free are those above 0; the sum of an example whose multipliers use up u_i stays. Conjugate
+    gradients ignore the bounds; what they find is then followed only as far as the dual, put back
+    within the bounds, rises (gradient projection, Moré & Toraldo 1991).
+
+    sets : the planes and multipliers, a WorkingSets, changed
+    most : conjugate gradient steps at most
+    """
+    face = _Face(sets)
+    if not len(face.planes):
+        return
+    slopes = face.projected(face.slopes())
+    moves, residual = np.zeros(len(slopes)), slopes
+    direction = residual
+    square = first = float(residual @ residual)
+    for _ in range(most):
+        if square <= CG_SHARE**2 * first:
+            break
+        change = face.projected(face.curvature(direction))
+        curve = float(direction @ change)
+        if curve <= FLAT * face.scale * float(direction @ direction):
+            # The dual rises without end this way: as far as the bounds are.
+            moves = direction * (sets.limits.max() / np.abs(direction).max())
+            break
+        step = square / curve
+        moves = moves + step * direction
+        residual = residual - step * change
+        before, square = square, float(residual @ residual)
+        direction = residual + (square / before) * direction
+    for share in SHARES:
+        if face.follow(share * moves):
+            return
+
+
+class _Face:
+    """The multipliers of working sets that are free to move together.
+
+    planes : (k,) which; tight : (k,) whether the sum of the plane's example is fixed
+    left : (n,) by how much each sum may grow; scale : the largest ‖δ‖²
+    active, gram : with a kernel (k, fewer than d) rows δ and the Gram matrix without the rows of
+        it that no δ has, which makes products with it cheap; None without a kernel
+    """
+
+    def __init__(self, sets: Any) -> None:
+        self.sets = sets
+        alpha, owner = sets.alpha, sets.owner
+        free = alpha > 0.0
+        n = len(sets.limits)
+        left = sets.limits - sets.sums() if sets.norm == 1 else np.full(n, np.inf)
+        tight = left <= SUM_ROUNDING * sets.limits
+        alone = np.bincount(owner[free], minlength=n) == 1
+        self.planes = np.flatnonzero(free & ~(tight & alone)[owner]).astype(np.int32)
+        self.owner = owner[self.planes]
+        self.tight = tight[self.owner]
+        self.left = np.where(tight, 0.0, left)
+        self.active: sparse.csr_array | None = None
+        self.gram = sets.gram
+        if len(sets.gram):
+            matrix = sets.matrix(self.planes)
+            self.active, self.gram = _without_idle_rows(matrix, sets.gram, sets.labels)
+        self.counts = np.maximum(np.bincount(self.owner, minlength=n), 1)
+        self.scale = float(sets.column("squares")[self.planes].max(initial=0.0))
+
+    def _summed(self, values: np.ndarray) -> np.ndarray:
+        return np.bincount(self.owner, values, minlength=len(self.counts))
+
+    def projected(self, values: np.ndarray) -> np.ndarray:
+        """Without what would change the sum of a tight example."""
+        means = (self._summed(values) / self.counts)[self.owner]
+        return np.where(self.tight, values - means, values)
+
+    def slopes(self) -> np.ndarray:
+        """∂D/∂α."""
+        sets = self.sets
+        slopes = sets.losses[self.planes] + sets.dots(self.planes, sets.images())
+        if sets.norm == 2:
+            slopes = slopes - (sets.sums() / sets.limits)[self.owner]
+        return slopes
+
+    def curvature(self, direction: np.ndarray) -> np.ndarray:
+        """−∂²D/∂α² times a direction."""
+        change = self._dots(self._images(self._combined(direction)))
+        if self.sets.norm == 2:
+            change = change + (self._summed(direction) / self.sets.limits)[self.owner]
+        return change
+
+    def follow(self, moves: np.ndarray) -> bool:
+        """Add to the multipliers, within their bounds, and to w, if that raises the dual."""
+        sets = self.sets
+        own = sets.alpha[self.planes]
+        alpha = np.maximum(0.0, own + moves)
+        sums, most = self._summed(alpha), self._summed(own) + self.left
+        over = sums > most
+        factors = np.where(over, most / np.where(over, sums, 1.0), 1.0)
+        alpha *= factors[self.owner]
+        change = alpha - own
+        w = self._combined(change)
+        rise = float(change @ self.slopes()) - 0.5 * float(w @ self._images(w))
+        if sets.norm == 2:
+            rise -= 0.5 * float(np.sum(self._summed(change) ** 2 / sets.limits))
+        if not rise > 0.0:
+            return False
+        sets.alpha[self.planes] = alpha
+        sets.refresh()
+        return True
+
+    def _combined(self, coefficients: np.ndarray) -> np.ndarray:
+        if self.active is None:
+            return self.sets.combined(self.planes, coefficients)
+        return self.active.T @ coefficients
+
+    def _dots(self, images: np.ndarray) -> np.ndarray:
+        if self.active is None:
+            return self.sets.dots(self.planes, images)
+        return self.active @ images
+
+    def _images(self, w: np.ndarray) -> np.ndarray:
+        return images_of(w, self.gram, self.sets.labels)
+
+
+def images_of(w: np.ndarray, gram: np.ndarray, labels: int) -> np.ndarray:
+    """The product of coefficients, (d,), with the unit vector of every coordinate."""
+    rows = len(gram)
+    if not rows:
+        return w
+    inner = gram @ w[: rows * labels].reshape(rows, labels)
+    return np.concatenate([inner.ravel(), w[rows * labels :]])
+
+
+def _without_idle_rows(
+    matrix: sparse.csr_array, gram: np.ndarray, labels: int
+) -> tuple[sparse.csr_array, np.ndarray]:
+    """Planes and Gram matrix without the rows of the latter that no plane has a coordinate of."""
+    size, columns = len(gram) * labels, matrix.indices
+    rows = np.unique(columns[columns < size] // labels)
+    place = np.cumsum(np.isin(np.arange(len(gram)), rows)) - 1
+    linear = columns - size + len(rows) * labels
+    kernel = place[np.minimum(columns, size - 1) // labels] * labels + columns % labels
+    indices = np.where(columns < size, kernel, linear)
+    shape = matrix.shape[0], matrix.shape[1] - size + len(rows) * labels
+    compact = sparse.csr_array((matrix.data, indices, matrix.indptr), shape=shape)
+    return compact, gram[np.ix_(rows, rows)]
