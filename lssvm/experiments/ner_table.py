@@ -119,10 +119,15 @@ class Task(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """What was learnt: predicts labels, (tokens,); planes : kept at the end, if there are any."""
+    """What was learnt.
+
+    predict : labels, (tokens,); planes : kept at the end by n-slack; converged : of what is solved
+        to a gap
+    """
 
     predict: Callable[[SequenceExamples], np.ndarray]
     planes: int | None = None
+    converged: bool | None = None
 
 
 def experiment(arguments: command.Arguments) -> str:
@@ -191,8 +196,7 @@ def solve(sentences: Sentences, task: Task) -> dict[str, Any]:
     held = (task.fold + 1) % FOLDS
     inside = examples.take(np.flatnonzero((fold != task.fold) & (fold != held)))
     outside = examples.take(np.flatnonzero(fold == held))
-    errors = [wrong(fit, outside).mean() for fit in fitted(method, inside, settings)]
-    setting = settings[int(np.argmin(errors))]
+    setting = chosen(method, inside, outside, settings)
     training = examples.take(np.flatnonzero(fold != task.fold))
     test = examples.take(np.flatnonzero(fold == task.fold))
     (fit,) = fitted(method, training, [setting])
@@ -203,9 +207,20 @@ def solve(sentences: Sentences, task: Task) -> dict[str, Any]:
         "train_error": 100.0 * float(wrong(fit, training).mean()),
         "test_error": 100.0 * float(missed.mean()),
         "constraints": fit.planes,
+        "converged": fit.converged,
         "average_loss": float(missed.sum() / len(test)),
         "seconds": time.perf_counter() - began,
     }
+
+
+def chosen(
+    method: Method, inside: SequenceExamples, outside: SequenceExamples, settings: Sequence[float]
+) -> float:
+    """The setting that, trained on ``inside``, has the lowest token error on ``outside``."""
+    if len(settings) == 1:
+        return settings[0]
+    errors = [wrong(fit, outside).mean() for fit in fitted(method, inside, settings)]
+    return settings[int(np.argmin(errors))]
 
 
 def wrong(fit: Fit, examples: SequenceExamples) -> np.ndarray:
@@ -228,7 +243,7 @@ def fitted(method: Method, examples: SequenceExamples, settings: Sequence[float]
 
 def _classifying(model: Model) -> Fit:
     kept = model.record["planes"] if model.config["solver"]["method"] == "n-slack" else None
-    return Fit(lambda rows: classify(model, rows).labels[:, 0], kept)
+    return Fit(lambda rows: classify(model, rows).labels[:, 0], kept, model.record["converged"])
 
 
 def _scoring(application: SequenceLabelling, w: np.ndarray) -> Fit:
