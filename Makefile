@@ -11,7 +11,8 @@ BENCHMARKS := $(filter-out %/common.py %/letters.py benchmarks/harvest_%,$(wildc
 SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*)
 # What is installed for development is enough for everything else.
 READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
-EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref figure2 taxonomy constraints
+EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref figure2 \
+	taxonomy ner constraints
 NEEDED = lssvm needs Python 3.11 or later; name one, as in: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
@@ -65,6 +66,9 @@ figure2: $(READY) ## CCCP iterations against C (Yu & Joachims 2009)
 
 taxonomy: $(READY) ## classes in a taxonomy, few examples (Tsochantaridis et al. 2004, Table 1)
 	$(BIN)/python -m lssvm.experiments.taxonomy_table --data "$(DATA)/hmc-taxonomy" --out "$(OUT)/taxonomy" $(FLAGS)
+
+ner: $(READY) ## named entities in Spanish (Tsochantaridis et al. 2004, section 4.3)
+	$(BIN)/python -m lssvm.experiments.ner_table --data "$(DATA)/conll2002-spanish" --out "$(OUT)/ner" $(FLAGS)
 
 constraints: $(READY) ## constraints of n-slack against the number of examples, two data sets
 	$(BIN)/python -m lssvm.experiments.constraints --data "$(DATA)" --out "$(OUT)/constraints" $(FLAGS)

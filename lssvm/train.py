@@ -357,6 +357,12 @@ def _initial_weights(
             f"{initial.config['application']['name']!r}; expected {expected} weights of "
             f"{application.options.name!r}"
         )
+    mine, theirs = application.state(), initial.application.state()
+    for name in mine.keys() | theirs.keys():
+        if not np.array_equal(mine.get(name, ()), theirs.get(name, ())):
+            raise LssvmError(
+                f"the initial model has other {name} than the training data; expected the same"
+            )
     return initial.w
 
 

@@ -9,6 +9,7 @@ import toy
 from scipy import sparse
 
 from lssvm import train
+from lssvm.cccp import Observer, Rules, Run
 from lssvm.config import Config
 from lssvm.errors import LssvmError
 from lssvm.executors import DataOracle, Executor
@@ -95,6 +96,38 @@ def test_a_moved_completion_leaves_every_plane_valid(kind):
     assert np.all(planes <= best[solver.sets.owner] + 1e-9)
     solution = solver.minimise(oracle, 1.0, lambda primal: 1e-4 * primal, max_passes=3000)
     assert solution.converged
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("seed", "C"), [(seed, C) for seed in range(5) for C in (0.1, 10.0)])
+def test_the_objective_of_hidden_values_never_rises(kind, seed, C):
+    app, pairs, oracle, solver, _ = prepared(seed, kind, n=20, n_hidden=4, signal=1.0)
+    run = Run(solver, 0.1, float(pairs.costs.sum()))
+    rows = []
+    observer = Observer()
+    observer.iterated = rows.append
+    run.proceed(oracle, Rules(C, 20, 1e-3, max_passes=3000), observer)
+    objectives = [row.objective for row in rows]
+    assert all(b <= a * (1 + 1e-9) for a, b in itertools.pairwise(objectives))
+    assert run.converged
+    assert np.any(solver.w)
+    total = 0.5 * solver.w @ solver.w
+    for x, y, cost in zip(pairs.inputs, pairs.outputs, pairs.costs, strict=True):
+        scores = app.tables[x] @ solver.w
+        plus = (scores + app.losses[y][:, None]).max()
+        total += C * cost * (plus - scores[y].max())
+    assert run.objective == pytest.approx(total, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_worse_point_never_takes_the_place_of_the_best(kind):
+    _, _, oracle, solver, _ = prepared(4, kind, n=12)
+    solver.minimise(oracle, 1.0, lambda primal: 1e-3 * primal, max_passes=3000)
+    solver.complete(oracle)
+    best, w = solver.primal(1.0), solver.w.copy()
+    solver._ask(oracle, 100.0 + w, keep=False)
+    assert solver.primal(1.0) == best
+    np.testing.assert_array_equal(solver.w, w)
 
 
 @pytest.mark.parametrize("norm", [0, 2])

@@ -758,3 +758,18 @@ def test_letters_choose_solver_rescaling_slack_and_kernel(tmp_path, monkeypatch)
     assert config["solver"]["method"] == "n-slack"
     kernel = {key: config["kernel"][key] for key in ("type", "degree", "gamma", "coef0")}
     assert kernel == {"type": "poly", "degree": 2, "gamma": 0.5, "coef0": 1.0}
+
+
+def test_weights_of_other_labels_are_not_started_from(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("ab.txt").write_text("a 1:1\nb 2:1\n")
+    Path("xy.txt").write_text("x 1:1\ny 2:1\n")
+    for name in ("ab", "xy"):
+        text = f"application: {{name: multiclass}}\ndata: {{train: {name}.txt}}\n"
+        Path(f"{name}.yaml").write_text(text)
+    assert CliRunner().invoke(learn, ["ab.yaml", "ab.model", "-q"]).exit_code == 0
+    same = CliRunner().invoke(learn, ["ab.yaml", "again.model", "-q", "--init", "ab.model"])
+    assert same.exit_code == 0
+    other = CliRunner().invoke(learn, ["xy.yaml", "xy.model", "-q", "--init", "ab.model"])
+    assert other.exit_code == 2
+    assert "other labels than the training data" in other.output

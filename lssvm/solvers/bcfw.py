@@ -80,7 +80,8 @@ class Bcfw(ByExample):
         self._raise_bound()
         self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
         promised = float(self.gaps.sum()) <= CHECK_SHARE * target()
-        if self._gap() > target() and (promised or self.epochs % CHECK_EVERY == 0):
+        wanted = self.tied or self._gap() > target()
+        if wanted and (promised or self.epochs % CHECK_EVERY == 0):
             self._ask(oracle, self._candidate(), keep=False)
 
     def _drawn(self) -> np.ndarray:

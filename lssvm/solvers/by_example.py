@@ -23,7 +23,7 @@ from lssvm.solvers.working_sets import WorkingSets
 ADDED_SHARE = 0.01  # of the mean gap of an example: less is no reason to keep a plane
 MEGABYTE = 1_000_000
 INEXACT = 1e-8  # share of the values that is more than their rounding
-VALUES = ("C", "lower", "began", "asked", "mark", "marked", "slack")
+VALUES = ("C", "lower", "began", "asked", "mark", "marked", "slack", "tied")
 ARRAYS = ("w", "heights", "costs")
 
 
@@ -37,6 +37,8 @@ class ByExample(ABC):
     heights : (n,) U⁺_i there, upper bounds if they are known
     slack : by how much the upper bounds there exceed the planes' values, in Σ c_i
     lower : the best lower bound of the current problem; began : P where it began
+    tied : whether the best point is w = 0, where a run began and all outputs tie: the point that is
+        asked next takes its place, even if P is a little higher there
     asked : oracle passes in it; mark, marked : the gap when it last fell by a millionth, and when
     """
 
@@ -52,6 +54,7 @@ class ByExample(ABC):
     costs: np.ndarray = field(init=False)
     C: float = 0.0
     slack: float = 0.0
+    tied: bool = False
     lower: float = 0.0
     began: float = np.inf
     asked: float = 0.0
@@ -129,6 +132,7 @@ class ByExample(ABC):
         self._weigh(C)
         if not np.all(np.isfinite(self.heights)):
             self._ask(oracle, self.w, keep=not np.any(self.w))
+            self.tied = not np.any(self.w)
         if not np.isfinite(self.began):
             self.began = self.primal(C)
 
@@ -137,7 +141,7 @@ class ByExample(ABC):
                 return 0.0
             return max(goal(self.primal(C)), looseness * (self.began - self.lower))
 
-        while self._gap() > target() and not self._exhausted(max_passes):
+        while (self.tied or self._gap() > target()) and not self._exhausted(max_passes):
             between(self._gap(), target())
             self._improve(oracle, target)
         primal = self.primal(C)
@@ -200,7 +204,9 @@ class ByExample(ABC):
         if self.norm == 0:
             scale, heights = self._feasible(images, heights)
             w, images = scale * w, scale * images
-        if self._objective(self.C, w, images, heights) < self.primal(self.C) or self.asked == 1:
+        new = self.tied or not np.all(np.isfinite(self.heights))
+        if new or self._objective(self.C, w, images, heights) < self.primal(self.C):
+            self.tied = False
             self.w, self.heights = w.copy(), heights
             self.images = images if len(self.gram) else self.w
             self.slack = 0.0 if known.all() else np.inf

@@ -32,7 +32,6 @@ class NSlack(ByExample):
     """
 
     sweeps: int = 20
-
     first_phase: bool = True
 
     def complete(self, oracle: EachOracle) -> None:
@@ -49,7 +48,7 @@ class NSlack(ByExample):
         self._raise_bound()
         self.first_phase &= self.lower - before > SLOW * self.lower
         self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
-        if not self.first_phase and self._gap() > target():
+        if not self.first_phase and (self.tied or self._gap() > target()):
             self._ask(oracle, self.sets.w.copy())
 
     def _pass_in_blocks(self, oracle: EachOracle) -> None:
