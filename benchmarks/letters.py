@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 from letters_pass import measured
 from scipy import sparse
+from threadpoolctl import threadpool_limits
 
 from lssvm.applications.base import Formulation
 from lssvm.applications.sequence.sequence import SequenceLabelling, SequenceOptions
@@ -113,7 +114,7 @@ def ssvm_row(data, name, C, method, seconds):
         }
     )
     application = config.create_application()
-    with Executor(1) as executor:
+    with threadpool_limits(1), Executor(1) as executor:
         oracle = DataOracle(application, train, executor)
         clock = Clock(C, seconds)
         run = clock.run = new_run(application, train, oracle, config, 0, None)
