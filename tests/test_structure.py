@@ -22,6 +22,7 @@ MAY_IMPORT = {
     "solvers": {"errors", "executors", "kernels", "plane", "solvers"},
     "cccp": {"errors", "executors", "plane", "solvers"},
     "applications": {"applications", "errors", "formats", "kernels", "plane"},
+    "feature_space": {"applications", "errors"},
 }
 KNOW_SOLVERS = {"cccp", "checkpoint", "solvers", "train"}
 DOORS = {
