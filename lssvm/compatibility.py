@@ -47,7 +47,9 @@ def _temperatures(kind: type[Application], document: Document) -> list[tuple[Pla
     faults = []
     for key in TEMPERATURES:
         if (objective.get(key) is not None) != annealed:
-            wrong = "missing; expected a number" if annealed else "expected objective.model: epsilon"
+            wrong = (
+                "missing; expected a number" if annealed else "expected objective.model: epsilon"
+            )
             faults.append((document.place(("objective", key)), f"objective.{key}: {wrong}"))
     return faults
 

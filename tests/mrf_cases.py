@@ -100,7 +100,9 @@ class Problem:
 
     def __init__(self, rng, model="lssvm", epsilons=(None, None), shape="tree", n=3, **options):
         self.graphs = [random_graph(rng, shape, hidden=model != "ssvm") for _ in range(n)]
-        self.app = MarkovRandomField(MrfOptions(**options), Formulation(model, "margin", 1, *epsilons))
+        self.app = MarkovRandomField(
+            MrfOptions(**options), Formulation(model, "margin", 1, *epsilons)
+        )
         self.examples = packed([(Source("memory"), graph_file(self.graphs))])
         self.examples.costs[:] = rng.integers(1, 9, n) / 8
         self.d = self.app.dimension(self.examples)

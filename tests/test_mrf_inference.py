@@ -94,9 +94,7 @@ def test_prediction_is_the_marginal_map(model):
             n = len(graph.classes)
             value, _, _, marginals = problem.annealed(i, w, problem.outer(i), 0.0, 1.0)
             assert found.values[i] == pytest.approx(value, abs=1e-10)
-            np.testing.assert_array_equal(
-                found.states[start : start + n], marginals.argmax(axis=1)
-            )
+            np.testing.assert_array_equal(found.states[start : start + n], marginals.argmax(axis=1))
             start += n
 
 

@@ -179,9 +179,7 @@ class Application(ABC):
         """Length d of w and Φ."""
 
     @abstractmethod
-    def start(
-        self, examples: Any, rng: np.random.Generator
-    ) -> Plane | FirstProblem | np.ndarray:
+    def start(self, examples: Any, rng: np.random.Generator) -> Plane | FirstProblem | np.ndarray:
         """Where training begins.
 
         Either Σ c_i Φ(x_i, y_i, h_i) for a first completion h, with loss 0, or a problem

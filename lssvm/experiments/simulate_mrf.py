@@ -4,9 +4,9 @@
 
 A chain is y, h, y, h, … with an observed symbol at every node, uniform and independent. Given the
 symbols, states are drawn from p(y, h | x) ∝ exp(w · Φ), exactly: a backward pass of sums, then
-state after state. Weights of symbols and of neighbours are normal; those of neighbours are stronger,
-so that a chain tells more than its nodes apart. The hidden states are not written. A few labels of
-the training chains are left out, as if nobody had given them.
+state after state. Weights of symbols and of neighbours are normal; those of neighbours are
+stronger, so that a chain tells more than its nodes apart. The hidden states are not written. A few
+labels of the training chains are left out, as if nobody had given them.
 """
 
 import argparse
@@ -23,7 +23,7 @@ from lssvm.tables import make_folder
 CHAINS = {"train": 60, "test": 60}
 PAIRS = 10  # nodes y in a chain, as many h
 STATES, SYMBOLS = 3, 4
-SYMBOL_SCALE, PAIR_SCALE = 1.0, 2.0
+SYMBOL_SCALE, PAIR_SCALE = 2.0, 3.0
 MISSING = {"train": 0.05, "test": 0.0}
 SEED = 0
 
@@ -48,9 +48,7 @@ def drawn(rng: np.random.Generator) -> Chains:
     )
 
 
-def sampled(
-    rng: np.random.Generator, chains: Chains, length: int
-) -> tuple[np.ndarray, np.ndarray]:
+def sampled(rng: np.random.Generator, chains: Chains, length: int) -> tuple[np.ndarray, np.ndarray]:
     """Symbols and states of one chain of ``length`` nodes, (length,) each."""
     x = rng.integers(0, SYMBOLS, length)
     scores = chains.symbols[np.arange(length) % 2, x]

@@ -54,7 +54,7 @@ def write_npz(path: str | Path, graphs: GraphFile) -> None:
         arrays[f"{part}_indices"] = features.indices
         arrays[f"{part}_values"] = features.values
     with replacing(path, "wb") as file:
-        np.savez_compressed(file, **arrays)
+        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
 
 def read_npz(path: str | Path) -> GraphFile:
@@ -97,9 +97,9 @@ def read_npz(path: str | Path) -> GraphFile:
 def _arrays(path: str | Path) -> dict[str, np.ndarray]:
     """The arrays by name. Raises DataError if there are others, too few or none at all."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
-    except (OSError, ValueError, TypeError, AttributeError, zipfile.BadZipFile) as error:
+    except (EOFError, OSError, ValueError, TypeError, AttributeError, zipfile.BadZipFile) as error:
         reason = getattr(error, "strerror", None) or "it is not an archive of plain arrays"
         raise DataError(path, None, f"cannot be read: {reason}; expected .npz") from None
     missing = [name for name in _KINDS if name not in arrays and name not in _OPTIONAL]
@@ -141,8 +141,8 @@ def _check(arrays: dict[str, np.ndarray]) -> None:
         raise ValueError("two graphs have one name; expected different names")
     _check_range(arrays, "states", 1, MOST_STATES)
     _check_range(arrays, "labels", HIDDEN, arrays["states"].astype(np.int64) - 1)
-    if "costs" in arrays and np.any(arrays["costs"] < 0):
-        raise ValueError("array 'costs' holds a negative number; expected at least 0")
+    if "costs" in arrays and np.any((arrays["costs"] < 0) | np.isinf(arrays["costs"])):
+        raise ValueError("array 'costs' holds a negative or infinite number; expected at least 0")
     counts = np.repeat(np.diff(arrays["node_offsets"]), np.diff(arrays["edge_offsets"]))
     _check_range(arrays, "ends", 0, counts[:, None].astype(np.int64) - 1)
     if edges and np.any(arrays["ends"][:, 0] == arrays["ends"][:, 1]):

@@ -92,7 +92,8 @@ class Elimination:
         key = (task, apart, self.limit)
         if key not in examples.cache:
             places: dict[int, int] = {}
-            kept, chosen = [], np.empty(len(examples), dtype=np.int64)
+            kept: list[plans.Plan] = []
+            chosen = np.empty(len(examples), dtype=np.int64)
             for i in range(len(examples)):
                 own = self._plan(task, examples, i, apart)
                 if id(own) not in places:

@@ -153,42 +153,45 @@ def packed(
 
 
 class _Known:
-    """Classes by name with their number of states; new ones are added unless a model fixes them."""
+    """Number of states of classes by kind and name; new ones are added unless a model fixes them.
+
+    Those of a node are one number, those of an edge the two of its ends.
+    """
 
     def __init__(self, classes: GraphClasses | None) -> None:
         self.fixed = classes is not None
-        self.nodes: dict[str, int] = {}
-        self.edges: dict[str, tuple[int, int]] = {}
+        self.nodes: dict[str, tuple[int, ...]] = {}
+        self.edges: dict[str, tuple[int, ...]] = {}
         if classes is not None:
-            self.nodes = dict(zip(classes.node_names, classes.states, strict=True))
+            self.nodes = {n: (k,) for n, k in zip(classes.node_names, classes.states, strict=True)}
             self.edges = dict(zip(classes.edge_names, classes.shapes, strict=True))
 
     def numbers(self, path: str, file: GraphFile) -> tuple[np.ndarray, np.ndarray]:
         """The class numbers of nodes and edges. Raises DataError with the line."""
-        node_numbers, edge_numbers = [], []
-        order, places = {name: i for i, name in enumerate(self.nodes)}, {}
-        for j, (name, count) in enumerate(
-            zip(file.node_classes, file.states.tolist(), strict=True)
-        ):
-            if not self.fixed and name not in self.nodes:
-                order[name], self.nodes[name] = len(order), count
-            if self.nodes.get(name) != count:
-                expected = self.nodes.get(name)
-                raise _misfit(path, file.node_lines, j, "node", name, f"{count}", expected)
-            node_numbers.append(order[name])
         offsets = np.repeat(file.node_offsets[:-1], np.diff(file.edge_offsets))
-        shapes = file.states[file.ends + offsets[:, None]].tolist()
-        places = {name: i for i, name in enumerate(self.edges)}
-        for j, (name, (first, second)) in enumerate(zip(file.edge_classes, shapes, strict=True)):
-            if not self.fixed and name not in self.edges:
-                places[name], self.edges[name] = len(places), (first, second)
-            if self.edges.get(name) != (first, second):
-                shape = self.edges.get(name)
-                expected = None if shape is None else f"{shape[0]} and {shape[1]}"
-                found = f"{first} and {second}"
-                raise _misfit(path, file.edge_lines, j, "edge", name, found, expected)
-            edge_numbers.append(places[name])
-        return np.array(node_numbers, dtype=np.int64), np.array(edge_numbers, dtype=np.int64)
+        ends = file.states[file.ends + offsets[:, None]]
+        nodes = (self.nodes, file.node_classes, file.states[:, None], file.node_lines)
+        edges = (self.edges, file.edge_classes, ends, file.edge_lines)
+        return self._numbers(path, "node", *nodes), self._numbers(path, "edge", *edges)
+
+    def _numbers(
+        self,
+        path: str,
+        kind: str,
+        known: dict[str, tuple[int, ...]],
+        names: Sequence[str],
+        shapes: np.ndarray,
+        lines: Sequence[int] | None,
+    ) -> np.ndarray:
+        places = {name: i for i, name in enumerate(known)}
+        for j, (name, shape) in enumerate(zip(names, map(tuple, shapes.tolist()), strict=True)):
+            if not self.fixed and name not in known:
+                places[name], known[name] = len(places), shape
+            if known.get(name) != shape:
+                message = _misfit(kind, name, shape, known.get(name))
+                where = "" if lines is not None else f"{kind} {j}: "
+                raise DataError(path, None if lines is None else int(lines[j]), where + message)
+        return np.array([places[name] for name in names], dtype=np.int64)
 
     def classes(
         self,
@@ -209,23 +212,20 @@ class _Known:
                 np.maximum.at(widths, rows, features.indices.astype(np.int64) + 1)
         return GraphClasses(
             tuple(self.nodes),
-            tuple(self.nodes.values()),
+            tuple(count for (count,) in self.nodes.values()),
             tuple(node_widths.tolist()),
             tuple(self.edges),
-            tuple(self.edges.values()),
+            tuple((first, second) for first, second in self.edges.values()),
             tuple(edge_widths.tolist()),
         )
 
 
-def _misfit(
-    path: str, lines: Sequence[int] | None, place: int, kind: str, name: str, found: str, expected: Any
-) -> DataError:
-    where = "" if lines is not None else f"{kind} {place}: "
-    message = f"{where}the class {name!r} of {kind}s was not seen in training; expected a known one"
-    if expected is not None:
-        states = "states" if kind == "node" else "states at its ends"
-        message = f"{where}class {name!r} has {found} {states} here; expected {expected} as before"
-    return DataError(path, None if lines is None else int(lines[place]), message)
+def _misfit(kind: str, name: str, shape: tuple[int, ...], expected: tuple[int, ...] | None) -> str:
+    if expected is None:
+        return f"the class {name!r} of {kind}s was not seen in training; expected a known one"
+    found, known = (" and ".join(map(str, counts)) for counts in (shape, expected))
+    states = "states" if kind == "node" else "states at its ends"
+    return f"class {name!r} has {found} {states} here; expected {known} as before"
 
 
 def _items(

@@ -72,7 +72,7 @@ class MrfOptions(base.Options):
         default=1_000_000,
         ge=1,
         le=2**27,
-        description="most numbers of a table of exact inference; a graph that needs more is refused",
+        description="most numbers in a table of exact inference; what needs more is refused",
     )
     start: Literal["random", "zero"] = Field(
         default="random",

@@ -117,7 +117,10 @@ def plan(states: np.ndarray, ends: np.ndarray, groups: np.ndarray, limit: int) -
 
 def flattened(plans: Sequence[Plan]) -> Plans:
     """The plans as the kernel reads them."""
-    steps, other_states, factors, strides = [], [], [], []
+    steps: list[tuple[int, ...]] = []
+    factors: list[tuple[int, int, int]] = []
+    other_states: list[int] = []
+    strides: list[int] = []
     for made in plans:
         for count, others, rows, place, second in made.steps:
             marks = (len(factors), len(rows), len(other_states), len(strides))
