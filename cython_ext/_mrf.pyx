@@ -38,7 +38,7 @@ def infer(
     const long long[::1] starts, const int[::1] indices, const double[::1] values,
     const long long[::1] bases, const int[::1] sizes,
     const int[::1] labels, const long long[::1] nodes, const unsigned char[::1] charged,
-    const double[::1] costs, plan, const long long[::1] chosen,
+    const double[::1] costs, const int[::1] states, plan, const long long[::1] chosen,
     double first_eps, double second_eps, bint keep,
 ):
     """Values, expected losses, sum of c_i E[Phi] and marginals of the nodes of n examples.
@@ -47,6 +47,7 @@ def infer(
     starts (items + 1,), indices, values : features of the items, sparse
     bases, sizes : (items,) first weight and table size of each item
     nodes : (n + 1,) where the nodes of each example begin; labels : one for each node
+    states : one for each node, read where it is clamped
     charged : one for each node, whether a state that is not the label costs 1; empty: none does
     plan : arrays, see plans.Plans; chosen : (n,) the plan of each example
     first_eps, second_eps : temperatures of the variables that go first and second
@@ -87,7 +88,7 @@ def infer(
     cdef long long[::1] at = np.empty(max(1, plan.most_factors), dtype=np.int64)
     cdef double[::1] row = np.empty(max(1, plan.most_states))
     cdef Step step
-    cdef double value, share
+    cdef double value
     written = 0
     with nogil:
         for i in range(n):
@@ -97,22 +98,15 @@ def infer(
             for j in range(count):
                 places[j] = position[j] = used
                 size = sizes[first + j]
-                for t in range(size):
-                    table[used + t] = 0.0
-                for p in range(starts[first + j], starts[first + j + 1]):
-                    value = values[p]
-                    k = bases[first + j] + <Py_ssize_t>indices[p] * size
-                    for t in range(size):
-                        table[used + t] += value * w[k + t]
+                _score(&w[0], bases[first + j], size, starts[first + j], starts[first + j + 1],
+                       &indices[0], &values[0], &table[used])
                 if j < node_count and charged.shape[0] and charged[nodes[i] + j]:
-                    for t in range(size):
-                        if t != labels[nodes[i] + j]:
-                            table[used + t] += 1.0
+                    _charge(labels[nodes[i] + j], size, &table[used])
                 used += size
             for t in range(used + message_sizes[g]):
                 back[t] = 0.0
             for p in range(evidence_starts[g], evidence_starts[g + 1]):
-                position[evidence[p, 0]] += labels[nodes[i] + evidence[p, 1]] * evidence[p, 2]
+                position[evidence[p, 0]] += states[nodes[i] + evidence[p, 1]] * evidence[p, 2]
             value = 0.0
             for p in range(constant_starts[g], constant_starts[g + 1]):
                 value += table[position[constants[p]]]
@@ -138,16 +132,92 @@ def infer(
                     for t in range(size):
                         if t != label:
                             loss_view[i] += back[places[j] + t]
-                for p in range(starts[first + j], starts[first + j + 1]):
-                    share = costs[i] * values[p]
-                    k = bases[first + j] + <Py_ssize_t>indices[p] * size
-                    for t in range(size):
-                        out[k + t] += share * back[places[j] + t]
+                _spread(&back[places[j]], bases[first + j], size, starts[first + j],
+                        starts[first + j + 1], &indices[0], &values[0], costs[i], &out[0])
                 if keep and j < node_count:
                     for t in range(size):
                         marginal[written + t] = back[places[j] + t]
                     written += size
     return found_values, found_losses, gradient, marginals
+
+
+def potentials(
+    const double[::1] w, const long long[::1] offsets,
+    const long long[::1] starts, const int[::1] indices, const double[::1] values,
+    const long long[::1] bases, const int[::1] sizes,
+    const int[::1] labels, const long long[::1] nodes, const unsigned char[::1] charged,
+):
+    """The tables of all items of n examples one after another; arguments as in ``infer``."""
+    cdef Py_ssize_t n = offsets.shape[0] - 1, i, j, used = 0, total = 0, node
+    for j in range(offsets[0], offsets[n]):
+        total += sizes[j]
+    tables = np.empty(total)
+    cdef double[::1] table = tables
+    with nogil:
+        for i in range(n):
+            for j in range(offsets[i], offsets[i + 1]):
+                _score(&w[0], bases[j], sizes[j], starts[j], starts[j + 1], &indices[0],
+                       &values[0], &table[used])
+                node = nodes[i] + j - offsets[i]
+                if node < nodes[i + 1] and charged.shape[0] and charged[node]:
+                    _charge(labels[node], sizes[j], &table[used])
+                used += sizes[j]
+    return tables
+
+
+def expected(
+    const double[::1] shares, Py_ssize_t dimension, const long long[::1] offsets,
+    const long long[::1] starts, const int[::1] indices, const double[::1] values,
+    const long long[::1] bases, const int[::1] sizes, const double[::1] costs,
+):
+    """sum of c_i E[Phi], (d,), where the entries of all tables have these probabilities."""
+    cdef Py_ssize_t n = offsets.shape[0] - 1, i, j, used = 0
+    gradient = np.zeros(dimension)
+    cdef double[::1] out = gradient
+    with nogil:
+        for i in range(n):
+            for j in range(offsets[i], offsets[i + 1]):
+                _spread(&shares[used], bases[j], sizes[j], starts[j], starts[j + 1], &indices[0],
+                        &values[0], costs[i], &out[0])
+                used += sizes[j]
+    return gradient
+
+
+cdef void _score(
+    const double* w, Py_ssize_t base, Py_ssize_t size, Py_ssize_t start, Py_ssize_t stop,
+    const int* indices, const double* values, double* table,
+) noexcept nogil:
+    """Write the table of an item."""
+    cdef Py_ssize_t p, t
+    cdef const double* weights
+    for t in range(size):
+        table[t] = 0.0
+    for p in range(start, stop):
+        weights = w + base + <Py_ssize_t>indices[p] * size
+        for t in range(size):
+            table[t] += values[p] * weights[t]
+
+
+cdef void _charge(Py_ssize_t label, Py_ssize_t size, double* table) noexcept nogil:
+    """Add the loss to the table of a node."""
+    cdef Py_ssize_t t
+    for t in range(size):
+        if t != label:
+            table[t] += 1.0
+
+
+cdef void _spread(
+    const double* shares, Py_ssize_t base, Py_ssize_t size, Py_ssize_t start, Py_ssize_t stop,
+    const int* indices, const double* values, double cost, double* out,
+) noexcept nogil:
+    """Add the expected features of an item, times the cost."""
+    cdef Py_ssize_t p, t
+    cdef double share
+    cdef double* target
+    for p in range(start, stop):
+        share, target = cost * values[p], out + base + <Py_ssize_t>indices[p] * size
+        for t in range(size):
+            target[t] += share * shares[t]
 
 
 cdef void _point(

@@ -162,6 +162,7 @@ def test_metrics_and_outputs_count_what_is_known(tmp_path):
         "labels": 3,
         "missing": 1,
         "hidden": 1,
+        "unsettled": 0,
     }
     worst = app.predict(-w, examples)
     assert app.score(examples, worst)["error"] == pytest.approx(200 / 3)

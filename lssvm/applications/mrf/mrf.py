@@ -25,8 +25,9 @@ With temperatures ε_y and ε_h (equations 11 and 12 of the paper; 0 means the l
 
 Values and expected features are exact, by elimination of one variable after another: first h, then
 y where ε_h and ε_y differ. How large a table that may need is bounded by an option; a graph that
-needs more is refused. Ties between states: in the reverse order of elimination, each node takes the
-lowest state that attains the maximum given those before it.
+needs more is left to belief propagation, or refused. Ties between states: in the reverse order of
+elimination, each node takes the lowest state that attains the maximum given those before it.
+With belief propagation no upper bound of U⁺ is known, and no gap is certified.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -37,18 +38,18 @@ from pydantic import Field
 
 from lssvm.applications import base
 from lssvm.applications.mrf import mrf_output
-from lssvm.applications.mrf.elimination import (
+from lssvm.applications.mrf.elimination import Elimination, Temperatures
+from lssvm.applications.mrf.graph_classes import GraphClasses, GraphWeightNames
+from lssvm.applications.mrf.graphs import Graphs, packed
+from lssvm.applications.mrf.inference import (
     AUGMENTED,
     COMPLETED,
     PREDICTED,
     SUMMED,
-    Elimination,
-    Temperatures,
+    Inference,
 )
-from lssvm.applications.mrf.graph_classes import GraphClasses, GraphWeightNames
-from lssvm.applications.mrf.graphs import Graphs, packed
 from lssvm.applications.mrf.mrf_output import Predictions
-from lssvm.applications.packing import cumulated
+from lssvm.applications.mrf.propagation import Propagation, modes
 from lssvm.errors import DataError, LssvmError
 from lssvm.formats.mrf_npz import read_npz
 from lssvm.formats.mrf_text import HIDDEN, MISSING, read_graphs
@@ -68,11 +69,23 @@ class MrfOptions(base.Options):
     """How inference and the first weights are."""
 
     name: Literal["mrf"] = Field(default="mrf", description="Markov random fields")
+    inference: Literal["auto", "exact", "bp"] = Field(
+        default="auto",
+        description="exact; bp, belief propagation, whose gap is not certified; auto: exact where "
+        "it needs no larger table",
+    )
     table: int = Field(
         default=1_000_000,
         ge=1,
         le=2**27,
-        description="most numbers in a table of exact inference; what needs more is refused",
+        description="most numbers in a table of exact inference",
+    )
+    damping: float = Field(
+        default=0.3, ge=0, lt=1, description="bp: share of an old message that is kept"
+    )
+    sweeps: int = Field(default=200, ge=1, description="bp: most updates of all messages")
+    tolerance: float = Field(
+        default=1e-6, gt=0, lt=1, description="bp: relative change of messages that ends it"
     )
     start: Literal["random", "zero"] = Field(
         default="random",
@@ -84,7 +97,7 @@ class MrfOptions(base.Options):
 
 
 class MarkovRandomField(base.Application):
-    """Pairwise Markov random fields, trees or graphs of small width."""
+    """Pairwise Markov random fields: trees, graphs of small width, and others approximately."""
 
     Options = MrfOptions
     models = frozenset({*FIXED, ANNEALED})
@@ -97,7 +110,9 @@ class MarkovRandomField(base.Application):
         given = (own.epsilon_y or 0.0, own.epsilon_h or 0.0)
         self.epsilon_y, self.epsilon_h = FIXED.get(own.model, given)
         self.charged = own.model != "hcrf"
-        self.exact = Elimination(options.table)
+        exact = Elimination(options.table)
+        loopy = Propagation(exact, options.damping, options.sweeps, options.tolerance)
+        self.inference = Inference(options.inference, exact, loopy)
         self.classes: GraphClasses | None = None
 
     def read(self, sources: Sequence[base.Source]) -> Graphs:
@@ -148,34 +163,37 @@ class MarkovRandomField(base.Application):
         return self.options.start_scale * rng.normal(size=examples.classes.dimension)
 
     def augmented(self, w: np.ndarray, examples: Graphs) -> tuple[Plane, float]:
-        """Σ c_i U⁺_i; exact. Raises DataError for a graph that is too wide."""
+        """Σ c_i U⁺_i, and no upper bound if some graph was left to belief propagation.
+
+        Raises DataError for a graph that is too wide where all inference is to be exact.
+        """
         temperatures = Temperatures(self.epsilon_h, self.epsilon_y)
-        plane = self._plane(AUGMENTED, w, examples, temperatures, self.charged)
-        return plane, plane.value(w)
+        plane, exact = self._plane(AUGMENTED, w, examples, temperatures, self.charged)
+        return plane, plane.value(w) if exact else np.inf
 
     def completed(self, w: np.ndarray, examples: Graphs) -> Plane:
-        """Σ c_i U⁻_i; exact. Raises DataError for a graph that is too wide."""
+        """Σ c_i U⁻_i. Raises DataError as ``augmented`` does."""
         temperatures = Temperatures(self.epsilon_h, self.epsilon_h)
-        return self._plane(COMPLETED, w, examples, temperatures, charged=False)
+        return self._plane(COMPLETED, w, examples, temperatures, charged=False)[0]
 
     def predict(self, w: np.ndarray, examples: Graphs, top: int = 1) -> Predictions:
-        """The y of highest ε_h log Σ_h exp(w · Φ / ε_h), known labels left aside; exact.
+        """The y of highest ε_h log Σ_h exp(w · Φ / ε_h), known labels left aside.
 
-        Raises LssvmError if more than one is asked for, DataError for a graph that is too wide.
+        Raises LssvmError if more than one is asked for, DataError as ``augmented`` does.
         """
         if top != 1:
             raise LssvmError(f"--top {top}: application 'mrf' finds the best states only")
         temperatures = Temperatures(self.epsilon_h, 0.0)
-        found = self.exact.infer(PREDICTED, w, examples, temperatures, marginals=True)
-        return Predictions(_modes(examples, found.marginals), found.values, w)
+        found = self.inference.infer(PREDICTED, w, examples, temperatures, marginals=True)
+        return Predictions(modes(examples, found.marginals), found.values, found.converged, w)
 
     def marginals(self, w: np.ndarray, examples: Graphs) -> np.ndarray:
         """P(state of a node | x) under exp(w · Φ) / Z, all states of all nodes one after another.
 
-        Raises DataError for a graph that is too wide.
+        Raises DataError as ``augmented`` does.
         """
         temperatures = Temperatures(1.0, 1.0)
-        return self.exact.infer(SUMMED, w, examples, temperatures, marginals=True).marginals
+        return self.inference.infer(SUMMED, w, examples, temperatures, marginals=True).marginals
 
     def losses(self, examples: Graphs, predictions: Predictions) -> np.ndarray:
         """Δ of the predictions, (n,): wrong labels among those that are known."""
@@ -185,7 +203,10 @@ class MarkovRandomField(base.Application):
         return np.add.reduceat(wrong, starts, dtype=np.float64)
 
     def score(self, examples: Graphs, predictions: Predictions) -> dict[str, float | None]:
-        """Share of wrong labels in percent among those that are known, and mean Δ."""
+        """Share of wrong labels in percent among those that are known, and mean Δ.
+
+        unsettled : graphs for which belief propagation did not converge
+        """
         labels = examples.labels[examples.nodes]
         known = labels >= 0
         error = 100 * float(np.mean(predictions.states[known] != labels[known]))
@@ -197,6 +218,7 @@ class MarkovRandomField(base.Application):
             "labels": int(np.sum(known)),
             "missing": int(np.sum(labels == MISSING)),
             "hidden": int(np.sum(labels == HIDDEN)),
+            "unsettled": int(np.sum(~predictions.converged)),
         }
 
     @property
@@ -230,6 +252,13 @@ class MarkovRandomField(base.Application):
             found.append(f"{missing:,d} labels are missing: they are hidden values in training")
         return found
 
+    def training_warnings(self, examples: Graphs, predictions: Predictions) -> list[str]:
+        """How often belief propagation did not converge."""
+        count, n = int(np.sum(~predictions.converged)), len(examples)
+        if not count:
+            return []
+        return [f"belief propagation did not converge for {count:,d} of {n:,d} graphs at the end"]
+
     def _plane(
         self,
         task: str,
@@ -237,21 +266,9 @@ class MarkovRandomField(base.Application):
         examples: Graphs,
         temperatures: Temperatures,
         charged: bool,
-    ) -> Plane:
-        found = self.exact.infer(task, w, examples, temperatures, charged=charged)
+    ) -> tuple[Plane, bool]:
+        found = self.inference.infer(task, w, examples, temperatures, charged=charged)
         if temperatures.first == temperatures.second == 0.0:
-            return Plane(found.gradient, float(examples.costs @ found.losses))
+            return Plane(found.gradient, float(examples.costs @ found.losses)), found.exact
         value = float(examples.costs @ found.values)
-        return Plane(found.gradient, value - float(found.gradient @ w))
-
-
-def _modes(examples: Graphs, marginals: np.ndarray) -> np.ndarray:
-    """The most probable state of each node, the lowest of equal ones, (N,) int32."""
-    counts = np.concatenate([examples.states(i) for i in range(len(examples))])
-    starts = cumulated(counts)[:-1]
-    best = np.repeat(np.maximum.reduceat(marginals, starts), counts)
-    states = np.arange(len(marginals)) - np.repeat(starts, counts)
-    outside = np.repeat(counts, counts)
-    return np.minimum.reduceat(np.where(marginals == best, states, outside), starts).astype(
-        np.int32
-    )
+        return Plane(found.gradient, value - float(found.gradient @ w)), found.exact

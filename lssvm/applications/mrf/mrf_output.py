@@ -16,11 +16,13 @@ class Predictions:
 
     states : (N,) int32, of all nodes; hidden ones have their most probable state given the rest
     values : (n,) float64, the value that the states of the other nodes maximise
+    converged : (n,) bool, False where belief propagation did not settle
     w : (d,), the weights that they were made with
     """
 
     states: np.ndarray
     values: np.ndarray
+    converged: np.ndarray
     w: np.ndarray
 
 

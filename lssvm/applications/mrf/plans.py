@@ -1,6 +1,6 @@
 """In which order the variables of a graph are eliminated, found once for every distinct graph.
 
-Nodes are clamped (their label is evidence), go first or go second. Within each of these two groups
+Nodes are clamped (their state is evidence), go first or go second. Within each of these two groups
 the order is by minimal fill-in: the node whose neighbours lack the fewest edges among them, of
 those the one of fewest neighbours, then the lowest (Koller & Friedman, Probabilistic Graphical
 Models, 2009, section 9.4.3). On a tree, with one group, no edge is ever filled in. Where all of the
