@@ -1,7 +1,12 @@
 """Which task asks what of inference, and which graphs get it exactly.
 
+With ``trw`` the graphs that are too wide are parted into forests for loss-augmented inference; for
+prediction that is as ``auto``, and for completion exact.
+
 Labels that are not known are hidden values like any other, but they are predicted.
 """
+
+from dataclasses import replace
 
 import numpy as np
 
@@ -9,6 +14,7 @@ from lssvm.applications.mrf.elimination import Elimination, Found, Temperatures
 from lssvm.applications.mrf.graphs import Graphs
 from lssvm.applications.mrf.plans import CLAMPED, FIRST, SECOND
 from lssvm.applications.mrf.propagation import Propagation, node_states
+from lssvm.applications.mrf.spanning import spread
 from lssvm.applications.packing import cumulated, gathered
 from lssvm.formats.mrf_text import HIDDEN
 
@@ -16,7 +22,7 @@ AUGMENTED, COMPLETED, PREDICTED, SUMMED = "augmented", "completed", "predicted",
 
 
 class Inference:
-    """Exact inference, belief propagation, or (``auto``) the one where the other is too wide."""
+    """Exact inference, approximate inference, or (``auto``) that where exact is too wide."""
 
     def __init__(self, kind: str, exact: Elimination, approximate: Propagation) -> None:
         self.kind = kind
@@ -39,8 +45,13 @@ class Inference:
         Raises DataError for a graph that is too wide if all inference is to be exact.
         """
         groups = _groups(task, examples.labels[examples.nodes], temperatures.apart)
-        fits = np.full(len(examples), self.kind == "exact")
-        if self.kind == "auto":
+        kind = self.kind
+        if kind == "trw":
+            if task == AUGMENTED:
+                return self._bound(w, examples, groups, temperatures, charged)
+            kind = "exact" if task == COMPLETED else "auto"
+        fits = np.full(len(examples), kind == "exact")
+        if kind == "auto":
             fits = self.exact.fits(examples, groups)
         if np.all(fits):
             return self.exact.infer(
@@ -49,6 +60,29 @@ class Inference:
         if not np.any(fits):
             return self.approximate.infer(w, examples, groups, temperatures, charged=charged)
         return self._both(w, examples, groups, temperatures, fits, charged)
+
+    def _bound(
+        self,
+        w: np.ndarray,
+        examples: Graphs,
+        groups: np.ndarray,
+        temperatures: Temperatures,
+        charged: bool,
+    ) -> Found:
+        """The bound by forests, which takes the place of the value."""
+        key = ("forests", groups.tobytes())
+        if key not in examples.cache:
+            examples.cache[key] = spread(examples, self.exact.fits(examples, groups))
+        parts, counts = examples.cache[key]
+        own = _groups(AUGMENTED, parts.labels, temperatures.apart)
+        found = self.exact.infer(w, parts, own, temperatures, charged=charged)
+        starts = cumulated(counts)[:-1]
+        return replace(
+            found,
+            values=np.add.reduceat(found.values, starts) / counts,
+            losses=np.add.reduceat(found.losses, starts) / counts,
+            converged=np.ones(len(examples), dtype=bool),
+        )
 
     def _both(
         self,

@@ -27,7 +27,8 @@ Values and expected features are exact, by elimination of one variable after ano
 y where ε_h and ε_y differ. How large a table that may need is bounded by an option; a graph that
 needs more is left to belief propagation, or refused. Ties between states: in the reverse order of
 elimination, each node takes the lowest state that attains the maximum given those before it.
-With belief propagation no upper bound of U⁺ is known, and no gap is certified.
+With belief propagation no upper bound of U⁺ is known, and no gap is certified. With ``trw`` a
+larger convex function takes the place of U⁺ (see ``spanning``): the gap is that of this problem.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -69,10 +70,11 @@ class MrfOptions(base.Options):
     """How inference and the first weights are."""
 
     name: Literal["mrf"] = Field(default="mrf", description="Markov random fields")
-    inference: Literal["auto", "exact", "bp"] = Field(
+    inference: Literal["auto", "exact", "bp", "trw"] = Field(
         default="auto",
         description="exact; bp, belief propagation, whose gap is not certified; auto: exact where "
-        "it needs no larger table",
+        "it needs no larger table; trw: as auto, but trained with an upper bound by spanning "
+        "forests, which is certified",
     )
     table: int = Field(
         default=1_000_000,
