@@ -10,6 +10,8 @@ from lssvm.formats.yaml12 import Document, Place
 from lssvm.validation import nearest
 
 DEFAULT_MODEL = "lssvm"
+ANNEALED = "epsilon"  # the model whose temperatures are settings
+TEMPERATURES = ("epsilon_y", "epsilon_h")
 USUAL_MODELS = (DEFAULT_MODEL, "ssvm")  # the first of them that an application has is its default
 ONE_SLACK = {"bundle", "cutting-plane"}
 BY_EXAMPLE = {"n-slack", "bcfw"}  # solvers that need planes of single examples
@@ -35,7 +37,21 @@ def unfit(kind: type[Application], document: Document) -> list[tuple[Place, str]
         wrong = f"application {name!r} has no {key} {value!r}{nearest(value, map(str, choices))}"
         place = document.place(("objective", key))
         faults.append((place, f"objective.{key}: {wrong} (known: {has})"))
-    return faults + _unsolvable(kind, document)
+    return faults + _temperatures(kind, document) + _unsolvable(kind, document)
+
+
+def _temperatures(kind: type[Application], document: Document) -> list[tuple[Place, str]]:
+    """Temperatures that are missing, or given for a model that fixes them."""
+    objective = document.value.get("objective", {})
+    annealed = objective.get("model", default_model(kind)) == ANNEALED
+    faults = []
+    for key in TEMPERATURES:
+        if (objective.get(key) is not None) != annealed:
+            wrong = (
+                "missing; expected a number" if annealed else "expected objective.model: epsilon"
+            )
+            faults.append((document.place(("objective", key)), f"objective.{key}: {wrong}"))
+    return faults
 
 
 def _unsolvable(kind: type[Application], document: Document) -> list[tuple[Place, str]]:
@@ -53,6 +69,9 @@ def _unsolvable(kind: type[Application], document: Document) -> list[tuple[Place
         smooth = ", ".join(sorted(kind.smooth)) or "none here"
         wrong = f"lbfgs needs a smooth objective.model ({smooth})"
         return [(place, f"solver.method: {wrong}; expected bundle or n-slack")]
+    if method == "lbfgs" and any(objective.get(key) == 0 for key in TEMPERATURES):
+        wrong = "lbfgs needs objective.epsilon_y and epsilon_h above 0"
+        return [(place, f"solver.method: {wrong}; expected bundle")]
     if solver.get("cache") and (method not in ONE_SLACK or not kind.each or kind.hidden):
         wrong = "a cache is for bundle and cutting-plane, and applications without hidden values"
         return [(document.place(("solver", "cache")), f"solver.cache: {wrong}; expected 0")]

@@ -100,9 +100,18 @@ class Objective(Section):
         "every output must be separated (2 and 0: solver n-slack)",
     )
 
+    epsilon_y: float | None = Field(
+        default=None, ge=0, description="model epsilon: temperature of outputs; 0: the maximum"
+    )
+    epsilon_h: float | None = Field(
+        default=None, ge=0, description="model epsilon: temperature of hidden values; 0: maximum"
+    )
+
     def formulation(self) -> Formulation:
         """What of it an application's inference depends on."""
-        return Formulation(self.model, self.rescaling, self.slack_norm)
+        return Formulation(
+            self.model, self.rescaling, self.slack_norm, self.epsilon_y, self.epsilon_h
+        )
 
 
 class Solver(Section):

@@ -14,7 +14,7 @@ import struct
 import tokenize
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -281,7 +281,7 @@ class Model:
             name = header["application"]["name"]
             w = arrays.pop("w")
             objective = config.get("objective", {})
-            keys = ("model", "rescaling", "slack_norm")
+            keys = [part.name for part in fields(Formulation)]
             formulation = Formulation(**{key: objective[key] for key in keys if key in objective})
         except (KeyError, TypeError) as error:
             raise ModelError(f"{path}: damaged: the header lacks {error}") from None

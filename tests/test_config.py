@@ -82,6 +82,8 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
             "c_scaling": "sum",
             "rescaling": "margin",
             "slack_norm": 1,
+            "epsilon_y": None,
+            "epsilon_h": None,
         },
         "solver": {
             "method": "bundle",

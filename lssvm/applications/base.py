@@ -33,11 +33,15 @@ class Formulation:
     rescaling : ``margin``, U⁺ = max over ŷ of L + w · Φ(ŷ); or ``slack``,
         U⁺ = max over ŷ of L (1 + w · Φ(ŷ) − w · Φ(y)) + w · Φ(y), without hidden values only
     slack_norm : 1, linear slack, L = Δ; 2, quadratic slack, L = √Δ; 0, no slack (hard margin)
+    epsilon_y, epsilon_h : temperatures of y and h of the model ``epsilon`` (Ping, Liu & Ihler,
+        ICML 2014), 0 for a maximum; None with all others
     """
 
     model: str = "lssvm"
     rescaling: str = "margin"
     slack_norm: int = 1
+    epsilon_y: float | None = None
+    epsilon_h: float | None = None
 
     def margin(self, losses: np.ndarray) -> np.ndarray:
         """L for these losses Δ, same shape.
@@ -175,11 +179,12 @@ class Application(ABC):
         """Length d of w and Φ."""
 
     @abstractmethod
-    def start(self, examples: Any, rng: np.random.Generator) -> Plane | FirstProblem:
+    def start(self, examples: Any, rng: np.random.Generator) -> Plane | FirstProblem | np.ndarray:
         """Where training begins.
 
         Either Σ c_i Φ(x_i, y_i, h_i) for a first completion h, with loss 0, or a problem
-        without hidden values whose solution, with the same C and solver, is the first w.
+        without hidden values whose solution, with the same C and solver, is the first w, or the
+        first w itself.
         """
 
     @abstractmethod

@@ -1,0 +1,104 @@
+"""One pass of sum-product over random fields: messages a second, one and two threads.
+
+1,000 chains of 40 nodes (exact, by elimination, and by belief propagation) and 100 grids of 20 x 31
+nodes (belief propagation, ten sweeps), five states everywhere. A message is one vector of five
+numbers along an edge in one direction: exact inference on a chain takes two for every edge, as a
+sweep of belief propagation does. Beside it stands the arithmetic of a message: 25 exponentials
+by NumPy, which vectorises them.
+
+Usage: python benchmarks/mrf_pass.py
+"""
+
+import itertools
+from functools import partial
+
+import numpy as np
+from common import best_of
+
+from lssvm.applications.base import Formulation, Source
+from lssvm.applications.mrf.graphs import packed
+from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
+from lssvm.executors import DataOracle, Executor
+from lssvm.formats.mrf_text import Features, GraphFile
+
+STATES, SWEEPS = 5, 10
+CHAINS, LENGTH = 1000, 40
+GRIDS, ROWS, COLUMNS = 100, 20, 31
+
+
+def graphs(count, nodes, ends, rng):
+    """``count`` graphs of one shape, a feature for every state at every node, packed."""
+    total, edges = count * nodes, count * len(ends)
+    return packed(
+        [
+            (
+                Source("memory"),
+                GraphFile(
+                    names=[str(i) for i in range(count)],
+                    costs=np.full(count, np.nan),
+                    lines=np.arange(count),
+                    node_offsets=nodes * np.arange(count + 1),
+                    edge_offsets=len(ends) * np.arange(count + 1),
+                    node_names=["n"] * total,
+                    node_classes=["y"] * total,
+                    states=np.full(total, STATES, dtype=np.int32),
+                    labels=rng.integers(0, STATES, total).astype(np.int32),
+                    node_features=one_each(rng.integers(0, STATES, total), rng),
+                    edge_classes=["yy"] * edges,
+                    ends=np.tile(np.array(ends, dtype=np.int32), (count, 1)),
+                    edge_features=one_each(np.zeros(edges, dtype=np.int64), rng),
+                    node_lines=None,
+                    edge_lines=None,
+                ),
+            )
+        ]
+    )
+
+
+def one_each(indices, rng):
+    """One random feature in every row."""
+    count = len(indices)
+    return Features(np.arange(count + 1), indices.astype(np.int32), rng.normal(size=count))
+
+
+def grid_ends():
+    """The edges of a grid, row by row."""
+    places = list(itertools.product(range(ROWS), range(COLUMNS)))
+    number = {place: k for k, place in enumerate(places)}
+    steps = [((a, b), (a + da, b + db)) for a, b in places for da, db in ((0, 1), (1, 0))]
+    return [(number[first], number[second]) for first, second in steps if second in number]
+
+
+def main():
+    """Print one line for each data set, kind of inference and number of threads."""
+    rng = np.random.default_rng(0)
+    chains = graphs(CHAINS, LENGTH, [(t, t + 1) for t in range(LENGTH - 1)], rng)
+    grids = graphs(GRIDS, ROWS * COLUMNS, grid_ends(), rng)
+    numbers = -rng.random(STATES**2 * 10_000)
+    limit = len(numbers) / STATES**2 / best_of(partial(np.exp, numbers))
+    print(f"exponentials alone: {limit / 1e6:.1f} million messages/s on one thread")
+    # A tolerance that nothing reaches, so that every sweep is made.
+    loopy = {"inference": "bp", "sweeps": SWEEPS, "tolerance": 1e-300}
+    single = {"inference": "bp", "sweeps": 1, "tolerance": 1e-300}
+    for name, examples, options, sweeps in (
+        ("chains, exact", chains, {"inference": "exact"}, 1),
+        ("chains, bp, 1 sweep", chains, single, 1),
+        (f"grids, bp, {SWEEPS} sweeps", grids, loopy, SWEEPS),
+    ):
+        app = MarkovRandomField(MrfOptions(**options), Formulation("hcrf"))
+        w = rng.normal(size=app.dimension(examples))
+        messages = 2 * sweeps * len(examples.ends)
+        for threads in (1, 2):
+            with Executor(threads) as executor:
+                oracle = DataOracle(app, examples, executor)
+                oracle.augmented(w)
+                seconds = best_of(partial(oracle.augmented, w))
+            print(
+                f"{name}, {threads} thread{'s' * (threads > 1)}: {1e3 * seconds:.1f} ms, "
+                f"{messages / seconds / 1e6:.2f} million messages/s, "
+                f"{100 * messages / seconds / limit:.0f} % of the exponentials on one thread"
+            )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Pairwise Markov random fields."""

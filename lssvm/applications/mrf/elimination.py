@@ -1,0 +1,148 @@
+"""Exact inference for packed graphs, by elimination in an order that is planned once."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lssvm.applications.mrf import plans
+from lssvm.applications.mrf.graphs import Graphs
+from lssvm.kernels import _mrf
+
+
+@dataclass(frozen=True)
+class Temperatures:
+    """ε of the variables that go first and of those that go second."""
+
+    first: float
+    second: float
+
+    @property
+    def apart(self) -> bool:
+        """Whether the order matters."""
+        return self.first != self.second
+
+
+@dataclass(frozen=True)
+class Found:
+    """What inference found for n graphs.
+
+    values : (n,) the annealed value; losses : (n,) expected Δ
+    gradient : (d,) Σ c_i E[Φ]
+    marginals : of all states of all nodes one after another; empty unless asked for
+    exact : whether the values are exact, and not those of belief propagation
+    converged : (n,) whether belief propagation settled; True where it was not needed
+    """
+
+    values: np.ndarray
+    losses: np.ndarray
+    gradient: np.ndarray
+    marginals: np.ndarray
+    exact: bool
+    converged: np.ndarray
+
+
+class Elimination:
+    """Exact inference with tables of at most ``limit`` numbers."""
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._made: dict[tuple[bytes, ...], plans.Plan | plans.TooWide] = {}
+
+    def infer(
+        self,
+        w: np.ndarray,
+        examples: Graphs,
+        groups: np.ndarray,
+        temperatures: Temperatures,
+        *,
+        states: np.ndarray | None = None,
+        charged: bool = False,
+        marginals: bool = False,
+    ) -> Found:
+        """Values, losses, expected features and, where asked for, marginals.
+
+        groups : (N,) int8, CLAMPED, FIRST or SECOND for the nodes of these graphs
+        states : (N,) int32, those of clamped nodes; their labels by default
+        charged : whether Δ is added to the score
+        Raises DataError for a graph that needs a larger table.
+        """
+        plan, chosen = self._plans(examples, groups, temperatures.apart)
+        labels = examples.labels[examples.nodes]
+        values, losses, gradient, shares = _mrf.infer(
+            np.ascontiguousarray(w, dtype=np.float64),
+            examples.item_offsets,
+            examples.starts,
+            examples.indices,
+            examples.values,
+            examples.bases,
+            examples.tables,
+            labels,
+            examples.node_offsets - examples.node_offsets[0],
+            (labels >= 0).astype(np.uint8) if charged else np.empty(0, np.uint8),
+            examples.costs,
+            labels if states is None else states,
+            plan,
+            chosen,
+            temperatures.first,
+            temperatures.second,
+            marginals,
+        )
+        settled = np.ones(len(examples), dtype=bool)
+        return Found(values, losses, gradient, shares, exact=True, converged=settled)
+
+    def fits(self, examples: Graphs, groups: np.ndarray) -> np.ndarray:
+        """Whether each graph can do without a larger table, (n,) bool."""
+        key = ("fits", groups.tobytes(), self.limit)
+        if key not in examples.cache:
+            found = [self._made_plan(examples, groups, i) for i in range(len(examples))]
+            examples.cache[key] = np.array([isinstance(made, plans.Plan) for made in found])
+        return examples.cache[key]
+
+    def _plans(
+        self, examples: Graphs, groups: np.ndarray, apart: bool
+    ) -> tuple[plans.Plans, np.ndarray]:
+        """The plans of a block, kept with it, and which of them each graph has."""
+        key = ("plans", groups.tobytes(), self.limit)
+        if key not in examples.cache:
+            places: dict[int, int] = {}
+            kept: list[plans.Plan] = []
+            chosen = np.empty(len(examples), dtype=np.int64)
+            for i in range(len(examples)):
+                own = self._made_plan(examples, groups, i)
+                if isinstance(own, plans.TooWide):
+                    raise _too_wide(examples, i, own, self.limit, apart)
+                if id(own) not in places:
+                    places[id(own)] = len(kept)
+                    kept.append(own)
+                chosen[i] = places[id(own)]
+            examples.cache[key] = (plans.flattened(kept), chosen)
+        return examples.cache[key]
+
+    def _made_plan(
+        self, examples: Graphs, groups: np.ndarray, row: int
+    ) -> plans.Plan | plans.TooWide:
+        """The plan of a graph, or why there is none; equal graphs share it."""
+        first = examples.node_offsets[0]
+        own = groups[examples.node_offsets[row] - first : examples.node_offsets[row + 1] - first]
+        states = examples.states(row)
+        ends = examples.ends[examples.edge_offsets[row] : examples.edge_offsets[row + 1]]
+        key = (states.tobytes(), ends.tobytes(), own.tobytes())
+        if key not in self._made:
+            made: plans.Plan | plans.TooWide
+            try:
+                made = plans.plan(states, ends, own, self.limit)
+            except plans.TooWide as error:
+                made = error
+            self._made.setdefault(key, made)
+        return self._made[key]
+
+
+def _too_wide(
+    examples: Graphs, row: int, error: plans.TooWide, limit: int, apart: bool
+) -> Exception:
+    why = ", as hidden nodes have to be summed out first" if apart else ""
+    return examples.error(
+        row,
+        f"has width {error.width}{why}: exact inference needs a table of {error.entries:,d} "
+        f"numbers; expected at most {limit:,d} (application.table)",
+    )

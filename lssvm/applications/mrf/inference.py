@@ -1,0 +1,132 @@
+"""Which task asks what of inference, and which graphs get it exactly.
+
+With ``trw`` the graphs that are too wide are parted into forests for loss-augmented inference; for
+prediction that is as ``auto``, and for completion exact.
+
+Labels that are not known are hidden values like any other, but they are predicted.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from lssvm.applications.mrf.elimination import Elimination, Found, Temperatures
+from lssvm.applications.mrf.graphs import Graphs
+from lssvm.applications.mrf.plans import CLAMPED, FIRST, SECOND
+from lssvm.applications.mrf.propagation import Propagation, node_states
+from lssvm.applications.mrf.spanning import spread
+from lssvm.applications.packing import cumulated, gathered
+from lssvm.formats.mrf_text import HIDDEN
+
+AUGMENTED, COMPLETED, PREDICTED, SUMMED = "augmented", "completed", "predicted", "summed"
+
+
+class Inference:
+    """Exact inference, approximate inference, or (``auto``) that where exact is too wide."""
+
+    def __init__(self, kind: str, exact: Elimination, approximate: Propagation) -> None:
+        self.kind = kind
+        self.exact = exact
+        self.approximate = approximate
+
+    def infer(
+        self,
+        task: str,
+        w: np.ndarray,
+        examples: Graphs,
+        temperatures: Temperatures,
+        *,
+        charged: bool = False,
+        marginals: bool = False,
+    ) -> Found:
+        """Values, losses and expected features, and marginals where asked for.
+
+        charged : whether Δ is added to the score
+        Raises DataError for a graph that is too wide if all inference is to be exact.
+        """
+        groups = _groups(task, examples.labels[examples.nodes], temperatures.apart)
+        kind = self.kind
+        if kind == "trw":
+            if task == AUGMENTED:
+                return self._bound(w, examples, groups, temperatures, charged)
+            kind = "exact" if task == COMPLETED else "auto"
+        fits = np.full(len(examples), kind == "exact")
+        if kind == "auto":
+            fits = self.exact.fits(examples, groups)
+        if np.all(fits):
+            return self.exact.infer(
+                w, examples, groups, temperatures, charged=charged, marginals=marginals
+            )
+        if not np.any(fits):
+            return self.approximate.infer(w, examples, groups, temperatures, charged=charged)
+        return self._both(w, examples, groups, temperatures, fits, charged)
+
+    def _bound(
+        self,
+        w: np.ndarray,
+        examples: Graphs,
+        groups: np.ndarray,
+        temperatures: Temperatures,
+        charged: bool,
+    ) -> Found:
+        """The bound by forests, which takes the place of the value."""
+        key = ("forests", groups.tobytes())
+        if key not in examples.cache:
+            examples.cache[key] = spread(examples, self.exact.fits(examples, groups))
+        parts, counts = examples.cache[key]
+        own = _groups(AUGMENTED, parts.labels, temperatures.apart)
+        found = self.exact.infer(w, parts, own, temperatures, charged=charged)
+        starts = cumulated(counts)[:-1]
+        return replace(
+            found,
+            values=np.add.reduceat(found.values, starts) / counts,
+            losses=np.add.reduceat(found.losses, starts) / counts,
+            converged=np.ones(len(examples), dtype=bool),
+        )
+
+    def _both(
+        self,
+        w: np.ndarray,
+        examples: Graphs,
+        groups: np.ndarray,
+        temperatures: Temperatures,
+        fits: np.ndarray,
+        charged: bool,
+    ) -> Found:
+        """Exact where it fits, approximate elsewhere."""
+        key = ("parts", fits.tobytes())
+        if key not in examples.cache:
+            rows = (np.flatnonzero(fits), np.flatnonzero(~fits))
+            examples.cache[key] = [(own, examples.take(own)) for own in rows]
+        (narrow, first), (wide, second) = examples.cache[key]
+        offsets = examples.node_offsets - examples.node_offsets[0]
+        parts = [groups[gathered(offsets, rows)[0]] for rows in (narrow, wide)]
+        exact = self.exact.infer(w, first, parts[0], temperatures, charged=charged, marginals=True)
+        rough = self.approximate.infer(w, second, parts[1], temperatures, charged=charged)
+        order = np.argsort(np.concatenate([narrow, wide]))
+        edges = cumulated(np.concatenate([node_states(first), node_states(second)]))
+        both = cumulated(
+            np.concatenate([np.diff(first.node_offsets), np.diff(second.node_offsets)])
+        )
+        entries, _ = gathered(edges[both], order)
+        return Found(
+            np.concatenate([exact.values, rough.values])[order],
+            np.concatenate([exact.losses, rough.losses])[order],
+            exact.gradient + rough.gradient,
+            np.concatenate([exact.marginals, rough.marginals])[entries],
+            exact=False,
+            converged=np.concatenate([exact.converged, rough.converged])[order],
+        )
+
+
+def _groups(task: str, labels: np.ndarray, apart: bool) -> np.ndarray:
+    """CLAMPED, FIRST or SECOND for each node, (nodes,) int8.
+
+    Where the temperatures are equal their order does not matter, and any may be taken.
+    """
+    groups = np.full(len(labels), FIRST, dtype=np.int8)
+    if task == COMPLETED:
+        groups[labels >= 0] = CLAMPED
+    elif apart:
+        groups[labels >= 0 if task == AUGMENTED else labels != HIDDEN] = SECOND
+    return groups

@@ -1,0 +1,276 @@
+"""Markov random fields with hidden variables (Ping, Liu & Ihler, ICML 2014).
+
+A graph has nodes, each with one of finitely many states, and edges; x are the features φ of nodes
+and edges, y the states of nodes that have labels, h those of all others. Weights are tied by class:
+
+    w · Φ(x, y, h) = Σ_v φ_v · W[class of v][:, s_v]  +  Σ_vu φ_vu · W[class of vu][:, s_v, s_u]
+
+An edge without features has the constant one; an edge between an observed node and another is a
+node feature. Δ is the number of wrong labels. A label that is missing in an example is a hidden
+value of it, and Δ does not count it.
+
+With temperatures ε_y and ε_h (equations 11 and 12 of the paper; 0 means the limit, a maximum)
+
+    U⁺ = ε_y log Σ_y exp{ (ε_h / ε_y) log Σ_h exp([Δ + w · Φ] / ε_h) }
+    U⁻ = ε_h log Σ_h exp(w · Φ(x, y_i, h) / ε_h)
+
+| model | ε_y | ε_h | |
+|---|---|---|---|
+| ssvm | 0 | 0 | structural SVM: nothing may be hidden |
+| lssvm | 0 | 0 | latent structural SVM |
+| mssvm | 0 | 1 | marginal structural SVM |
+| hcrf | 1 | 1 | hidden conditional random field: Δ ≡ 0 |
+| loss_augmented_likelihood | 1 | 1 | the same with Δ |
+| epsilon | as given | as given | |
+
+Values and expected features are exact, by elimination of one variable after another: first h, then
+y where ε_h and ε_y differ. How large a table that may need is bounded by an option; a graph that
+needs more is left to belief propagation, or refused. Ties between states: in the reverse order of
+elimination, each node takes the lowest state that attains the maximum given those before it.
+With belief propagation no upper bound of U⁺ is known, and no gap is certified. With ``trw`` a
+larger convex function takes the place of U⁺ (see ``spanning``): the gap is that of this problem.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Literal, TextIO
+
+import numpy as np
+from pydantic import Field
+
+from lssvm.applications import base
+from lssvm.applications.mrf import mrf_output
+from lssvm.applications.mrf.elimination import Elimination, Temperatures
+from lssvm.applications.mrf.graph_classes import GraphClasses, GraphWeightNames
+from lssvm.applications.mrf.graphs import Graphs, packed
+from lssvm.applications.mrf.inference import (
+    AUGMENTED,
+    COMPLETED,
+    PREDICTED,
+    SUMMED,
+    Inference,
+)
+from lssvm.applications.mrf.mrf_output import Predictions
+from lssvm.applications.mrf.propagation import Propagation, modes
+from lssvm.errors import DataError, LssvmError
+from lssvm.formats.mrf_npz import read_npz
+from lssvm.formats.mrf_text import HIDDEN, MISSING, read_graphs
+from lssvm.plane import Plane
+
+FIXED = {  # (ε_y, ε_h) of the models that have no choice
+    "ssvm": (0.0, 0.0),
+    "lssvm": (0.0, 0.0),
+    "mssvm": (0.0, 1.0),
+    "hcrf": (1.0, 1.0),
+    "loss_augmented_likelihood": (1.0, 1.0),
+}
+ANNEALED = "epsilon"
+
+
+class MrfOptions(base.Options):
+    """How inference and the first weights are."""
+
+    name: Literal["mrf"] = Field(default="mrf", description="Markov random fields")
+    inference: Literal["auto", "exact", "bp", "trw"] = Field(
+        default="auto",
+        description="exact; bp, belief propagation, whose gap is not certified; auto: exact where "
+        "it needs no larger table; trw: as auto, but trained with an upper bound by spanning "
+        "forests, which is certified",
+    )
+    table: int = Field(
+        default=1_000_000,
+        ge=1,
+        le=2**27,
+        description="most numbers in a table of exact inference",
+    )
+    damping: float = Field(
+        default=0.3, ge=0, lt=1, description="bp: share of an old message that is kept"
+    )
+    sweeps: int = Field(default=200, ge=1, description="bp: most updates of all messages")
+    tolerance: float = Field(
+        default=1e-6, gt=0, lt=1, description="bp: relative change of messages that ends it"
+    )
+    start: Literal["random", "zero"] = Field(
+        default="random",
+        description="first weights; 0 is a stationary point where hidden states can be exchanged",
+    )
+    start_scale: float = Field(
+        default=0.1, gt=0, allow_inf_nan=False, description="standard deviation of random ones"
+    )
+
+
+class MarkovRandomField(base.Application):
+    """Pairwise Markov random fields: trees, graphs of small width, and others approximately."""
+
+    Options = MrfOptions
+    models = frozenset({*FIXED, ANNEALED})
+    smooth = frozenset({"hcrf", "loss_augmented_likelihood", ANNEALED})
+    starter_files: ClassVar = {"train": ["train.txt"], "test": ["test.txt"]}
+
+    def __init__(self, options: MrfOptions, formulation: base.Formulation | None = None) -> None:
+        super().__init__(options, formulation or base.Formulation("lssvm"))
+        own = self.formulation
+        given = (own.epsilon_y or 0.0, own.epsilon_h or 0.0)
+        self.epsilon_y, self.epsilon_h = FIXED.get(own.model, given)
+        self.charged = own.model != "hcrf"
+        exact = Elimination(options.table)
+        loopy = Propagation(exact, options.damping, options.sweeps, options.tolerance)
+        self.inference = Inference(options.inference, exact, loopy)
+        self.classes: GraphClasses | None = None
+
+    def read(self, sources: Sequence[base.Source]) -> Graphs:
+        """The graphs of text files, or of archives named ``.npz``. Raises DataError."""
+        files = []
+        for source in sources:
+            if source.label is not None:
+                message = f"label {source.label!r} is given for all; expected labels in the file"
+                raise DataError(source.path, None, message)
+            read = read_npz if source.path.endswith(".npz") else read_graphs
+            files.append((source, read(source.path)))
+        examples = packed(files, self.classes)
+        self.classes = examples.classes
+        return examples
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The classes of nodes and edges."""
+        return {} if self.classes is None else self.classes.arrays()
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Take over the classes of a model. Raises KeyError."""
+        self.classes = GraphClasses.from_arrays(state)
+
+    def dimension(self, examples: Graphs) -> int:
+        """Features times states of every class, for edges the states of both ends."""
+        if self.classes is None:
+            self.classes = examples.classes
+        return examples.classes.dimension
+
+    def feature_names(self) -> Sequence[str]:
+        """``class feature 1: state``, for edges both states."""
+        return GraphWeightNames(self.classes or GraphClasses((), (), (), (), (), ()))
+
+    def start(self, examples: Graphs, rng: np.random.Generator) -> np.ndarray:
+        """The first weights. Raises DataError if nothing may be hidden and something is."""
+        self.dimension(examples)
+        free = examples.labels[examples.nodes] < 0
+        if self.formulation.model == "ssvm" and np.any(free):
+            place = examples.node_offsets[0] + np.flatnonzero(free)[0]
+            row = int(np.searchsorted(examples.node_offsets, place, side="right")) - 1
+            raise examples.error(
+                row,
+                f"has a node without a label, {examples.node_names[place]!r}; "
+                "expected labels, or an objective.model other than ssvm",
+            )
+        if self.options.start == "zero":
+            return np.zeros(examples.classes.dimension)
+        return self.options.start_scale * rng.normal(size=examples.classes.dimension)
+
+    def augmented(self, w: np.ndarray, examples: Graphs) -> tuple[Plane, float]:
+        """Σ c_i U⁺_i, and no upper bound if some graph was left to belief propagation.
+
+        Raises DataError for a graph that is too wide where all inference is to be exact.
+        """
+        temperatures = Temperatures(self.epsilon_h, self.epsilon_y)
+        plane, exact = self._plane(AUGMENTED, w, examples, temperatures, self.charged)
+        return plane, plane.value(w) if exact else np.inf
+
+    def completed(self, w: np.ndarray, examples: Graphs) -> Plane:
+        """Σ c_i U⁻_i. Raises DataError as ``augmented`` does."""
+        temperatures = Temperatures(self.epsilon_h, self.epsilon_h)
+        return self._plane(COMPLETED, w, examples, temperatures, charged=False)[0]
+
+    def predict(self, w: np.ndarray, examples: Graphs, top: int = 1) -> Predictions:
+        """The y of highest ε_h log Σ_h exp(w · Φ / ε_h), known labels left aside.
+
+        Raises LssvmError if more than one is asked for, DataError as ``augmented`` does.
+        """
+        if top != 1:
+            raise LssvmError(f"--top {top}: application 'mrf' finds the best states only")
+        temperatures = Temperatures(self.epsilon_h, 0.0)
+        found = self.inference.infer(PREDICTED, w, examples, temperatures, marginals=True)
+        return Predictions(modes(examples, found.marginals), found.values, found.converged, w)
+
+    def marginals(self, w: np.ndarray, examples: Graphs) -> np.ndarray:
+        """P(state of a node | x) under exp(w · Φ) / Z, all states of all nodes one after another.
+
+        Raises DataError as ``augmented`` does.
+        """
+        temperatures = Temperatures(1.0, 1.0)
+        return self.inference.infer(SUMMED, w, examples, temperatures, marginals=True).marginals
+
+    def losses(self, examples: Graphs, predictions: Predictions) -> np.ndarray:
+        """Δ of the predictions, (n,): wrong labels among those that are known."""
+        labels = examples.labels[examples.nodes]
+        wrong = (labels >= 0) & (predictions.states != labels)
+        starts = examples.node_offsets[:-1] - examples.node_offsets[0]
+        return np.add.reduceat(wrong, starts, dtype=np.float64)
+
+    def score(self, examples: Graphs, predictions: Predictions) -> dict[str, float | None]:
+        """Share of wrong labels in percent among those that are known, and mean Δ.
+
+        unsettled : graphs for which belief propagation did not converge
+        """
+        labels = examples.labels[examples.nodes]
+        known = labels >= 0
+        error = 100 * float(np.mean(predictions.states[known] != labels[known]))
+        return {
+            "error": error,
+            "accuracy": 100 - error,
+            "loss": float(np.mean(self.losses(examples, predictions))),
+            "graphs": len(examples),
+            "labels": int(np.sum(known)),
+            "missing": int(np.sum(labels == MISSING)),
+            "hidden": int(np.sum(labels == HIDDEN)),
+            "unsettled": int(np.sum(~predictions.converged)),
+        }
+
+    @property
+    def formats(self) -> Mapping[str, Callable[[Any, Any, TextIO], None]]:
+        """What ``lssvm-classify`` can write; the first one unless asked otherwise."""
+        return {"labels": self.write, "marginals": self.write_marginals}
+
+    def write(self, examples: Graphs, predictions: Predictions, file: TextIO) -> None:
+        """A table of graph, node and label."""
+        mrf_output.write_labels(examples, predictions, file)
+
+    def write_marginals(self, examples: Graphs, predictions: Predictions, file: TextIO) -> None:
+        """The table with the probability of every state under exp(w · Φ) / Z."""
+        shares = self.marginals(predictions.w, examples)
+        mrf_output.write_marginals(examples, predictions, shares, file)
+
+    def records(self, examples: Graphs, predictions: Predictions) -> Iterator[dict[str, Any]]:
+        """One dictionary a graph, see ``mrf_output.records``."""
+        return mrf_output.records(examples, predictions, self.losses(examples, predictions))
+
+    def warnings(self, examples: Graphs) -> list[str]:
+        """Labels that are not known; graphs without any."""
+        labels = examples.labels[examples.nodes]
+        starts = examples.node_offsets[:-1] - examples.node_offsets[0]
+        bare = int(np.sum(np.add.reduceat(labels >= 0, starts, dtype=np.int64) == 0))
+        missing = int(np.sum(labels == MISSING))
+        found = []
+        if bare:
+            found.append(f"{bare:,d} graphs have no labels: nothing is learnt from them")
+        if missing and bare < len(examples):
+            found.append(f"{missing:,d} labels are missing: they are hidden values in training")
+        return found
+
+    def training_warnings(self, examples: Graphs, predictions: Predictions) -> list[str]:
+        """How often belief propagation did not converge."""
+        count, n = int(np.sum(~predictions.converged)), len(examples)
+        if not count:
+            return []
+        return [f"belief propagation did not converge for {count:,d} of {n:,d} graphs at the end"]
+
+    def _plane(
+        self,
+        task: str,
+        w: np.ndarray,
+        examples: Graphs,
+        temperatures: Temperatures,
+        charged: bool,
+    ) -> tuple[Plane, bool]:
+        found = self.inference.infer(task, w, examples, temperatures, charged=charged)
+        if temperatures.first == temperatures.second == 0.0:
+            return Plane(found.gradient, float(examples.costs @ found.losses)), found.exact
+        value = float(examples.costs @ found.values)
+        return Plane(found.gradient, value - float(found.gradient @ w)), found.exact

@@ -1,0 +1,214 @@
+"""In which order the variables of a graph are eliminated, found once for every distinct graph.
+
+Nodes are clamped (their state is evidence), go first or go second. Within each of these two groups
+the order is by minimal fill-in: the node whose neighbours lack the fewest edges among them, of
+those the one of fewest neighbours, then the lowest (Koller & Friedman, Probabilistic Graphical
+Models, 2009, section 9.4.3). On a tree, with one group, no edge is ever filled in. Where all of the
+first group has to be summed out before any of the second is maximised (marginal MAP), neighbours of
+what goes first may all become neighbours of each other: such an order can be much wider than the
+graph.
+"""
+
+import heapq
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from lssvm.applications.packing import cumulated
+
+CLAMPED, FIRST, SECOND = 0, 1, 2
+
+
+class TooWide(Exception):
+    """A table of the elimination would be too large.
+
+    width : variables that it is over, less one; entries : how many numbers it would hold
+    """
+
+    def __init__(self, width: int, entries: int) -> None:
+        self.width, self.entries = width, entries
+        super().__init__(width, entries)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The steps of one graph, as rows of whole numbers.
+
+    steps : for each, states of the variable, states of the other variables of its tables, its
+        factors (item or -1, place among the messages, stride of the variable, other strides),
+        its place among the messages, and whether its variable goes second
+    message_size : numbers that all messages hold
+    evidence : rows (item, clamped node, stride)
+    constants : items whose nodes are all clamped
+    """
+
+    steps: Sequence[tuple[int, list[int], list[tuple[int, int, int, list[int]]], int, bool]]
+    message_size: int
+    evidence: Sequence[tuple[int, int, int]]
+    constants: Sequence[int]
+
+
+@dataclass(frozen=True)
+class Plans:
+    """Plans as flat arrays for the kernel.
+
+    steps : (steps, 9) states, number of other variables, their joint states, place of m, first
+        factor, number of factors, where other_states and strides of it begin, group (0, 1)
+    other_states : states of the other variables of each step
+    factors : (factors, 3) item or -1, place among the messages, stride of the variable
+    strides : strides of the other variables, factor after factor
+    evidence : (k, 3) item, node, stride
+    *_starts : (plans + 1,) where those of each plan begin; message_sizes : (plans,)
+    most_* : room that the largest step needs
+    """
+
+    step_starts: np.ndarray
+    steps: np.ndarray
+    other_states: np.ndarray
+    factors: np.ndarray
+    strides: np.ndarray
+    message_sizes: np.ndarray
+    evidence_starts: np.ndarray
+    evidence: np.ndarray
+    constant_starts: np.ndarray
+    constants: np.ndarray
+    most_others: int
+    most_factors: int
+    most_states: int
+
+
+def plan(states: np.ndarray, ends: np.ndarray, groups: np.ndarray, limit: int) -> Plan:
+    """How to eliminate all nodes but the clamped ones. Raises TooWide.
+
+    states : (nodes,) number of states; ends : (edges, 2) nodes; groups : (nodes,) CLAMPED, FIRST
+        or SECOND; limit : most numbers that a table may hold
+    """
+    sizes = states.tolist()
+    order, others = _ordered(sizes, ends, groups, limit)
+    position = {node: k for k, node in enumerate(order)}
+    buckets: list[list[tuple[int, int, dict[int, int]]]] = [[] for _ in order]
+    evidence, constants = [], []
+    for item, strides in enumerate(_item_strides(sizes, ends)):
+        free = {node: stride for node, stride in strides.items() if node in position}
+        evidence += [
+            (item, node, stride) for node, stride in strides.items() if node not in position
+        ]
+        if free:
+            buckets[min(position[node] for node in free)].append((item, 0, free))
+        else:
+            constants.append(item)
+    steps, used = [], 0
+    for k, node in enumerate(order):
+        kept = sorted(others[k], key=position.__getitem__)
+        rows = [
+            (item, place, strides.get(node, 0), [strides.get(other, 0) for other in kept])
+            for item, place, strides in buckets[k]
+        ]
+        counts = [sizes[other] for other in kept]
+        steps.append((sizes[node], counts, rows, used, bool(groups[node] == SECOND)))
+        if kept:
+            layout = dict(zip(kept, _strides(counts), strict=True))
+            buckets[position[kept[0]]].append((-1, used, layout))
+        used += math.prod(counts)
+    return Plan(steps, used, evidence, constants)
+
+
+def flattened(plans: Sequence[Plan]) -> Plans:
+    """The plans as the kernel reads them."""
+    steps: list[tuple[int, ...]] = []
+    factors: list[tuple[int, int, int]] = []
+    other_states: list[int] = []
+    strides: list[int] = []
+    for made in plans:
+        for count, others, rows, place, second in made.steps:
+            marks = (len(factors), len(rows), len(other_states), len(strides))
+            steps.append((count, len(others), math.prod(others), place, *marks, second))
+            other_states += others
+            for item, message, stride, rest in rows:
+                factors.append((item, message, stride))
+                strides += rest
+    facts = np.array(steps, dtype=np.int64).reshape(-1, 9)
+    return Plans(
+        step_starts=cumulated([len(made.steps) for made in plans]),
+        steps=facts,
+        other_states=np.array([*other_states, 0], dtype=np.int64),
+        factors=np.array([*factors, (0, 0, 0)], dtype=np.int64),
+        strides=np.array([*strides, 0], dtype=np.int64),
+        message_sizes=np.array([made.message_size for made in plans], dtype=np.int64),
+        evidence_starts=cumulated([len(made.evidence) for made in plans]),
+        evidence=_table([row for made in plans for row in made.evidence], 3),
+        constant_starts=cumulated([len(made.constants) for made in plans]),
+        constants=np.array([item for made in plans for item in made.constants], dtype=np.int64),
+        most_others=int(facts[:, 1].max(initial=0)),
+        most_factors=int(facts[:, 5].max(initial=0)),
+        most_states=int(facts[:, 0].max(initial=0)),
+    )
+
+
+def _table(rows: Sequence[Sequence[int]], columns: int) -> np.ndarray:
+    return np.array(rows, dtype=np.int64).reshape(-1, columns)
+
+
+def _strides(counts: Sequence[int]) -> list[int]:
+    """Strides of a table of these sizes, the last variable running fastest."""
+    return np.cumprod([1, *counts[:0:-1]], dtype=np.int64)[::-1].tolist()
+
+
+def _item_strides(sizes: Sequence[int], ends: np.ndarray) -> list[dict[int, int]]:
+    """The strides of the nodes in the table of each item."""
+    nodes: list[dict[int, int]] = [{node: 1} for node in range(len(sizes))]
+    return nodes + [{a: sizes[b], b: 1} for a, b in ends.tolist()]
+
+
+def _ordered(
+    sizes: Sequence[int], ends: np.ndarray, groups: np.ndarray, limit: int
+) -> tuple[list[int], list[set[int]]]:
+    """The order, and for each node of it its neighbours when it is eliminated. Raises TooWide."""
+    neighbours: dict[int, set[int]] = {node: set() for node in np.flatnonzero(groups).tolist()}
+    for a, b in ends.tolist():
+        if a in neighbours and b in neighbours:
+            neighbours[a].add(b)
+            neighbours[b].add(a)
+    order, others = [], []
+    for group in (FIRST, SECOND):
+        waiting = set(np.flatnonzero(groups == group).tolist())
+        costs = {node: _cost(node, neighbours) for node in waiting}
+        heap = list(costs.values())
+        heapq.heapify(heap)
+        while heap:
+            entry = heapq.heappop(heap)
+            node = entry[2]
+            if node not in waiting or costs[node] != entry:
+                continue
+            own = neighbours.pop(node)
+            entries = math.prod(sizes[v] for v in (node, *own))
+            if entries > limit:
+                raise TooWide(len(own), entries)
+            waiting.remove(node)
+            order.append(node)
+            others.append(own)
+            for other in _joined(node, own, neighbours) & waiting:
+                costs[other] = _cost(other, neighbours)
+                heapq.heappush(heap, costs[other])
+    return order, others
+
+
+def _cost(node: int, neighbours: dict[int, set[int]]) -> tuple[int, int, int]:
+    """Edges that eliminating the node would fill in, its neighbours, and itself."""
+    own = neighbours[node]
+    present = sum(len(own & neighbours[other]) for other in own)
+    return (len(own) * (len(own) - 1) - present) // 2, len(own), node
+
+
+def _joined(node: int, own: set[int], neighbours: dict[int, set[int]]) -> set[int]:
+    """Join the neighbours of a node that is gone; returns the nodes whose cost that may change."""
+    changed = set(own)
+    for other in own:
+        lacking = own - neighbours[other] - {other}
+        neighbours[other].discard(node)
+        neighbours[other] |= lacking
+        if lacking:
+            changed |= neighbours[other]
+    return changed

@@ -1,0 +1,152 @@
+"""Approximate inference by loopy belief propagation, and states by rounding its beliefs.
+
+- Where all temperatures are one ε > 0, sum-product: value and expected features are the Bethe
+  approximation (Yedidia, Freeman & Weiss, IEEE Transactions on Information Theory 51, 2005).
+- Where both are 0, max-product: every node takes the best state of its belief, the lowest of equal
+  ones.
+- Where ε_y = 0 < ε_h, mixed-product (Liu & Ihler, JMLR 14, 2013): y is rounded in the same way.
+
+Rounded states are then held fixed and what is left is summed out exactly, so that value and
+features are those of a state that there is: a plane that bounds U⁺ from below. Only where the sum
+over h given y is itself too wide, it is the Bethe approximation again. On a tree sum-product and
+max-product are exact once they have settled.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from lssvm.applications.mrf.elimination import Elimination, Found, Temperatures
+from lssvm.applications.mrf.graphs import Graphs
+from lssvm.applications.mrf.plans import CLAMPED, FIRST, SECOND
+from lssvm.applications.packing import cumulated
+from lssvm.errors import LssvmError
+from lssvm.kernels import _mrf, _mrf_bp
+
+
+@dataclass(frozen=True)
+class Propagation:
+    """Belief propagation until no message changes by more than ``tolerance``, relatively.
+
+    damping : share of the old message that is kept; sweeps : most updates of all messages
+    exact : sums over what is left once states are rounded
+    """
+
+    exact: Elimination
+    damping: float
+    sweeps: int
+    tolerance: float
+
+    def infer(
+        self,
+        w: np.ndarray,
+        examples: Graphs,
+        groups: np.ndarray,
+        temperatures: Temperatures,
+        *,
+        charged: bool = False,
+    ) -> Found:
+        """As ``Elimination.infer``, approximately, with marginals.
+
+        Raises LssvmError for temperatures that differ with none of y at 0.
+        """
+        labels = examples.labels[examples.nodes]
+        if temperatures.apart and temperatures.second > 0.0:
+            raise LssvmError(
+                "belief propagation needs epsilon_y: 0, or epsilon_y equal to epsilon_h; "
+                "expected such temperatures, or application.inference: exact"
+            )
+        if temperatures.first == 0.0:
+            groups = np.where(groups == CLAMPED, CLAMPED, SECOND).astype(np.int8)
+        found = self._beliefs(w, examples, groups, labels, temperatures.first, charged)
+        rounded = groups == SECOND
+        if not np.any(rounded):
+            return found
+        states = np.where(rounded, modes(examples, found.marginals), labels).astype(np.int32)
+        left = np.where(groups == FIRST, FIRST, CLAMPED).astype(np.int8)
+        if np.all(self.exact.fits(examples, left)):
+            rest = Temperatures(temperatures.first, temperatures.first)
+            kept = self.exact.infer(
+                w, examples, left, rest, states=states, charged=charged, marginals=True
+            )
+        else:
+            kept = self._beliefs(w, examples, left, states, temperatures.first, charged)
+        return replace(kept, exact=False, converged=found.converged & kept.converged)
+
+    def _beliefs(
+        self,
+        w: np.ndarray,
+        examples: Graphs,
+        groups: np.ndarray,
+        states: np.ndarray,
+        epsilon: float,
+        charged: bool,
+    ) -> Found:
+        labels = examples.labels[examples.nodes]
+        nodes = examples.node_offsets - examples.node_offsets[0]
+        features = (examples.item_offsets, examples.starts, examples.indices, examples.values)
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        charge = (labels >= 0).astype(np.uint8) if charged else np.empty(0, np.uint8)
+        tables = _mrf.potentials(
+            w, *features, examples.bases, examples.tables, labels, nodes, charge
+        )
+        shares, values, _, changes = _mrf_bp.propagate(
+            tables,
+            examples.item_offsets,
+            examples.tables,
+            nodes,
+            examples.edge_offsets,
+            examples.ends,
+            np.ascontiguousarray(states, dtype=np.int32),
+            groups.astype(np.uint8),
+            epsilon,
+            self.damping,
+            self.tolerance,
+            self.sweeps,
+        )
+        gradient = _mrf.expected(
+            shares, len(w), *features, examples.bases, examples.tables, examples.costs
+        )
+        marginals = shares[_of_nodes(examples)]
+        return Found(
+            values,
+            _expected_losses(examples, marginals),
+            gradient,
+            marginals,
+            exact=False,
+            converged=changes <= self.tolerance,
+        )
+
+
+def modes(examples: Graphs, marginals: np.ndarray) -> np.ndarray:
+    """The most probable state of each node, the lowest of equal ones, (N,) int32."""
+    counts = node_states(examples)
+    starts = cumulated(counts)[:-1]
+    best = np.repeat(np.maximum.reduceat(marginals, starts), counts)
+    states = np.arange(len(marginals)) - np.repeat(starts, counts)
+    outside = np.repeat(counts, counts)
+    lowest = np.minimum.reduceat(np.where(marginals == best, states, outside), starts)
+    return lowest.astype(np.int32)
+
+
+def node_states(examples: Graphs) -> np.ndarray:
+    """Number of states of each node of these graphs, (N,) int32."""
+    return np.concatenate([examples.states(i) for i in range(len(examples))])
+
+
+def _of_nodes(examples: Graphs) -> np.ndarray:
+    """Whether each entry of the tables of these graphs is of a node."""
+    counts = np.column_stack([np.diff(examples.node_offsets), np.diff(examples.edge_offsets)])
+    items = np.repeat(np.tile([True, False], len(examples)), counts.ravel())
+    own = slice(int(examples.item_offsets[0]), int(examples.item_offsets[-1]))
+    return np.repeat(items, examples.tables[own])
+
+
+def _expected_losses(examples: Graphs, marginals: np.ndarray) -> np.ndarray:
+    """Expected number of wrong labels of each graph, (n,)."""
+    labels = examples.labels[examples.nodes]
+    starts = cumulated(node_states(examples))[:-1]
+    known = labels >= 0
+    wrong = np.zeros(len(labels))
+    wrong[known] = 1.0 - marginals[starts[known] + labels[known]]
+    return np.add.reduceat(wrong, examples.node_offsets[:-1] - examples.node_offsets[0])

@@ -1,0 +1,279 @@
+"""Graphs with states at their nodes, as text and as flat arrays.
+
+Graphs are separated by blank lines. A line is one of
+
+    graph NAME [cost=C]                          the name, if it has one; stands first
+    node NAME CLASS STATES LABEL [index:value …]
+    edge A B CLASS [index:value …]
+
+LABEL is the state, 0 to STATES − 1, ``?`` where it is not known, ``-`` where it is hidden in
+principle. A and B are nodes above in the same graph; an edge without features has the one feature
+1:1, a node without features has none. Indices count from 1 and increase. Lines that begin with #
+are comments. All words are separated by spaces or tabs.
+"""
+
+import math
+from array import array
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from lssvm.errors import DataError
+from lssvm.formats.text import open_text
+
+MISSING, HIDDEN = -1, -2
+MOST_FEATURES = 1_000_000
+MOST_STATES = 10_000
+_SPECIAL = {"?": MISSING, "-": HIDDEN}
+_WORDS = {"graph": "graph NAME [cost=C]", "node": "node NAME CLASS STATES LABEL …"}
+_WORDS["edge"] = "edge A B CLASS …"
+_SHOWN = 20  # characters of a wrong word that a message quotes
+
+
+@dataclass(frozen=True)
+class Features:
+    """Sparse rows: indices[starts[i] : starts[i + 1]] and values belong to row i.
+
+    starts : (rows + 1,) int64; indices : int32 from 0; values : float64, finite
+    """
+
+    starts: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+
+
+@dataclass(frozen=True)
+class GraphFile:
+    """The n graphs of a file, their N nodes and E edges one after another.
+
+    names : n names; costs : (n,) float64, NaN where none is given; lines : (n,) first lines
+    node_offsets, edge_offsets : (n + 1,) int64
+    node_names, node_classes : N words; states, labels : (N,) int32; MISSING, HIDDEN or a state
+    edge_classes : E words; ends : (E, 2) int32, nodes counted within their graph
+    node_features, edge_features : sparse rows
+    node_lines, edge_lines : lines of the file; None where it has none
+    """
+
+    names: Sequence[str]
+    costs: np.ndarray
+    lines: np.ndarray
+    node_offsets: np.ndarray
+    edge_offsets: np.ndarray
+    node_names: Sequence[str]
+    node_classes: Sequence[str]
+    states: np.ndarray
+    labels: np.ndarray
+    node_features: Features
+    edge_classes: Sequence[str]
+    ends: np.ndarray
+    edge_features: Features
+    node_lines: Sequence[int] | None
+    edge_lines: Sequence[int] | None
+
+
+@dataclass
+class _Rows:
+    """What is gathered of nodes or edges; whole numbers are numbers or pairs."""
+
+    classes: list[str] = field(default_factory=list)
+    numbers: list[tuple[int, int]] = field(default_factory=list)
+    lines: array = field(default_factory=lambda: array("q"))
+    starts: array = field(default_factory=lambda: array("q", [0]))
+    indices: array = field(default_factory=lambda: array("i"))
+    values: array = field(default_factory=lambda: array("d"))
+
+    def add(self, number: int, name: str, pair: tuple[int, int], features: Sequence[str]) -> None:
+        self.classes.append(name)
+        self.numbers.append(pair)
+        self.lines.append(number)
+        _read_features(features, self.indices, self.values)
+        self.starts.append(len(self.indices))
+
+    def pairs(self) -> np.ndarray:
+        return np.array(self.numbers, dtype=np.int32).reshape(-1, 2)
+
+    def features(self) -> Features:
+        return Features(
+            np.array(self.starts, dtype=np.int64),
+            np.array(self.indices, dtype=np.int32),
+            np.array(self.values),
+        )
+
+
+class _Reader:
+    """The graphs so far; ``own`` are the nodes of the graph at hand, None between graphs."""
+
+    def __init__(self) -> None:
+        self.names: dict[str, None] = {}
+        self.costs, self.lines = array("d"), array("q")
+        self.node_offsets, self.edge_offsets = array("q"), array("q")
+        self.node_names: list[str] = []
+        self.nodes, self.edges = _Rows(), _Rows()
+        self.own: dict[str, int] | None = None
+        self.pairs: set[tuple[int, int, str]] = set()
+
+    def take(self, number: int, words: list[str]) -> None:
+        """Read a line that is not blank. Raises ValueError."""
+        kind, *rest = words
+        if kind not in _WORDS:
+            raise ValueError(f"{_cut(kind)!r} begins no line; expected graph, node or edge")
+        if kind == "graph":
+            self._graph(number, rest)
+            return
+        if len(rest) < (4 if kind == "node" else 3):
+            raise ValueError(f"{len(rest)} words follow {kind!r}; expected '{_WORDS[kind]}'")
+        if self.own is None:
+            self._open(number, self._number(), math.nan)
+        if kind == "node":
+            self._node(number, rest)
+        else:
+            self._edge(number, rest)
+
+    def end(self) -> None:
+        """Close the graph at hand. Raises ValueError."""
+        if self.own is not None and not self.own:
+            raise ValueError(f"graph {next(reversed(self.names))!r} has no nodes; expected some")
+        self.own = None
+
+    def _number(self) -> str:
+        return str(len(self.names) + 1)
+
+    def _graph(self, number: int, rest: list[str]) -> None:
+        if self.own is not None:
+            raise ValueError("'graph' stands within a graph; expected a blank line before it")
+        if not 1 <= len(rest) <= 2 or (len(rest) == 2 and not rest[1].startswith("cost=")):
+            raise ValueError(f"{' '.join(rest)!r} follows 'graph'; expected '{_WORDS['graph']}'")
+        cost = math.nan
+        if len(rest) == 2:
+            cost = _finite(rest[1].removeprefix("cost="), "cost")
+            if cost < 0:
+                raise ValueError(f"cost {cost:g} is negative; expected at least 0")
+        self._open(number, rest[0], cost)
+
+    def _open(self, number: int, name: str, cost: float) -> None:
+        if name in self.names:
+            raise ValueError(f"there are two graphs {_cut(name)!r}; expected different names")
+        self.names[name] = None
+        self.costs.append(cost)
+        self.lines.append(number)
+        self.node_offsets.append(len(self.node_names))
+        self.edge_offsets.append(len(self.edges.classes))
+        self.own = {}
+        self.pairs.clear()
+
+    def _node(self, number: int, rest: list[str]) -> None:
+        name, kind, states, label, *features = rest
+        own = self.own
+        assert own is not None
+        if name in own:
+            raise ValueError(f"there are two nodes {_cut(name)!r}; expected different names")
+        count = _whole(states, "number of states", 1, MOST_STATES)
+        state = _SPECIAL.get(label)
+        if state is None:
+            state = _whole(label, "label", 0, count - 1, "? (not known) or - (hidden)")
+        self.nodes.add(number, kind, (count, state), features)
+        own[name] = len(own)
+        self.node_names.append(name)
+
+    def _edge(self, number: int, rest: list[str]) -> None:
+        first, second, kind, *features = rest
+        own = self.own
+        assert own is not None
+        for name in (first, second):
+            if name not in own:
+                raise ValueError(f"there is no node {_cut(name)!r} above in this graph")
+        if first == second:
+            raise ValueError(f"the edge joins {_cut(first)!r} to itself; expected two nodes")
+        pair = (own[first], own[second])
+        if (*pair, kind) in self.pairs:
+            raise ValueError(f"there are two edges {first} {second} {kind}; expected one")
+        self.pairs.add((*pair, kind))
+        self.edges.add(number, kind, pair, features or ["1:1"])
+
+    def file(self) -> GraphFile:
+        """All that was read."""
+        nodes = self.nodes.pairs()
+        return GraphFile(
+            names=tuple(self.names),
+            costs=np.array(self.costs),
+            lines=np.array(self.lines, dtype=np.int64),
+            node_offsets=np.array([*self.node_offsets, len(nodes)], dtype=np.int64),
+            edge_offsets=np.array([*self.edge_offsets, len(self.edges.classes)], dtype=np.int64),
+            node_names=self.node_names,
+            node_classes=self.nodes.classes,
+            states=np.ascontiguousarray(nodes[:, 0]),
+            labels=np.ascontiguousarray(nodes[:, 1]),
+            node_features=self.nodes.features(),
+            edge_classes=self.edges.classes,
+            ends=self.edges.pairs(),
+            edge_features=self.edges.features(),
+            node_lines=self.nodes.lines,
+            edge_lines=self.edges.lines,
+        )
+
+
+def read_graphs(path: str | Path) -> GraphFile:
+    """Read a text file of graphs, plain or compressed, ``-`` for standard input.
+
+    Raises DataError with the line for what is not in the format.
+    """
+    reader = _Reader()
+    number = 0
+    with open_text(path) as rows:
+        for number, line in rows:
+            words = line.split()
+            try:
+                if not words:
+                    reader.end()
+                elif not words[0].startswith("#"):
+                    reader.take(number, words)
+            except ValueError as error:
+                raise DataError(path, number, error) from None
+    try:
+        reader.end()
+    except ValueError as error:
+        raise DataError(path, number, error) from None
+    if not reader.names:
+        raise DataError(path, None, "no graphs; expected lines 'node NAME CLASS STATES LABEL …'")
+    return reader.file()
+
+
+def _read_features(pairs: Sequence[str], indices: array, values: array) -> None:
+    """Append features, indices from 0. Raises ValueError for the first wrong one."""
+    last = 0
+    for pair in pairs:
+        index, colon, value = pair.partition(":")
+        if not colon:
+            raise ValueError(f"{_cut(pair)!r} is not a feature; expected index:value")
+        place = _whole(index, "index", 1, MOST_FEATURES)
+        if place <= last:
+            raise ValueError(f"index {place} follows {last}; expected increasing indices")
+        number = _finite(value, f"value of feature {place}")
+        indices.append(place - 1)
+        values.append(number)
+        last = place
+
+
+def _whole(text: str, what: str, least: int, most: int, others: str = "") -> int:
+    expected = f"{least} to {most:,d}" + (f", {others}" if others else "")
+    if not (text.isascii() and text.isdigit() and len(text) <= 9):
+        raise ValueError(f"{what} {_cut(text)!r} is not a whole number; expected {expected}")
+    if not least <= int(text) <= most:
+        raise ValueError(f"{what} {text} is out of range; expected {expected}")
+    return int(text)
+
+
+def _finite(text: str, what: str) -> float:
+    try:
+        number = float(text) if text.isascii() and "_" not in text else math.nan
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise ValueError(f"{what} {_cut(text)!r} is not a finite number; expected one such as 0.5")
+    return number
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

@@ -1,0 +1,179 @@
+"""Random fields by enumeration, straight from the definitions, and tiny random problems."""
+
+import itertools
+
+import numpy as np
+
+from lssvm.applications.base import Formulation, Source
+from lssvm.applications.mrf.graphs import packed
+from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
+from lssvm.formats.mrf_text import HIDDEN, MISSING, Features, GraphFile
+
+STATES = {"y": 3, "h": 2, "z": 2}
+
+
+def softmax_value(scores, epsilon):
+    """ε log Σ exp(scores / ε), the maximum for ε = 0."""
+    top = max(scores)
+    if epsilon == 0:
+        return top
+    return top + epsilon * np.log(sum(np.exp((score - top) / epsilon) for score in scores))
+
+
+def shares(scores, epsilon):
+    """The distribution that goes with it; for ε = 0 all on the first maximum."""
+    scores = np.array(scores)
+    if epsilon == 0:
+        return np.eye(len(scores))[int(np.argmax(scores))]
+    grown = np.exp((scores - scores.max()) / epsilon)
+    return grown / grown.sum()
+
+
+class Graph:
+    """One graph: classes, labels, features of nodes and edges, as plain lists."""
+
+    def __init__(self, classes, labels, features, edges):
+        self.classes, self.labels, self.features, self.edges = classes, labels, features, edges
+
+    def states(self, j):
+        return range(STATES[self.classes[j]])
+
+
+def random_graph(rng, shape, hidden=True, most=6):
+    """A tree, a loop or any graph, features and weights of which are multiples of 1/8."""
+    n = int(rng.integers(1, most))
+    classes = [str(rng.choice(list(STATES))) for _ in range(n)]
+    labels = []
+    for name in classes:
+        kind = HIDDEN if name == "h" and hidden else int(rng.integers(STATES[name]))
+        labels.append(MISSING if hidden and rng.random() < 0.2 else kind)
+    features = [rng.integers(-4, 5, 2) / 8 for _ in range(n)]
+    pairs = [(int(rng.integers(j)), j) for j in range(1, n) if shape != "any" or rng.random() < 0.8]
+    if shape == "loop" and n > 2:
+        pairs += [(n - 1, 0)] if (0, n - 1) not in pairs else []
+    if shape == "any":
+        pairs += [p for p in itertools.combinations(range(n), 2) if rng.random() < 0.4]
+    edges = {}
+    for a, b in pairs:
+        edges[(a, b, f"{classes[a]}{classes[b]}")] = rng.integers(-4, 5, 1) / 8
+    return Graph(classes, labels, features, edges)
+
+
+def graph_file(graphs):
+    """The graphs as a reader gives them; the first ones hold every class of the tests."""
+    node_features = [row for graph in graphs for row in graph.features]
+    edge_features = [row for graph in graphs for row in graph.edges.values()]
+
+    def sparse_rows(rows, width):
+        count = len(rows)
+        flat = np.concatenate(rows) if rows else np.empty(0)
+        return Features(
+            np.arange(0, width * count + 1, width),
+            np.tile(np.arange(width, dtype=np.int32), count),
+            flat,
+        )
+
+    n = len(graphs)
+    classes = [name for graph in graphs for name in graph.classes]
+    keys = [key for graph in graphs for key in graph.edges]
+    return GraphFile(
+        names=[f"g{i}" for i in range(n)],
+        costs=np.full(n, np.nan),
+        lines=np.arange(1, n + 1),
+        node_offsets=np.cumsum([0, *(len(graph.classes) for graph in graphs)]),
+        edge_offsets=np.cumsum([0, *(len(graph.edges) for graph in graphs)]),
+        node_names=[f"n{j}" for graph in graphs for j in range(len(graph.classes))],
+        node_classes=classes,
+        states=np.array([STATES[name] for name in classes], dtype=np.int32),
+        labels=np.array([label for graph in graphs for label in graph.labels], dtype=np.int32),
+        node_features=sparse_rows(node_features, 2),
+        edge_classes=[key[2] for key in keys],
+        ends=np.array([key[:2] for key in keys], dtype=np.int32).reshape(-1, 2),
+        edge_features=sparse_rows(edge_features, 1),
+        node_lines=None,
+        edge_lines=None,
+    )
+
+
+class Problem:
+    """A few random graphs with an application for them."""
+
+    def __init__(self, rng, model="lssvm", epsilons=(None, None), shape="tree", n=3, **options):
+        self.graphs = [random_graph(rng, shape, hidden=model != "ssvm") for _ in range(n)]
+        self.app = MarkovRandomField(
+            MrfOptions(**options), Formulation(model, "margin", 1, *epsilons)
+        )
+        self.examples = packed([(Source("memory"), graph_file(self.graphs))])
+        self.examples.costs[:] = rng.integers(1, 9, n) / 8
+        self.d = self.app.dimension(self.examples)
+        self.epsilon_y, self.epsilon_h = self.app.epsilon_y, self.app.epsilon_h
+
+    def weights(self, rng, zero=False):
+        return rng.integers(-8, 9, self.d) / 8 * (not zero)
+
+    def phi(self, i, states):
+        """Φ(x, y, h) by the names of the classes in the order in which they first occur."""
+        nodes = dict.fromkeys(name for graph in self.graphs for name in graph.classes)
+        edges = dict.fromkeys(key[2] for graph in self.graphs for key in graph.edges)
+        parts = {name: np.zeros((2, STATES[name])) for name in nodes}
+        tables = {name: np.zeros((1, STATES[name[0]], STATES[name[1]])) for name in edges}
+        graph = self.graphs[i]
+        for name, row, state in zip(graph.classes, graph.features, states, strict=True):
+            parts[name][:, state] += row
+        for (a, b, name), row in graph.edges.items():
+            tables[name][:, states[a], states[b]] += row
+        arrays = [*parts.values(), *tables.values()]
+        return np.concatenate([array.ravel() for array in arrays])
+
+    def loss(self, i, states):
+        labels = self.graphs[i].labels
+        return float(sum(y >= 0 and s != y for s, y in zip(states, labels, strict=True)))
+
+    def outer(self, i, labels=False):
+        """Places of the nodes that are outputs: those with a label, or all but hidden ones."""
+        given = self.graphs[i].labels
+        return [j for j, y in enumerate(given) if (y >= 0 if labels else y != HIDDEN)]
+
+    def annealed(self, i, w, outer, epsilon_y, epsilon_h, charged=False, truth=False):
+        """Value, E[Φ], E[Δ], marginals by state and node: all states enumerated, h within y."""
+        graph = self.graphs[i]
+        choices = [
+            [graph.labels[j]] if truth and graph.labels[j] >= 0 else list(graph.states(j))
+            for j in range(len(graph.classes))
+        ]
+        groups = {}
+        for states in itertools.product(*choices):
+            groups.setdefault(tuple(states[j] for j in outer), []).append(states)
+        inner = []
+        for members in groups.values():
+            features = np.array([self.phi(i, states) for states in members])
+            losses = np.array([self.loss(i, states) for states in members])
+            scores = features @ w + losses * charged
+            p = shares(scores, epsilon_h)
+            marginals = np.zeros((len(graph.classes), 3))
+            for share, states in zip(p, members, strict=True):
+                marginals[np.arange(len(states)), states] += share
+            inner.append((softmax_value(scores, epsilon_h), p @ features, p @ losses, marginals))
+        values = [row[0] for row in inner]
+        p = shares(values, epsilon_y)
+        mean = [sum(share * row[k] for share, row in zip(p, inner, strict=True)) for k in (1, 2, 3)]
+        return softmax_value(values, epsilon_y), *mean
+
+    def convex(self, w, charged=None):
+        """Σ c_i U⁺_i and its gradient."""
+        charged = self.app.charged if charged is None else charged
+        value, gradient = 0.0, np.zeros(self.d)
+        for i, cost in enumerate(self.examples.costs):
+            found = self.annealed(
+                i, w, self.outer(i, labels=True), self.epsilon_y, self.epsilon_h, charged
+            )
+            value, gradient = value + cost * found[0], gradient + cost * found[1]
+        return value, gradient
+
+    def concave(self, w):
+        """Σ c_i U⁻_i and its gradient."""
+        value, gradient = 0.0, np.zeros(self.d)
+        for i, cost in enumerate(self.examples.costs):
+            found = self.annealed(i, w, [], 0.0, self.epsilon_h, truth=True)
+            value, gradient = value + cost * found[0], gradient + cost * found[1]
+        return value, gradient
