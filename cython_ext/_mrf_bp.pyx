@@ -3,7 +3,7 @@
 Messages are kept as log m times the temperature eps, so that eps = 0 is max-product. From a node
 that is summed, m_ij(x_j) sums over x_i; from one that is maximised to another such node it
 maximises; from one that is maximised to one that is summed it sums over those x_i alone that attain
-the maximum of the belief of i (mixed-product, Liu & Ihler, JMLR 14, 2013, algorithm 1). A sweep
+the maximum of the belief of i (mixed-product, Liu & Ihler, JMLR 14, 2013). A sweep
 updates the messages along all edges in their order, then against all edges in reverse order.
 """
 

@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+import re
 from dataclasses import fields
 
 import numpy as np
@@ -64,6 +65,8 @@ BROKEN = {
     "node a y 2 0\nedge a a e\n": "2: the edge joins 'a' to itself; expected two nodes",
     "node a y 2 0\nnode b y 2 0\nedge a b e\nedge a b e\n": "4: there are two edges a b e; "
     "expected one",
+    "node a y 1000 0 1000000:1\n": "1,000,000,000 weights for states times features of all "
+    "classes; expected at most 268,435,456",
     "node a y 2 0\nnode b y 3 0\n": "2: class 'y' has 3 states here; expected 2 as before",
 }
 
@@ -76,7 +79,7 @@ def test_a_broken_file_stops_training_in_one_line_with_its_place(text, tmp_path,
     result = CliRunner().invoke(learn, ["c.yaml", "m", "-q"])
     assert result.exit_code == 2
     assert result.stdout == ""
-    separator = ":" if BROKEN[text][0].isdigit() else ": "
+    separator = ":" if re.match(r"\d+: ", BROKEN[text]) else ": "
     assert result.stderr == f"error: g.txt{separator}{BROKEN[text]}\n"
     assert not (tmp_path / "m").exists()
 

@@ -12,6 +12,7 @@ from lssvm.applications.packing import Packed, cumulated, digest, gathered
 from lssvm.errors import DataError
 from lssvm.formats.mrf_text import Features, GraphFile
 
+MOST_WEIGHTS = 2**28  # 2 GB
 _WORK = 8  # units of size for a number of a table: a unit is about a nanosecond
 
 
@@ -120,6 +121,9 @@ def packed(
     known = _Known(classes)
     numbers = [known.numbers(source.path, file) for source, file in files]
     found = known.classes(files, numbers) if classes is None else classes
+    if found.dimension > MOST_WEIGHTS:
+        message = f"{found.dimension:,d} weights for states times features of all classes"
+        raise DataError(files[0][0].path, None, f"{message}; expected at most {MOST_WEIGHTS:,d}")
     parts = [_items(file, *own, found) for (_, file), own in zip(files, numbers, strict=True)]
     lengths = [len(file.names) for _, file in files]
     labels = np.concatenate([file.labels for _, file in files])

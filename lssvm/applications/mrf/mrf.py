@@ -9,7 +9,7 @@ An edge without features has the constant one; an edge between an observed node 
 node feature. Δ is the number of wrong labels. A label that is missing in an example is a hidden
 value of it, and Δ does not count it.
 
-With temperatures ε_y and ε_h (equations 11 and 12 of the paper; 0 means the limit, a maximum)
+With temperatures ε_y and ε_h (0 means the limit, a maximum)
 
     U⁺ = ε_y log Σ_y exp{ (ε_h / ε_y) log Σ_h exp([Δ + w · Φ] / ε_h) }
     U⁻ = ε_h log Σ_h exp(w · Φ(x, y_i, h) / ε_h)
