@@ -73,14 +73,14 @@ class Bcfw(ByExample):
                 self._average()
         self.asked += 1
         self.epochs += 1
-        self.sets.settle(ROUNDS, INNER_SHARE * self._gap())
+        self.sets.settle(ROUNDS, INNER_SHARE * self.gap(self.C))
         self.sets.evict(AGE if self.sets.nbytes <= self.max_bytes else 1)
         self._check_room()
         self.sets.refresh()
         self._raise_bound()
         self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
         promised = float(self.gaps.sum()) <= CHECK_SHARE * target()
-        wanted = self.tied or self._gap() > target()
+        wanted = self.open(self.C, target())
         if wanted and (promised or self.epochs % CHECK_EVERY == 0):
             self._ask(oracle, self._candidate(), keep=False)
 

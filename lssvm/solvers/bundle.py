@@ -23,32 +23,22 @@ import numpy as np
 from lssvm.errors import LssvmError
 from lssvm.executors import Oracle
 from lssvm.plane import Plane, Planes
+from lssvm.solvers.bounds import BOUNDS, Bounds
 from lssvm.solvers.plane_cache import PlaneCache
 from lssvm.solvers.qp import SimplexQP
-from lssvm.solvers.solution import STALLED_PASSES, Between, Solution, linear_objective
+from lssvm.solvers.solution import Between, Solution, linear_objective
 
 QP_SHARE = 1e-3  # the QP's own gap, as a share of the duality gap
 QP_FLOOR = 1e-12  # and never below this share of the bound
 CACHE_SHARE = 0.1  # of the gap, that a cut of kept planes must raise the model by
 LEVEL_SHARE = 1e-2  # cuts may differ in height by this share of the goal
 INEXACT = 1e-8  # share of the values that is more than their rounding
-VALUES = (
-    "step",
-    "max_planes",
-    "row",
-    "slack",
-    "tied",
-    "lower",
-    "begin",
-    "asked",
-    "mark",
-    "marked",
-)
+VALUES = ("step", "max_planes", "row", *BOUNDS)
 ARRAYS = ("w", "gram", "beta", "idle")
 
 
 @dataclass
-class Bundle:
+class Bundle(Bounds):
     """Cuts, their Gram matrix and multipliers, and the incumbent.
 
     planes : the cuts as they were made
@@ -56,15 +46,7 @@ class Bundle:
     gram : (k + 1, k + 1) inner products of the differences; index 0 is the completion
     beta : (k + 1,) multipliers on the simplex
     idle : (k,) number of QPs since a cut had a multiplier
-    w : (d,) the incumbent; row : its own cut (−1: not yet asked); slack : what the upper
-        bound there exceeds the cut's value by
-    tied : whether the incumbent is w = 0, where a run began. There all outputs tie, and the
-        next completion would not depend on the first: the point that is asked next takes its
-        place, even if P is a little higher there
-    lower : the best lower bound of the current problem; 0 is always one (the zero plane)
-    begin : P where the current problem began (infinite before its first pass)
-    asked : oracle passes in the current problem
-    mark, marked : the gap when it last fell by a millionth, and the pass of that
+    w : (d,) the incumbent; row : its own cut (−1: not yet asked)
     step : share of the way from the incumbent to the model's minimiser (κ)
     cache : planes of single examples; a cut of them that helps saves an oracle pass
     """
@@ -80,14 +62,6 @@ class Bundle:
     beta: np.ndarray = field(init=False)
     idle: np.ndarray = field(init=False)
     row: int = -1
-    slack: float = 0.0
-    tied: bool = False
-    lower: float = 0.0
-    begin: float = np.inf
-    asked: int = 0
-    mark: float = np.inf
-    marked: int = 0
-    seconds: float = 0.0
 
     def __post_init__(self) -> None:
         self.planes = Planes(len(self.w))
@@ -121,8 +95,7 @@ class Bundle:
     def measure_from(self, completion: Plane) -> None:
         """Take a new completion: bound and Gram matrix are of differences from it."""
         self.completion = completion
-        self.lower, self.begin, self.asked = 0.0, np.inf, 0
-        self.mark, self.marked = np.inf, 0
+        self.begin_problem()
         differences = self.planes.gradients - completion.gradient
         self.gram = np.zeros((len(self.beta), len(self.beta)))
         self.gram[1:, 1:] = differences @ differences.T
@@ -162,43 +135,19 @@ class Bundle:
         if self.row < 0:
             self._ask(oracle, C, self.w)
             self.tied = not np.any(self.w)
-        if not np.isfinite(self.begin):
-            self.begin = self.primal(C)
 
         def target() -> float:
-            return max(goal(self.primal(C)), looseness * (self.begin - self.lower))
+            return self.aim(C, goal, looseness)
 
-        while self._open(C, target()) and not self._exhausted(C, max_passes):
-            between(self._gap(C), target())
+        while self.open(C, target()) and not self.exhausted(C, max_passes):
+            between(self.gap(C), target())
             point = self._model_minimiser(C, target())
-            if not self._open(C, target()):
+            if not self.open(C, target()):
                 break
             if self.cache is not None and self._cut_from_cache(C, point):
                 continue
             self._ask(oracle, C, self.w + self.step * (point - self.w))
-        primal = self.primal(C)
-        return Solution(
-            self.w,
-            primal,
-            self.lower,
-            (primal - self.lower) / primal if primal > 0.0 else 0.0,
-            bool(np.isfinite(self.slack)),
-            self._gap(C) <= target(),
-        )
-
-    def _open(self, C: float, target: float) -> bool:
-        return self._gap(C) > target or self.tied
-
-    def _exhausted(self, C: float, max_passes: int) -> bool:
-        return (self.asked >= max_passes and not self.tied) or self._stalled(C)
-
-    def _gap(self, C: float) -> float:
-        return self.primal(C) - self.lower
-
-    def _stalled(self, C: float) -> bool:
-        if self._gap(C) < self.mark * (1.0 - 1e-6):
-            self.mark, self.marked = self._gap(C), self.asked
-        return self.asked - self.marked >= STALLED_PASSES
+        return self.solution(C, self.w, target())
 
     def _objective(self, C: float, w: np.ndarray, plane: Plane, slack: float) -> float:
         """P at w, of which plane is the cut. The difference from the completion is taken before
@@ -281,7 +230,7 @@ class Bundle:
         began = time.perf_counter()
         cut = self.cache.cut(point)  # type: ignore[union-attr]
         rise = (cut - self.completion).value(point) - float(self._heights(point).max())
-        helps = C * rise >= CACHE_SHARE * self._gap(C)
+        helps = C * rise >= CACHE_SHARE * self.gap(C)
         if helps:
             self._make_room()
             self._append(cut)

@@ -7,7 +7,7 @@ With a kernel w is a vector of coefficients, and what inference is asked at is i
 products of w with the unit vector of every coordinate (see ``working_sets``).
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -17,29 +17,25 @@ from scipy import sparse
 
 from lssvm.errors import LssvmError
 from lssvm.executors import EachOracle, Found
-from lssvm.solvers.solution import STALLED_PASSES, Between, Solution
+from lssvm.solvers.bounds import BOUNDS, Bounds
+from lssvm.solvers.solution import Between, Solution
 from lssvm.solvers.working_sets import WorkingSets
 
 ADDED_SHARE = 0.01  # of the mean gap of an example: less is no reason to keep a plane
 MEGABYTE = 1_000_000
 INEXACT = 1e-8  # share of the values that is more than their rounding
-VALUES = ("C", "lower", "began", "asked", "mark", "marked", "slack", "tied")
+VALUES = ("C", *BOUNDS)
 ARRAYS = ("w", "heights", "costs")
 
 
 @dataclass
-class ByExample(ABC):
+class ByExample(Bounds):
     """Minimises P through planes of single examples.
 
     dimension : d; norm : of the slacks, gram, labels : of a kernel, see ``working_sets``
     sets : the planes and the dual point; truth : (n, d) gradients of the completion
     w : (d,) the best point; images : (d,) of it, w itself without a kernel
     heights : (n,) U⁺_i there, upper bounds if they are known
-    slack : by how much the upper bounds there exceed the planes' values, in Σ c_i
-    lower : the best lower bound of the current problem; began : P where it began
-    tied : whether the best point is w = 0, where a run began and all outputs tie: the point that is
-        asked next takes its place, even if P is a little higher there
-    asked : oracle passes in it; mark, marked : the gap when it last fell by a millionth, and when
     """
 
     dimension: int
@@ -53,14 +49,6 @@ class ByExample(ABC):
     heights: np.ndarray = field(init=False)
     costs: np.ndarray = field(init=False)
     C: float = 0.0
-    slack: float = 0.0
-    tied: bool = False
-    lower: float = 0.0
-    began: float = np.inf
-    asked: float = 0.0
-    mark: float = np.inf
-    marked: float = 0.0
-    seconds: float = 0.0
     max_bytes: float = np.inf  # of the planes
 
     @property
@@ -100,8 +88,7 @@ class ByExample(ABC):
         if len(rows) and len(self.sets):
             self.sets.move(rows, shifts[rows])
         self.truth = truth
-        self.lower, self.began, self.asked = 0.0, np.inf, 0.0
-        self.mark, self.marked = np.inf, 0.0
+        self.begin_problem()
 
     def primal(self, C: float) -> float:
         """P at the best point."""
@@ -133,27 +120,14 @@ class ByExample(ABC):
         if not np.all(np.isfinite(self.heights)):
             self._ask(oracle, self.w, keep=not np.any(self.w))
             self.tied = not np.any(self.w)
-        if not np.isfinite(self.began):
-            self.began = self.primal(C)
 
         def target() -> float:
-            if not np.isfinite(self.primal(C)):
-                return 0.0
-            return max(goal(self.primal(C)), looseness * (self.began - self.lower))
+            return self.aim(C, goal, looseness)
 
-        while (self.tied or self._gap() > target()) and not self._exhausted(max_passes):
-            between(self._gap(), target())
+        while self.open(C, target()) and not self.exhausted(C, max_passes):
+            between(self.gap(C), target())
             self._improve(oracle, target)
-        primal = self.primal(C)
-        return Solution(
-            self.w,
-            primal,
-            self.lower,
-            (primal - self.lower) / primal if primal > 0.0 else 0.0,
-            bool(np.isfinite(self.slack)),
-            self._gap() <= target(),
-            self.images,
-        )
+        return self.solution(C, self.w, target())._replace(images=self.images)
 
     @abstractmethod
     def _improve(self, oracle: EachOracle, target: Callable[[], float]) -> None:
@@ -169,14 +143,6 @@ class ByExample(ABC):
         self.sets.limits = C * self.costs
         self.sets.refresh()
         self.C = C
-
-    def _gap(self) -> float:
-        return self.primal(self.C) - self.lower
-
-    def _exhausted(self, max_passes: int) -> bool:
-        if self._gap() < self.mark * (1.0 - 1e-6):
-            self.mark, self.marked = self._gap(), self.asked
-        return self.asked >= max_passes or self.asked - self.marked >= STALLED_PASSES
 
     def _objective(self, C: float, w: np.ndarray, images: np.ndarray, heights: np.ndarray) -> float:
         """P at w where U⁺ has these values; with norm 0 infinite unless no slack is needed."""
@@ -233,7 +199,7 @@ class ByExample(ABC):
         rows = np.arange(first, first + len(found.values))
         truth = self.truth[rows]
         excess = found.values - truth @ self.sets.images() - self.sets.highest(rows)[1]
-        gap = self._gap()
+        gap = self.gap(self.C)
         share = ADDED_SHARE * gap / len(self.costs) if np.isfinite(gap) else 0.0
         rounding = 1e-12 * (1.0 + np.abs(found.values))
         new = np.flatnonzero(excess > np.maximum(share / self.sets.limits[rows], rounding))

@@ -18,25 +18,23 @@ import numpy as np
 
 from lssvm.executors import Oracle
 from lssvm.plane import Plane
-from lssvm.solvers.solution import STALLED_PASSES, Between, Solution, linear_objective
+from lssvm.solvers.bounds import BOUNDS, Bounds
+from lssvm.solvers.solution import Between, Solution, linear_objective
 
 DECREASE, SLOPE = 1e-4, 0.9  # of the Wolfe conditions
 MOST_TRIALS = 40  # points of one line search: beyond that rounding is the limit
-VALUES = ("C", "value", "loss", "slack", "lower", "begin", "asked", "mark", "marked")
+VALUES = ("C", "value", "loss", *BOUNDS)
 ARRAYS = ("w", "outputs", "steps", "changes")
 
 
 @dataclass
-class Lbfgs:
+class Lbfgs(Bounds):
     """Quasi-Newton steps; w is where they stand, and P never rises.
 
     memory : changes of w and of the gradient that are remembered
     completion : the plane of Σ c_i U⁻_i; outputs, loss : the plane of Σ c_i U⁺_i at w, the
         gradient empty before the first pass; value : P at w
-    slack : by how much the upper bound of Σ c_i U⁺_i exceeds the plane
     steps, changes : (m, d) changes of w and of ∇P, oldest first
-    lower : the best lower bound; begin : P where the current problem began
-    asked : passes in it; mark, marked : the gap when it last fell by a millionth, and when
     """
 
     w: np.ndarray
@@ -48,13 +46,6 @@ class Lbfgs:
     C: float = 0.0
     value: float = np.inf
     loss: float = 0.0
-    slack: float = 0.0
-    lower: float = 0.0
-    begin: float = np.inf
-    asked: int = 0
-    mark: float = np.inf
-    marked: int = 0
-    seconds: float = 0.0
 
     def __post_init__(self) -> None:
         self.steps = np.empty((0, len(self.w)))
@@ -82,8 +73,7 @@ class Lbfgs:
     def measure_from(self, completion: Plane) -> None:
         """Take a new completion. Changes of the gradient do not depend on it: they are kept."""
         self.completion = completion
-        self.lower, self.begin, self.asked = 0.0, np.inf, 0
-        self.mark, self.marked = np.inf, 0
+        self.begin_problem()
 
     def primal(self, C: float) -> float:
         """P at w."""
@@ -113,35 +103,17 @@ class Lbfgs:
             self.steps, self.changes = self.steps[:0], self.changes[:0]
         if not len(self.outputs):
             self._stand(self.w, *self._pass(oracle, self.w))
-        if not np.isfinite(self.begin):
-            self.begin = self.primal(C)
         self._raise_bound()
 
         def target() -> float:
-            return max(goal(self.primal(C)), looseness * (self.begin - self.lower))
+            return self.aim(C, goal, looseness)
 
-        while self._gap() > target() and not self._exhausted(max_passes):
-            between(self._gap(), target())
+        while self.open(C, target()) and not self.exhausted(C, max_passes):
+            between(self.gap(C), target())
             if not self._step(oracle):
                 break
             self._raise_bound()
-        primal = self.primal(C)
-        return Solution(
-            self.w,
-            primal,
-            self.lower,
-            (primal - self.lower) / primal if primal > 0.0 else 0.0,
-            bool(np.isfinite(self.slack)),
-            self._gap() <= target(),
-        )
-
-    def _gap(self) -> float:
-        return self.primal(self.C) - self.lower
-
-    def _exhausted(self, max_passes: int) -> bool:
-        if self._gap() < self.mark * (1.0 - 1e-6):
-            self.mark, self.marked = self._gap(), self.asked
-        return self.asked >= max_passes or self.asked - self.marked >= STALLED_PASSES
+        return self.solution(C, self.w, target())
 
     def _slope(self, w: np.ndarray, plane: Plane) -> np.ndarray:
         """∇P at w, of which plane is that of Σ c_i U⁺_i."""

@@ -48,7 +48,7 @@ class NSlack(ByExample):
         self._raise_bound()
         self.first_phase &= self.lower - before > SLOW * self.lower
         self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
-        if not self.first_phase and (self.tied or self._gap() > target()):
+        if not self.first_phase and (self.open(self.C, target())):
             self._ask(oracle, self.sets.w.copy())
 
     def _pass_in_blocks(self, oracle: EachOracle) -> None:
@@ -65,7 +65,7 @@ class NSlack(ByExample):
 
     def _sweep(self) -> None:
         """Sweeps until they have closed the gap over what is kept, all but a share of the whole."""
-        self.sets.settle(self.sweeps, INNER_SHARE * self._gap())
+        self.sets.settle(self.sweeps, INNER_SHARE * self.gap(self.C))
         self.sets.evict(AGE)
         self.sets.refresh()
 

@@ -7,8 +7,6 @@ import numpy as np
 
 from lssvm.executors import Oracle
 
-STALLED_PASSES = 100  # without the gap falling by a millionth: rounding is the limit
-
 
 class Solution(NamedTuple):
     """The end of one convex problem.

@@ -1,0 +1,82 @@
+"""Where a solver stands in its convex problem: bounds, goal, and when it is of no use to go on."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from lssvm.solvers.solution import Solution
+
+STALLED_PASSES = 100  # without the gap falling by a millionth: rounding is the limit
+BOUNDS = ("slack", "tied", "lower", "began", "asked", "mark", "marked")
+
+
+@dataclass(kw_only=True)
+class Bounds(ABC):
+    """The part of a solver's state that all solvers have.
+
+    slack : what the upper bound at the best point exceeds its plane by, infinite if none is known
+    tied : whether the best point is w = 0, where a run began. There all outputs tie, and the
+        next completion would not depend on the first: the point that is asked next takes its
+        place, even if P is a little higher there
+    lower : the best lower bound of the current problem; 0 is always one (the zero plane)
+    began : P where the current problem began (infinite before its first pass)
+    asked : oracle passes in the current problem
+    mark, marked : the gap when it last fell by a millionth, and the pass of that
+    seconds : time spent outside of the oracle
+    """
+
+    slack: float = 0.0
+    tied: bool = False
+    lower: float = 0.0
+    began: float = np.inf
+    asked: float = 0
+    mark: float = np.inf
+    marked: float = 0
+    seconds: float = 0.0
+
+    @abstractmethod
+    def primal(self, C: float) -> float:
+        """P at the best point."""
+
+    def begin_problem(self) -> None:
+        """Forget what was known of the problem before."""
+        self.lower, self.began, self.asked = 0.0, np.inf, 0
+        self.mark, self.marked = np.inf, 0
+
+    def aim(self, C: float, goal: Callable[[float], float], looseness: float) -> float:
+        """The absolute gap that ends the problem: ``goal(primal)``, or a share of its decrease."""
+        primal = self.primal(C)
+        if not np.isfinite(primal):
+            return 0.0
+        if not np.isfinite(self.began):
+            self.began = primal
+        return max(goal(primal), looseness * (self.began - self.lower))
+
+    def gap(self, C: float) -> float:
+        """The absolute duality gap."""
+        return self.primal(C) - self.lower
+
+    def open(self, C: float, aim: float) -> bool:
+        """Whether the problem is not solved yet."""
+        return self.tied or self.gap(C) > aim
+
+    def exhausted(self, C: float, max_passes: int) -> bool:
+        """Whether the passes are used up, or bring nothing any more."""
+        if self.gap(C) < self.mark * (1.0 - 1e-6):
+            self.mark, self.marked = self.gap(C), self.asked
+        stalled = self.asked - self.marked >= STALLED_PASSES
+        return (self.asked >= max_passes and not self.tied) or stalled
+
+    def solution(self, C: float, w: np.ndarray, aim: float) -> Solution:
+        """What is known at the end of the problem."""
+        primal = self.primal(C)
+        return Solution(
+            w,
+            primal,
+            self.lower,
+            (primal - self.lower) / primal if primal > 0.0 else 0.0,
+            bool(np.isfinite(self.slack)),
+            self.gap(C) <= aim,
+        )
