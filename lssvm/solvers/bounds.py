@@ -40,6 +40,16 @@ class Bounds(ABC):
     def primal(self, C: float) -> float:
         """P at the best point."""
 
+    @property
+    def passes_saved(self) -> int:
+        """Cuts that needed no oracle pass: none, unless a solver keeps a cache."""
+        return 0
+
+    @property
+    def osqp_calls(self) -> int:
+        """Quadratic programs that were left to OSQP: none, unless a solver has some."""
+        return 0
+
     def begin_problem(self) -> None:
         """Forget what was known of the problem before."""
         self.lower, self.began, self.asked = 0.0, np.inf, 0

@@ -56,16 +56,6 @@ class ByExample(Bounds):
         """Planes that are kept now."""
         return len(self.sets)
 
-    @property
-    def passes_saved(self) -> int:
-        """Cuts that needed no oracle pass."""
-        return 0
-
-    @property
-    def osqp_calls(self) -> int:
-        """Quadratic programs left to OSQP: none, the blocks are solved by steps of our own."""
-        return 0
-
     def begin(self, oracle: EachOracle, w: np.ndarray, completion: Found | None) -> None:
         """Stand at w with a first completion, or with that of w if it is None."""
         self.costs = oracle.costs

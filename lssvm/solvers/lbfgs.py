@@ -56,16 +56,6 @@ class Lbfgs(Bounds):
         """Changes that are remembered."""
         return len(self.steps)
 
-    @property
-    def passes_saved(self) -> int:
-        """Cuts that needed no oracle pass."""
-        return 0
-
-    @property
-    def osqp_calls(self) -> int:
-        """Quadratic programs: there are none."""
-        return 0
-
     def complete(self, oracle: Oracle) -> None:
         """Complete the hidden values at w, and start the next convex problem there."""
         self.measure_from(oracle.completed(self.w))
