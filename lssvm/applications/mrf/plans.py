@@ -49,6 +49,11 @@ class Plan:
     evidence: Sequence[tuple[int, int, int]]
     constants: Sequence[int]
 
+    @property
+    def joint_size(self) -> int:
+        """Joint states of the variables of each step, over all steps."""
+        return sum(count * math.prod(others) for count, others, *_ in self.steps)
+
 
 @dataclass(frozen=True)
 class Plans:
@@ -61,6 +66,7 @@ class Plans:
     strides : strides of the other variables, factor after factor
     evidence : (k, 3) item, node, stride
     *_starts : (plans + 1,) where those of each plan begin; message_sizes : (plans,)
+    joint_sizes : (plans,) joint states of the variables of each step, over all of them
     most_* : room that the largest step needs
     """
 
@@ -70,6 +76,7 @@ class Plans:
     factors: np.ndarray
     strides: np.ndarray
     message_sizes: np.ndarray
+    joint_sizes: np.ndarray
     evidence_starts: np.ndarray
     evidence: np.ndarray
     constant_starts: np.ndarray
@@ -137,6 +144,7 @@ def flattened(plans: Sequence[Plan]) -> Plans:
         factors=np.array([*factors, (0, 0, 0)], dtype=np.int64),
         strides=np.array([*strides, 0], dtype=np.int64),
         message_sizes=np.array([made.message_size for made in plans], dtype=np.int64),
+        joint_sizes=np.array([made.joint_size for made in plans], dtype=np.int64),
         evidence_starts=cumulated([len(made.evidence) for made in plans]),
         evidence=_table([row for made in plans for row in made.evidence], 3),
         constant_starts=cumulated([len(made.constants) for made in plans]),
