@@ -21,6 +21,8 @@ it were alone.
 
 import numpy as np
 
+from _common cimport aligned
+
 cdef extern from "_mrf_elimination.h" nogil:
     enum:
         MRF_LANES
@@ -75,7 +77,7 @@ def infer(
     const long long[::1] starts, const int[::1] indices, const double[::1] values,
     const long long[::1] bases, const int[::1] sizes,
     const int[::1] labels, const long long[::1] nodes, const unsigned char[::1] charged,
-    const double[::1] costs, const int[::1] states, plan, const long long[::1] chosen,
+    const double[::1] costs, const int[::1] states, plan,
     double first_eps, double second_eps, bint keep,
 ):
     """Values, expected losses, sum of c_i E[Phi] and marginals of the nodes of n examples.
@@ -86,7 +88,7 @@ def infer(
     nodes : (n + 1,) where the nodes of each example begin; labels : one for each node
     states : one for each node, read where it is clamped
     charged : one for each node, whether a state that is not the label costs 1; empty: none does
-    plan : arrays, see plans.Plans; chosen : (n,) the plan of each example
+    plan : arrays, see plans.Plans
     first_eps, second_eps : temperatures of the variables that go first and second
     keep : whether the marginals are wanted
 
@@ -94,9 +96,9 @@ def infer(
     after another, empty unless kept.
     """
     cdef Py_ssize_t n = costs.shape[0], i, j, l, k, count, step, size, width
+    cdef const long long[::1] chosen = plan.chosen, order = plan.order
     if offsets.shape[0] != n + 1 or nodes.shape[0] != n + 1 or chosen.shape[0] != n:
         raise ValueError("infer: offsets, nodes, costs and plans do not fit")
-    cdef const long long[::1] order = np.argsort(chosen, kind="stable").astype(np.int64)
     cdef const long long[::1] written = _written(offsets, nodes, sizes, keep)
     found_values, found_losses = np.zeros(n), np.zeros(n)
     gradient, marginals = np.zeros(w.shape[0]), np.zeros(written[n])
@@ -109,7 +111,7 @@ def infer(
         &w[0], &offsets[0], &starts[0], &bases[0], &nodes[0], &indices[0], &sizes[0], &labels[0],
         &states[0], &values[0], &costs[0], charge)
     cdef MrfPlan own
-    cdef Room room = Room(offsets, sizes, plan, chosen)
+    cdef Room room = Room(plan)
     cdef long long rows[MRF_LANES]
     cdef double row_costs[MRF_LANES]
     cdef double row_values[MRF_LANES]
@@ -162,26 +164,22 @@ cdef class Room:
     cdef double[::1] table, back, kept, chunk, sums
     cdef long long[::1] places, counter, at
 
-    def __init__(self, const long long[::1] offsets, const int[::1] sizes, plan, chosen):
-        cdef Py_ssize_t p
-        first = np.unique(chosen, return_index=True)[1]
-        own = [np.asarray(sizes)[offsets[i]:offsets[i + 1]] for i in first]
-        used = np.zeros(len(plan.message_sizes), dtype=np.int64)
-        used[np.asarray(chosen)[first]] = [part.sum(dtype=np.int64) for part in own]
-        self.numbers = used + plan.message_sizes
+    def __init__(self, plan):
+        cdef Py_ssize_t p, count = plan.message_sizes.shape[0], most = 1, joint = 1
         self.step_starts, self.steps = plan.step_starts, plan.steps
         self.evidence_starts, self.evidence = plan.evidence_starts, plan.evidence
         self.constant_starts, self.constants = plan.constant_starts, plan.constants
         self.factors, self.strides = plan.factors, plan.strides
-        self.other_states, self.messages, self.joint = (
-            plan.other_states, plan.message_sizes, plan.joint_sizes)
-        most = max(self.width(p) * self.numbers[p] for p in range(len(used)))
-        joint = [self.width(p) * self.joint[p] for p in range(len(used)) if self.keeps(p)]
-        self.table, self.back = np.empty(most), np.empty(most)
-        self.kept = np.empty(max(joint, default=1))
-        self.chunk = np.empty(MRF_ROWS * MRF_LANES * max(1, plan.most_states))
-        self.sums = np.empty(MRF_LANES * max(part.max(initial=1) for part in own))
-        self.places = np.empty(max(len(part) for part in own), dtype=np.int64)
+        self.other_states, self.messages = plan.other_states, plan.message_sizes
+        self.numbers, self.joint = plan.numbers, plan.joint_sizes
+        for p in range(count):
+            most = max(most, self.width(p) * self.numbers[p])
+            if self.keeps(p):
+                joint = max(joint, self.width(p) * self.joint[p])
+        self.table, self.back, self.kept = aligned(most), aligned(most), aligned(joint)
+        self.chunk = aligned(MRF_ROWS * MRF_LANES * max(1, plan.most_states))
+        self.sums = aligned(MRF_LANES * plan.largest_item)
+        self.places = np.empty(plan.most_items, dtype=np.int64)
         self.counter = np.empty(2 * max(1, plan.most_others), dtype=np.int64)
         self.at = np.empty(2 * max(1, plan.most_factors), dtype=np.int64)
         self.room.places, self.room.counter, self.room.at = (

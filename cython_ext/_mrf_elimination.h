@@ -148,9 +148,10 @@ INLINE void mrf_condition(const MrfStep *step, long rows, long long *counter, lo
 INLINE void mrf_hand_back(const MrfStep *step, long rows, long long *counter, long long *at,
                           const double *p, const double *shares, double *back, const int W) {
     for (long s = 0; s < rows; s++) {
-        const double *row = p + s * step->states * W, *share = shares + s * W;
+        const double *row = p + s * step->states * W;
+        double share[MRF_LANES];
         int some = 0;
-        for (int l = 0; l < W; l++) some |= share[l] != 0.0;
+        for (int l = 0; l < W; l++) some |= (share[l] = shares[s * W + l]) != 0.0;
         for (long f = 0; some && f < step->factors; f++) {
             double *target = back + at[f] * W;
             long stride = (long)step->rows[3 * f + 2] * W;
