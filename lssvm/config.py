@@ -128,7 +128,7 @@ class Solver(Section):
         default=1e-3, gt=0, lt=1, description="relative duality gap that ends the last problem"
     )
     step: float = Field(
-        default=0.1,
+        default=0.08,
         gt=0,
         le=1,
         description="where inference is asked: this far from the best point to the bundle's own",
