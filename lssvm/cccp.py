@@ -161,7 +161,8 @@ class Run:
 
         def before_pass(gap: float, goal: float) -> None:
             primal = self.solver.primal(rules.C) or 1.0
-            observer.passed(round(self.passes), gap / primal, goal / primal)
+            relative = gap / primal if np.isfinite(primal) else np.inf
+            observer.passed(round(self.passes), relative, goal / primal)
             between()
 
         settled = rules.C * rules.n * rules.tolerance if rules.hidden else np.inf

@@ -20,6 +20,7 @@ from lssvm.solvers.conjugate_gradients import climb, images_of
 GARBAGE = 0.5  # share of the arena that may be dropped planes
 STEPS = 1  # at most, at each visit of an example by a sweep
 CG_STEPS = 20  # at most, after each sweep
+INSEPARABLE = 1e-6  # norm 0: margin, as a share of the length of planes, that counts as none
 COLUMNS = {
     "begins": np.int64,
     "ends": np.int64,
@@ -124,10 +125,14 @@ class WorkingSets:
         return self.highest(np.arange(len(self.limits)))[1]
 
     def gap(self) -> float:
-        """By how much the dual could rise at most over the kept planes; infinite with norm 0."""
+        """By how much the dual could rise at most over the kept planes.
+
+        With norm 0 infinite unless w, made longer, leaves none of them a slack.
+        """
         slacks = self.slacks()
         if self.norm == 0:
-            return np.inf
+            rest = 1.0 - float(slacks.max(initial=0.0))
+            return 0.5 * self.squared_norm / rest**2 - self.dual() if rest > 0.0 else np.inf
         powers = slacks if self.norm == 1 else 0.5 * slacks**2
         return float(self.limits @ powers) + 0.5 * self.squared_norm - self.dual()
 
@@ -234,9 +239,34 @@ class WorkingSets:
         for _ in range(rounds):
             self.sweep(rows, STEPS)
             self.climb(CG_STEPS)
+            if self.norm == 0:
+                if self.inseparable():
+                    break
+                self.stretch()
             if self.gap() <= goal:
                 break
             rows = rows[::-1]
+
+    def stretch(self) -> None:
+        """Multiply all multipliers by what raises the dual most, with norm 0."""
+        square = self.squared_norm
+        if square > 0.0:
+            self.alpha[:] *= float(self.alpha @ self.losses) / square
+            self.refresh()
+
+    def least_norm(self) -> float:
+        """With norm 0 every w without slack is at least so long; infinite if there is none.
+
+        Such a w has w · δ ≤ −L for every plane, so Σ α L ≤ −w · Σ α δ ≤ ‖w‖ ‖Σ α δ‖.
+        """
+        needed = float(self.alpha @ self.losses)
+        norm = float(np.sqrt(max(self.squared_norm, 0.0)))
+        return 0.0 if needed <= 0.0 else needed / norm if norm > 0.0 else np.inf
+
+    def inseparable(self) -> bool:
+        """Whether, with norm 0, the largest margin is too small a share of the planes' length."""
+        longest = float(np.sqrt(self.column("squares").max(initial=0.0)))
+        return self.losses.max(initial=0.0) < INSEPARABLE * longest * self.least_norm()
 
     def evict(self, age: int) -> None:
         """Drop planes whose multiplier has been 0 at ``age`` calls in a row."""
