@@ -97,16 +97,15 @@ class Observer:
 class Rules(NamedTuple):
     """When to stop.
 
-    C : weight of the summed loss; n : number of examples
+    C : weight of the summed loss
     epsilon : relative gap of the last convex problem
     looseness : share of what a problem can lower F by that early problems leave undone
-    tolerance : F has settled when it falls by less than C · n · tolerance
+    tolerance : F has settled when it falls by less than C Σ c_i · tolerance
     max_iterations : CCCP iterations; max_passes : oracle passes for one convex problem
     hidden : whether there are hidden values, and so more than one problem
     """
 
     C: float
-    n: int
     epsilon: float = 1e-3
     looseness: float = 0.1
     tolerance: float = 1e-3
@@ -165,7 +164,7 @@ class Run:
             observer.passed(round(self.passes), relative, goal / primal)
             between()
 
-        settled = rules.C * rules.n * rules.tolerance if rules.hidden else np.inf
+        settled = rules.C * self.total_cost * rules.tolerance if rules.hidden else np.inf
         while not self.done:
             solution = self.solver.minimise(
                 counting,

@@ -163,7 +163,9 @@ class Cccp(Section):
     """The outer loop: complete the hidden values, solve, repeat."""
 
     tolerance: float = Field(
-        default=1e-3, gt=0, description="stop when the objective falls by less than C·n times this"
+        default=1e-3,
+        gt=0,
+        description="stop when the objective falls by less than C Σ c_i times this",
     )
     max_iterations: int = Field(default=100, ge=1, description="most iterations of a start")
     restarts: int = Field(

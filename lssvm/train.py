@@ -215,7 +215,6 @@ def rules_of(config: Config, n: int, hidden: bool) -> Rules:
     C = config.objective.C / (n if config.objective.c_scaling == "mean" else 1)
     return Rules(
         C,
-        n,
         config.solver.epsilon,
         config.cccp.looseness,
         config.cccp.tolerance,

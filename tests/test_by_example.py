@@ -106,7 +106,7 @@ def test_the_objective_of_hidden_values_never_rises(kind, seed, C):
     rows = []
     observer = Observer()
     observer.iterated = rows.append
-    run.proceed(oracle, Rules(C, 20, 1e-3, max_passes=3000), observer)
+    run.proceed(oracle, Rules(C, 1e-3, max_passes=3000), observer)
     objectives = [row.objective for row in rows]
     assert all(b <= a * (1 + 1e-9) for a, b in itertools.pairwise(objectives))
     assert run.converged
