@@ -47,6 +47,7 @@ class Summary(NamedTuple):
     objective : F = convex + concave, the concave part being −C Σ c_i U⁻_i
     gap : relative duality gap of the last convex problem; certified : whether it is proved
     iterations, passes, planes : CCCP iterations, oracle passes, cuts kept
+    passes_saved : cuts or sweeps over the examples that kept planes gave without an oracle pass
     osqp : quadratic programs that were left to OSQP
     restarts, objective_mean, objective_std : number of starts, mean and standard deviation
         of their objectives
@@ -61,6 +62,7 @@ class Summary(NamedTuple):
     certified: bool
     iterations: int
     passes: int
+    passes_saved: int
     planes: int
     osqp: int
     restarts: int

@@ -102,6 +102,7 @@ def summary(
         certified=record["certified"],
         iterations=record["cccp_iterations"],
         passes=record["passes"],
+        passes_saved=record["passes_saved"],
         planes=record["planes"],
         osqp=osqp_calls,
         restarts=len(record["restarts"]),

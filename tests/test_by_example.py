@@ -241,6 +241,16 @@ def test_cuts_of_kept_planes_save_passes_and_change_no_optimum(step):
     assert cached.record["gap"] <= 1e-3
 
 
+@pytest.mark.parametrize("method", ["n-slack", "bcfw"])
+def test_sweeps_over_kept_planes_are_counted_as_passes_saved(method):
+    _, _, oracle, solver, _ = prepared(1, method, n=20, d=6)
+    rounds, settle = [], solver.sets.settle
+    solver.sets.settle = lambda *limits: rounds.append(settle(*limits)) or rounds[-1]
+    solver.minimise(oracle, 1.0, lambda primal: 1e-6 * primal, max_passes=3000)
+    first = len(rounds) if method == "n-slack" else 0
+    assert solver.passes_saved == sum(rounds) - first > 0
+
+
 def small_room(**solver):
     values = {
         "application": {"name": "sequence", "columns": ["word", "tag", "label"]},

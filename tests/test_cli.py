@@ -575,14 +575,15 @@ def test_lines_of_iterations_stand_under_their_heading():
 
 def test_the_summary_says_when_a_gap_is_not_certified():
     summary = Summary(
-        3.0, 5.0, -2.0, 0.01, False, 4, 50, 20, 3, 2, 3.5, 0.7071, 1.0, 2.0, 3.0, 99.9
+        3.0, 5.0, -2.0, 0.01, False, 4, 50, 70, 20, 3, 2, 3.5, 0.7071, 1.0, 2.0, 3.0, 99.9
     )
     assert summary_lines(summary) == [
         "2 starts: objective 3.5 ± 0.71; the lowest is kept",
         "objective 3 = convex 5 + concave -2; gap: not certified (approximate inference)",
-        "4 CCCP iterations, 50 passes, 20 planes kept, 3 problems left to OSQP",
+        "4 CCCP iterations, 50 passes and 70 saved, 20 planes kept, 3 problems left to OSQP",
         "seconds: inference 1.0, QP 2.0, rest 3.0; peak memory 100 MB",
     ]
+    assert "50 passes, 20 planes" in summary_lines(summary._replace(passes_saved=0))[2]
 
 
 def test_metrics_and_sizes_are_printed_for_people():

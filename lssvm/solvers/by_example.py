@@ -24,7 +24,7 @@ from lssvm.solvers.working_sets import WorkingSets
 ADDED_SHARE = 0.01  # of the mean gap of an example: less is no reason to keep a plane
 MEGABYTE = 1_000_000
 INEXACT = 1e-8  # share of the values that is more than their rounding
-VALUES = ("C", *BOUNDS)
+VALUES = ("C", "passes_saved", *BOUNDS)
 ARRAYS = ("w", "heights", "costs")
 
 
@@ -50,6 +50,7 @@ class ByExample(Bounds):
     costs: np.ndarray = field(init=False)
     C: float = 0.0
     max_bytes: float = np.inf  # of the planes
+    passes_saved: int = 0  # sweeps over the kept planes, beyond one after each oracle pass
 
     @property
     def planes_kept(self) -> int:

@@ -68,7 +68,7 @@ class NSlack(ByExample):
         """Sweeps until they have closed the gap over what is kept, all but a share of the whole."""
         gap = self.gap(self.C)
         goal = INNER_SHARE * (gap if np.isfinite(gap) else self.sets.dual())
-        self.sets.settle(self.sweeps, goal)
+        self.passes_saved += self.sets.settle(self.sweeps, goal) - 1
         if self.norm == 0 and self.sets.inseparable():
             raise LssvmError(
                 "the training data cannot be separated: without slack w would have to be longer "

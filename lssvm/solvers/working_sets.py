@@ -229,23 +229,24 @@ class WorkingSets:
         """Raise the dual over the multipliers that are free; see ``conjugate_gradients``."""
         climb(self, most)
 
-    def settle(self, rounds: int, goal: float) -> None:
+    def settle(self, rounds: int, goal: float) -> int:
         """Sweeps, each followed by conjugate gradients, until the gap over what is kept is small.
 
         rounds : of both, at most; goal : the gap that ends them. Examples are visited up and down
-        in turn.
+        in turn. Returns the rounds that were made.
         """
         rows = np.flatnonzero(self.counts)
-        for _ in range(rounds):
+        for done in range(rounds):
             self.sweep(rows, STEPS)
             self.climb(CG_STEPS)
             if self.norm == 0:
                 if self.inseparable():
-                    break
+                    return done + 1
                 self.stretch()
             if self.gap() <= goal:
-                break
+                return done + 1
             rows = rows[::-1]
+        return rounds
 
     def stretch(self) -> None:
         """Multiply all multipliers by what raises the dual most, with norm 0."""
