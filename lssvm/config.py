@@ -72,7 +72,9 @@ class Data(Section):
 
     train: Entries = Field(default=[], description="files to train on")
     validate_: Entries = Field(
-        default=[], alias="validate", description="files to choose settings by"
+        default=[],
+        alias="validate",
+        description="labelled files to choose settings by: the model is scored on them",
     )
     test: Entries = Field(default=[], description="held-out files, for lssvm-classify and check")
 

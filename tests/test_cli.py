@@ -566,6 +566,19 @@ def test_the_bar_measures_the_way_to_the_goal_in_logarithms():
     assert progress_of(np.inf, 1e-3) == progress_of(0.5, 0.0) == 0.0
 
 
+def test_an_early_stop_is_what_was_asked_for_and_spent_passes_are_not(run, folder):
+    held = ("--set", "data.validate=test.txt", "--set", "held_out.every=1")
+    bounds = ("--set", "solver.epsilon=1e-9", "--set", "cccp.tolerance=1e-9")
+    result = run(learn, "c.yaml", "m", *held, *bounds, "--set", "held_out.patience=1")
+    assert "the weights are those after" in result.stderr
+    assert "was not reached" not in result.stderr
+    assert "stopped early, as held-out scores got no better" in run(main, "show", "m").stdout
+    few = ("--set", "solver.max_passes=1", "--set", "cccp.max_iterations=1")
+    result = run(learn, "c.yaml", "m", *held, *bounds, *few, expect=3)
+    assert "the asked precision was not reached" in result.stderr
+    assert "the asked precision was NOT reached" in run(main, "show", "m").stdout
+
+
 def test_lines_of_iterations_stand_under_their_heading():
     row = Iteration(0, 12, 123456.789, 0.5, 0.25, 1e-3, 300, 4567, 12.34)
     assert iteration_line(row) == (
