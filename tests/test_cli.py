@@ -8,6 +8,7 @@ from contextlib import suppress
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
+import lines
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -469,8 +470,23 @@ def test_show_prints_settings_record_and_largest_weights(run, trained):
 
 def test_show_refuses_what_the_application_cannot_write(run, trained):
     assert refused(run, main, "show", "m", "--meme", "x.meme") == (
-        "error: --meme: application 'lines' cannot write it (known: nothing)"
+        "error: --export meme: application 'lines' cannot write it (known: nothing)"
     )
+
+
+def test_show_writes_what_the_application_exports(run, trained, monkeypatch):
+    def count(w, arrays, path):
+        Path(path).write_text(f"{len(w)}\n")
+
+    monkeypatch.setattr(lines.Lines, "exports", {"count": count})
+    run(main, "show", "m", "--export", "count=count.txt")
+    assert Path("count.txt").read_text() == f"{len(Model.load('m').w)}\n"
+    assert refused(run, main, "show", "m", "--export", "sum=x") == (
+        "error: --export sum: application 'lines' cannot write it (known: count)"
+    )
+    for text in ("count", "=x", "count="):
+        wanted = f"error: --export {text}: expected NAME=FILE, each name once"
+        assert refused(run, main, "show", "m", "--export", text) == wanted
 
 
 def test_list_names_applications_and_what_is_broken(run):
