@@ -211,7 +211,8 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
     if held is not None:
         passes, value = held["looks"][held["best"]]
         console.say(f"the weights are those after {passes} passes, held-out score {value:.6g}")
-    reached = bool(record["certified"] and record["converged"]) or held is not None
+    stopped = held is not None and held["stopped"]
+    reached = bool(record["certified"] and record["converged"]) or stopped
     if not reached:
         why = "the iterations ran out" if record["certified"] else "the gap is not certified"
         console.warned(

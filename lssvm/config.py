@@ -72,7 +72,9 @@ class Data(Section):
 
     train: Entries = Field(default=[], description="files to train on")
     validate_: Entries = Field(
-        default=[], alias="validate", description="files to choose settings by"
+        default=[],
+        alias="validate",
+        description="labelled files to choose settings by: the model is scored on them",
     )
     test: Entries = Field(default=[], description="held-out files, for lssvm-classify and check")
 
@@ -163,7 +165,9 @@ class Cccp(Section):
     """The outer loop: complete the hidden values, solve, repeat."""
 
     tolerance: float = Field(
-        default=1e-3, gt=0, description="stop when the objective falls by less than C·n times this"
+        default=1e-3,
+        gt=0,
+        description="stop when the objective falls by less than C Σ c_i times this",
     )
     max_iterations: int = Field(default=100, ge=1, description="most iterations of a start")
     restarts: int = Field(
