@@ -121,7 +121,9 @@ def model_lines(facts: dict[str, Any], path: str | Path) -> list[str]:
     }
     lines = metric_lines(rows)
     lines += ["", "training", *(f"  {line}" for line in metric_lines(_figures(record)))]
-    if not (record.get("certified", True) and record.get("converged", True)):
+    if record.get("gap", 0.0) is None:
+        lines.append("  no gap is known: the solver was sgd")
+    elif not (record.get("certified", True) and record.get("converged", True)):
         lines.append("  the asked precision was NOT reached")
     lines += [f"  warning: {text}" for text in record.get("warnings", [])]
     if facts["weights"]:
