@@ -25,7 +25,7 @@ def of_restart(run: Run, seed: int, restart: int, scores: Scores | None = None) 
     scores : of held-out examples; where there are any, the objective is that of the best of them
     """
     looked = scores is not None and scores.best >= 0
-    bounded = bool(np.isfinite(run.gap))
+    bounded = bool(np.isfinite(run.lower))
     return {
         "seed": [seed, restart],
         "objective": run.objective,

@@ -422,8 +422,7 @@ def _proceeded(
     run.objective, run.concave = run.solver.objective_at(oracle, rules.C, w)
     run.passes, run.completions = run.passes + 1, run.completions + 1
     run.lower = run.solver.lower
-    if np.isfinite(run.gap):
-        run.gap = (run.objective - run.lower) / run.objective if run.objective > 0.0 else 0.0
+    run.gap = (run.objective - run.lower) / run.objective if run.objective > 0.0 else 0.0
     return w
 
 

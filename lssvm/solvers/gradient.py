@@ -50,7 +50,7 @@ class Gradient(Bounds):
     point: np.ndarray = field(init=False)
     outputs: np.ndarray = field(default_factory=lambda: np.empty(0))
     cut: np.ndarray = field(default_factory=lambda: np.empty(0))
-    mean: np.ndarray = field(default_factory=lambda: np.empty(0))
+    mean: np.ndarray = field(init=False)
     C: float = 0.0
     taken: int = 0
     loss: float = 0.0
@@ -59,7 +59,7 @@ class Gradient(Bounds):
     mean_loss: float = 0.0
 
     def __post_init__(self) -> None:
-        self.point = self.w
+        self.measure_from(self.completion)
 
     @property
     def planes_kept(self) -> int:
@@ -81,7 +81,7 @@ class Gradient(Bounds):
         self.begin_problem()
         self.point, self.cut, self.cut_loss = self.w, self.outputs, self.loss
         self.cut_slack = self.slack
-        if not len(self.mean):
+        if not self.taken:
             self.mean, self.mean_loss = completion.gradient, completion.loss
 
     def primal(self, C: float) -> float:

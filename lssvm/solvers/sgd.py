@@ -76,6 +76,7 @@ class Sgd(Bounds):
         self.point = self.mean = self.w
         self.completion = Plane(np.zeros_like(self.w), 0.0)
         self.rng = np.random.default_rng(self.seed)
+        self.lower = -np.inf
 
     @property
     def planes_kept(self) -> int:
@@ -122,7 +123,9 @@ class Sgd(Bounds):
         if not self.evaluated:
             between(np.inf, 0.0)
             self._evaluate(oracle)
-        return Solution(self.w, self.primal(C), 0.0, np.inf, certified=False, converged=False)
+        return Solution(
+            self.w, self.primal(C), self.lower, np.inf, certified=False, converged=False
+        )
 
     def _begin(self, parts: Sequence[Oracle], C: float) -> None:
         """Start from w for this C, and find the rate."""
@@ -136,7 +139,8 @@ class Sgd(Bounds):
         """The rate with which an epoch over a sample of the runs ends lowest.
 
         The first one tried is Polyak's step for a minimum of 0. From there rates rise as long as
-        that is better, or else fall.
+        that is better; they fall if it is not, or as long as F ends no lower than it began.
+        Where it never does, w being a tie of hidden values, that first one is taken.
         """
         began, spent = time.perf_counter(), _seconds(parts)
         size = min(len(parts), max(SAMPLE, len(parts) // SAMPLE))
@@ -145,16 +149,31 @@ class Sgd(Bounds):
         square = float(slope @ slope)
         rate = min(1.0, value / square) if square > 0.0 and value > 0.0 else 1.0
         tried = {rate: self._trial(sample, rate, len(parts))}
-        for factor in (FACTOR, 1.0 / FACTOR):
-            best = min(tried, key=tried.__getitem__)
-            following = best * factor
-            while following <= 1.0 and following not in tried and len(tried) < TRIALS:
-                tried[following] = self._trial(sample, following, len(parts))
-                if tried[following] >= tried[best]:
-                    break
-                best, following = following, following * factor
+        factor = FACTOR if tried[rate] < value else 1.0 / FACTOR
+        self._walk(tried, rate, factor, value, sample, len(parts))
+        if factor == FACTOR and min(tried, key=tried.__getitem__) == rate:
+            self._walk(tried, rate, 1.0 / FACTOR, value, sample, len(parts))
         self.seconds += time.perf_counter() - began - (_seconds(parts) - spent)
-        return min(tried, key=tried.__getitem__)
+        best = min(tried, key=tried.__getitem__)
+        return best if tried[best] < value else rate
+
+    def _walk(
+        self,
+        tried: dict[float, float],
+        rate: float,
+        factor: float,
+        start: float,
+        sample: Sequence[Oracle],
+        runs: int,
+    ) -> None:
+        """Try rates that grow or shrink by the factor until one is no better, once F has fallen."""
+        rate *= factor
+        while rate <= 1.0 and len(tried) < TRIALS:
+            lowest = min(tried.values())
+            tried[rate] = self._trial(sample, rate, runs)
+            if tried[rate] >= lowest and lowest < start:
+                break
+            rate *= factor
 
     def _trial(self, sample: Sequence[Oracle], rate: float, runs: int) -> float:
         """F of the sample after an epoch over it, from w."""
