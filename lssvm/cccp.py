@@ -26,7 +26,8 @@ class Iteration(NamedTuple):
 
     objective : F after it; decrease : by how much it fell (infinite after the first)
     loss : mean hinge loss Σ c_i (U⁺ − U⁻) / Σ c_i, which bounds the mean training loss
-    gap : relative duality gap of the convex problem; planes : cuts in the bundle
+    gap : relative duality gap of the convex problem, infinite where the solver knows none;
+        planes : cuts in the bundle
     passes : oracle passes so far; seconds : since the restart began
     """
 
@@ -45,7 +46,8 @@ class Summary(NamedTuple):
     """The end of a run.
 
     objective : F = convex + concave, the concave part being −C Σ c_i U⁻_i
-    gap : relative duality gap of the last convex problem; certified : whether it is proved
+    gap : relative duality gap of the last convex problem, infinite where the solver knows none;
+        certified : whether it is proved
     iterations, passes, planes : CCCP iterations, oracle passes, cuts kept
     passes_saved : cuts or sweeps over the examples that kept planes gave without an oracle pass
     osqp : quadratic programs that were left to OSQP
@@ -104,7 +106,8 @@ class Rules(NamedTuple):
     looseness : share of what a problem can lower F by that early problems leave undone
     tolerance : F has settled when it falls by less than C Σ c_i · tolerance
     max_iterations : CCCP iterations; max_passes : oracle passes for one convex problem
-    hidden : whether there are hidden values, and so more than one problem
+    hidden : whether there are hidden values, and so more than one problem; False too for a solver
+        that works on F itself
     """
 
     C: float
@@ -135,7 +138,7 @@ class Run:
     objective: float = np.inf
     iteration: int = 0
     passes: float = 0.0
-    completions: int = 0
+    completions: float = 0.0
     gap: float = np.inf
     lower: float = 0.0
     concave: float = 0.0
@@ -219,9 +222,10 @@ class Run:
 class _Counting:
     """An oracle whose passes are counted in the run, so that a resumed run goes on counting."""
 
-    def __init__(self, oracle: Any, run: Run) -> None:
+    def __init__(self, oracle: Any, run: Run, share: float = 1.0) -> None:
         self._oracle = oracle
         self._run = run
+        self._share = share  # of the examples
 
     @property
     def costs(self) -> np.ndarray:
@@ -231,12 +235,18 @@ class _Counting:
     def seconds(self) -> float:
         return self._oracle.seconds
 
+    def parts(self, size: int) -> "list[_Counting]":
+        n = len(self.costs)
+        return [
+            _Counting(part, self._run, len(part.costs) / n) for part in self._oracle.parts(size)
+        ]
+
     def augmented(self, w: np.ndarray) -> tuple[Plane, float]:
-        self._run.passes += 1
+        self._run.passes += self._share
         return self._oracle.augmented(w)
 
     def completed(self, w: np.ndarray) -> Plane:
-        self._run.completions += 1
+        self._run.completions += self._share
         return self._oracle.completed(w)
 
     def augmented_each(self, w: np.ndarray) -> Found:

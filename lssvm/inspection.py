@@ -124,7 +124,9 @@ def model_lines(facts: dict[str, Any], path: str | Path) -> list[str]:
     if record.get("validation"):
         lines += ["  on data.validate:"]
         lines += [f"    {line}" for line in metric_lines(record["validation"])]
-    if (record.get("held_out") or {}).get("stopped"):
+    if record.get("gap", 0.0) is None:
+        lines.append("  no gap is known: the solver was sgd")
+    elif (record.get("held_out") or {}).get("stopped"):
         lines.append("  stopped early, as held-out scores got no better")
     elif not (record.get("certified", True) and record.get("converged", True)):
         lines.append("  the asked precision was NOT reached")

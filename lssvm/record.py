@@ -20,25 +20,26 @@ ALL_ZERO = (
 
 
 def of_restart(run: Run, seed: int, restart: int, scores: Scores | None = None) -> dict[str, Any]:
-    """How one restart ended.
+    """How one restart ended; gap and lower bound are None where the solver knows none.
 
     scores : of held-out examples; where there are any, the objective is that of the best of them
     """
     held_out = None
     if scores is not None and scores.best >= 0:
         held_out = {"looks": scores.looks, "best": scores.best, "stopped": scores.stopped}
+    bounded = bool(np.isfinite(run.lower))
     return {
         "seed": [seed, restart],
         "objective": run.objective,
         "concave": run.concave,
-        "lower_bound": run.lower,
-        "gap": run.gap,
+        "lower_bound": run.lower if bounded else None,
+        "gap": run.gap if bounded else None,
         "certified": run.certified,
         "converged": run.converged,
         "iterations": run.iteration,
         "passes": round(run.passes),
         "passes_saved": run.solver.passes_saved,
-        "completions": run.completions,
+        "completions": round(run.completions),
         "planes": run.solver.planes_kept,
         "history": [[objective, passes] for objective, passes in run.history],
         "held_out": held_out,
@@ -105,7 +106,7 @@ def summary(
         objective=record["objective"],
         convex=record["convex"],
         concave=record["concave"],
-        gap=record["gap"],
+        gap=np.inf if record["gap"] is None else record["gap"],
         certified=record["certified"],
         iterations=record["cccp_iterations"],
         passes=record["passes"],

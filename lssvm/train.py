@@ -30,11 +30,14 @@ from lssvm.plane import Plane
 from lssvm.solvers.bcfw import Bcfw
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.by_example import MEGABYTE, ByExample
+from lssvm.solvers.gradient import Gradient
 from lssvm.solvers.lbfgs import Lbfgs
 from lssvm.solvers.n_slack import NSlack
 from lssvm.solvers.plane_cache import PlaneCache
 from lssvm.solvers.qp import SimplexQP
+from lssvm.solvers.sgd import Sgd
 from lssvm.solvers.solution import Solver
+from lssvm.solvers.steps import Steps
 
 Metric = tuple[np.ndarray, int]  # of the coordinates: ``gram`` and ``labels`` of ``Training``
 EUCLIDEAN: Metric = (np.zeros((0, 0)), 0)
@@ -214,7 +217,10 @@ def prepared(model: Model, examples: Any) -> tuple[Model, Any]:
 
 
 def rules_of(config: Config, n: int, hidden: bool) -> Rules:
-    """When to stop. ``c_scaling: mean`` is turned into a weight of the sum here, once."""
+    """When to stop. ``c_scaling: mean`` is turned into a weight of the sum here, once.
+
+    sgd works on F itself: for it there is one problem, hidden values or not.
+    """
     C = config.objective.C / (n if config.objective.c_scaling == "mean" else 1)
     return Rules(
         C,
@@ -223,7 +229,7 @@ def rules_of(config: Config, n: int, hidden: bool) -> Rules:
         config.cccp.tolerance,
         config.cccp.max_iterations,
         config.solver.max_passes,
-        hidden,
+        hidden and config.solver.method != "sgd",
     )
 
 
@@ -249,6 +255,8 @@ def new_run(
     first = start(examples, rng) if w0 is None else w0
     if isinstance(first, FirstProblem):
         first, passes = _solved(first, oracle, config, rng, between)
+    if isinstance(solver, Sgd) and not application.hidden:
+        first = solver.w  # the truth is known run by run
     completions = oracle.completions
     _stand(solver, oracle, first, config.solver)
     return Run(
@@ -275,6 +283,12 @@ def new_solver(
     w = np.zeros(dimension)
     if section.method == "lbfgs":
         return Lbfgs(w, Plane(w, 0.0))
+    steps = Steps(section.rate, section.decay)
+    if section.method == "gradient":
+        return Gradient(w, Plane(w, 0.0), steps)
+    if section.method == "sgd":
+        seed = config.seed + restart
+        return Sgd(w, steps, section.epochs, section.block, section.average, seed)
     step = 1.0 if section.method == "cutting-plane" else section.step
     return Bundle(w, Plane(w, 0.0), SimplexQP(section.qp), step, section.max_planes)
 
@@ -286,7 +300,7 @@ def _stand(solver: Solver, oracle: DataOracle, first: Any, section: SolverSectio
             solver.begin(oracle, first, None)
         else:
             solver.begin(oracle, np.zeros(solver.dimension), oracle.found(first))
-    elif isinstance(solver, Bundle | Lbfgs):
+    elif isinstance(solver, Bundle | Lbfgs | Gradient | Sgd):
         if isinstance(solver, Bundle) and section.cache:
             truth = oracle.completed_each(solver.w).gradients(np.arange(len(oracle.costs)))
             most, size = section.cache, section.max_cache_mb * MEGABYTE
