@@ -139,6 +139,14 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
+def by_trial(
+    rows: Sequence[Mapping[str, Any]], measure: str = "accuracy", **place: Any
+) -> list[float]:
+    """The measure in the rows of a place, such as ``method="HCRF"``, in the order of trials."""
+    own = [row for row in rows if all(row[key] == value for key, value in place.items())]
+    return [row[measure] for row in sorted(own, key=lambda row: row["trial"])]
+
+
 def differences(
     values: Mapping[str, Sequence[float]], pairs: Sequence[tuple[str, str]] = PAIRS
 ) -> list[str]:
