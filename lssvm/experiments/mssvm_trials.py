@@ -62,7 +62,7 @@ class Trial(NamedTuple):
 
 
 def new_trial(draw: Draw, number: int, training: int = TRAINING) -> Trial:
-    """A trial by its number; those of more training instances hold the others' ones."""
+    """A trial by its number, whose held-out instances do not depend on those to train on."""
     rng = np.random.default_rng([STREAM, number])
     field = drawn(rng, draw)
     x, states = sampled(rng, field, VALIDATION + TEST)
