@@ -231,7 +231,16 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
 @click.argument("model", type=click.Path())
 @click.argument("predictions", type=click.Path())
 @click.option("--label", metavar="L", help="The true label of all examples, if the file has none.")
-@count_option("--top", "Best hidden values to write for each example.", 1)
+@click.option(
+    "--top",
+    "--nbest",
+    "top",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Best hidden values, or label sequences, to write for each example.",
+)
 @click.option(
     "--format", "format_name", metavar="NAME", help="Format to write, among the application's."
 )
