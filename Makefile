@@ -12,7 +12,7 @@ SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*)
 # What is installed for development is enough for everything else.
 READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
 EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref figure2 \
-	taxonomy ner constraints passes
+	taxonomy ner constraints passes mssvm-table2 mssvm-table3 mssvm-figure3 mssvm-draws
 NEEDED = lssvm needs Python 3.11 or later; name one, as in: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
@@ -75,6 +75,18 @@ passes: $(READY) ## inference that each solver needs, with and without hidden va
 
 constraints: $(READY) ## constraints of n-slack against the number of examples, two data sets
 	$(BIN)/python -m lssvm.experiments.constraints --data "$(DATA)" --out "$(OUT)/constraints" $(FLAGS)
+
+mssvm-table2: $(READY) ## models of hidden variables on a chain and a grid (Ping et al. 2014, Table 2)
+	$(BIN)/python -m lssvm.experiments.mssvm_table2 --out "$(OUT)/mssvm-table2" $(FLAGS)
+
+mssvm-table3: $(READY) ## the same for hidden variables of all degrees of certainty (Table 3)
+	$(BIN)/python -m lssvm.experiments.mssvm_table3 --out "$(OUT)/mssvm-table3" $(FLAGS)
+
+mssvm-figure3: $(READY) ## error and likelihood against training chains (Figure 3, supplement Figure 5)
+	$(BIN)/python -m lssvm.experiments.mssvm_figure3 --out "$(OUT)/mssvm-figure3" $(FLAGS)
+
+mssvm-draws: $(READY) ## what the simulation of Ping et al. leaves open, varied
+	$(BIN)/python -m lssvm.experiments.mssvm_draws --out "$(OUT)/mssvm-draws" $(FLAGS)
 
 bench: $(VENV)/dev.installed ## run the scripts in benchmarks/
 	@for script in $(BENCHMARKS); do echo "$$script"; $(BIN)/python "$$script" || exit 1; done

@@ -49,6 +49,7 @@ class Summary(NamedTuple):
     gap : relative duality gap of the last convex problem, infinite where the solver knows none;
         certified : whether it is proved
     iterations, passes, planes : CCCP iterations, oracle passes, cuts kept
+    passes_saved : cuts or sweeps over the examples that kept planes gave without an oracle pass
     osqp : quadratic programs that were left to OSQP
     restarts, objective_mean, objective_std : number of starts, mean and standard deviation
         of their objectives
@@ -63,6 +64,7 @@ class Summary(NamedTuple):
     certified: bool
     iterations: int
     passes: int
+    passes_saved: int
     planes: int
     osqp: int
     restarts: int
@@ -99,17 +101,16 @@ class Observer:
 class Rules(NamedTuple):
     """When to stop.
 
-    C : weight of the summed loss; n : number of examples
+    C : weight of the summed loss
     epsilon : relative gap of the last convex problem
     looseness : share of what a problem can lower F by that early problems leave undone
-    tolerance : F has settled when it falls by less than C · n · tolerance
+    tolerance : F has settled when it falls by less than C Σ c_i · tolerance
     max_iterations : CCCP iterations; max_passes : oracle passes for one convex problem
     hidden : whether there are hidden values, and so more than one problem; False too for a solver
         that works on F itself
     """
 
     C: float
-    n: int
     epsilon: float = 1e-3
     looseness: float = 0.1
     tolerance: float = 1e-3
@@ -164,10 +165,11 @@ class Run:
 
         def before_pass(gap: float, goal: float) -> None:
             primal = self.solver.primal(rules.C) or 1.0
-            observer.passed(round(self.passes), gap / primal, goal / primal)
+            relative = gap / primal if np.isfinite(primal) else np.inf
+            observer.passed(round(self.passes), relative, goal / primal)
             between()
 
-        settled = rules.C * rules.n * rules.tolerance if rules.hidden else np.inf
+        settled = rules.C * self.total_cost * rules.tolerance if rules.hidden else np.inf
         while not self.done:
             solution = self.solver.minimise(
                 counting,

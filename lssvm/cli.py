@@ -215,7 +215,8 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
     if record["gap"] is None:
         console.say("no gap is known: how far the objective is from its minimum was not asked for")
         return True
-    reached = bool(record["certified"] and record["converged"]) or held is not None
+    stopped = held is not None and held["stopped"]
+    reached = bool(record["certified"] and record["converged"]) or stopped
     if not reached:
         why = "the iterations ran out" if record["certified"] else "the gap is not certified"
         console.warned(

@@ -73,7 +73,9 @@ class Data(Section):
 
     train: Entries = Field(default=[], description="files to train on")
     validate_: Entries = Field(
-        default=[], alias="validate", description="files to choose settings by"
+        default=[],
+        alias="validate",
+        description="labelled files to choose settings by: the model is scored on them",
     )
     test: Entries = Field(default=[], description="held-out files, for lssvm-classify and check")
 
@@ -130,7 +132,7 @@ class Solver(Section):
         default=1e-3, gt=0, lt=1, description="relative duality gap that ends the last problem"
     )
     step: float = Field(
-        default=0.1,
+        default=0.08,
         gt=0,
         le=1,
         description="where inference is asked: this far from the best point to the bundle's own",
@@ -184,7 +186,9 @@ class Cccp(Section):
     """The outer loop: complete the hidden values, solve, repeat."""
 
     tolerance: float = Field(
-        default=1e-3, gt=0, description="stop when the objective falls by less than C·n times this"
+        default=1e-3,
+        gt=0,
+        description="stop when the objective falls by less than C Σ c_i times this",
     )
     max_iterations: int = Field(default=100, ge=1, description="most iterations of a start")
     restarts: int = Field(

@@ -164,11 +164,12 @@ def summary_lines(summary: Summary) -> list[str]:
         f"{summary.restarts} starts: objective {summary.objective_mean:.6g} "
         f"± {summary.objective_std:.2g}; the lowest is kept"
     )
+    saved = f" and {summary.passes_saved} saved" if summary.passes_saved else ""
     return [
         *([starts] if summary.restarts > 1 else []),
         f"objective {summary.objective:.6g} = convex {summary.convex:.6g} "
         f"+ concave {summary.concave:.6g}; {gap}",
-        f"{summary.iterations} CCCP iterations, {summary.passes} passes, "
+        f"{summary.iterations} CCCP iterations, {summary.passes} passes{saved}, "
         f"{summary.planes} planes kept, {summary.osqp} problems left to OSQP",
         f"seconds: inference {summary.seconds_inference:.1f}, QP {summary.seconds_qp:.1f}, "
         f"rest {summary.seconds_rest:.1f}; peak memory {summary.peak_mb:.0f} MB",

@@ -124,10 +124,15 @@ class Executor:
 
 
 def blocks(examples: Any) -> list[Any]:
-    """Contiguous blocks of about equal work, their number fixed by the data alone."""
-    work = np.cumsum(examples.sizes)
-    count = int(np.clip(work[-1] // BLOCK_WORK, 1, min(MAX_BLOCKS, len(examples))))
+    """Contiguous blocks of about equal work, their number fixed by the data alone.
+
+    Examples may say how many of them a kernel works on ``together``: blocks are multiples of it.
+    """
+    work, together = np.cumsum(examples.sizes), getattr(examples, "together", 1)
+    most = min(MAX_BLOCKS, max(1, len(examples) // together))
+    count = int(np.clip(work[-1] // BLOCK_WORK, 1, most))
     marks = np.searchsorted(work, work[-1] * np.arange(1, count) / count, side="left") + 1
+    marks = np.minimum(-(-marks // together) * together, len(examples))
     edges = np.unique(np.concatenate([[0], marks, [len(examples)]]))
     return [examples.slice(int(a), int(b)) for a, b in itertools.pairwise(edges)]
 

@@ -24,7 +24,9 @@ def of_restart(run: Run, seed: int, restart: int, scores: Scores | None = None) 
 
     scores : of held-out examples; where there are any, the objective is that of the best of them
     """
-    looked = scores is not None and scores.best >= 0
+    held_out = None
+    if scores is not None and scores.best >= 0:
+        held_out = {"looks": scores.looks, "best": scores.best, "stopped": scores.stopped}
     bounded = bool(np.isfinite(run.lower))
     return {
         "seed": [seed, restart],
@@ -40,7 +42,7 @@ def of_restart(run: Run, seed: int, restart: int, scores: Scores | None = None) 
         "completions": round(run.completions),
         "planes": run.solver.planes_kept,
         "history": [[objective, passes] for objective, passes in run.history],
-        "held_out": {"looks": scores.looks, "best": scores.best} if scores and looked else None,
+        "held_out": held_out,
     }
 
 
@@ -55,9 +57,13 @@ def of_training(
     w: np.ndarray,
     examples: Any,
     metrics: Mapping[str, float | None],
+    validation: Mapping[str, float | None] | None,
     warnings: Sequence[str],
 ) -> dict[str, Any]:
-    """The record of a run: its best restart, the sums and the spread over all of them."""
+    """The record of a run: its best restart, the sums and the spread over all of them.
+
+    metrics, validation : of the model on its training data, and on held-out data if there are any
+    """
     objectives = np.array([restart["objective"] for restart in restarts])
     best = restarts[int(np.argmin(objectives))]
     return {
@@ -80,6 +86,7 @@ def of_training(
         "objective_mean": float(objectives.mean()),
         "objective_std": float(objectives.std(ddof=1)) if len(objectives) > 1 else 0.0,
         "training": dict(metrics),
+        "validation": None if validation is None else dict(validation),
         "data_sha256": examples.fingerprint(),
         "n_examples": len(examples),
         "warnings": [*warnings, *([] if np.any(w) else [ALL_ZERO])],
@@ -103,6 +110,7 @@ def summary(
         certified=record["certified"],
         iterations=record["cccp_iterations"],
         passes=record["passes"],
+        passes_saved=record["passes_saved"],
         planes=record["planes"],
         osqp=osqp_calls,
         restarts=len(record["restarts"]),

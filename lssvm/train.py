@@ -63,7 +63,7 @@ def learn(
     """
     application = config.create_application()
     examples = application.read(config.sources("train"))
-    held = application.read(config.sources("validate")) if config.held_out.every else None
+    held = application.read(config.sources("validate")) if config.data.validate_ else None
     saving = Saving(checkpoint, checkpoint_every, resume) if checkpoint else None
     return learn_on(
         application,
@@ -99,11 +99,14 @@ def learn_on(
 ) -> Model:
     """Train on examples in memory; see :func:`learn`.
 
-    held : examples that are scored on the way, as the section ``held_out`` says
+    held : labelled examples that the model is scored on, and what is on the way to it, if the
+        section ``held_out`` says so
     """
     observer = observer or Observer()
     began = time.perf_counter()
     _check_examples(application, examples)
+    if held is not None and not held.labelled:
+        raise LssvmError("data.validate: examples without label; expected labelled ones")
     w0 = _initial_weights(application, examples, config, initial)
     problem = _problem(application, examples, config)
     metric = problem.gram, problem.labels
@@ -139,7 +142,7 @@ def learn_on(
             qp_seconds += run.solver.seconds
             osqp_calls += run.solver.osqp_calls
         w, records = progress.best_w, progress.finished
-        model = _finish(application, examples, config, problem.space, w, records, observer)
+        model = _finish(application, examples, config, problem.space, w, records, observer, held)
         seconds = (oracle.seconds, qp_seconds, time.perf_counter() - began)
         observer.finished(record.summary(model.record, osqp_calls, *seconds))
     return model
@@ -221,7 +224,6 @@ def rules_of(config: Config, n: int, hidden: bool) -> Rules:
     C = config.objective.C / (n if config.objective.c_scaling == "mean" else 1)
     return Rules(
         C,
-        n,
         config.solver.epsilon,
         config.cccp.looseness,
         config.cccp.tolerance,
@@ -383,9 +385,9 @@ def _initial_weights(
 def _watching(
     application: Application, held: Any, config: Config, progress: Progress, observer: Observer
 ) -> HeldOut | None:
-    if held is None:
-        return None
     section = config.held_out
+    if held is None or not section.every:
+        return None
     return HeldOut(
         application,
         held,
@@ -460,6 +462,7 @@ def _finish(
     w: np.ndarray,
     records: list[dict[str, Any]],
     observer: Observer,
+    held: Any = None,
 ) -> Model:
     """The model of the best restart, with the record of how it was trained."""
     space, w = space.reduced(w)
@@ -467,7 +470,13 @@ def _finish(
     predictions = classify(model, examples)
     metrics = application.score(examples, predictions)
     warnings = application.training_warnings(examples, predictions)
-    whole = record.of_training(records, config.seed, w, examples, metrics, warnings)
+    validation = application.score(held, classify(model, held)) if held is not None else None
+    if validation is not None and not config.held_out.every:
+        name = config.held_out.metric or next(iter(validation))
+        value, passes = validation.get(name), sum(each["passes"] for each in records)
+        if value is not None:
+            observer.scored(passes, name, float(value))
+    whole = record.of_training(records, config.seed, w, examples, metrics, validation, warnings)
     for text in whole["warnings"]:
         observer.warned(text)
     return replace(model, record=whole)

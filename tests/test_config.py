@@ -88,7 +88,7 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
         "solver": {
             "method": "bundle",
             "epsilon": 1e-3,
-            "step": 0.1,
+            "step": 0.08,
             "max_passes": 10000,
             "max_planes": 300,
             "qp": "auto",

@@ -9,12 +9,12 @@ from lssvm.experiments import command, passes
 from lssvm.experiments.passes import Plan, Task
 from lssvm.train import learn_on
 
-PLAN = Plan(nodes=6, chains=4, trials=2, budget=30)
+PLAN = Plan(6, 4, (0.1, 0.5), 2, 30)
 
 
 @pytest.mark.parametrize("model", ["HCRF", "MSSVM", "CRF, all given"])
 def test_the_slope_of_f_is_that_of_finite_differences(model):
-    oracle, _, w0 = passes.problem(PLAN, Task(model, 0), {})
+    oracle, _, w0 = passes.problem(PLAN, Task(0.1, model, 0), {})
     rng = np.random.default_rng(0)
     for _ in range(3):
         w = w0 + 0.3 * rng.normal(size=len(w0))
@@ -27,8 +27,8 @@ def test_the_slope_of_f_is_that_of_finite_differences(model):
 
 
 def test_nothing_is_hidden_where_all_nodes_are_given():
-    hidden, _, _ = passes.problem(PLAN, Task("MSSVM", 0), {})
-    given, _, w0 = passes.problem(PLAN, Task("SSVM, all given", 0), {})
+    hidden, _, _ = passes.problem(PLAN, Task(0.1, "MSSVM", 0), {})
+    given, _, w0 = passes.problem(PLAN, Task(0.1, "SSVM, all given", 0), {})
     assert np.sum(hidden.examples.labels < 0) == 4 * 3
     assert np.all(given.examples.labels >= 0)
     assert len(w0) == given.examples.classes.dimension
@@ -39,12 +39,12 @@ def test_nothing_is_hidden_where_all_nodes_are_given():
 @pytest.mark.parametrize("method", ["bundle", "gradient", "sgd, 1"])
 def test_a_path_ends_where_training_ends(method):
     plan = PLAN._replace(budget=10**6)
-    task, settings = Task("HCRF", 1), {**passes.METHODS[method], "epochs": 5}
+    task, settings = Task(0.1, "HCRF", 1), {**passes.METHODS[method], "epochs": 5}
     oracle, config, w0 = passes.problem(plan, task, settings)
     path = passes.followed(oracle, config, w0, plan.budget)
     counts, values = np.array(path).T
     assert np.all(np.diff(counts) > 0)
-    assert values[0] == pytest.approx(passes.objective(oracle, plan.C, w0)[0])
+    assert values[0] == pytest.approx(passes.objective(oracle, 0.1, w0)[0])
     application, examples = oracle.application, oracle.examples
     application.start = lambda examples, rng: w0
     record = learn_on(application, examples, config).record
@@ -53,7 +53,7 @@ def test_a_path_ends_where_training_ends(method):
 
 
 def test_the_budget_ends_a_path():
-    oracle, config, w0 = passes.problem(PLAN, Task("MSSVM", 0), {"method": "gradient"})
+    oracle, config, w0 = passes.problem(PLAN, Task(0.1, "MSSVM", 0), {"method": "gradient"})
     path = passes.followed(oracle, config, w0, 12)
     assert 10 <= path[-1][0] <= 12
     assert oracle.passes + oracle.completions <= 12
@@ -74,13 +74,14 @@ def test_the_experiment_writes_table_and_runs(monkeypatch, tmp_path):
     assert (tmp_path / "passes.txt").read_text() == text + "\n"
     with (tmp_path / "passes.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 2 * (3 * 5 + 2 * 7)
+    assert len(rows) == 2 * 2 * (3 * 5 + 2 * 7)
     for row in rows:
         assert float(row["excess"]) >= 0.0
         assert float(row["inference"]) <= PLAN.budget + 4
-    for model in passes.MODELS:
-        for trial in ("0", "1"):
-            own = [row for row in rows if (row["model"], row["trial"]) == (model, trial)]
-            assert min(float(row["excess"]) for row in own) == 0.0
-            assert ("lbfgs" in {row["solver"] for row in own}) == ("CRF" in model)
+    places = {(row["C"], row["model"], row["trial"]) for row in rows}
+    assert len(places) == 2 * 5 * 2
+    for place in places:
+        own = [row for row in rows if (row["C"], row["model"], row["trial"]) == place]
+        assert min(float(row["excess"]) for row in own) == 0.0
+        assert ("lbfgs" in {row["solver"] for row in own}) == ("CRF" in place[1])
     assert json.loads((tmp_path / "passes.json").read_text())["plan"]["nodes"] == 6

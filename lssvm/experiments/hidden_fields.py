@@ -15,8 +15,10 @@ evidence: the smaller it is, the less x says of h. What is taken here:
 - Every edge has a table of weights of its own, drawn independently: standard normal for x–y,
   normal with standard deviation 2 for y–h, σ_h for x–h.
 
-Which of these the paper's simulation shares is not known to us. ``mssvm_draws`` varies them: one
-table for all edges of a kind, other scales and numbers of states, and x that is drawn first.
+Which of these the paper's simulation shares is not known to us. Tables of their own and the scale
+of y–h were chosen so that models of other trials than the reported ones came near the paper's level
+on the chain, nothing else was. ``mssvm_draws`` varies what is taken: one table for all edges of a
+kind, other scales and numbers of states, and x that is drawn first.
 
 Sampling is exact. Nodes are summed out from the last to the first, row by row; what a partial sum
 depends on are the states of the last ``columns`` nodes, one number a combination of them.

@@ -23,6 +23,7 @@ from lssvm.experiments.mssvm_trials import (
     TRIALS,
     TRUTH,
     beside,
+    by_trial,
     differences,
     new_trial,
     result,
@@ -98,10 +99,12 @@ def reported(rows: Sequence[Mapping[str, Any]], plan: Plan) -> str:
     """The table, and the paired differences."""
     table, lines = [], []
     for shape in plan.draws:
-        found = accuracies(rows, shape, "", TRUTH)
+        found = by_trial(rows, shape=shape, method=TRUTH)
         table.append({"field": shape, "trained by": "–", "model": TRUTH, **beside(found, None)})
         for trainer, methods in TRAINERS.items():
-            values = {name: accuracies(rows, shape, trainer, name) for name in methods}
+            values = {
+                name: by_trial(rows, shape=shape, trainer=trainer, method=name) for name in methods
+            }
             for name, found in values.items():
                 paper = PAPER[shape, trainer][name] if plan.draws == FULL.draws else None
                 cells = {"field": shape, "trained by": trainer, "model": name}
@@ -109,15 +112,6 @@ def reported(rows: Sequence[Mapping[str, Any]], plan: Plan) -> str:
             lines += [f"{shape}, {trainer}, {line}" for line in differences(values)]
     title = f"Test accuracy (%) ± standard error over {plan.trials} trials"
     return "\n".join([text_table(title, table), "Paired differences:", *lines])
-
-
-def accuracies(
-    rows: Sequence[Mapping[str, Any]], shape: str, trainer: str, method: str
-) -> list[float]:
-    """Of each trial, in their order."""
-    place = (shape, trainer, method)
-    own = [row for row in rows if (row["shape"], row["trainer"], row["method"]) == place]
-    return [row["accuracy"] for row in sorted(own, key=lambda row: row["trial"])]
 
 
 if __name__ == "__main__":

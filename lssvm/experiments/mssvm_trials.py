@@ -62,7 +62,7 @@ class Trial(NamedTuple):
 
 
 def new_trial(draw: Draw, number: int, training: int = TRAINING) -> Trial:
-    """A trial by its number; those of more training instances hold the others' ones."""
+    """A trial by its number, whose held-out instances do not depend on those to train on."""
     rng = np.random.default_rng([STREAM, number])
     field = drawn(rng, draw)
     x, states = sampled(rng, field, VALIDATION + TEST)
@@ -137,6 +137,14 @@ def true_result(trial: Trial, model: str = "mssvm") -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """None where no gap is known, as JSON has no infinity."""
     return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def by_trial(
+    rows: Sequence[Mapping[str, Any]], measure: str = "accuracy", **place: Any
+) -> list[float]:
+    """The measure in the rows of a place, such as ``method="HCRF"``, in the order of trials."""
+    own = [row for row in rows if all(row[key] == value for key, value in place.items())]
+    return [row[measure] for row in sorted(own, key=lambda row: row["trial"])]
 
 
 def differences(

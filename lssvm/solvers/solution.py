@@ -57,7 +57,7 @@ class Solver(Protocol):
 
     @property
     def passes_saved(self) -> int:
-        """Cuts that needed no oracle pass."""
+        """Cuts of the whole sum, or sweeps over all examples, that needed no oracle pass."""
         ...
 
     @property
