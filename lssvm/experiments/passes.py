@@ -4,9 +4,9 @@
 
 Chains of 40 nodes with hidden ones between the outputs (``hidden_fields``, σ_h = 0.1), 20 of them
 to train on, as in Table 2 of Ping, Liu & Ihler (ICML 2014), with C = 0.1 and 1 a chain, the middle
-and the end of the grid there. The models are those of the paper, whose objective F is not convex, and the two
-that are left when the hidden nodes are given too, for which it is: structural SVM and CRF. All
-solvers of a trial start from the same random weights.
+and the end of the grid there. The models are those of the paper, whose objective F is not convex,
+and the two that are left when the hidden nodes are given too, for which it is: structural SVM and
+CRF. All solvers of a trial start from the same random weights.
 
 What is counted is inference over all chains, loss-augmented or completing, that a solver asks for:
 until F at its point is at most (1 + 1e-2) and (1 + 1e-3) times the lowest F that any solver found
