@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import toy
 from click.testing import CliRunner
+from mrf_cases import Problem
 
 from lssvm.applications.per_example import Pairs
 from lssvm.cli import learn
@@ -23,7 +24,7 @@ from lssvm.solvers.gradient import Gradient
 from lssvm.solvers.qp import SimplexQP
 from lssvm.solvers.sgd import Sgd
 from lssvm.solvers.steps import Steps
-from lssvm.tools import show
+from lssvm.tools import cv, show
 from lssvm.train import learn_on
 
 ROOT = Path(__file__).parents[1]
@@ -387,3 +388,57 @@ def test_with_belief_propagation_nothing_is_certified(method):
     )
     assert record["objective"] == pytest.approx(known.record["objective"], rel=1e-3)
     assert known.record["certified"] == (method != "sgd")
+
+
+def test_cross_validation_takes_solvers_without_a_gap(tmp_path):
+    path, table = tmp_path / "cv.yaml", tmp_path / "cv.json"
+    path.write_text(
+        "application: {name: multiclass}\n"
+        f"data: {{train: {ROOT / 'data' / 'multiclass' / 'train.txt'}}}\n"
+        "objective: {model: ssvm}\n"
+        "solver: {method: sgd, epochs: 2}\n"
+        "search: {grid: {objective.C: [0.1, 1]}, folds: 3}\n"
+    )
+    done = CliRunner().invoke(cv, [str(path), "--json", str(table), "--jobs", "1"])
+    assert done.exit_code == 0
+    runs = json.loads(table.read_text())["runs"]
+    assert [run["gap"] for run in runs] == [None] * 6
+    assert "not converged" in done.stdout
+    row = next(line.split() for line in done.stdout.splitlines() if line.strip().startswith("0.1"))
+    assert row[-2] == "0"
+
+
+TEMPERATURES = {
+    "lssvm": ("lssvm", (None, None)),
+    "mssvm": ("mssvm", (None, None)),
+    "hcrf": ("hcrf", (None, None)),
+    "equal": ("epsilon", (0.5, 0.5)),
+    "apart": ("epsilon", (0.25, 1.0)),
+}
+
+
+@pytest.mark.parametrize("method", ["gradient", "sgd", "lbfgs"])
+@pytest.mark.parametrize("name", TEMPERATURES)
+def test_the_objective_of_random_fields_is_that_of_enumeration(name, method):
+    model, epsilons = TEMPERATURES[name]
+    if method == "lbfgs" and model in ("lssvm", "mssvm"):
+        pytest.skip("not smooth")
+    for seed in range(3):
+        found = Problem(np.random.default_rng(seed), model, epsilons, "tree", n=5)
+        objective = {"model": model, "C": 0.5}
+        if model == "epsilon":
+            objective |= dict(zip(("epsilon_y", "epsilon_h"), epsilons, strict=True))
+        settings = Config.from_dict(
+            {
+                "application": {"name": "mrf"},
+                "objective": objective,
+                "solver": {"method": method, "epochs": 20, "max_passes": 200},
+            }
+        )
+        trained = learn_on(found.app, found.examples, settings)
+        record, w = trained.record, trained.w
+        value = 0.5 * w @ w + 0.5 * (found.convex(w)[0] - found.concave(w)[0])
+        assert record["objective"] == pytest.approx(value, rel=1e-10)
+        zero = 0.5 * (found.convex(0 * w)[0] - found.concave(0 * w)[0])
+        assert value <= zero * (1 + 1e-9)
+        assert record["certified"] == (method != "sgd")
