@@ -9,12 +9,14 @@ import pytest
 import toy
 from click.testing import CliRunner
 from mrf_cases import Problem
+from test_checkpoint import Stopper, essentials
 
 from lssvm.applications.per_example import Pairs
+from lssvm.cccp import Observer
 from lssvm.cli import learn
 from lssvm.compatibility import unfit
 from lssvm.config import Config
-from lssvm.errors import ConfigError
+from lssvm.errors import ConfigError, Interrupted
 from lssvm.executors import DataOracle, Executor
 from lssvm.formats.yaml12 import Document, Place
 from lssvm.model import Model
@@ -25,7 +27,7 @@ from lssvm.solvers.qp import SimplexQP
 from lssvm.solvers.sgd import Sgd
 from lssvm.solvers.steps import Steps
 from lssvm.tools import cv, show
-from lssvm.train import learn_on
+from lssvm.train import Saving, learn_on
 
 ROOT = Path(__file__).parents[1]
 
@@ -442,3 +444,81 @@ def test_the_objective_of_random_fields_is_that_of_enumeration(name, method):
         zero = 0.5 * (found.convex(0 * w)[0] - found.concave(0 * w)[0])
         assert value <= zero * (1 + 1e-9)
         assert record["certified"] == (method != "sgd")
+
+
+def hidden_chains(C=1.0, count=10, **solver):
+    """The hidden conditional random field of a few chains."""
+    values = {
+        "application": {"name": "mrf"},
+        "data": {"train": "train.txt"},
+        "objective": {"model": "hcrf", "C": C},
+        "solver": {"method": "lbfgs", "epsilon": 1e-4, **solver},
+    }
+    settings = Config.from_dict(values, base=ROOT / "data" / "mrf")
+    app = settings.create_application()
+    return settings, app, app.read(settings.sources("train")).slice(0, count)
+
+
+class Rows(Observer):
+    def __init__(self):
+        self.rows = []
+
+    def iterated(self, row):
+        self.rows.append(row)
+
+
+@pytest.mark.parametrize("C", [0.1, 1.0, 10.0])
+def test_lbfgs_on_f_certifies_the_convex_problem_at_its_last_point(C):
+    settings, app, examples = hidden_chains(C)
+    seen = Rows()
+    trained = learn_on(app, examples, settings, observer=seen)
+    record, oracle = trained.record, oracle_of(app, examples)
+    assert record["certified"]
+    assert record["converged"]
+    assert record["gap"] <= 1e-4
+    assert [row.decrease >= 0.0 for row in seen.rows] == [True] * len(seen.rows)
+    bundle = Bundle(trained.w.copy(), oracle.completed(trained.w), SimplexQP())
+    known = bundle.minimise(oracle, C, lambda primal: 1e-5 * primal)
+    assert record["lower_bound"] <= known.primal
+    assert known.lower <= record["objective"]
+    plane, completion = oracle.augmented(trained.w)[0], oracle.completed(trained.w)
+    slope = trained.w + C * (plane.gradient - completion.gradient)
+    bound = record["objective"] - 0.5 * slope @ slope
+    assert record["lower_bound"] == pytest.approx(bound, rel=1e-12)
+
+
+def test_lbfgs_on_f_needs_less_inference_than_the_bundle_inside_cccp():
+    spent = {}
+    for method in ("lbfgs", "bundle"):
+        settings, app, examples = hidden_chains(method=method)
+        record = learn_on(app, examples, settings).record
+        spent[method] = record["passes"] + record["completions"], record["objective"]
+    assert spent["lbfgs"][0] < spent["bundle"][0]
+    assert spent["lbfgs"][1] <= spent["bundle"][1] * (1 + 1e-3)
+
+
+def test_lbfgs_on_f_is_resumed_to_the_same_bytes(tmp_path):
+    settings, app, examples = hidden_chains()
+    whole = learn_on(app, examples, settings)
+    path, stops, model = tmp_path / "checkpoint", 0, None
+    while model is None:
+        saving = Saving(path, 3, resume=stops > 0)
+        try:
+            model = learn_on(app, examples, settings, saving=saving, observer=Stopper(4))
+        except Interrupted:
+            stops += 1
+    assert stops > 3
+    assert essentials(model) == essentials(whole)
+
+
+def test_a_given_completion_makes_the_first_problem_of_lbfgs_and_later_points_are_completed():
+    settings, app, examples = hidden_chains()
+    oracle = oracle_of(app, examples)
+    given = oracle.completed(np.random.default_rng(0).normal(size=app.dimension(examples)))
+    app.start = lambda examples, rng: given
+    seen = Rows()
+    model = learn_on(app, examples, settings, observer=seen)
+    assert len(seen.rows) > 1
+    assert model.record["certified"]
+    assert model.record["objective"] < seen.rows[0].objective
+    assert model.record["completions"] > len(seen.rows)
