@@ -12,7 +12,7 @@ SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*)
 # What is installed for development is enough for everything else.
 READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
 EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref figure2 \
-	taxonomy ner constraints mssvm-table2 mssvm-table3 mssvm-figure3 mssvm-draws
+	taxonomy ner constraints passes mssvm-table2 mssvm-table3 mssvm-figure3 mssvm-draws
 NEEDED = lssvm needs Python 3.11 or later; name one, as in: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
@@ -69,6 +69,9 @@ taxonomy: $(READY) ## classes in a taxonomy, few examples (Tsochantaridis et al.
 
 ner: $(READY) ## named entities in Spanish (Tsochantaridis et al. 2004, section 4.3)
 	$(BIN)/python -m lssvm.experiments.ner_table --data "$(DATA)/conll2002-spanish" --out "$(OUT)/ner" $(FLAGS)
+
+passes: $(READY) ## inference that each solver needs, with and without hidden variables
+	$(BIN)/python -m lssvm.experiments.passes --out "$(OUT)/passes" $(FLAGS)
 
 constraints: $(READY) ## constraints of n-slack against the number of examples, two data sets
 	$(BIN)/python -m lssvm.experiments.constraints --data "$(DATA)" --out "$(OUT)/constraints" $(FLAGS)

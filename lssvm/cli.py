@@ -213,7 +213,7 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
         passes, value = held["looks"][held["best"]]
         console.say(f"the weights are those after {passes} passes, held-out score {value:.6g}")
     if record["gap"] is None:
-        console.say("no gap is known: how far the objective is from its minimum was not asked for")
+        console.say("no gap is known: more solver.epochs show whether the objective still falls")
         return True
     stopped = held is not None and held["stopped"]
     reached = bool(record["certified"] and record["converged"]) or stopped
