@@ -12,11 +12,11 @@ SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*)
 # What is installed for development is enough for everything else.
 READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
 EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref figure2 \
-	taxonomy ner constraints
+	taxonomy ner constraints figure4 msrc
 NEEDED = lssvm needs Python 3.11 or later; name one, as in: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint experiments $(EXPERIMENTS) bench bench-letters build clean
+.PHONY: help run test lint experiments $(EXPERIMENTS) photographs bench bench-letters build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -72,6 +72,15 @@ ner: $(READY) ## named entities in Spanish (Tsochantaridis et al. 2004, section 
 
 constraints: $(READY) ## constraints of n-slack against the number of examples, two data sets
 	$(BIN)/python -m lssvm.experiments.constraints --data "$(DATA)" --out "$(OUT)/constraints" $(FLAGS)
+
+figure4: $(READY) ## a noisy image with missing labels (Ping, Liu & Ihler 2014, Figure 4)
+	$(BIN)/python -m lssvm.experiments.figure4 --out "$(OUT)/figure4" $(FLAGS)
+
+msrc: $(VENV)/dev.installed ## objects in partly labelled photographs (the same, Table 4), superpixels
+	$(BIN)/python -m lssvm.experiments.msrc --data "$(DATA)/msrc21-superpixels" --out "$(OUT)/msrc" $(FLAGS)
+
+photographs: $(VENV)/dev.installed ## the same from photographs and label images that you obtain
+	$(BIN)/python -m lssvm.experiments.photographs --data "$(DATA)/msrc-photographs" --out "$(OUT)/photographs" $(FLAGS)
 
 bench: $(VENV)/dev.installed ## run the scripts in benchmarks/
 	@for script in $(BENCHMARKS); do echo "$$script"; $(BIN)/python "$$script" || exit 1; done

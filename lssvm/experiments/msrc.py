@@ -20,6 +20,7 @@ the labelled superpixels alone, which shows what the hidden ones add ("labelled 
 The table counts labelled test superpixels. The paired differences are means over test photographs.
 """
 
+import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -101,11 +102,11 @@ def _tried(outcomes: Sequence[segments.Outcome]) -> dict[str, Any]:
 def read_superpixels(path: Path) -> Superpixels:
     """The archive of the data set. Raises DataError if it is not what it should be."""
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             return _superpixels({name: archive[name] for name in archive.files})
     except KeyError as error:
         raise DataError(path, None, f"there is no array {error}; expected superpixels") from None
-    except (OSError, ValueError, EOFError, IndexError) as error:
+    except (OSError, ValueError, EOFError, IndexError, zipfile.BadZipFile) as error:
         reason = getattr(error, "strerror", None) or error
         raise DataError(path, None, f"cannot be read: {reason}; expected superpixels") from None
 
