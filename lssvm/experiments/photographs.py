@@ -5,7 +5,7 @@
 The folder holds photographs with label images as Microsoft Research Cambridge gives them out:
 NAME.bmp with NAME_GT.bmp, side by side or in the folders Images and GroundTruth, in any format
 without loss; the colours of labels are theirs. They may not be passed on, so that tests make
-small photographs of their own; ``msrc`` is the same experiment on superpixels of them.
+small photographs of their own; ``mssvm_table4`` is the same experiment on superpixels of them.
 
 As in the paper: patches of 20 × 20 pixels on a grid of 10 pixels are the nodes, described by a SIFT
 word (one of 500, by k-means) and a histogram of colours with 48 bins; five classes; two folds, each

@@ -1,6 +1,6 @@
 """Models of partly labelled photographs beside logistic regression of their parts, one by one.
 
-Used for superpixels (``msrc``) and for patches (``photographs``). Training is stochastic
+Used for superpixels (``mssvm_table4``) and for patches (``photographs``). Training is stochastic
 (sub)gradient descent on F itself, Algorithm 1 of Ping, Liu & Ihler (ICML 2014), from w = 0: a few
 epochs are enough, and graphs of photographs have circles, so that inference is belief propagation
 (mixed-product for mssvm) and no gap could be certified in any case.

@@ -1,6 +1,6 @@
 """Objects in partly labelled photographs: Table 4 of Ping, Liu & Ihler (ICML 2014), superpixels.
 
-    python -m lssvm.experiments.msrc --data msrc21-superpixels --out out/msrc
+    python -m lssvm.experiments.mssvm_table4 --data msrc21-superpixels --out out/mssvm-table4
 
 The photographs of MSRC, 591 of 21 classes, are cut into some 70 superpixels each. One superpixel in
 five is void: nobody gave it a label. In training it is a hidden variable of its photograph; horse
@@ -91,7 +91,7 @@ def experiment(arguments: command.Arguments) -> str:
     )
     runs = segments.every_run(outcomes, {})
     summary = {"table": found, "differences": paired, "tried": _tried(outcomes)}
-    write_results(arguments.out, "msrc", text, runs, summary)
+    write_results(arguments.out, "table4", text, runs, summary)
     return text
 
 

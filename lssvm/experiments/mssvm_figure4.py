@@ -1,6 +1,6 @@
 """A noisy image with missing labels: Figure 4 of Ping, Liu & Ihler (ICML 2014).
 
-    python -m lssvm.experiments.figure4 --out out/figure4
+    python -m lssvm.experiments.mssvm_figure4 --out out/mssvm-figure4
 
 A scene of 20 × 40 pixels has five labels, 0 to 4, and an image is the labels with noise N(0, 5)
 added, independently at every pixel. Of the labels of one training image 10 % to 95 % are missing,

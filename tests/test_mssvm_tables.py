@@ -1,0 +1,186 @@
+"""Tables and figures of Ping et al. on simulated fields: what they rest on, and that they run."""
+
+import csv
+import itertools
+import json
+
+import numpy as np
+import pytest
+from scipy.special import logsumexp
+
+from lssvm.experiments import (
+    command,
+    mssvm_draws,
+    mssvm_figure3,
+    mssvm_table2,
+    mssvm_table3,
+    mssvm_trials,
+)
+from lssvm.experiments.hidden_fields import Draw, drawn, graphs, sampled
+from lssvm.experiments.mssvm_trials import CCCP, new_trial
+
+SHORT = Draw(6, 1)
+
+
+def rows_of(folder, name):
+    with (folder / f"{name}.csv").open() as file:
+        return list(csv.DictReader(file))
+
+
+def test_a_trial_is_the_same_each_time_and_its_held_out_instances_whatever_it_trains_on():
+    large, small = new_trial(SHORT, 3, 8), new_trial(SHORT, 3, 5)
+    np.testing.assert_array_equal(large.field.weights, small.field.weights)
+    for part in ("test", "validation"):
+        assert getattr(large, part).fingerprint() == getattr(small, part).fingerprint()
+    assert large.test.fingerprint() != large.validation.fingerprint()
+    assert small.training.fingerprint() == new_trial(SHORT, 3, 5).training.fingerprint()
+    assert small.training.fingerprint() != new_trial(SHORT, 4, 5).training.fingerprint()
+
+
+def test_c_is_chosen_on_the_validation_instances_alone():
+    trial = new_trial(SHORT, 0, 6)
+    grid = (0.01, 1.0)
+    for method in CCCP.values():
+        C, model = mssvm_trials.chosen(method, trial, grid)
+        scores = [
+            mssvm_trials.accuracy(
+                mssvm_trials.fitted(method, trial.training, value), trial.validation
+            )
+            for value in grid
+        ]
+        assert grid[int(np.argmax(scores))] == C
+        spoiled = trial._replace(test=trial.training)
+        again = mssvm_trials.chosen(method, spoiled, grid)
+        assert again[0] == C
+        np.testing.assert_array_equal(again[1].w, model.w)
+        row = mssvm_trials.result(method, trial, grid)
+        assert row["accuracy"] == mssvm_trials.accuracy(model, trial.test)
+        assert row["certified"] is True
+        assert row["gap"] <= mssvm_trials.EPSILON
+
+
+def test_of_equal_values_the_smallest_is_chosen():
+    trial = new_trial(SHORT, 0, 6)
+    # So small that every model predicts the same.
+    C, _ = mssvm_trials.chosen(CCCP["HCRF"], trial, (1e-13, 1e-12))
+    assert C == 1e-13
+
+
+def test_the_true_weights_predict_better_than_any_model_on_average():
+    found = [new_trial(Draw(12, 1), number, 4) for number in range(3)]
+    truth = np.mean([mssvm_trials.true_accuracy(trial, "mssvm") for trial in found])
+    learnt = np.mean([mssvm_trials.result(CCCP["HCRF"], t, (0.1,))["accuracy"] for t in found])
+    assert truth > learnt > 25.0
+
+
+def test_the_log_likelihood_is_that_of_enumeration():
+    draw = Draw(4, 1, states=2)
+    rng = np.random.default_rng(1)
+    field = drawn(rng, draw)
+    x, states = sampled(rng, field, 5)
+    w = rng.normal(size=len(field.weights))
+    symbols = w[: field.symbols.size].reshape(field.symbols.shape)
+    pairs = w[field.symbols.size :].reshape(field.pairs.shape)
+    total = 0.0
+    for own, seen in zip(x, states, strict=True):
+        logs = {
+            every: sum(symbols[v, own[v], s] for v, s in enumerate(every))
+            + sum(
+                table[every[y], every[h]] for (y, h), table in zip(field.ends, pairs, strict=True)
+            )
+            for every in itertools.product(range(2), repeat=4)
+        }
+        fitting = [value for every, value in logs.items() if every[::2] == tuple(seen[::2])]
+        total += logsumexp(fitting) - logsumexp(list(logs.values()))
+    found = mssvm_figure3.log_likelihood(w, graphs(field, x, states))
+    assert found == pytest.approx(total / 10)
+
+
+def test_differences_are_paired_and_named():
+    values = {"MSSVM": [70.0, 80.0, 75.0], "HCRF": [69.0, 78.0, 75.0]}
+    (line,) = mssvm_trials.differences(values)
+    assert line.startswith("MSSVM − HCRF: 1.00 ± 0.58 (p = 0.2")
+
+
+def test_a_mean_is_shown_beside_the_papers():
+    cells = mssvm_trials.beside([70.0, 72.0, 74.0], 70.0)
+    assert cells == {"accuracy": "72.00 ± 1.15", "paper": "70.00", "errors apart": "1.7"}
+    cells = mssvm_trials.beside([70.0, 72.0], None)
+    assert (cells["paper"], cells["errors apart"]) == (None, None)
+
+
+def test_table_2_has_every_method_on_every_field(monkeypatch, tmp_path):
+    plan = mssvm_table2.Plan(
+        {"chain": SHORT, "grid": Draw(2, 3)}, {"chain": (0.1, 1.0), "grid": (0.1,)}, 2, 6
+    )
+    monkeypatch.setattr(mssvm_table2, "QUICK", plan)
+    text = mssvm_table2.experiment(command.Arguments(tmp_path, tmp_path, True, 1))
+    assert (tmp_path / "table2.txt").read_text() == text + "\n"
+    rows = rows_of(tmp_path, "table2")
+    methods = sum(len(own) for own in mssvm_table2.TRAINERS.values()) + 1
+    assert len(rows) == 2 * 2 * methods
+    assert len(json.loads((tmp_path / "table2.json").read_text())["runs"]) == len(rows)
+    own = [
+        float(row["accuracy"])
+        for row in rows
+        if (row["shape"], row["trainer"], row["method"]) == ("grid", "CCCP", "LSSVM")
+    ]
+    (line,) = [
+        line
+        for line in text.splitlines()
+        if line.split()[:3] == ["grid", "CCCP", "LSSVM"] and "−" not in line
+    ]
+    assert f"{np.mean(own):.2f} ± {np.std(own, ddof=1) / np.sqrt(2):.2f}" in line
+    assert set(mssvm_table2.PAPER["chain", "CCCP"]) == set(CCCP)
+
+
+def test_table_3_means_are_over_all_scales_by_trial(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    plan = mssvm_table3.Plan(6, (10.0, 0.1), (0.1,), 2, 6)
+    monkeypatch.setattr(mssvm_table3, "QUICK", plan)
+    text = mssvm_table3.experiment(command.Arguments(tmp_path, tmp_path, True, 1))
+    assert (tmp_path / "table3.png").read_bytes().startswith(b"\x89PNG")
+    rows = rows_of(tmp_path, "table3")
+    assert len(rows) == 2 * 2 * (len(mssvm_table3.METHODS) + 1)
+    own = np.array(
+        [
+            [
+                float(row["accuracy"])
+                for row in rows
+                if (row["method"], float(row["sigma"])) == ("HCRF", sigma)
+            ]
+            for sigma in plan.sigmas
+        ]
+    ).mean(axis=0)
+    (line,) = [line for line in text.splitlines() if line.split()[:1] == ["HCRF"]]
+    assert f"{own.mean():.2f} ± {own.std(ddof=1) / np.sqrt(2):.2f}" in line
+
+
+def test_figures_3_and_5_have_every_size(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    plan = mssvm_figure3.Plan(6, (4, 8), (0.03, 0.3), 2)
+    monkeypatch.setattr(mssvm_figure3, "QUICK", plan)
+    mssvm_figure3.experiment(command.Arguments(tmp_path, tmp_path, True, 1))
+    for name in ("figure3", "figure5"):
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    rows = rows_of(tmp_path, "figure3")
+    assert [(int(row["size"]), int(row["trial"])) for row in rows[:2]] == [(4, 0), (4, 1)]
+    assert len(rows) == 2 * 2 * (len(mssvm_figure3.METHODS) + 1)
+    for row in rows:
+        assert 0 <= float(row["error"]) <= 100
+        assert float(row["likelihood"]) < 0
+
+
+def test_draws_are_what_their_names_say(monkeypatch, tmp_path):
+    assert mssvm_draws.DRAWS["chain, as taken"] == mssvm_table2.FULL.draws["chain"]
+    assert mssvm_draws.DRAWS["grid, as taken"] == mssvm_table2.FULL.draws["grid"]
+    assert len(set(mssvm_draws.DRAWS.values())) == len(mssvm_draws.DRAWS)
+    plan = mssvm_draws.Plan({"chain": SHORT, "grid": Draw(2, 3)}, (0.1,), (0.03,), 2, 6)
+    monkeypatch.setattr(mssvm_draws, "QUICK", plan)
+    text = mssvm_draws.experiment(command.Arguments(tmp_path, tmp_path, True, 1))
+    rows = rows_of(tmp_path, "draws")
+    assert {(row["draw"], row["C"]) for row in rows if row["C"]} == {
+        ("chain", "0.1"),
+        ("grid", "0.03"),
+    }
+    assert "The paper's grid: MSSVM 74.08, LSSVM 73.38, HCRF 73.62" in text
