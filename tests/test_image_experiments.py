@@ -229,7 +229,7 @@ def test_a_broken_split_is_refused_with_its_line(tmp_path, monkeypatch, text, ex
 
 
 def test_superpixels_are_told_by_every_method(folder, monkeypatch):
-    monkeypatch.setattr(mssvm_table4, "FULL", segments.Settings((0.1, 1.0), (0.1, 1.0), 20))
+    monkeypatch.setattr(mssvm_table4, "FULL", segments.Settings((0.1, 1.0), (0.1, 1.0), 6))
     mssvm_table4.experiment(command.Arguments(folder, folder, False, 1))
     summary = json.loads((folder / "table4.json").read_text())
     runs = {run["method"]: run for run in summary["runs"]}
@@ -380,7 +380,7 @@ def test_small_photographs_are_told_by_every_method(tmp_path, monkeypatch):
     rng = np.random.default_rng(1)
     for k in range(8):
         write_photograph(tmp_path, f"{k}_s", rng, suffix="png" if k % 2 else "bmp")
-    monkeypatch.setattr(photographs, "QUICK", segments.Settings((0.1,), (1.0,), 10))
+    monkeypatch.setattr(photographs, "QUICK", segments.Settings((0.1,), (1.0,), 5))
     out = tmp_path / "out"
     out.mkdir()
     photographs.experiment(command.Arguments(tmp_path, out, True, 1))
