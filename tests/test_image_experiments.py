@@ -106,6 +106,7 @@ def test_figure_4_writes_its_figure_its_table_and_every_run(tmp_path, monkeypatc
     for row in rows:
         assert 0 <= float(row["test"]) <= 100
         assert float(row["C"]) in (0.03, 0.3)
+        assert row["certified"] == "False"
 
 
 def test_a_trial_is_the_same_for_every_method_and_differs_from_others(monkeypatch):

@@ -155,13 +155,13 @@ def solve(_: None, task: Task) -> dict[str, Any]:
     settings = {"objective.model": model.config["objective"]["model"], **PREDICTION}
     application = application_of(set_values(config, settings), examples.classes)
     found = application.predict(model.w, examples).states
-    kept = ("objective", "converged", "passes")
+    kept = ("objective", "certified", "converged", "passes")
     return {
         **task._asdict(),
         "test": application.score(test, application.predict(model.w, test))["accuracy"],
         "missing": 100 * float(np.mean((found.reshape(missing.shape) == truth)[missing])),
         **{key: model.record[key] for key in kept},
-        "unsettled": len(model.record["warnings"]),
+        "unsettled": model.record["training"]["unsettled"],
         "seconds": time.process_time() - began,
     }
 
