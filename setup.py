@@ -11,6 +11,9 @@ OPTIMISE = [] if os.name == "nt" else ["-O3"]
 # Only for kernels whose inputs are checked to be finite: maxima then vectorise.
 FINITE = [] if os.name == "nt" else ["-ffinite-math-only", "-fno-signed-zeros"]
 CHECKED = {"_sequence", "_sequence_soft"}
+# Choices between two numbers then vectorise; infinities stay what they are.
+QUIET = [] if os.name == "nt" else ["-fno-trapping-math", "-fno-signed-zeros"]
+CHOOSING = {"_mrf", "_mrf_bp"}
 
 
 def kernel(path: Path) -> Extension:
@@ -22,7 +25,9 @@ def kernel(path: Path) -> Extension:
         py_limited_api=True,
         include_dirs=["cython_ext"],
         depends=[path.as_posix() for path in sorted(Path("cython_ext").glob("*.h"))],
-        extra_compile_args=OPTIMISE + (FINITE if path.stem in CHECKED else []),
+        extra_compile_args=OPTIMISE
+        + (FINITE if path.stem in CHECKED else [])
+        + (QUIET if path.stem in CHOOSING else []),
     )
 
 

@@ -38,7 +38,7 @@ def passes(kind, application, examples, completion, C):
     bundle = kind(np.zeros(len(completion.gradient)), completion, SimplexQP())
     run = Run(bundle, 1e-9, float(len(examples)))
     oracle = DataOracle(application, examples, Executor(1))
-    run.proceed(oracle, Rules(C, len(examples), tolerance=1e-3), Observer())
+    run.proceed(oracle, Rules(C, tolerance=1e-3), Observer())
     counts = np.diff([count for _, count in run.history])
     return counts.mean(), run.iteration, run.objective
 

@@ -14,23 +14,62 @@ hold its variable v, for every state s of the other variables of these tables, a
 The same steps backwards give the derivative of the last m by every table: the marginals of the
 distribution whose conditional probabilities are exp((T - m) / eps), or the indicator of the lowest
 v that attains the maximum.
+
+Graphs that share a plan are worked on eight at a time, see _mrf_elimination.h: for each it is as if
+it were alone.
 """
 
 import numpy as np
 
-from libc.math cimport INFINITY, exp, log
+from _common cimport aligned
 
+cdef extern from "_mrf_elimination.h" nogil:
+    enum:
+        MRF_LANES
+        MRF_ROWS
+    ctypedef struct MrfGraphs:
+        const double* w
+        const long long* offsets
+        const long long* starts
+        const long long* bases
+        const long long* nodes
+        const int* indices
+        const int* sizes
+        const int* labels
+        const int* states
+        const double* values
+        const double* costs
+        const unsigned char* charged
+    ctypedef struct MrfPlan:
+        const long long* steps
+        const long long* factors
+        const long long* strides
+        const long long* others
+        const long long* evidence
+        const long long* constants
+        long count
+        long messages
+        long evidence_count
+        long constant_count
+        double eps[2]
+    ctypedef struct MrfRoom:
+        long long* places
+        long long* counter
+        long long* at
+        double* table
+        double* back
+        double* kept
+        double* chunk
+        double* sums
+    void mrf_infer_one(
+        const MrfGraphs*, const MrfPlan*, const MrfRoom*, const long long*, const double*, double*,
+        double*, double*)
+    void mrf_infer_lanes(
+        const MrfGraphs*, const MrfPlan*, const MrfRoom*, const long long*, const double*, double*,
+        double*, double*)
 
-cdef struct Step:
-    # One step for the example at hand: positions count from its first table.
-    Py_ssize_t states     # of the variable that is eliminated
-    Py_ssize_t others     # how many other variables there are
-    Py_ssize_t total      # their joint states
-    Py_ssize_t message    # where m begins
-    Py_ssize_t factors
-    Py_ssize_t first      # of the factors in the plan
-    Py_ssize_t columns    # where the strides of the first factor begin
-    double eps
+FEW = 3  # graphs of one plan from which lanes pay that repeat one of them
+LARGE = 1 << 21  # numbers of all lanes together above which graphs are worked on one at a time
 
 
 def infer(
@@ -38,7 +77,7 @@ def infer(
     const long long[::1] starts, const int[::1] indices, const double[::1] values,
     const long long[::1] bases, const int[::1] sizes,
     const int[::1] labels, const long long[::1] nodes, const unsigned char[::1] charged,
-    const double[::1] costs, const int[::1] states, plan, const long long[::1] chosen,
+    const double[::1] costs, const int[::1] states, plan,
     double first_eps, double second_eps, bint keep,
 ):
     """Values, expected losses, sum of c_i E[Phi] and marginals of the nodes of n examples.
@@ -49,96 +88,124 @@ def infer(
     nodes : (n + 1,) where the nodes of each example begin; labels : one for each node
     states : one for each node, read where it is clamped
     charged : one for each node, whether a state that is not the label costs 1; empty: none does
-    plan : arrays, see plans.Plans; chosen : (n,) the plan of each example
+    plan : arrays, see plans.Plans
     first_eps, second_eps : temperatures of the variables that go first and second
     keep : whether the marginals are wanted
 
     Returns values (n,), losses (n,), gradient (d,), marginals: those of all states of all nodes one
     after another, empty unless kept.
     """
-    cdef const long long[::1] step_starts = plan.step_starts, message_sizes = plan.message_sizes
-    cdef const long long[::1] evidence_starts = plan.evidence_starts
-    cdef const long long[:, ::1] evidence = plan.evidence
-    cdef const long long[::1] constant_starts = plan.constant_starts, constants = plan.constants
-    cdef const long long[:, ::1] steps = plan.steps
-    cdef const long long[::1] other_states = plan.other_states
-    cdef const long long[:, ::1] factors = plan.factors
-    cdef const long long[::1] strides = plan.strides
-    cdef Py_ssize_t n = costs.shape[0], i, j, k, t, p, g, first, count, node_count, size, used
-    cdef Py_ssize_t most_items = 1, most_tables = 1, written = 0, label
+    cdef Py_ssize_t n = costs.shape[0], i, j, l, k, count, step, size, width
+    cdef const long long[::1] chosen = plan.chosen, order = plan.order
     if offsets.shape[0] != n + 1 or nodes.shape[0] != n + 1 or chosen.shape[0] != n:
         raise ValueError("infer: offsets, nodes, costs and plans do not fit")
-    for i in range(n):
-        count = offsets[i + 1] - offsets[i]
-        used = message_sizes[chosen[i]]
-        for j in range(offsets[i], offsets[i + 1]):
-            used += sizes[j]
-        most_items, most_tables = max(most_items, count), max(most_tables, used)
-        if keep:
-            for j in range(offsets[i], offsets[i] + nodes[i + 1] - nodes[i]):
-                written += sizes[j]
+    cdef const long long[::1] written = _written(offsets, nodes, sizes, keep)
     found_values, found_losses = np.zeros(n), np.zeros(n)
-    gradient, marginals = np.zeros(w.shape[0]), np.zeros(written)
+    gradient, marginals = np.zeros(w.shape[0]), np.zeros(written[n])
     cdef double[::1] value_view = found_values, loss_view = found_losses, out = gradient
     cdef double[::1] marginal = marginals
-    cdef double[::1] table = np.empty(most_tables), back = np.empty(most_tables)
-    cdef long long[::1] places = np.empty(most_items, dtype=np.int64)
-    cdef long long[::1] position = np.empty(most_items, dtype=np.int64)
-    cdef long long[::1] counter = np.empty(max(1, plan.most_others), dtype=np.int64)
-    cdef long long[::1] at = np.empty(max(1, plan.most_factors), dtype=np.int64)
-    cdef double[::1] row = np.empty(max(1, plan.most_states))
-    cdef Step step
-    cdef double value
-    written = 0
-    with nogil:
-        for i in range(n):
-            first, count = offsets[i], offsets[i + 1] - offsets[i]
-            node_count, g = nodes[i + 1] - nodes[i], chosen[i]
-            used = 0
-            for j in range(count):
-                places[j] = position[j] = used
-                size = sizes[first + j]
-                _score(&w[0], bases[first + j], size, starts[first + j], starts[first + j + 1],
-                       &indices[0], &values[0], &table[used])
-                if j < node_count and charged.shape[0] and charged[nodes[i] + j]:
-                    _charge(labels[nodes[i] + j], size, &table[used])
-                used += size
-            for t in range(used + message_sizes[g]):
-                back[t] = 0.0
-            for p in range(evidence_starts[g], evidence_starts[g + 1]):
-                position[evidence[p, 0]] += states[nodes[i] + evidence[p, 1]] * evidence[p, 2]
-            value = 0.0
-            for p in range(constant_starts[g], constant_starts[g + 1]):
-                value += table[position[constants[p]]]
-                back[position[constants[p]]] = 1.0
-            for k in range(step_starts[g], step_starts[g + 1]):
-                _point(&step, &steps[k, 0], used, first_eps, second_eps)
-                _forward(&step, &factors[step.first, 0], &strides[0] + step.columns,
-                         &other_states[0] + steps[k, 6], &position[0], used, &counter[0], &at[0],
-                         &row[0], &table[0])
-                if step.others == 0:
-                    value += table[step.message]
-                    back[step.message] = 1.0
-            for k in range(step_starts[g + 1] - 1, step_starts[g] - 1, -1):
-                _point(&step, &steps[k, 0], used, first_eps, second_eps)
-                _backward(&step, &factors[step.first, 0], &strides[0] + step.columns,
-                          &other_states[0] + steps[k, 6], &position[0], used, &counter[0], &at[0],
-                          &row[0], &table[0], &back[0])
-            value_view[i] = value
-            for j in range(count):
-                size = sizes[first + j]
-                if j < node_count and charged.shape[0] and charged[nodes[i] + j]:
-                    label = labels[nodes[i] + j]
-                    for t in range(size):
-                        if t != label:
-                            loss_view[i] += back[places[j] + t]
-                _spread(&back[places[j]], bases[first + j], size, starts[first + j],
-                        starts[first + j + 1], &indices[0], &values[0], costs[i], &out[0])
-                if keep and j < node_count:
-                    for t in range(size):
-                        marginal[written + t] = back[places[j] + t]
-                    written += size
+    cdef const unsigned char* charge = NULL
+    if charged.shape[0]:
+        charge = &charged[0]
+    cdef MrfGraphs graphs = MrfGraphs(
+        &w[0], &offsets[0], &starts[0], &bases[0], &nodes[0], &indices[0], &sizes[0], &labels[0],
+        &states[0], &values[0], &costs[0], charge)
+    cdef MrfPlan own
+    cdef Room room = Room(plan)
+    cdef long long rows[MRF_LANES]
+    cdef double row_costs[MRF_LANES]
+    cdef double row_values[MRF_LANES]
+    cdef double row_losses[MRF_LANES]
+    cdef const double* shares
+    own.eps[0], own.eps[1] = first_eps, second_eps
+    i = 0
+    while i < n:
+        room.point(&own, chosen[order[i]])
+        width, count = room.width(chosen[order[i]]), 1
+        while count < width and i + count < n and chosen[order[i + count]] == chosen[order[i]]:
+            count += 1
+        if count < FEW:
+            width = count = 1
+        with nogil:
+            for l in range(width):
+                rows[l] = order[i + min(l, count - 1)]
+                row_costs[l] = costs[rows[l]] if l < count else 0.0
+            if width == 1:
+                mrf_infer_one(&graphs, &own, &room.room, rows, row_costs, row_values, row_losses,
+                              &out[0])
+            else:
+                mrf_infer_lanes(&graphs, &own, &room.room, rows, row_costs, row_values,
+                                row_losses, &out[0])
+            for l in range(count):
+                value_view[rows[l]], loss_view[rows[l]] = row_values[l], row_losses[l]
+                shares = room.room.back + l
+                for k in range(written[rows[l] + 1] - written[rows[l]]):
+                    marginal[written[rows[l]] + k] = shares[k * width]
+        i += count
     return found_values, found_losses, gradient, marginals
+
+
+def _written(offsets, nodes, sizes, keep):
+    """Where the marginals of each example are written, (n + 1,)."""
+    if not keep:
+        return np.zeros(len(offsets), dtype=np.int64)
+    total = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
+    first, counts = np.asarray(offsets)[:len(offsets) - 1], np.diff(nodes)
+    return np.concatenate([[0], np.cumsum(total[first + counts] - total[first])])
+
+
+cdef class Room:
+    """The plans and the memory for one of them at a time."""
+
+    cdef MrfRoom room
+    cdef const long long[::1] step_starts, evidence_starts, constant_starts, constants
+    cdef const long long[::1] other_states, strides, messages, joint, numbers
+    cdef const long long[:, ::1] steps, factors, evidence
+    cdef double[::1] table, back, kept, chunk, sums
+    cdef long long[::1] places, counter, at
+
+    def __init__(self, plan):
+        cdef Py_ssize_t p, count = plan.message_sizes.shape[0], most = 1, joint = 1
+        self.step_starts, self.steps = plan.step_starts, plan.steps
+        self.evidence_starts, self.evidence = plan.evidence_starts, plan.evidence
+        self.constant_starts, self.constants = plan.constant_starts, plan.constants
+        self.factors, self.strides = plan.factors, plan.strides
+        self.other_states, self.messages = plan.other_states, plan.message_sizes
+        self.numbers, self.joint = plan.numbers, plan.joint_sizes
+        for p in range(count):
+            most = max(most, self.width(p) * self.numbers[p])
+            if self.keeps(p):
+                joint = max(joint, self.width(p) * self.joint[p])
+        self.table, self.back, self.kept = aligned(most), aligned(most), aligned(joint)
+        self.chunk = aligned(MRF_ROWS * MRF_LANES * max(1, plan.most_states))
+        self.sums = aligned(MRF_LANES * plan.largest_item)
+        self.places = np.empty(plan.most_items, dtype=np.int64)
+        self.counter = np.empty(2 * max(1, plan.most_others), dtype=np.int64)
+        self.at = np.empty(2 * max(1, plan.most_factors), dtype=np.int64)
+        self.room.places, self.room.counter, self.room.at = (
+            &self.places[0], &self.counter[0], &self.at[0])
+        self.room.table, self.room.back = &self.table[0], &self.back[0]
+        self.room.chunk, self.room.sums = &self.chunk[0], &self.sums[0]
+
+    cdef bint keeps(self, Py_ssize_t p):
+        """Whether the conditional probabilities of all steps are kept."""
+        return self.joint[p] <= LARGE
+
+    cdef Py_ssize_t width(self, Py_ssize_t p):
+        """How many graphs of plan p are worked on together."""
+        return MRF_LANES if MRF_LANES * (2 * self.numbers[p] + self.joint[p]) <= LARGE else 1
+
+    cdef void point(self, MrfPlan* out, Py_ssize_t p):
+        """Let ``out`` be plan p, and the room be as it needs it."""
+        out.steps = &self.steps[0, 0] + 9 * self.step_starts[p]
+        out.count = self.step_starts[p + 1] - self.step_starts[p]
+        out.factors, out.strides = &self.factors[0, 0], &self.strides[0]
+        out.others, out.messages = &self.other_states[0], self.messages[p]
+        out.evidence_count = self.evidence_starts[p + 1] - self.evidence_starts[p]
+        out.constant_count = self.constant_starts[p + 1] - self.constant_starts[p]
+        out.evidence = &self.evidence[0, 0] + 3 * self.evidence_starts[p]
+        out.constants = &self.constants[0] + self.constant_starts[p]
+        self.room.kept = &self.kept[0] if self.keeps(p) else NULL
 
 
 def potentials(
@@ -218,120 +285,3 @@ cdef void _spread(
         share, target = cost * values[p], out + base + <Py_ssize_t>indices[p] * size
         for t in range(size):
             target[t] += share * shares[t]
-
-
-cdef void _point(
-    Step* step, const long long* facts, Py_ssize_t used, double first_eps, double second_eps,
-) noexcept nogil:
-    """Read a step: its states, other variables, their joint states, m, factors and group."""
-    step.states, step.others, step.total = facts[0], facts[1], facts[2]
-    step.message, step.first, step.factors = used + facts[3], facts[4], facts[5]
-    step.columns = facts[7]
-    step.eps = second_eps if facts[8] else first_eps
-
-
-cdef void _begin(
-    const Step* step, const long long* factors, const long long* position, Py_ssize_t used,
-    long long* counter, long long* at,
-) noexcept nogil:
-    """Stand at the first joint state: at[f] is where factor f has state 0 of v."""
-    cdef Py_ssize_t f, j
-    for j in range(step.others):
-        counter[j] = 0
-    for f in range(step.factors):
-        at[f] = used + factors[3 * f + 1] if factors[3 * f] < 0 else position[factors[3 * f]]
-
-
-cdef void _advance(
-    const Step* step, const long long* strides, const long long* states, long long* counter,
-    long long* at,
-) noexcept nogil:
-    """Go to the next joint state, the last variable running fastest."""
-    cdef Py_ssize_t j = step.others - 1, f
-    while j >= 0:
-        counter[j] += 1
-        for f in range(step.factors):
-            at[f] += strides[f * step.others + j]
-        if counter[j] < states[j]:
-            return
-        for f in range(step.factors):
-            at[f] -= states[j] * strides[f * step.others + j]
-        counter[j] = 0
-        j -= 1
-
-
-cdef double _gather(
-    const Step* step, const long long* factors, const long long* at, const double* table,
-    double* row,
-) noexcept nogil:
-    """T(v, s) for all v at the joint state at hand; returns the maximum."""
-    cdef Py_ssize_t v, f
-    cdef long long stride
-    cdef const double* source
-    cdef double most = -INFINITY
-    for v in range(step.states):
-        row[v] = 0.0
-    for f in range(step.factors):
-        stride, source = factors[3 * f + 2], table + at[f]
-        for v in range(step.states):
-            row[v] += source[v * stride]
-    for v in range(step.states):
-        if row[v] > most:
-            most = row[v]
-    return most
-
-
-cdef void _forward(
-    const Step* step, const long long* factors, const long long* strides, const long long* states,
-    const long long* position, Py_ssize_t used, long long* counter, long long* at, double* row,
-    double* table,
-) noexcept nogil:
-    """Write m."""
-    cdef Py_ssize_t s, v
-    cdef double most, total
-    _begin(step, factors, position, used, counter, at)
-    for s in range(step.total):
-        most = _gather(step, factors, at, table, row)
-        if step.eps > 0.0:
-            total = 0.0
-            for v in range(step.states):
-                total += exp((row[v] - most) / step.eps)
-            most += step.eps * log(total)
-        table[step.message + s] = most
-        _advance(step, strides, states, counter, at)
-
-
-cdef void _backward(
-    const Step* step, const long long* factors, const long long* strides, const long long* states,
-    const long long* position, Py_ssize_t used, long long* counter, long long* at, double* row,
-    const double* table, double* back,
-) noexcept nogil:
-    """Hand the derivative by m on to the tables that it was made of."""
-    cdef Py_ssize_t s, v, f
-    cdef long long stride
-    cdef double most, share, total
-    cdef double* target
-    _begin(step, factors, position, used, counter, at)
-    for s in range(step.total):
-        share = back[step.message + s]
-        if share != 0.0:
-            most = _gather(step, factors, at, table, row)
-            if step.eps > 0.0:
-                # Normalised anew: m is rounded, and at large values that would show.
-                total = 0.0
-                for v in range(step.states):
-                    row[v] = exp((row[v] - most) / step.eps)
-                    total += row[v]
-                for v in range(step.states):
-                    row[v] *= share / total
-            else:
-                for v in range(step.states):
-                    if row[v] == most:
-                        row[v], most, share = share, INFINITY, 0.0
-                    else:
-                        row[v] = 0.0
-            for f in range(step.factors):
-                stride, target = factors[3 * f + 2], back + at[f]
-                for v in range(step.states):
-                    target[v * stride] += row[v]
-        _advance(step, strides, states, counter, at)

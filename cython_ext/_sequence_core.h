@@ -12,29 +12,7 @@
 #ifndef LSSVM_SEQUENCE_CORE_H
 #define LSSVM_SEQUENCE_CORE_H
 
-#include <math.h>
-
-#if defined(WIDE) /* given by whoever builds, perhaps empty */
-#elif defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__clang__)
-#if __clang_major__ >= 14
-#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
-#endif
-#elif defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__GNUC__)
-#if __GNUC__ >= 12
-#define WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#elif __GNUC__ >= 8
-#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
-#endif
-#endif
-#ifndef WIDE
-#define WIDE
-#endif
-
-#if defined(__GNUC__)
-#define INLINE static inline __attribute__((always_inline))
-#else
-#define INLINE static __forceinline
-#endif
+#include "wide.h"
 
 #define ROWS 4    /* tokens whose scores are computed together */
 #define LANES 32  /* labels that stay in registers */

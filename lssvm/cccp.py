@@ -26,7 +26,8 @@ class Iteration(NamedTuple):
 
     objective : F after it; decrease : by how much it fell (infinite after the first)
     loss : mean hinge loss Σ c_i (U⁺ − U⁻) / Σ c_i, which bounds the mean training loss
-    gap : relative duality gap of the convex problem; planes : cuts in the bundle
+    gap : relative duality gap of the convex problem, infinite where the solver knows none;
+        planes : cuts in the bundle
     passes : oracle passes so far; seconds : since the restart began
     """
 
@@ -45,8 +46,10 @@ class Summary(NamedTuple):
     """The end of a run.
 
     objective : F = convex + concave, the concave part being −C Σ c_i U⁻_i
-    gap : relative duality gap of the last convex problem; certified : whether it is proved
+    gap : relative duality gap of the last convex problem, infinite where the solver knows none;
+        certified : whether it is proved
     iterations, passes, planes : CCCP iterations, oracle passes, cuts kept
+    passes_saved : cuts or sweeps over the examples that kept planes gave without an oracle pass
     osqp : quadratic programs that were left to OSQP
     restarts, objective_mean, objective_std : number of starts, mean and standard deviation
         of their objectives
@@ -61,6 +64,7 @@ class Summary(NamedTuple):
     certified: bool
     iterations: int
     passes: int
+    passes_saved: int
     planes: int
     osqp: int
     restarts: int
@@ -97,16 +101,16 @@ class Observer:
 class Rules(NamedTuple):
     """When to stop.
 
-    C : weight of the summed loss; n : number of examples
+    C : weight of the summed loss
     epsilon : relative gap of the last convex problem
     looseness : share of what a problem can lower F by that early problems leave undone
-    tolerance : F has settled when it falls by less than C · n · tolerance
+    tolerance : F has settled when it falls by less than C Σ c_i · tolerance
     max_iterations : CCCP iterations; max_passes : oracle passes for one convex problem
-    hidden : whether there are hidden values, and so more than one problem
+    hidden : whether there are hidden values, and so more than one problem; False too for a solver
+        that works on F itself
     """
 
     C: float
-    n: int
     epsilon: float = 1e-3
     looseness: float = 0.1
     tolerance: float = 1e-3
@@ -134,7 +138,7 @@ class Run:
     objective: float = np.inf
     iteration: int = 0
     passes: float = 0.0
-    completions: int = 0
+    completions: float = 0.0
     gap: float = np.inf
     lower: float = 0.0
     concave: float = 0.0
@@ -161,10 +165,11 @@ class Run:
 
         def before_pass(gap: float, goal: float) -> None:
             primal = self.solver.primal(rules.C) or 1.0
-            observer.passed(round(self.passes), gap / primal, goal / primal)
+            relative = gap / primal if np.isfinite(primal) else np.inf
+            observer.passed(round(self.passes), relative, goal / primal)
             between()
 
-        settled = rules.C * rules.n * rules.tolerance if rules.hidden else np.inf
+        settled = rules.C * self.total_cost * rules.tolerance if rules.hidden else np.inf
         while not self.done:
             solution = self.solver.minimise(
                 counting,
@@ -217,9 +222,10 @@ class Run:
 class _Counting:
     """An oracle whose passes are counted in the run, so that a resumed run goes on counting."""
 
-    def __init__(self, oracle: Any, run: Run) -> None:
+    def __init__(self, oracle: Any, run: Run, share: float = 1.0) -> None:
         self._oracle = oracle
         self._run = run
+        self._share = share  # of the examples
 
     @property
     def costs(self) -> np.ndarray:
@@ -229,12 +235,18 @@ class _Counting:
     def seconds(self) -> float:
         return self._oracle.seconds
 
+    def parts(self, size: int) -> "list[_Counting]":
+        n = len(self.costs)
+        return [
+            _Counting(part, self._run, len(part.costs) / n) for part in self._oracle.parts(size)
+        ]
+
     def augmented(self, w: np.ndarray) -> tuple[Plane, float]:
-        self._run.passes += 1
+        self._run.passes += self._share
         return self._oracle.augmented(w)
 
     def completed(self, w: np.ndarray) -> Plane:
-        self._run.completions += 1
+        self._run.completions += self._share
         return self._oracle.completed(w)
 
     def augmented_each(self, w: np.ndarray) -> Found:

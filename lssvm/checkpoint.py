@@ -24,6 +24,8 @@ from lssvm.model import read_container, write_container
 from lssvm.solvers.solution import Solver
 
 CHECKPOINT = "lssvm-checkpoint"
+INFINITIES = {np.inf: "infinity", -np.inf: "-infinity"}
+TEXTS = {text: value for value, text in INFINITIES.items()}
 SOLVER = "solver."  # begins the names of the solver's arrays
 RUN_FIELDS = (
     "looseness",
@@ -109,12 +111,12 @@ def _run(header: dict[str, Any], arrays: dict[str, np.ndarray], solver: Solver) 
 
 
 def _stored(value: Any) -> Any:
-    """Infinity has no place in JSON; it is the only float kept as text."""
-    return "infinity" if value == np.inf else value
+    """Infinities have no place in JSON; they are the only floats kept as text."""
+    return INFINITIES.get(value, value) if isinstance(value, float) else value
 
 
 def _restored(value: Any) -> Any:
-    return np.inf if value == "infinity" else value
+    return TEXTS.get(value, value) if isinstance(value, str) else value
 
 
 @contextmanager

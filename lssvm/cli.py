@@ -104,7 +104,8 @@ def learn(config: str, model: str, **options: Any) -> None:
     decrease   how much F fell
     loss       mean hinge loss, an upper bound of the mean training loss
     gap        relative duality gap of the convex problem: it certifies that
-               problem, not that F has no lower minimum elsewhere
+               problem, not that F has no lower minimum elsewhere; none: sgd
+               knows no gap
     planes     cutting planes kept
     passes     loss-augmented inference over all examples, so far
     secs       seconds since this start began
@@ -211,7 +212,11 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
     if held is not None:
         passes, value = held["looks"][held["best"]]
         console.say(f"the weights are those after {passes} passes, held-out score {value:.6g}")
-    reached = bool(record["certified"] and record["converged"]) or held is not None
+    if record["gap"] is None:
+        console.say("no gap is known: how far the objective is from its minimum was not asked for")
+        return True
+    stopped = held is not None and held["stopped"]
+    reached = bool(record["certified"] and record["converged"]) or stopped
     if not reached:
         why = "the iterations ran out" if record["certified"] else "the gap is not certified"
         console.warned(

@@ -72,6 +72,10 @@ def _unsolvable(kind: type[Application], document: Document) -> list[tuple[Place
     if method == "lbfgs" and any(objective.get(key) == 0 for key in TEMPERATURES):
         wrong = "lbfgs needs objective.epsilon_y and epsilon_h above 0"
         return [(place, f"solver.method: {wrong}; expected bundle")]
+    if method == "sgd" and not kind.decomposes:
+        name = document.value["application"]["name"]
+        wrong = f"sgd needs a loss of each example, which application {name!r} does not have"
+        return [(place, f"solver.method: {wrong}; expected bundle or gradient")]
     if solver.get("cache") and (method not in ONE_SLACK or not kind.each or kind.hidden):
         wrong = "a cache is for bundle and cutting-plane, and applications without hidden values"
         return [(document.place(("solver", "cache")), f"solver.cache: {wrong}; expected 0")]

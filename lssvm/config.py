@@ -34,6 +34,7 @@ from lssvm.validation import explained, shown
 
 SEARCHABLE = ("application", "kernel", "objective", "solver", "cccp")
 SPLITS = ("train", "validate", "test")
+Method = Literal["bundle", "cutting-plane", "n-slack", "bcfw", "lbfgs", "gradient", "sgd"]
 
 
 class Section(BaseModel):
@@ -72,7 +73,9 @@ class Data(Section):
 
     train: Entries = Field(default=[], description="files to train on")
     validate_: Entries = Field(
-        default=[], alias="validate", description="files to choose settings by"
+        default=[],
+        alias="validate",
+        description="labelled files to choose settings by: the model is scored on them",
     )
     test: Entries = Field(default=[], description="held-out files, for lssvm-classify and check")
 
@@ -117,18 +120,19 @@ class Objective(Section):
 class Solver(Section):
     """How each convex problem is solved."""
 
-    method: Literal["bundle", "cutting-plane", "n-slack", "bcfw", "lbfgs"] = Field(
+    method: Method = Field(
         default="bundle",
         description="bundle: cutting planes, kept and stabilised around the best point; "
         "cutting-plane: the same without stabilising (1-slack); n-slack: planes of every example, "
         "fewest passes; bcfw: block-coordinate Frank-Wolfe; lbfgs: quasi-Newton steps, for smooth "
-        "models such as crf",
+        "models such as crf; gradient: (sub)gradient descent; sgd: the same on F itself, after "
+        "every few examples, no gap is known",
     )
     epsilon: float = Field(
         default=1e-3, gt=0, lt=1, description="relative duality gap that ends the last problem"
     )
     step: float = Field(
-        default=0.1,
+        default=0.08,
         gt=0,
         le=1,
         description="where inference is asked: this far from the best point to the bundle's own",
@@ -155,7 +159,26 @@ class Solver(Section):
         default=20, ge=1, description="n-slack: most sweeps over the planes between two passes"
     )
     block: int = Field(
-        default=8, ge=1, description="bcfw: examples that are asked together, then stepped over"
+        default=8,
+        ge=1,
+        description="bcfw and sgd: examples that are asked together, then stepped over",
+    )
+    rate: float | None = Field(
+        default=None,
+        gt=0,
+        le=1,
+        description="gradient and sgd: first step size; if left out, chosen at every step "
+        "(gradient) or found by trial (sgd)",
+    )
+    decay: Literal["inverse", "constant"] = Field(
+        default="inverse",
+        description="gradient and sgd: step t is rate / (1 + rate·t), or always rate",
+    )
+    epochs: int = Field(
+        default=100, ge=1, description="sgd: times that all examples are stepped over"
+    )
+    average: bool = Field(
+        default=True, description="sgd: keep the mean of the points, weighted towards the last"
     )
 
 
@@ -163,7 +186,9 @@ class Cccp(Section):
     """The outer loop: complete the hidden values, solve, repeat."""
 
     tolerance: float = Field(
-        default=1e-3, gt=0, description="stop when the objective falls by less than C·n times this"
+        default=1e-3,
+        gt=0,
+        description="stop when the objective falls by less than C Σ c_i times this",
     )
     max_iterations: int = Field(default=100, ge=1, description="most iterations of a start")
     restarts: int = Field(

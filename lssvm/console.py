@@ -86,7 +86,8 @@ class Console(Observer):
 
     def passed(self, passes: int, gap: float, goal: float) -> None:
         """Move the bar: the distance to the goal is measured in logarithms of the gap."""
-        self.say(f"pass {passes}: gap {gap:.1e}, goal {goal:.1e}", EVERYTHING)
+        known = f"gap {gap:.1e}, goal {goal:.1e}" if math.isfinite(gap) else "gap none known"
+        self.say(f"pass {passes}: {known}", EVERYTHING)
         if self.verbosity >= EVERYTHING:
             self.event("pass", passes=passes, gap=gap, goal=goal)
         if self._progress is not None:
@@ -145,8 +146,9 @@ def progress_of(gap: float, goal: float) -> float:
 def iteration_line(row: Iteration) -> str:
     """The line of one CCCP iteration, under :data:`HEADING`."""
     decrease = f"{row.decrease:12.5g}" if math.isfinite(row.decrease) else f"{'-':>12}"
+    gap = f"{row.gap:8.1e}" if math.isfinite(row.gap) else f"{'none':>8}"
     return (
-        f"{row.iteration:4d} {row.objective:12.6g} {decrease} {row.loss:7.4f} {row.gap:8.1e} "
+        f"{row.iteration:4d} {row.objective:12.6g} {decrease} {row.loss:7.4f} {gap} "
         f"{row.planes:7d} {row.passes:7d} {row.seconds:7.1f}"
     )
 
@@ -154,17 +156,20 @@ def iteration_line(row: Iteration) -> str:
 def summary_lines(summary: Summary) -> list[str]:
     """The summary of a run."""
     gap = f"gap {summary.gap:.1e} (of the last convex problem)"
-    if not summary.certified:
+    if not math.isfinite(summary.gap):
+        gap = "gap: none known (descent)"
+    elif not summary.certified:
         gap = "gap: not certified (approximate inference)"
     starts = (
         f"{summary.restarts} starts: objective {summary.objective_mean:.6g} "
         f"± {summary.objective_std:.2g}; the lowest is kept"
     )
+    saved = f" and {summary.passes_saved} saved" if summary.passes_saved else ""
     return [
         *([starts] if summary.restarts > 1 else []),
         f"objective {summary.objective:.6g} = convex {summary.convex:.6g} "
         f"+ concave {summary.concave:.6g}; {gap}",
-        f"{summary.iterations} CCCP iterations, {summary.passes} passes, "
+        f"{summary.iterations} CCCP iterations, {summary.passes} passes{saved}, "
         f"{summary.planes} planes kept, {summary.osqp} problems left to OSQP",
         f"seconds: inference {summary.seconds_inference:.1f}, QP {summary.seconds_qp:.1f}, "
         f"rest {summary.seconds_rest:.1f}; peak memory {summary.peak_mb:.0f} MB",

@@ -417,7 +417,7 @@ def _solve(study: Study, task: Task) -> list[Run]:
                 task.fold,
                 task.seed,
                 record["objective"],
-                record["gap"],
+                np.inf if record["gap"] is None else record["gap"],
                 record["certified"],
                 record["converged"],
                 record["cccp_iterations"],

@@ -40,6 +40,14 @@ class Oracle(Protocol):
         ...
 
 
+class PartsOracle(Oracle, Protocol):
+    """An oracle that can be asked about some of the examples."""
+
+    def parts(self, size: int) -> "Sequence[Oracle]":
+        """Oracles of ``size`` examples each that follow each other, the last of what is left."""
+        ...
+
+
 class EachOracle(Oracle, Protocol):
     """An oracle that also tells the examples apart."""
 
@@ -116,10 +124,15 @@ class Executor:
 
 
 def blocks(examples: Any) -> list[Any]:
-    """Contiguous blocks of about equal work, their number fixed by the data alone."""
-    work = np.cumsum(examples.sizes)
-    count = int(np.clip(work[-1] // BLOCK_WORK, 1, min(MAX_BLOCKS, len(examples))))
+    """Contiguous blocks of about equal work, their number fixed by the data alone.
+
+    Examples may say how many of them a kernel works on ``together``: blocks are multiples of it.
+    """
+    work, together = np.cumsum(examples.sizes), getattr(examples, "together", 1)
+    most = min(MAX_BLOCKS, max(1, len(examples) // together))
+    count = int(np.clip(work[-1] // BLOCK_WORK, 1, most))
     marks = np.searchsorted(work, work[-1] * np.arange(1, count) / count, side="left") + 1
+    marks = np.minimum(-(-marks // together) * together, len(examples))
     edges = np.unique(np.concatenate([[0], marks, [len(examples)]]))
     return [examples.slice(int(a), int(b)) for a, b in itertools.pairwise(edges)]
 
@@ -130,16 +143,32 @@ class DataOracle:
     passes : loss-augmented inference over the whole data set
     completions : latent completion over the whole data set
     seconds : time spent in both
+    whole : the oracle that this one is a part of; its time counts there too
     """
 
-    def __init__(self, application: Any, examples: Any, executor: Executor) -> None:
+    def __init__(
+        self,
+        application: Any,
+        examples: Any,
+        executor: Executor,
+        whole: "DataOracle | None" = None,
+    ) -> None:
         self.application = application
         self.examples = examples
         self.executor = executor
+        self.whole = whole
         self.blocks = blocks(examples) if application.decomposes else [examples]
         self.passes = 0.0
         self.completions = 0
         self.seconds = 0.0
+
+    def parts(self, size: int) -> "list[DataOracle]":
+        """Oracles of ``size`` examples each that follow each other, the last of what is left."""
+        n = len(self.examples)
+        if size >= n:
+            return [self]
+        slices = [self.examples.slice(k, min(k + size, n)) for k in range(0, n, size)]
+        return [DataOracle(self.application, own, self.executor, self) for own in slices]
 
     def augmented(self, w: np.ndarray) -> tuple[Plane, float]:
         """Σ c_i U⁺_i: a plane and an upper bound at w. Raises LssvmError if not finite."""
@@ -151,7 +180,7 @@ class DataOracle:
         # in another order: the difference would be rounding and nothing else.
         slack = sum(upper - part.value(w) for part, upper in parts)
         self.passes += 1
-        self.seconds += time.perf_counter() - began
+        self._spend(began)
         return plane, plane.value(w) + slack
 
     def completed(self, w: np.ndarray) -> Plane:
@@ -162,7 +191,7 @@ class DataOracle:
         )
         self._check(plane, w, lambda block: self.application.completed(w, block))
         self.completions += 1
-        self.seconds += time.perf_counter() - began
+        self._spend(began)
         return plane
 
     @property
@@ -198,8 +227,14 @@ class DataOracle:
         if len(bad):
             name = self.examples.names[int(bad[0])]
             raise LssvmError(f"example {name!r}: its score is not finite")
-        self.seconds += time.perf_counter() - began
+        self._spend(began)
         return found
+
+    def _spend(self, began: float) -> None:
+        spent = time.perf_counter() - began
+        self.seconds += spent
+        if self.whole is not None:
+            self.whole.seconds += spent
 
     def _check(self, plane: Plane, w: np.ndarray, inference: Callable[[Any], Plane]) -> None:
         """Stop at the first NaN or infinity, with the names of the example and the feature."""

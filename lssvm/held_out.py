@@ -30,13 +30,14 @@ class Scores:
     """What was seen so far: kept in checkpoints.
 
     looks : (passes, value) of each score; best : the row of the best; w : its weights
-    last : the weights that were scored last
+    last : the weights that were scored last; stopped : whether the last scores ended the run
     """
 
     looks: list[list[float]] = field(default_factory=list)
     best: int = -1
     w: np.ndarray = field(default_factory=lambda: np.empty(0))
     last: np.ndarray = field(default_factory=lambda: np.empty(0))
+    stopped: bool = False
 
 
 @dataclass
@@ -63,6 +64,7 @@ class HeldOut:
         if not self.score(run):
             return
         if len(looks) - 1 - self.scores.best >= self.patience:
+            self.scores.stopped = True
             raise Enough
 
     def score(self, run: Run) -> bool:

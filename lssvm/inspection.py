@@ -121,7 +121,14 @@ def model_lines(facts: dict[str, Any], path: str | Path) -> list[str]:
     }
     lines = metric_lines(rows)
     lines += ["", "training", *(f"  {line}" for line in metric_lines(_figures(record)))]
-    if not (record.get("certified", True) and record.get("converged", True)):
+    if record.get("validation"):
+        lines += ["  on data.validate:"]
+        lines += [f"    {line}" for line in metric_lines(record["validation"])]
+    if record.get("gap", 0.0) is None:
+        lines.append("  no gap is known: the solver was sgd")
+    elif (record.get("held_out") or {}).get("stopped"):
+        lines.append("  stopped early, as held-out scores got no better")
+    elif not (record.get("certified", True) and record.get("converged", True)):
         lines.append("  the asked precision was NOT reached")
     lines += [f"  warning: {text}" for text in record.get("warnings", [])]
     if facts["weights"]:
@@ -134,7 +141,8 @@ def _figures(record: dict[str, Any]) -> dict[str, Any]:
     figures = {
         name: value
         for name, value in record.items()
-        if value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+        if (value is None and name not in ("held_out", "validation"))
+        or (isinstance(value, int | float) and not isinstance(value, bool))
     }
     if len(record.get("restarts", [])) < 2:
         for name in ("best_restart", "objective_mean", "objective_std"):

@@ -20,26 +20,29 @@ ALL_ZERO = (
 
 
 def of_restart(run: Run, seed: int, restart: int, scores: Scores | None = None) -> dict[str, Any]:
-    """How one restart ended.
+    """How one restart ended; gap and lower bound are None where the solver knows none.
 
     scores : of held-out examples; where there are any, the objective is that of the best of them
     """
-    looked = scores is not None and scores.best >= 0
+    held_out = None
+    if scores is not None and scores.best >= 0:
+        held_out = {"looks": scores.looks, "best": scores.best, "stopped": scores.stopped}
+    bounded = bool(np.isfinite(run.lower))
     return {
         "seed": [seed, restart],
         "objective": run.objective,
         "concave": run.concave,
-        "lower_bound": run.lower,
-        "gap": run.gap,
+        "lower_bound": run.lower if bounded else None,
+        "gap": run.gap if bounded else None,
         "certified": run.certified,
         "converged": run.converged,
         "iterations": run.iteration,
         "passes": round(run.passes),
         "passes_saved": run.solver.passes_saved,
-        "completions": run.completions,
+        "completions": round(run.completions),
         "planes": run.solver.planes_kept,
         "history": [[objective, passes] for objective, passes in run.history],
-        "held_out": {"looks": scores.looks, "best": scores.best} if scores and looked else None,
+        "held_out": held_out,
     }
 
 
@@ -54,9 +57,13 @@ def of_training(
     w: np.ndarray,
     examples: Any,
     metrics: Mapping[str, float | None],
+    validation: Mapping[str, float | None] | None,
     warnings: Sequence[str],
 ) -> dict[str, Any]:
-    """The record of a run: its best restart, the sums and the spread over all of them."""
+    """The record of a run: its best restart, the sums and the spread over all of them.
+
+    metrics, validation : of the model on its training data, and on held-out data if there are any
+    """
     objectives = np.array([restart["objective"] for restart in restarts])
     best = restarts[int(np.argmin(objectives))]
     return {
@@ -79,6 +86,7 @@ def of_training(
         "objective_mean": float(objectives.mean()),
         "objective_std": float(objectives.std(ddof=1)) if len(objectives) > 1 else 0.0,
         "training": dict(metrics),
+        "validation": None if validation is None else dict(validation),
         "data_sha256": examples.fingerprint(),
         "n_examples": len(examples),
         "warnings": [*warnings, *([] if np.any(w) else [ALL_ZERO])],
@@ -98,10 +106,11 @@ def summary(
         objective=record["objective"],
         convex=record["convex"],
         concave=record["concave"],
-        gap=record["gap"],
+        gap=np.inf if record["gap"] is None else record["gap"],
         certified=record["certified"],
         iterations=record["cccp_iterations"],
         passes=record["passes"],
+        passes_saved=record["passes_saved"],
         planes=record["planes"],
         osqp=osqp_calls,
         restarts=len(record["restarts"]),

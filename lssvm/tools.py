@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -105,9 +105,16 @@ def check(config: str, settings: tuple[str, ...], as_json: bool) -> None:
 @click.argument("model", type=click.Path())
 @count_option("--top", "Largest weights to list by name.", 10, least=0)
 @json_option
-@click.option("--meme", metavar="FILE", type=click.Path(), help="Write the motif, MEME format.")
-@click.option("--logo", metavar="FILE", type=click.Path(), help="Draw the motif, .png or .svg.")
-def show(model: str, top: int, as_json: bool, **files: str | None) -> None:
+@click.option(
+    "--export",
+    "named",
+    metavar="NAME=FILE",
+    multiple=True,
+    help="Write what the application calls NAME; may be repeated.",
+)
+@click.option("--meme", metavar="FILE", type=click.Path(), help="--export meme=FILE, a motif.")
+@click.option("--logo", metavar="FILE", type=click.Path(), help="--export logo=FILE, .png or .svg.")
+def show(model: str, top: int, as_json: bool, named: tuple[str, ...], **files: str | None) -> None:
     """Print the settings of MODEL, how it was trained, and its largest weights.
 
     \b
@@ -118,15 +125,17 @@ def show(model: str, top: int, as_json: bool, **files: str | None) -> None:
     from lssvm.model import Model
 
     trained = Model.load(model)
-    wanted = {name: path for name, path in files.items() if path}
+    wanted = _exports(named) | {name: path for name, path in files.items() if path}
     exports = trained.application.exports
     for name, path in wanted.items():
         if name not in exports:
             kind = trained.application.options.name
-            offered = ", ".join(f"--{each}" for each in exports) or "nothing"
-            raise LssvmError(f"--{name}: application {kind!r} cannot write it (known: {offered})")
-        others = {f"--{other}": taken for other, taken in wanted.items() if other != name}
-        check_output(path, f"--{name}", MODEL=model, **others)
+            offered = ", ".join(exports) or "nothing"
+            raise LssvmError(
+                f"--export {name}: application {kind!r} cannot write it (known: {offered})"
+            )
+        others = {f"--export {other}": taken for other, taken in wanted.items() if other != name}
+        check_output(path, f"--export {name}", MODEL=model, **others)
         check_writable(path)
     facts = model_facts(trained, top)
     for name, path in wanted.items():
@@ -135,6 +144,17 @@ def show(model: str, top: int, as_json: bool, **files: str | None) -> None:
         _print_json(facts)
     else:
         _print_lines(model_lines(facts, model))
+
+
+def _exports(named: Sequence[str]) -> dict[str, str]:
+    """Files by the names of what goes there. Raises LssvmError."""
+    found: dict[str, str] = {}
+    for text in named:
+        name, _, path = text.partition("=")
+        if not name or not path or name in found:
+            raise LssvmError(f"--export {text}: expected NAME=FILE, each name once")
+        found[name] = path
+    return found
 
 
 @main.command()

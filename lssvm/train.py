@@ -30,11 +30,14 @@ from lssvm.plane import Plane
 from lssvm.solvers.bcfw import Bcfw
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.by_example import MEGABYTE, ByExample
+from lssvm.solvers.gradient import Gradient
 from lssvm.solvers.lbfgs import Lbfgs
 from lssvm.solvers.n_slack import NSlack
 from lssvm.solvers.plane_cache import PlaneCache
 from lssvm.solvers.qp import SimplexQP
+from lssvm.solvers.sgd import Sgd
 from lssvm.solvers.solution import Solver
+from lssvm.solvers.steps import Steps
 
 Metric = tuple[np.ndarray, int]  # of the coordinates: ``gram`` and ``labels`` of ``Training``
 EUCLIDEAN: Metric = (np.zeros((0, 0)), 0)
@@ -60,7 +63,7 @@ def learn(
     """
     application = config.create_application()
     examples = application.read(config.sources("train"))
-    held = application.read(config.sources("validate")) if config.held_out.every else None
+    held = application.read(config.sources("validate")) if config.data.validate_ else None
     saving = Saving(checkpoint, checkpoint_every, resume) if checkpoint else None
     return learn_on(
         application,
@@ -96,11 +99,14 @@ def learn_on(
 ) -> Model:
     """Train on examples in memory; see :func:`learn`.
 
-    held : examples that are scored on the way, as the section ``held_out`` says
+    held : labelled examples that the model is scored on, and what is on the way to it, if the
+        section ``held_out`` says so
     """
     observer = observer or Observer()
     began = time.perf_counter()
     _check_examples(application, examples)
+    if held is not None and not held.labelled:
+        raise LssvmError("data.validate: examples without label; expected labelled ones")
     w0 = _initial_weights(application, examples, config, initial)
     problem = _problem(application, examples, config)
     metric = problem.gram, problem.labels
@@ -136,7 +142,7 @@ def learn_on(
             qp_seconds += run.solver.seconds
             osqp_calls += run.solver.osqp_calls
         w, records = progress.best_w, progress.finished
-        model = _finish(application, examples, config, problem.space, w, records, observer)
+        model = _finish(application, examples, config, problem.space, w, records, observer, held)
         seconds = (oracle.seconds, qp_seconds, time.perf_counter() - began)
         observer.finished(record.summary(model.record, osqp_calls, *seconds))
     return model
@@ -211,17 +217,19 @@ def prepared(model: Model, examples: Any) -> tuple[Model, Any]:
 
 
 def rules_of(config: Config, n: int, hidden: bool) -> Rules:
-    """When to stop. ``c_scaling: mean`` is turned into a weight of the sum here, once."""
+    """When to stop. ``c_scaling: mean`` is turned into a weight of the sum here, once.
+
+    sgd works on F itself: for it there is one problem, hidden values or not.
+    """
     C = config.objective.C / (n if config.objective.c_scaling == "mean" else 1)
     return Rules(
         C,
-        n,
         config.solver.epsilon,
         config.cccp.looseness,
         config.cccp.tolerance,
         config.cccp.max_iterations,
         config.solver.max_passes,
-        hidden,
+        hidden and config.solver.method != "sgd",
     )
 
 
@@ -247,6 +255,8 @@ def new_run(
     first = start(examples, rng) if w0 is None else w0
     if isinstance(first, FirstProblem):
         first, passes = _solved(first, oracle, config, rng, between)
+    if isinstance(solver, Sgd) and not application.hidden:
+        first = solver.w  # the truth is known run by run
     completions = oracle.completions
     _stand(solver, oracle, first, config.solver)
     return Run(
@@ -273,6 +283,12 @@ def new_solver(
     w = np.zeros(dimension)
     if section.method == "lbfgs":
         return Lbfgs(w, Plane(w, 0.0))
+    steps = Steps(section.rate, section.decay)
+    if section.method == "gradient":
+        return Gradient(w, Plane(w, 0.0), steps)
+    if section.method == "sgd":
+        seed = config.seed + restart
+        return Sgd(w, steps, section.epochs, section.block, section.average, seed)
     step = 1.0 if section.method == "cutting-plane" else section.step
     return Bundle(w, Plane(w, 0.0), SimplexQP(section.qp), step, section.max_planes)
 
@@ -284,7 +300,7 @@ def _stand(solver: Solver, oracle: DataOracle, first: Any, section: SolverSectio
             solver.begin(oracle, first, None)
         else:
             solver.begin(oracle, np.zeros(solver.dimension), oracle.found(first))
-    elif isinstance(solver, Bundle | Lbfgs):
+    elif isinstance(solver, Bundle | Lbfgs | Gradient | Sgd):
         if isinstance(solver, Bundle) and section.cache:
             truth = oracle.completed_each(solver.w).gradients(np.arange(len(oracle.costs)))
             most, size = section.cache, section.max_cache_mb * MEGABYTE
@@ -369,9 +385,9 @@ def _initial_weights(
 def _watching(
     application: Application, held: Any, config: Config, progress: Progress, observer: Observer
 ) -> HeldOut | None:
-    if held is None:
-        return None
     section = config.held_out
+    if held is None or not section.every:
+        return None
     return HeldOut(
         application,
         held,
@@ -446,6 +462,7 @@ def _finish(
     w: np.ndarray,
     records: list[dict[str, Any]],
     observer: Observer,
+    held: Any = None,
 ) -> Model:
     """The model of the best restart, with the record of how it was trained."""
     space, w = space.reduced(w)
@@ -453,7 +470,13 @@ def _finish(
     predictions = classify(model, examples)
     metrics = application.score(examples, predictions)
     warnings = application.training_warnings(examples, predictions)
-    whole = record.of_training(records, config.seed, w, examples, metrics, warnings)
+    validation = application.score(held, classify(model, held)) if held is not None else None
+    if validation is not None and not config.held_out.every:
+        name = config.held_out.metric or next(iter(validation))
+        value, passes = validation.get(name), sum(each["passes"] for each in records)
+        if value is not None:
+            observer.scored(passes, name, float(value))
+    whole = record.of_training(records, config.seed, w, examples, metrics, validation, warnings)
     for text in whole["warnings"]:
         observer.warned(text)
     return replace(model, record=whole)

@@ -59,6 +59,16 @@ def random_graph(rng, shape, hidden=True, most=6):
     return Graph(classes, labels, features, edges)
 
 
+def like(graph, rng):
+    """A graph of the same shape with other labels and features."""
+    labels = [
+        int(rng.integers(len(graph.states(j)))) if y >= 0 else y for j, y in enumerate(graph.labels)
+    ]
+    features = [rng.integers(-4, 5, 2) / 8 for _ in graph.features]
+    edges = {key: rng.integers(-4, 5, 1) / 8 for key in graph.edges}
+    return Graph(graph.classes, labels, features, edges)
+
+
 def graph_file(graphs):
     """The graphs as a reader gives them; the first ones hold every class of the tests."""
     node_features = [row for graph in graphs for row in graph.features]
@@ -98,8 +108,12 @@ def graph_file(graphs):
 class Problem:
     """A few random graphs with an application for them."""
 
-    def __init__(self, rng, model="lssvm", epsilons=(None, None), shape="tree", n=3, **options):
+    def __init__(
+        self, rng, model="lssvm", epsilons=(None, None), shape="tree", n=3, copies=0, **options
+    ):
         self.graphs = [random_graph(rng, shape, hidden=model != "ssvm") for _ in range(n)]
+        self.graphs += [like(self.graphs[k % n], rng) for k in range(copies)]
+        n += copies
         self.app = MarkovRandomField(
             MrfOptions(**options), Formulation(model, "margin", 1, *epsilons)
         )

@@ -106,7 +106,7 @@ def test_the_objective_of_hidden_values_never_rises(kind, seed, C):
     rows = []
     observer = Observer()
     observer.iterated = rows.append
-    run.proceed(oracle, Rules(C, 20, 1e-3, max_passes=3000), observer)
+    run.proceed(oracle, Rules(C, 1e-3, max_passes=3000), observer)
     objectives = [row.objective for row in rows]
     assert all(b <= a * (1 + 1e-9) for a, b in itertools.pairwise(objectives))
     assert run.converged
@@ -164,6 +164,64 @@ def test_other_slacks_agree_with_a_general_solver(norm):
     assert solution.primal == pytest.approx(optimum.obj_val, rel=2e-6)
 
 
+def hard_margin(file, **values):
+    return Config.from_dict(
+        {
+            "application": {"name": "multiclass"},
+            "data": {"train": {"path": str(file)}},
+            "objective": {"slack_norm": 0, "C": values.pop("C", 1.0)},
+            "solver": {"method": "n-slack", "epsilon": 1e-6, **values},
+        }
+    )
+
+
+def write_rows(path, seed, apart):
+    """60 rows of three classes around the corners of a triangle."""
+    rng = np.random.default_rng(seed)
+    corners = apart * np.array([[0.0, 2.0], [-1.7, -1.0], [1.7, -1.0]])
+    lines = []
+    for label in np.arange(60) % 3:
+        x, y = corners[label] + rng.uniform(-1.0, 1.0, size=2)
+        lines.append(f"{'abc'[label]} 1:{x:.3f} 2:{y:.3f}\n")
+    path.write_text("".join(lines))
+    return path
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_without_slack_C_has_no_meaning_and_every_output_is_separated(tmp_path, seed):
+    file = write_rows(tmp_path / "rows", seed, apart=1.5)
+    found = [train.learn(hard_margin(file, C=C)) for C in (1e-4, 1.0, 1e4)]
+    for model in found:
+        assert model.record["converged"]
+        assert model.record["training"]["error"] == 0.0
+        assert model.record["objective"] == pytest.approx(found[0].record["objective"], rel=2e-6)
+        examples = model.application.read(hard_margin(file).sources("train"))
+        upper = model.application.augmented_each(model.w, examples).uppers
+        truth = model.application.completed_each(model.w, examples).values
+        assert np.max(upper - truth) <= 1e-9
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_data_that_cannot_be_separated_are_refused(tmp_path, seed):
+    file = write_rows(tmp_path / "rows", seed, apart=0.5)
+    saving = tmp_path / "m.checkpoint"
+    with pytest.raises(LssvmError, match=r"cannot be separated: .* objective\.slack_norm: 1 or 2"):
+        train.learn(hard_margin(file), checkpoint=saving, checkpoint_every=1)
+    with pytest.raises(LssvmError, match=r"no w that needs no slack was found in 1 passes"):
+        train.learn(hard_margin(file, max_passes=1))
+
+
+def test_every_w_without_slack_is_longer_than_the_bound_says():
+    for seed in range(20):
+        sets = random_sets(0, seed, d=30)
+        matrix, losses = sets.matrix(np.arange(len(sets))).toarray(), sets.losses
+        w = np.linalg.lstsq(matrix, -losses, rcond=None)[0]
+        assert np.all(losses + matrix @ w <= 1e-9)
+        sets.sweep(np.arange(5), 1)
+        assert 0.0 < sets.least_norm() <= np.linalg.norm(w) * (1 + 1e-9)
+        assert not sets.inseparable()
+
+
 @pytest.mark.parametrize("step", [0.1, 1.0])
 def test_cuts_of_kept_planes_save_passes_and_change_no_optimum(step):
     values = {
@@ -181,6 +239,16 @@ def test_cuts_of_kept_planes_save_passes_and_change_no_optimum(step):
     assert cached.record["lower_bound"] <= plain.record["objective"]
     assert plain.record["lower_bound"] <= cached.record["objective"]
     assert cached.record["gap"] <= 1e-3
+
+
+@pytest.mark.parametrize("method", ["n-slack", "bcfw"])
+def test_sweeps_over_kept_planes_are_counted_as_passes_saved(method):
+    _, _, oracle, solver, _ = prepared(1, method, n=20, d=6)
+    rounds, settle = [], solver.sets.settle
+    solver.sets.settle = lambda *limits: rounds.append(settle(*limits)) or rounds[-1]
+    solver.minimise(oracle, 1.0, lambda primal: 1e-6 * primal, max_passes=3000)
+    first = len(rounds) if method == "n-slack" else 0
+    assert solver.passes_saved == sum(rounds) - first > 0
 
 
 def small_room(**solver):

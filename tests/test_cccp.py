@@ -29,7 +29,7 @@ def solved(app, pairs, C, seed=0, **rules):
     bundle = Bundle(np.zeros(app.tables.shape[-1]), completion, SimplexQP())
     run = Run(bundle, 0.1, float(pairs.costs.sum()))
     recorder = Recorder()
-    run.proceed(oracle, Rules(C, len(pairs), **rules), recorder)
+    run.proceed(oracle, Rules(C, **rules), recorder)
     return run, recorder, oracle
 
 
@@ -63,8 +63,20 @@ def test_a_converged_run_is_certified_and_settled(seed, C):
     run, recorder, _ = solved(app, pairs, C, seed, epsilon=1e-4, tolerance=1e-4)
     assert run.converged
     assert run.gap <= 1e-4
-    assert run.gap * run.objective <= C * 20 * 1e-4 * 1.001
-    assert recorder.rows[-1].decrease < C * 20 * 1e-4
+    settled = C * pairs.costs.sum() * 1e-4
+    assert run.gap * run.objective <= settled * 1.001
+    assert recorder.rows[-1].decrease < settled
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_costs_in_another_unit_with_C_to_match_change_nothing(seed):
+    runs = []
+    for unit in (1.0, 1024.0):
+        app, pairs = toy.random_problem(seed, n=20, n_hidden=4, signal=1.0)
+        pairs.costs[:] *= unit
+        run, recorder, _ = solved(app, pairs, 1.0 / unit, seed, tolerance=1e-2)
+        runs.append((run.objective, run.passes, [row.objective for row in recorder.rows]))
+    assert runs[0] == runs[1]
 
 
 def test_training_again_from_the_answer_gains_nothing():
@@ -72,7 +84,7 @@ def test_training_again_from_the_answer_gains_nothing():
     run, _, oracle = solved(app, pairs, 1.0, epsilon=1e-6, tolerance=1e-6)
     bundle = Bundle(run.solver.w, oracle.completed(run.solver.w), SimplexQP())
     again = Run(bundle, 0.1, float(pairs.costs.sum()))
-    again.proceed(oracle, Rules(1.0, 20, 1e-6, tolerance=1e-6), Observer())
+    again.proceed(oracle, Rules(1.0, 1e-6, tolerance=1e-6), Observer())
     assert again.objective >= run.objective - 1e-5 * run.objective
 
 

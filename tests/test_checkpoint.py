@@ -14,7 +14,13 @@ from lssvm.config import Config
 from lssvm.errors import Interrupted, ModelError
 from lssvm.train import Saving
 
-METHODS = {"bundle": 1e-5, "n-slack": 1e-5, "bcfw": 1e-3}  # and their precision
+METHODS = {
+    "bundle": {"epsilon": 1e-5, "max_planes": 12},
+    "n-slack": {"epsilon": 1e-5},
+    "bcfw": {"epsilon": 1e-3},
+    "gradient": {"epsilon": 1e-2, "max_passes": 20},
+    "sgd": {"epochs": 40},
+}
 
 
 def configuration(method="bundle"):
@@ -23,7 +29,7 @@ def configuration(method="bundle"):
             "application": {"name": "multiclass"},
             "objective": {"C": 3.0},
             "cccp": {"restarts": 3},
-            "solver": {"method": method, "epsilon": METHODS[method], "max_planes": 12},
+            "solver": {"method": method, **METHODS[method]},
         }
     )
 

@@ -8,6 +8,7 @@ from contextlib import suppress
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
+import lines
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -469,8 +470,23 @@ def test_show_prints_settings_record_and_largest_weights(run, trained):
 
 def test_show_refuses_what_the_application_cannot_write(run, trained):
     assert refused(run, main, "show", "m", "--meme", "x.meme") == (
-        "error: --meme: application 'lines' cannot write it (known: nothing)"
+        "error: --export meme: application 'lines' cannot write it (known: nothing)"
     )
+
+
+def test_show_writes_what_the_application_exports(run, trained, monkeypatch):
+    def count(w, arrays, path):
+        Path(path).write_text(f"{len(w)}\n")
+
+    monkeypatch.setattr(lines.Lines, "exports", {"count": count})
+    run(main, "show", "m", "--export", "count=count.txt")
+    assert Path("count.txt").read_text() == f"{len(Model.load('m').w)}\n"
+    assert refused(run, main, "show", "m", "--export", "sum=x") == (
+        "error: --export sum: application 'lines' cannot write it (known: count)"
+    )
+    for text in ("count", "=x", "count="):
+        wanted = f"error: --export {text}: expected NAME=FILE, each name once"
+        assert refused(run, main, "show", "m", "--export", text) == wanted
 
 
 def test_list_names_applications_and_what_is_broken(run):
@@ -566,6 +582,19 @@ def test_the_bar_measures_the_way_to_the_goal_in_logarithms():
     assert progress_of(np.inf, 1e-3) == progress_of(0.5, 0.0) == 0.0
 
 
+def test_an_early_stop_is_what_was_asked_for_and_spent_passes_are_not(run, folder):
+    held = ("--set", "data.validate=test.txt", "--set", "held_out.every=1")
+    bounds = ("--set", "solver.epsilon=1e-9", "--set", "cccp.tolerance=1e-9")
+    result = run(learn, "c.yaml", "m", *held, *bounds, "--set", "held_out.patience=1")
+    assert "the weights are those after" in result.stderr
+    assert "was not reached" not in result.stderr
+    assert "stopped early, as held-out scores got no better" in run(main, "show", "m").stdout
+    few = ("--set", "solver.max_passes=1", "--set", "cccp.max_iterations=1")
+    result = run(learn, "c.yaml", "m", *held, *bounds, *few, expect=3)
+    assert "the asked precision was not reached" in result.stderr
+    assert "the asked precision was NOT reached" in run(main, "show", "m").stdout
+
+
 def test_lines_of_iterations_stand_under_their_heading():
     row = Iteration(0, 12, 123456.789, 0.5, 0.25, 1e-3, 300, 4567, 12.34)
     assert iteration_line(row) == (
@@ -575,14 +604,15 @@ def test_lines_of_iterations_stand_under_their_heading():
 
 def test_the_summary_says_when_a_gap_is_not_certified():
     summary = Summary(
-        3.0, 5.0, -2.0, 0.01, False, 4, 50, 20, 3, 2, 3.5, 0.7071, 1.0, 2.0, 3.0, 99.9
+        3.0, 5.0, -2.0, 0.01, False, 4, 50, 70, 20, 3, 2, 3.5, 0.7071, 1.0, 2.0, 3.0, 99.9
     )
     assert summary_lines(summary) == [
         "2 starts: objective 3.5 ± 0.71; the lowest is kept",
         "objective 3 = convex 5 + concave -2; gap: not certified (approximate inference)",
-        "4 CCCP iterations, 50 passes, 20 planes kept, 3 problems left to OSQP",
+        "4 CCCP iterations, 50 passes and 70 saved, 20 planes kept, 3 problems left to OSQP",
         "seconds: inference 1.0, QP 2.0, rest 3.0; peak memory 100 MB",
     ]
+    assert "50 passes, 20 planes" in summary_lines(summary._replace(passes_saved=0))[2]
 
 
 def test_metrics_and_sizes_are_printed_for_people():

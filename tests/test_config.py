@@ -88,7 +88,7 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
         "solver": {
             "method": "bundle",
             "epsilon": 1e-3,
-            "step": 0.1,
+            "step": 0.08,
             "max_passes": 10000,
             "max_planes": 300,
             "qp": "auto",
@@ -96,6 +96,10 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
             "max_cache_mb": 4000.0,
             "sweeps": 20,
             "block": 8,
+            "rate": None,
+            "decay": "inverse",
+            "epochs": 100,
+            "average": True,
         },
         "cccp": {
             "tolerance": 1e-3,
@@ -227,8 +231,8 @@ data: {train: {pth: x}, test: [3], validate: [{path: a, cost: 0}]}
         "search, seed)",
         "c.yaml:8:3: objective.C: expected a number greater than 0, got -1",
         "c.yaml:9:3: objective.model: application 'lines' has no model 'hcrf' (known: lssvm, ssvm)",
-        "c.yaml:10:10: solver.method: expected 'bundle', 'cutting-plane', 'n-slack', 'bcfw' or "
-        "'lbfgs', got 'bundel'",
+        "c.yaml:10:10: solver.method: expected 'bundle', 'cutting-plane', 'n-slack', 'bcfw', "
+        "'lbfgs', 'gradient' or 'sgd', got 'bundel'",
         "c.yaml:10:26: solver.epsilon: expected a finite number, got '.inf'",
         "c.yaml:10:41: solver.step: expected a number of at most 1, got 2",
         "c.yaml:11:1: seed: expected a whole number, got 1.0",
@@ -377,7 +381,7 @@ def test_faults_of_overrides_name_the_override(faults):
     ) == [
         "--set solver.epsilom: unknown key; did you mean 'epsilon'? "
         "(known: method, epsilon, step, max_passes, max_planes, qp, cache, "
-        "max_cache_mb, sweeps, block)",
+        "max_cache_mb, sweeps, block, rate, decay, epochs, average)",
         "--set seed: expected KEY=VALUE, such as solver.epsilon=1e-4",
         "--set =3: expected KEY=VALUE, such as solver.epsilon=1e-4",
         "--set solver..step=1: expected KEY=VALUE, such as solver.epsilon=1e-4",
@@ -407,7 +411,7 @@ def test_grid_entries_are_checked_against_the_schema(faults):
         f"c.yaml:7:60: search.grid.seed: cannot be searched; expected a key of {every}",
         "c.yaml:7:71: search.grid.solver.epsilom: unknown key; did you mean 'epsilon'? "
         "(known: method, epsilon, step, max_passes, max_planes, qp, cache, "
-        "max_cache_mb, sweeps, block)",
+        "max_cache_mb, sweeps, block, rate, decay, epochs, average)",
         f"c.yaml:7:95: search.grid.application.name: cannot be searched; expected a key of {every}",
     ]
 

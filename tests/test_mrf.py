@@ -111,7 +111,7 @@ def test_threads_change_no_bit():
     settings = config("mssvm")
     app = settings.create_application()
     examples = app.read(settings.sources("train"))
-    examples = examples.take(np.tile(np.arange(len(examples)), 4))
+    examples = examples.take(np.tile(np.arange(len(examples)), 64))
     w = app.start(examples, np.random.default_rng(0))
     planes = []
     for threads in (1, 2):

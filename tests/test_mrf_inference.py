@@ -8,6 +8,7 @@ from mrf_cases import STATES, Problem
 from scipy.optimize import approx_fprime
 
 from lssvm.applications.mrf import plans
+from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
 from lssvm.applications.mrf.plans import FIRST, SECOND
 from lssvm.errors import DataError
 
@@ -126,6 +127,49 @@ def test_both_parts_fall_monotonically_to_their_limit_as_the_temperature_of_h_fa
         differences = np.diff(np.array(rows), axis=0)
         assert np.all(differences <= 1e-12)
         np.testing.assert_allclose(rows[-2], rows[-1], atol=1e-2)
+
+
+@pytest.mark.parametrize("copies", [2, 7, 10])
+@pytest.mark.parametrize("model", ["lssvm", "mssvm", "hcrf"])
+def test_graphs_of_one_shape_are_as_if_each_were_alone(model, copies):
+    rng = np.random.default_rng([copies, len(model)])
+    for trial in range(25):
+        problem = Problem(rng, model, shape=SHAPES[trial % 3], n=1 + trial % 2, copies=copies)
+        w, examples = problem.weights(rng, trial == 0), problem.examples
+        plane, upper = problem.app.augmented(w, examples)
+        assert upper == pytest.approx(problem.convex(w)[0], abs=1e-10)
+        completion = problem.app.completed(w, examples)
+        truth, slope = problem.concave(w)
+        assert completion.value(w) == pytest.approx(truth, abs=1e-10)
+        if model == "hcrf":
+            np.testing.assert_allclose(plane.gradient, problem.convex(w)[1], rtol=0, atol=1e-10)
+            np.testing.assert_allclose(completion.gradient, slope, rtol=0, atol=1e-10)
+        w = rng.normal(size=problem.d)
+        for inference in ("exact", "bp"):
+            app = MarkovRandomField(MrfOptions(inference=inference), problem.app.formulation)
+            whole, start = app.predict(w, examples), 0
+            for i in range(len(examples)):
+                alone = app.predict(w, examples.slice(i, i + 1))
+                assert alone.values[0] == whole.values[i]
+                stop = start + len(alone.states)
+                np.testing.assert_array_equal(alone.states, whole.states[start:stop])
+                start = stop
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e3, 1e6])
+def test_beliefs_of_graphs_of_one_shape_are_exact_on_trees(scale):
+    rng = np.random.default_rng(int(np.log10(scale)) + 10)
+    for model in ("hcrf", "lssvm", "loss_augmented_likelihood"):
+        for _ in range(20):
+            problem = Problem(rng, model, n=1, copies=8)
+            app = MarkovRandomField(
+                MrfOptions(inference="bp", damping=0.0, tolerance=1e-13), problem.app.formulation
+            )
+            w = scale * rng.normal(size=problem.d)
+            plane, _ = app.augmented(w, problem.examples)
+            assert plane.value(w) == pytest.approx(problem.convex(w)[0], rel=1e-9)
+            completion = app.completed(w, problem.examples)
+            assert completion.value(w) == pytest.approx(problem.concave(w)[0], rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e3, 1e6])

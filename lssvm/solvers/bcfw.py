@@ -73,7 +73,7 @@ class Bcfw(ByExample):
                 self._average()
         self.asked += 1
         self.epochs += 1
-        self.sets.settle(ROUNDS, INNER_SHARE * self.gap(self.C))
+        self.passes_saved += self.sets.settle(ROUNDS, INNER_SHARE * self.gap(self.C))
         self.sets.evict(AGE if self.sets.nbytes <= self.max_bytes else 1)
         self._check_room()
         self.sets.refresh()

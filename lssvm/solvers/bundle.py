@@ -54,7 +54,7 @@ class Bundle(Bounds):
     w: np.ndarray
     completion: Plane
     qp: SimplexQP
-    step: float = 0.1
+    step: float = 0.08
     max_planes: int = 300
     cache: PlaneCache | None = None
     planes: Planes = field(init=False)

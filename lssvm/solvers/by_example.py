@@ -24,7 +24,7 @@ from lssvm.solvers.working_sets import WorkingSets
 ADDED_SHARE = 0.01  # of the mean gap of an example: less is no reason to keep a plane
 MEGABYTE = 1_000_000
 INEXACT = 1e-8  # share of the values that is more than their rounding
-VALUES = ("C", *BOUNDS)
+VALUES = ("C", "passes_saved", *BOUNDS)
 ARRAYS = ("w", "heights", "costs")
 
 
@@ -50,6 +50,7 @@ class ByExample(Bounds):
     costs: np.ndarray = field(init=False)
     C: float = 0.0
     max_bytes: float = np.inf  # of the planes
+    passes_saved: int = 0  # sweeps over the kept planes, beyond one after each oracle pass
 
     @property
     def planes_kept(self) -> int:
@@ -117,7 +118,18 @@ class ByExample(Bounds):
         while self.open(C, target()) and not self.exhausted(C, max_passes):
             between(self.gap(C), target())
             self._improve(oracle, target)
+        if not np.isfinite(self.primal(C)):
+            raise LssvmError(
+                f"no w that needs no slack was found in {self.asked:,.0f} passes; "
+                "raise solver.max_passes, or expected objective.slack_norm: 1 or 2"
+            )
         return self.solution(C, self.w, target())._replace(images=self.images)
+
+    def exhausted(self, C: float, max_passes: int) -> bool:
+        """Whether the passes are used up, or bring nothing any more; see ``Bounds``."""
+        if not np.isfinite(self.primal(C)):
+            return self.asked >= max_passes
+        return super().exhausted(C, max_passes)
 
     @abstractmethod
     def _improve(self, oracle: EachOracle, target: Callable[[], float]) -> None:
@@ -189,22 +201,29 @@ class ByExample(Bounds):
         rows = np.arange(first, first + len(found.values))
         truth = self.truth[rows]
         excess = found.values - truth @ self.sets.images() - self.sets.highest(rows)[1]
-        gap = self.gap(self.C)
-        share = ADDED_SHARE * gap / len(self.costs) if np.isfinite(gap) else 0.0
         rounding = 1e-12 * (1.0 + np.abs(found.values))
-        new = np.flatnonzero(excess > np.maximum(share / self.sets.limits[rows], rounding))
+        new = np.flatnonzero(excess > np.maximum(self._enough()[rows], rounding))
         if len(new):
             differences = sparse.csr_array(found.gradients(new) - truth[new])
             self.sets.append(rows[new], differences, found.losses[new])
             self._check_room()
         return rows
 
+    def _enough(self) -> np.ndarray:
+        """By what a plane of each example must be higher than those kept, (n,)."""
+        gap, limits = self.gap(self.C), self.sets.limits
+        if not np.isfinite(gap):
+            return np.zeros(len(limits))
+        if self.norm == 0:
+            return np.full(len(limits), ADDED_SHARE * gap / self.primal(self.C))
+        return ADDED_SHARE * gap / (len(limits) * limits)
+
     def _check_room(self) -> None:
         """Raise LssvmError if the planes take more than ``max_bytes``."""
         if self.sets.nbytes > self.max_bytes:
             raise LssvmError(
                 f"the planes of {len(self.costs):,d} examples take "
-                f"{self.sets.nbytes / MEGABYTE:,.0f} MB, more than solver.max_cache_mb; raise it, "
+                f"{self.sets.nbytes / MEGABYTE:,.3g} MB, more than solver.max_cache_mb; raise it, "
                 "or use solver.method: bundle"
             )
 

@@ -7,6 +7,10 @@ Programming 45, 1989). ½‖w‖² makes P strongly convex, so that
     P(w) − ½‖∇P(w)‖² ≤ min P
 
 at every w: the lower bound costs nothing. Steps satisfy the weak Wolfe conditions by bisection.
+
+With hidden values (a hidden conditional random field) F is smooth too, but not convex, and nothing
+could be proved of a point of it: the steps are taken inside CCCP, and the changes of ∇P go on from
+one convex problem to the next, since U⁺ and so the curvature of P stays the same.
 """
 
 import time
@@ -20,6 +24,7 @@ from lssvm.executors import Oracle
 from lssvm.plane import Plane
 from lssvm.solvers.bounds import BOUNDS, Bounds
 from lssvm.solvers.solution import Between, Solution, linear_objective
+from lssvm.solvers.steps import height
 
 DECREASE, SLOPE = 1e-4, 0.9  # of the Wolfe conditions
 MOST_TRIALS = 40  # points of one line search: beyond that rounding is the limit
@@ -66,9 +71,8 @@ class Lbfgs(Bounds):
         self.begin_problem()
 
     def primal(self, C: float) -> float:
-        """P at w."""
-        plane = Plane(self.outputs, self.loss) - self.completion
-        return 0.5 * float(self.w @ self.w) + C * (plane.value(self.w) + self.slack)
+        """P at w; where no upper bound of U⁺ is known, as its plane has it."""
+        return height(self.w, C, Plane(self.outputs, self.loss), self.completion, self.slack)
 
     def concave(self, C: float) -> float:
         """−C Σ c_i U⁻_i at w, as the completion has it."""
@@ -148,8 +152,7 @@ class Lbfgs(Bounds):
         for _ in range(MOST_TRIALS):
             w = self.w + share * direction
             plane, slack = self._pass(oracle, w)
-            height = (plane - self.completion).value(w) + slack
-            value = 0.5 * float(w @ w) + self.C * height
+            value = height(w, self.C, plane, self.completion, slack)
             steepness = float(self._slope(w, plane) @ direction)
             if value > self.value + DECREASE * share * fall:
                 high = share

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from lssvm.errors import LssvmError
 from lssvm.executors import EachOracle
 from lssvm.solvers.by_example import ByExample
 
@@ -65,7 +66,14 @@ class NSlack(ByExample):
 
     def _sweep(self) -> None:
         """Sweeps until they have closed the gap over what is kept, all but a share of the whole."""
-        self.sets.settle(self.sweeps, INNER_SHARE * self.gap(self.C))
+        gap = self.gap(self.C)
+        goal = INNER_SHARE * (gap if np.isfinite(gap) else self.sets.dual())
+        self.passes_saved += self.sets.settle(self.sweeps, goal) - 1
+        if self.norm == 0 and self.sets.inseparable():
+            raise LssvmError(
+                "the training data cannot be separated: without slack w would have to be longer "
+                f"than {self.sets.least_norm():.1e}; expected objective.slack_norm: 1 or 2"
+            )
         self.sets.evict(AGE)
         self.sets.refresh()
 

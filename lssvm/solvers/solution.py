@@ -12,7 +12,7 @@ class Solution(NamedTuple):
     """The end of one convex problem.
 
     w : (d,) the best point seen
-    primal, lower : P at w and a proved lower bound of P
+    primal, lower : P at w and a proved lower bound of P, −infinity where none is known
     gap : (primal − lower) / primal, 0 where the primal is 0
     certified : whether the primal is a proved upper bound (inference exact or bounded)
     converged : whether the goal was reached
@@ -42,7 +42,7 @@ Between = Callable[[float, float], Any]
 class Solver(Protocol):
     """Minimises one convex problem of CCCP after the other, its planes kept from one to the next.
 
-    w : (d,) the best point seen; lower : a proved lower bound of P
+    w : (d,) the best point seen; lower : a proved lower bound of P, −infinity where none is known
     seconds : time spent outside of the oracle
     """
 
@@ -57,7 +57,7 @@ class Solver(Protocol):
 
     @property
     def passes_saved(self) -> int:
-        """Cuts that needed no oracle pass."""
+        """Cuts of the whole sum, or sweeps over all examples, that needed no oracle pass."""
         ...
 
     @property

@@ -20,6 +20,7 @@ from lssvm.solvers.conjugate_gradients import climb, images_of
 GARBAGE = 0.5  # share of the arena that may be dropped planes
 STEPS = 1  # at most, at each visit of an example by a sweep
 CG_STEPS = 20  # at most, after each sweep
+INSEPARABLE = 1e-6  # norm 0: margin, as a share of the length of planes, that counts as none
 COLUMNS = {
     "begins": np.int64,
     "ends": np.int64,
@@ -124,10 +125,14 @@ class WorkingSets:
         return self.highest(np.arange(len(self.limits)))[1]
 
     def gap(self) -> float:
-        """By how much the dual could rise at most over the kept planes; infinite with norm 0."""
+        """By how much the dual could rise at most over the kept planes.
+
+        With norm 0 infinite unless w, made longer, leaves none of them a slack.
+        """
         slacks = self.slacks()
         if self.norm == 0:
-            return np.inf
+            rest = 1.0 - float(slacks.max(initial=0.0))
+            return 0.5 * self.squared_norm / rest**2 - self.dual() if rest > 0.0 else np.inf
         powers = slacks if self.norm == 1 else 0.5 * slacks**2
         return float(self.limits @ powers) + 0.5 * self.squared_norm - self.dual()
 
@@ -224,19 +229,45 @@ class WorkingSets:
         """Raise the dual over the multipliers that are free; see ``conjugate_gradients``."""
         climb(self, most)
 
-    def settle(self, rounds: int, goal: float) -> None:
+    def settle(self, rounds: int, goal: float) -> int:
         """Sweeps, each followed by conjugate gradients, until the gap over what is kept is small.
 
         rounds : of both, at most; goal : the gap that ends them. Examples are visited up and down
-        in turn.
+        in turn. Returns the rounds that were made.
         """
         rows = np.flatnonzero(self.counts)
-        for _ in range(rounds):
+        for done in range(rounds):
             self.sweep(rows, STEPS)
             self.climb(CG_STEPS)
+            if self.norm == 0:
+                if self.inseparable():
+                    return done + 1
+                self.stretch()
             if self.gap() <= goal:
-                break
+                return done + 1
             rows = rows[::-1]
+        return rounds
+
+    def stretch(self) -> None:
+        """Multiply all multipliers by what raises the dual most, with norm 0."""
+        square = self.squared_norm
+        if square > 0.0:
+            self.alpha[:] *= float(self.alpha @ self.losses) / square
+            self.refresh()
+
+    def least_norm(self) -> float:
+        """With norm 0 every w without slack is at least so long; infinite if there is none.
+
+        Such a w has w · δ ≤ −L for every plane, so Σ α L ≤ −w · Σ α δ ≤ ‖w‖ ‖Σ α δ‖.
+        """
+        needed = float(self.alpha @ self.losses)
+        norm = float(np.sqrt(max(self.squared_norm, 0.0)))
+        return 0.0 if needed <= 0.0 else needed / norm if norm > 0.0 else np.inf
+
+    def inseparable(self) -> bool:
+        """Whether, with norm 0, the largest margin is too small a share of the planes' length."""
+        longest = float(np.sqrt(self.column("squares").max(initial=0.0)))
+        return self.losses.max(initial=0.0) < INSEPARABLE * longest * self.least_norm()
 
     def evict(self, age: int) -> None:
         """Drop planes whose multiplier has been 0 at ``age`` calls in a row."""

@@ -66,7 +66,7 @@ class Elimination:
         charged : whether Δ is added to the score
         Raises DataError for a graph that needs a larger table.
         """
-        plan, chosen = self._plans(examples, groups, temperatures.apart)
+        plan = self._plans(examples, groups, temperatures.apart)
         labels = examples.labels[examples.nodes]
         values, losses, gradient, shares = _mrf.infer(
             np.ascontiguousarray(w, dtype=np.float64),
@@ -82,7 +82,6 @@ class Elimination:
             examples.costs,
             labels if states is None else states,
             plan,
-            chosen,
             temperatures.first,
             temperatures.second,
             marginals,
@@ -98,10 +97,8 @@ class Elimination:
             examples.cache[key] = np.array([isinstance(made, plans.Plan) for made in found])
         return examples.cache[key]
 
-    def _plans(
-        self, examples: Graphs, groups: np.ndarray, apart: bool
-    ) -> tuple[plans.Plans, np.ndarray]:
-        """The plans of a block, kept with it, and which of them each graph has."""
+    def _plans(self, examples: Graphs, groups: np.ndarray, apart: bool) -> plans.Plans:
+        """The plans of a block, kept with it."""
         key = ("plans", groups.tobytes(), self.limit)
         if key not in examples.cache:
             places: dict[int, int] = {}
@@ -115,22 +112,20 @@ class Elimination:
                     places[id(own)] = len(kept)
                     kept.append(own)
                 chosen[i] = places[id(own)]
-            examples.cache[key] = (plans.flattened(kept), chosen)
+            examples.cache[key] = plans.flattened(kept, chosen)
         return examples.cache[key]
 
     def _made_plan(
         self, examples: Graphs, groups: np.ndarray, row: int
     ) -> plans.Plan | plans.TooWide:
         """The plan of a graph, or why there is none; equal graphs share it."""
-        first = examples.node_offsets[0]
-        own = groups[examples.node_offsets[row] - first : examples.node_offsets[row + 1] - first]
-        states = examples.states(row)
-        ends = examples.ends[examples.edge_offsets[row] : examples.edge_offsets[row + 1]]
-        key = (states.tobytes(), ends.tobytes(), own.tobytes())
+        key = examples.shape(row, groups)
         if key not in self._made:
             made: plans.Plan | plans.TooWide
+            ends = examples.ends[examples.edge_offsets[row] : examples.edge_offsets[row + 1]]
             try:
-                made = plans.plan(states, ends, own, self.limit)
+                own = np.frombuffer(key[2], dtype=groups.dtype)
+                made = plans.plan(examples.states(row), ends, own, self.limit)
             except plans.TooWide as error:
                 made = error
             self._made.setdefault(key, made)

@@ -13,7 +13,8 @@ from lssvm.errors import DataError
 from lssvm.formats.mrf_text import Features, GraphFile
 
 MOST_WEIGHTS = 2**28  # 2 GB
-_WORK = 8  # units of size for a number of a table: a unit is about a nanosecond
+LANES = 8  # graphs of one shape that the kernels work on at a time
+_WORK = 2  # units of size for a number of a table: a unit is about a nanosecond
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -50,7 +51,7 @@ class Graphs(Packed):
 
     @property
     def sizes(self) -> np.ndarray:
-        """Work of each graph: the entries of its tables, times 8, (n,) int64."""
+        """Work of each graph: the entries of its tables, times 2, (n,) int64."""
         total = cumulated(self.tables)
         return _WORK * (total[self.item_offsets[1:]] - total[self.item_offsets[:-1]])
 
@@ -58,6 +59,32 @@ class Graphs(Packed):
     def nodes(self) -> slice:
         """The nodes of these graphs among those of the arrays."""
         return slice(int(self.node_offsets[0]), int(self.node_offsets[-1]))
+
+    @property
+    def together(self) -> int:
+        """Graphs that a kernel works on at a time, where there are so many of about one shape."""
+        counts = np.column_stack([np.diff(self.node_offsets), np.diff(self.edge_offsets)])
+        return LANES if len(counts) >= LANES * len(np.unique(counts, axis=0)) else 1
+
+    def shape(self, row: int, groups: np.ndarray) -> tuple[bytes, ...]:
+        """States and edges of a graph and the groups of its nodes, equal for equal ones.
+
+        groups : (N,) int8, of the nodes of these graphs
+        """
+        first = self.node_offsets[0]
+        own = groups[self.node_offsets[row] - first : self.node_offsets[row + 1] - first]
+        ends = self.ends[self.edge_offsets[row] : self.edge_offsets[row + 1]]
+        return self.states(row).tobytes(), ends.tobytes(), own.tobytes()
+
+    def shapes(self, groups: np.ndarray) -> np.ndarray:
+        """Equal numbers for graphs of equal :meth:`shape`, (n,) int64; kept."""
+        key = ("shapes", groups.tobytes())
+        if key not in self.cache:
+            known: dict[tuple[bytes, ...], int] = {}
+            rows = [self.shape(i, groups) for i in range(len(self))]
+            numbers = [known.setdefault(row, len(known)) for row in rows]
+            self.cache[key] = np.array(numbers, dtype=np.int64)
+        return self.cache[key]
 
     def states(self, row: int) -> np.ndarray:
         """Number of states of each node of a graph."""

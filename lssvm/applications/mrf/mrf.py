@@ -32,6 +32,7 @@ larger convex function takes the place of U⁺ (see ``spanning``): the gap is th
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Literal, TextIO
 
 import numpy as np
@@ -52,8 +53,9 @@ from lssvm.applications.mrf.inference import (
 from lssvm.applications.mrf.mrf_output import Predictions
 from lssvm.applications.mrf.propagation import Propagation, modes
 from lssvm.errors import DataError, LssvmError
+from lssvm.formats import image_list
 from lssvm.formats.mrf_npz import read_npz
-from lssvm.formats.mrf_text import HIDDEN, MISSING, read_graphs
+from lssvm.formats.mrf_text import HIDDEN, MISSING, GraphFile, read_graphs
 from lssvm.plane import Plane
 
 FIXED = {  # (ε_y, ε_h) of the models that have no choice
@@ -118,14 +120,16 @@ class MarkovRandomField(base.Application):
         self.classes: GraphClasses | None = None
 
     def read(self, sources: Sequence[base.Source]) -> Graphs:
-        """The graphs of text files, or of archives named ``.npz``. Raises DataError."""
+        """The graphs of text files, of archives named ``.npz``, of lists of images ``.images``.
+
+        Raises DataError.
+        """
         files = []
         for source in sources:
             if source.label is not None:
                 message = f"label {source.label!r} is given for all; expected labels in the file"
                 raise DataError(source.path, None, message)
-            read = read_npz if source.path.endswith(".npz") else read_graphs
-            files.append((source, read(source.path)))
+            files.append((source, _reader(source.path)(source.path)))
         examples = packed(files, self.classes)
         self.classes = examples.classes
         return examples
@@ -274,3 +278,10 @@ class MarkovRandomField(base.Application):
             return Plane(found.gradient, float(examples.costs @ found.losses)), found.exact
         value = float(examples.costs @ found.values)
         return Plane(found.gradient, value - float(found.gradient @ w)), found.exact
+
+
+def _reader(path: str) -> Callable[[str], GraphFile]:
+    """What reads a file of this name."""
+    if image_list.SUFFIX in Path(path).suffixes:
+        return image_list.read_images
+    return read_npz if path.endswith(".npz") else read_graphs

@@ -39,21 +39,29 @@ class Plan:
     steps : for each, states of the variable, states of the other variables of its tables, its
         factors (item or -1, place among the messages, stride of the variable, other strides),
         its place among the messages, and whether its variable goes second
+    item_sizes : numbers of the table of each item
     message_size : numbers that all messages hold
     evidence : rows (item, clamped node, stride)
     constants : items whose nodes are all clamped
     """
 
     steps: Sequence[tuple[int, list[int], list[tuple[int, int, int, list[int]]], int, bool]]
+    item_sizes: Sequence[int]
     message_size: int
     evidence: Sequence[tuple[int, int, int]]
     constants: Sequence[int]
 
+    @property
+    def joint_size(self) -> int:
+        """Joint states of the variables of each step, over all steps."""
+        return sum(count * math.prod(others) for count, others, *_ in self.steps)
+
 
 @dataclass(frozen=True)
 class Plans:
-    """Plans as flat arrays for the kernel.
+    """Plans of n graphs as flat arrays for the kernel.
 
+    chosen : (n,) the plan of each graph; order : (n,) the graphs, those of one plan together
     steps : (steps, 9) states, number of other variables, their joint states, place of m, first
         factor, number of factors, where other_states and strides of it begin, group (0, 1)
     other_states : states of the other variables of each step
@@ -61,15 +69,21 @@ class Plans:
     strides : strides of the other variables, factor after factor
     evidence : (k, 3) item, node, stride
     *_starts : (plans + 1,) where those of each plan begin; message_sizes : (plans,)
+    numbers : (plans,) those of all tables and messages
+    joint_sizes : (plans,) joint states of the variables of each step, over all of them
     most_* : room that the largest step needs
     """
 
+    chosen: np.ndarray
+    order: np.ndarray
     step_starts: np.ndarray
     steps: np.ndarray
     other_states: np.ndarray
     factors: np.ndarray
     strides: np.ndarray
     message_sizes: np.ndarray
+    numbers: np.ndarray
+    joint_sizes: np.ndarray
     evidence_starts: np.ndarray
     evidence: np.ndarray
     constant_starts: np.ndarray
@@ -77,6 +91,8 @@ class Plans:
     most_others: int
     most_factors: int
     most_states: int
+    most_items: int
+    largest_item: int
 
 
 def plan(states: np.ndarray, ends: np.ndarray, groups: np.ndarray, limit: int) -> Plan:
@@ -112,11 +128,12 @@ def plan(states: np.ndarray, ends: np.ndarray, groups: np.ndarray, limit: int) -
             layout = dict(zip(kept, _strides(counts), strict=True))
             buckets[position[kept[0]]].append((-1, used, layout))
         used += math.prod(counts)
-    return Plan(steps, used, evidence, constants)
+    tables = sizes + [sizes[a] * sizes[b] for a, b in ends.tolist()]
+    return Plan(steps, tables, used, evidence, constants)
 
 
-def flattened(plans: Sequence[Plan]) -> Plans:
-    """The plans as the kernel reads them."""
+def flattened(plans: Sequence[Plan], chosen: np.ndarray) -> Plans:
+    """The plans as the kernel reads them, and which of them each graph has, (n,) int64."""
     steps: list[tuple[int, ...]] = []
     factors: list[tuple[int, int, int]] = []
     other_states: list[int] = []
@@ -131,12 +148,16 @@ def flattened(plans: Sequence[Plan]) -> Plans:
                 strides += rest
     facts = np.array(steps, dtype=np.int64).reshape(-1, 9)
     return Plans(
+        chosen=chosen,
+        order=np.argsort(chosen, kind="stable"),
         step_starts=cumulated([len(made.steps) for made in plans]),
         steps=facts,
         other_states=np.array([*other_states, 0], dtype=np.int64),
         factors=np.array([*factors, (0, 0, 0)], dtype=np.int64),
         strides=np.array([*strides, 0], dtype=np.int64),
         message_sizes=np.array([made.message_size for made in plans], dtype=np.int64),
+        numbers=np.array([sum(made.item_sizes) + made.message_size for made in plans], np.int64),
+        joint_sizes=np.array([made.joint_size for made in plans], dtype=np.int64),
         evidence_starts=cumulated([len(made.evidence) for made in plans]),
         evidence=_table([row for made in plans for row in made.evidence], 3),
         constant_starts=cumulated([len(made.constants) for made in plans]),
@@ -144,6 +165,8 @@ def flattened(plans: Sequence[Plan]) -> Plans:
         most_others=int(facts[:, 1].max(initial=0)),
         most_factors=int(facts[:, 5].max(initial=0)),
         most_states=int(facts[:, 0].max(initial=0)),
+        most_items=max(len(made.item_sizes) for made in plans),
+        largest_item=max(max(made.item_sizes) for made in plans),
     )
 
 

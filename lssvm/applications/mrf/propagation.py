@@ -99,6 +99,7 @@ class Propagation:
             examples.ends,
             np.ascontiguousarray(states, dtype=np.int32),
             groups.astype(np.uint8),
+            examples.shapes(groups),
             epsilon,
             self.damping,
             self.tolerance,

@@ -1,0 +1,31 @@
+/* WIDE: a function that, where the compiler can, is built for several vector widths; the machine's
+   widest is taken when the program is loaded. INLINE: one that becomes part of such a function. */
+
+#ifndef LSSVM_WIDE_H
+#define LSSVM_WIDE_H
+
+#include <math.h>
+
+#if defined(WIDE) /* given by whoever builds, perhaps empty */
+#elif defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__clang__)
+#if __clang_major__ >= 14
+#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+#elif defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__GNUC__)
+#if __GNUC__ >= 12
+#define WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
+#elif __GNUC__ >= 8
+#define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
+#endif
+#endif
+#ifndef WIDE
+#define WIDE
+#endif
+
+#if defined(__GNUC__)
+#define INLINE static inline __attribute__((always_inline))
+#else
+#define INLINE static __forceinline
+#endif
+
+#endif

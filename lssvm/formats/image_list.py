@@ -1,0 +1,220 @@
+"""Lists of images with their labels, one graph for each image: a grid of its pixels.
+
+A text file whose words are separated by blanks or, in a line that has a tab, by tabs alone:
+
+    label NAME R G B                  a colour of label images, 0 to 255, and what it stands for
+    missing R G B                     a colour of pixels whose label nobody gave
+    image FILE LABELS [cost=C]        an image, or features .npy, and its label image; - for none
+
+The states are the names of labels in the order of their first lines; a name may have several
+colours. Colours stand above the images. Files count from the folder of the list. Lines that begin
+with # are comments.
+
+A node ``x,y`` is a pixel, of class ``pixel``, with the feature 1 and its channels. Edges of classes
+``right`` and ``down`` join neighbours, with the feature 1 and the mean absolute difference of the
+channels. A missing label is a hidden value of the image.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from lssvm.errors import DataError
+from lssvm.formats.images import read_channels, read_colours
+from lssvm.formats.mrf_text import MISSING, Features, GraphFile
+from lssvm.formats.text import open_text
+
+SUFFIX = ".images"
+_WORDS = {
+    "label": ("label NAME R G B", (4,)),
+    "missing": ("missing R G B", (3,)),
+    "image": ("image FILE LABELS [cost=C]", (2, 3)),
+}
+_NONE = "-"
+
+
+class Grid(NamedTuple):
+    """An image as a graph.
+
+    channels : (height, width, m) float64, features of the nodes
+    labels : (height, width) int, states or MISSING
+    cost : NaN where none is given; line : of the list
+    """
+
+    name: str
+    channels: np.ndarray
+    labels: np.ndarray
+    cost: float = math.nan
+    line: int = 0
+
+
+@dataclass
+class _Palette:
+    """States by colour, a colour being one number."""
+
+    names: dict[str, int] = field(default_factory=dict)
+    states: dict[int, int] = field(default_factory=dict)
+
+    def add(self, words: Sequence[str], name: str | None) -> None:
+        """Take the colour of a line, of a missing label if ``name`` is None. Raises ValueError."""
+        colour = 0
+        for word in words:
+            if not (word.isascii() and word.isdigit() and len(word) <= 3 and int(word) <= 255):
+                raise ValueError(f"{word[:20]!r} is no part of a colour; expected 0 to 255")
+            colour = colour << 8 | int(word)
+        if colour in self.states:
+            raise ValueError(f"the colour {' '.join(words)} stands twice; expected different ones")
+        state = MISSING if name is None else self.names.setdefault(name, len(self.names))
+        self.states[colour] = state
+
+    def labels(self, path: Path, colours: np.ndarray, source: str | Path) -> np.ndarray:
+        """States of the pixels, (height, width) int32. Raises DataError for an unknown colour."""
+        wide = colours.astype(np.int64) @ (1 << 16, 1 << 8, 1)
+        found, places = np.unique(wide, return_inverse=True)
+        for colour in found.tolist():
+            if colour not in self.states:
+                y, x = np.argwhere(wide == colour)[0]
+                shown = " ".join(str(colour >> shift & 255) for shift in (16, 8, 0))
+                message = f"pixel {x},{y} has the colour {shown}; expected one named in {source}"
+                raise DataError(path, None, message)
+        states = np.array([self.states[colour] for colour in found.tolist()], dtype=np.int32)
+        return states[places.reshape(wide.shape)]
+
+
+def read_images(path: str | Path) -> GraphFile:
+    """Read a list, plain or compressed, and all images that it names.
+
+    Raises DataError, with the line or with the image, for what is not in the format;
+    MissingExtraError without Pillow.
+    """
+    palette, grids = _Palette(), list[Grid]()
+    with open_text(path) as rows:
+        for number, line in rows:
+            words = line.split("\t") if "\t" in line else line.split()
+            if not line.strip() or words[0].startswith("#"):
+                continue
+            try:
+                _check_words(words, palette, grids)
+                if words[0] == "image":
+                    grids.append(_grid(path, number, words[1:], palette))
+                    _check_like_others(grids)
+                else:
+                    palette.add(words[-3:], words[1] if words[0] == "label" else None)
+            except ValueError as error:
+                raise DataError(path, number, error) from None
+    if not grids:
+        raise DataError(path, None, "no images; expected lines 'image FILE LABELS'")
+    return as_graphs(grids, len(palette.names))
+
+
+def _check_words(words: Sequence[str], palette: _Palette, grids: Sequence[Grid]) -> None:
+    kind, *rest = words
+    if kind not in _WORDS:
+        raise ValueError(f"{kind[:20]!r} begins no line; expected label, missing or image")
+    form, counts = _WORDS[kind]
+    if len(rest) not in counts:
+        raise ValueError(f"{len(rest)} words follow {kind!r}; expected '{form}'")
+    if kind == "image" and not palette.names:
+        raise ValueError("no label stands above this image; expected lines 'label NAME R G B'")
+    if kind != "image" and grids:
+        raise ValueError("a colour stands below an image; expected all colours above")
+
+
+def _check_like_others(grids: Sequence[Grid]) -> None:
+    *others, last = grids
+    if last.name in {grid.name for grid in others}:
+        raise ValueError(f"the image {last.name} stands twice; expected different ones")
+    if others and last.channels.shape[2] != others[0].channels.shape[2]:
+        counts = [grid.channels.shape[2] for grid in (last, others[0])]
+        message = f"{last.name} has {counts[0]} channels; expected {counts[1]}"
+        raise ValueError(f"{message}, as {others[0].name}")
+
+
+def _grid(source: str | Path, number: int, words: Sequence[str], palette: _Palette) -> Grid:
+    """The image of a line. Raises ValueError for the line, DataError for the files."""
+    name, labelled, *rest = words
+    cost = _cost(rest[0]) if rest else math.nan
+    folder = Path(source).parent
+    channels = read_channels(folder / name)
+    size = channels.shape[:2]
+    labels = np.full(size, MISSING, dtype=np.int32)
+    if labelled != _NONE:
+        colours = read_colours(folder / labelled)
+        if colours.shape[:2] != size:
+            found, wanted = (f"{width} x {height}" for height, width in (colours.shape[:2], size))
+            message = f"is {found} pixels; expected {wanted}, as {name}"
+            raise DataError(folder / labelled, None, message)
+        labels = palette.labels(folder / labelled, colours, source)
+    return Grid(name, channels, labels, cost, number)
+
+
+def _cost(word: str) -> float:
+    try:
+        cost = float(word.removeprefix("cost=")) if word.startswith("cost=") else math.nan
+    except ValueError:
+        cost = math.nan
+    if not (math.isfinite(cost) and cost >= 0):
+        raise ValueError(f"{word[:20]!r} is no cost; expected one such as cost=0.5, at least 0")
+    return cost
+
+
+def as_graphs(grids: Sequence[Grid], states: int) -> GraphFile:
+    """The graphs of images of different names, one after another.
+
+    states : number of states of every pixel
+    """
+    nodes = [grid.labels.size for grid in grids]
+    edges = [_edges(grid) for grid in grids]
+    counts = [len(ends) for ends, _, _ in edges]
+    lines = np.array([grid.line for grid in grids], dtype=np.int64)
+    contrasts = np.concatenate([contrast for _, contrast, _ in edges])
+    return GraphFile(
+        names=tuple(grid.name for grid in grids),
+        costs=np.array([grid.cost for grid in grids]),
+        lines=lines,
+        node_offsets=_offsets(nodes),
+        edge_offsets=_offsets(counts),
+        node_names=[f"{x},{y}" for grid in grids for y, x in np.ndindex(grid.labels.shape)],
+        node_classes=["pixel"] * sum(nodes),
+        states=np.full(sum(nodes), states, dtype=np.int32),
+        labels=np.concatenate([grid.labels.ravel() for grid in grids]).astype(np.int32),
+        node_features=_sparse(
+            [grid.channels.reshape(-1, grid.channels.shape[2]) for grid in grids]
+        ),
+        edge_classes=[kind for _, _, kinds in edges for kind in kinds],
+        ends=np.concatenate([ends for ends, _, _ in edges]).astype(np.int32),
+        edge_features=_sparse([contrasts[:, None]]),
+        node_lines=np.repeat(lines, nodes).tolist(),
+        edge_lines=np.repeat(lines, counts).tolist(),
+    )
+
+
+def _edges(grid: Grid) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """Ends (E, 2), contrasts (E,) and classes of the edges, those to the right first."""
+    number = np.arange(grid.labels.size).reshape(grid.labels.shape)
+    ends, contrasts, kinds = [], [], list[str]()
+    for axis, kind in ((1, "right"), (0, "down")):
+        first, second = (np.delete(number, place, axis).ravel() for place in (-1, 0))
+        ends.append(np.column_stack([first, second]))
+        contrasts.append(np.abs(np.diff(grid.channels, axis=axis)).mean(axis=2).ravel())
+        kinds += [kind] * len(first)
+    return np.concatenate(ends), np.concatenate(contrasts), kinds
+
+
+def _sparse(parts: Sequence[np.ndarray]) -> Features:
+    """A feature 1, then the columns of the parts; zeros are left out."""
+    filled = [np.hstack([np.ones((len(part), 1)), part]) for part in parts]
+    found = [np.nonzero(part) for part in filled]
+    return Features(
+        _offsets(np.concatenate([np.count_nonzero(part, axis=1) for part in filled])),
+        np.concatenate([columns for _, columns in found]).astype(np.int32),
+        np.concatenate([part[place] for part, place in zip(filled, found, strict=True)]),
+    )
+
+
+def _offsets(counts: Sequence[int] | np.ndarray) -> np.ndarray:
+    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)

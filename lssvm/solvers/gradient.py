@@ -1,0 +1,175 @@
+"""(Sub)gradient descent on the convex problems of CCCP, with a certified gap.
+
+Ping, Liu & Ihler (ICML 2014), Algorithm 2: at every point one pass gives a plane of Σ c_i U⁺_i,
+and with the completion fixed
+
+    w ← w − η s,   s = w + C (g − v) ∈ ∂P(w)
+
+where g is the gradient of that plane and v that of the completion. The paper leaves η open. The
+mean of the planes, moved by the same η, ḡ ← (1 − η) ḡ + η g, is a plane below Σ c_i U⁺_i again, so
+
+    D = C (ℓ̄ − ℓ_c) − ½ ‖C (ḡ − v)‖² ≤ min P
+
+which costs no pass. Unless a rate is given, η = min(1, (P(w) − D) / ‖s‖²): Polyak's step
+(Introduction to Optimization, 1987, section 5.3) with D for the minimum that is not known. Once
+w = −C (ḡ − v), as it is from the start where w_0 = 0 and ever more nearly otherwise, that step
+raises D by as much as can be (Frank-Wolfe in the dual: Bach, SIAM J. Optimization 25, 2015).
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lssvm.executors import Oracle
+from lssvm.plane import Plane
+from lssvm.solvers.bounds import BOUNDS, Bounds
+from lssvm.solvers.solution import Between, Solution, linear_objective
+from lssvm.solvers.steps import Steps, height
+
+VALUES = ("C", "taken", "loss", "cut_loss", "cut_slack", "mean_loss", *BOUNDS)
+ARRAYS = ("w", "outputs", "point", "cut", "mean")
+
+
+@dataclass
+class Gradient(Bounds):
+    """Steps of descent.
+
+    w : (d,) the best point seen; outputs, loss : the plane of Σ c_i U⁺_i there, the gradient empty
+        before the first pass
+    point : (d,) where descent stands; cut, cut_loss : the plane there; cut_slack : as ``slack``
+    mean, mean_loss : the mean of the planes; taken : steps so far
+    completion : the plane of Σ c_i U⁻_i
+    """
+
+    w: np.ndarray
+    completion: Plane
+    steps: Steps = field(default_factory=Steps)
+    point: np.ndarray = field(init=False)
+    outputs: np.ndarray = field(default_factory=lambda: np.empty(0))
+    cut: np.ndarray = field(default_factory=lambda: np.empty(0))
+    mean: np.ndarray = field(init=False)
+    C: float = 0.0
+    taken: int = 0
+    loss: float = 0.0
+    cut_loss: float = 0.0
+    cut_slack: float = 0.0
+    mean_loss: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.measure_from(self.completion)
+
+    @property
+    def planes_kept(self) -> int:
+        """The mean."""
+        return 1
+
+    def complete(self, oracle: Oracle) -> None:
+        """Complete the hidden values at the best point, and start the next convex problem."""
+        self.measure_from(oracle.completed(self.w))
+
+    def concave(self, C: float) -> float:
+        """−C Σ c_i U⁻_i at the best point, as the completion has it."""
+        return -C * self.completion.value(self.w)
+
+    def measure_from(self, completion: Plane) -> None:
+        """Take a new completion; the planes do not depend on it. Descent goes on from the best
+        point."""
+        self.completion = completion
+        self.begin_problem()
+        self.point, self.cut, self.cut_loss = self.w, self.outputs, self.loss
+        self.cut_slack = self.slack
+        if not self.taken:
+            self.mean, self.mean_loss = completion.gradient, completion.loss
+
+    def primal(self, C: float) -> float:
+        """P at the best point; where no upper bound of U⁺ is known, as its plane has it."""
+        return height(self.w, C, Plane(self.outputs, self.loss), self.completion, self.slack)
+
+    def objective_at(self, oracle: Oracle, C: float, w: np.ndarray) -> tuple[float, float]:
+        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion."""
+        return linear_objective(oracle, C, w)
+
+    def minimise(
+        self,
+        oracle: Oracle,
+        C: float,
+        goal: Callable[[float], float],
+        looseness: float = 0.0,
+        max_passes: int = 10_000,
+        between: Between = lambda gap, goal: None,
+    ) -> Solution:
+        """Minimise P until its absolute duality gap is at most ``goal(primal)``; see ``Solver``."""
+        if C != self.C:
+            self.C, self.taken, self.lower = C, 0, 0.0
+        if not len(self.outputs):
+            self.point = self.w
+            self._ask(oracle)
+            self.tied = not np.any(self.w)
+        self._raise_bound()
+
+        def target() -> float:
+            return self.aim(C, goal, looseness)
+
+        while self.open(C, target()) and not self.exhausted(C, max_passes):
+            between(self.gap(C), target())
+            self._step()
+            self._ask(oracle)
+        return self.solution(C, self.w, target())
+
+    def _ask(self, oracle: Oracle) -> None:
+        """One oracle pass where descent stands: a new best point where P is lower there."""
+        plane, upper = oracle.augmented(self.point)
+        self.asked += 1
+        self.cut, self.cut_loss = plane.gradient, plane.loss
+        self.cut_slack = upper - plane.value(self.point)
+        if not len(self.outputs) or self.tied or self._here() < self.primal(self.C):
+            self.w, self.outputs, self.loss = self.point, self.cut, self.cut_loss
+            self.slack, self.tied = self.cut_slack, False
+
+    def _here(self) -> float:
+        """P where descent stands."""
+        plane = Plane(self.cut, self.cut_loss)
+        return height(self.point, self.C, plane, self.completion, self.cut_slack)
+
+    def _dual(self) -> float:
+        """D, a lower bound of every P(w)."""
+        move = self.C * (self.mean - self.completion.gradient)
+        return self.C * (self.mean_loss - self.completion.loss) - 0.5 * float(move @ move)
+
+    def _raise_bound(self) -> None:
+        self.lower = max(self.lower, self._dual())
+
+    def _step(self) -> None:
+        """Move along −s, and the mean of the planes with it."""
+        began = time.perf_counter()
+        slope = self.point + self.C * (self.cut - self.completion.gradient)
+        if self.steps.rate is None:
+            square = float(slope @ slope)
+            most = (self._here() - self._dual()) / square if square > 0.0 else 0.0
+            size = min(1.0, max(0.0, most))
+        else:
+            size = self.steps.size(self.taken)
+        self.point = self.point - size * slope
+        self.mean = self.mean + size * (self.cut - self.mean)
+        self.mean_loss += size * (self.cut_loss - self.mean_loss)
+        self.taken += 1
+        self._raise_bound()
+        self.seconds += time.perf_counter() - began
+
+    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Everything that the next pass reads."""
+        values = {name: getattr(self, name) for name in VALUES}
+        values["completion_loss"] = self.completion.loss
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        return values, arrays | {"completion": self.completion.gradient}
+
+    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Stand where ``state`` was taken."""
+        self.completion = Plane(arrays["completion"], values["completion_loss"])
+        for name in VALUES:
+            setattr(self, name, values[name])
+        for name in ARRAYS:
+            setattr(self, name, arrays[name])

@@ -1,0 +1,252 @@
+"""Stochastic (sub)gradient descent on F itself, without CCCP; no bound is known.
+
+    F(w) = ½‖w‖² + C Σ c_i [ U⁺_i(w) − U⁻_i(w) ]
+
+Ping, Liu & Ihler (ICML 2014), Algorithm 1: the direction is the difference of the (sub)gradients of
+the two convex parts, so hidden values are completed anew at every step. The examples are cut into M
+runs of ``block`` that follow each other in the data; an epoch takes each once, in random order, and
+M times its sum stands for that of all:
+
+    w ← w − η_t [ w + C M Σ_run c_i (∇U⁺_i − ∇U⁻_i) ]
+
+With one run of all examples that is Algorithm 1 as it is printed. The paper leaves η open: unless a
+rate is given, it is found by trial, as L. Bottou's SGD (COMPSTAT 2010) and CRFsuite do: an epoch
+over a sample of the runs with one rate after the other, from w_0; the one that ends lowest is
+taken. The point that is kept is the weighted mean of all points, the t-th one by t (Lacoste-Julien,
+Schmidt & Bach, 2012), or the last one, whichever has the lower F.
+
+F is not convex, and nothing is proved of what is found but the value of F.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lssvm.executors import Oracle, PartsOracle
+from lssvm.plane import Plane, total
+from lssvm.solvers.bounds import BOUNDS, Bounds
+from lssvm.solvers.solution import Between, Solution, linear_objective
+from lssvm.solvers.steps import Steps, height
+
+SAMPLE = 10  # runs of a trial at least, and a tenth of them
+TRIALS = 12  # rates that are tried, at most
+FACTOR = 2.0  # between one rate and the next
+VALUES = ("C", "rate", "taken", "averaged", "epoch", "loss", "evaluated", *BOUNDS)
+ARRAYS = ("w", "point", "mean", "outputs")
+
+
+@dataclass
+class Sgd(Bounds):
+    """Steps after every few examples.
+
+    w : (d,) what training ends with: the mean, or the last point
+    steps, epochs, block, average, seed : as the configuration has them
+    point : (d,) where descent stands; taken : steps so far; rate : η_0
+    mean : (d,) weighted mean of the points; averaged : how many went into it
+    epoch : epochs done; evaluated : whether F is known at w
+    completion, outputs, loss : planes of Σ c_i U⁻_i and Σ c_i U⁺_i at w once that is so
+    first : a first completion, which takes the place of completing in the first epoch: where a
+        run begins at w = 0 all hidden values tie
+    """
+
+    w: np.ndarray
+    steps: Steps = field(default_factory=Steps)
+    epochs: int = 100
+    block: int = 8
+    average: bool = True
+    seed: int = 0
+    first: Plane | None = None
+    point: np.ndarray = field(init=False)
+    mean: np.ndarray = field(init=False)
+    completion: Plane = field(init=False)
+    rng: np.random.Generator = field(init=False)
+    outputs: np.ndarray = field(default_factory=lambda: np.empty(0))
+    C: float = 0.0
+    rate: float = 0.0
+    taken: int = 0
+    averaged: int = 0
+    epoch: int = 0
+    loss: float = 0.0
+    evaluated: bool = False
+
+    def __post_init__(self) -> None:
+        self.point = self.mean = self.w
+        self.completion = Plane(np.zeros_like(self.w), 0.0)
+        self.rng = np.random.default_rng(self.seed)
+        self.lower = -np.inf
+
+    @property
+    def planes_kept(self) -> int:
+        """None."""
+        return 0
+
+    def complete(self, oracle: Oracle) -> None:
+        """Nothing: every step completes its own examples."""
+
+    def measure_from(self, completion: Plane) -> None:
+        """Take a completion for the first epoch."""
+        self.first = completion
+
+    def primal(self, C: float) -> float:
+        """F at w, infinity before it was evaluated; see ``steps.height``."""
+        if not self.evaluated:
+            return np.inf
+        return height(self.w, C, Plane(self.outputs, self.loss), self.completion, self.slack)
+
+    def concave(self, C: float) -> float:
+        """−C Σ c_i U⁻_i at w."""
+        return -C * self.completion.value(self.w)
+
+    def objective_at(self, oracle: Oracle, C: float, w: np.ndarray) -> tuple[float, float]:
+        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion."""
+        return linear_objective(oracle, C, w)
+
+    def minimise(
+        self,
+        oracle: PartsOracle,
+        C: float,
+        goal: Callable[[float], float],
+        looseness: float = 0.0,
+        max_passes: int = 10_000,
+        between: Between = lambda gap, goal: None,
+    ) -> Solution:
+        """Take all epochs, whatever the goal, and evaluate F at the end. No gap is known."""
+        parts = oracle.parts(self.block)
+        if C != self.C:
+            self._begin(parts, C)
+        while self.epoch < min(self.epochs, max_passes):
+            between(np.inf, 0.0)
+            self._take_epoch(parts)
+        if not self.evaluated:
+            between(np.inf, 0.0)
+            self._evaluate(oracle)
+        return Solution(
+            self.w, self.primal(C), self.lower, np.inf, certified=False, converged=False
+        )
+
+    def _begin(self, parts: Sequence[Oracle], C: float) -> None:
+        """Start from w for this C, and find the rate."""
+        self.C, self.point, self.mean = C, self.w, self.w
+        self.taken = self.averaged = self.epoch = 0
+        self.evaluated = False
+        self.rng = np.random.default_rng(self.seed)
+        self.rate = self.steps.rate or self._calibrated(parts)
+
+    def _calibrated(self, parts: Sequence[Oracle]) -> float:
+        """The rate with which an epoch over a sample of the runs ends lowest.
+
+        The first one tried is Polyak's step for a minimum of 0. From there rates rise as long as
+        that is better; they fall if it is not, or as long as F ends no lower than it began.
+        Where it never does, w being a tie of hidden values, that first one is taken.
+        """
+        began, spent = time.perf_counter(), _seconds(parts)
+        size = min(len(parts), max(SAMPLE, len(parts) // SAMPLE))
+        sample = [parts[k] for k in self.rng.permutation(len(parts))[:size]]
+        value, slope = self._of_sample(sample, self.w, len(parts))
+        square = float(slope @ slope)
+        rate = min(1.0, value / square) if square > 0.0 and value > 0.0 else 1.0
+        tried = {rate: self._trial(sample, rate, len(parts))}
+        factor = FACTOR if tried[rate] < value else 1.0 / FACTOR
+        self._walk(tried, rate, factor, value, sample, len(parts))
+        if factor == FACTOR and min(tried, key=tried.__getitem__) == rate:
+            self._walk(tried, rate, 1.0 / FACTOR, value, sample, len(parts))
+        self.seconds += time.perf_counter() - began - (_seconds(parts) - spent)
+        best = min(tried, key=tried.__getitem__)
+        return best if tried[best] < value else rate
+
+    def _walk(
+        self,
+        tried: dict[float, float],
+        rate: float,
+        factor: float,
+        start: float,
+        sample: Sequence[Oracle],
+        runs: int,
+    ) -> None:
+        """Try rates that grow or shrink by the factor until one is no better, once F has fallen."""
+        rate *= factor
+        while rate <= 1.0 and len(tried) < TRIALS:
+            lowest = min(tried.values())
+            tried[rate] = self._trial(sample, rate, runs)
+            if tried[rate] >= lowest and lowest < start:
+                break
+            rate *= factor
+
+    def _trial(self, sample: Sequence[Oracle], rate: float, runs: int) -> float:
+        """F of the sample after an epoch over it, from w."""
+        point, steps = self.w, self.steps._replace(rate=rate)
+        for taken, part in enumerate(sample):
+            point = point - steps.size(taken) * self._slope(part, point, runs)
+        return self._of_sample(sample, point, runs)[0]
+
+    def _of_sample(
+        self, sample: Sequence[Oracle], w: np.ndarray, runs: int
+    ) -> tuple[float, np.ndarray]:
+        """F and its slope at w where the sample stands for all runs."""
+        plane = total([self._difference(part, w, runs) for part in sample])
+        weight = self.C * runs / len(sample)
+        return 0.5 * float(w @ w) + weight * plane.value(w), w + weight * plane.gradient
+
+    def _difference(self, part: Oracle, w: np.ndarray, runs: int) -> Plane:
+        """The planes of U⁺ and U⁻ of a run, the second taken from the first."""
+        if self.first is None:
+            return part.augmented(w)[0] - part.completed(w)
+        return part.augmented(w)[0] - Plane(self.first.gradient / runs, self.first.loss / runs)
+
+    def _slope(self, part: Oracle, w: np.ndarray, runs: int) -> np.ndarray:
+        return w + self.C * runs * self._difference(part, w, runs).gradient
+
+    def _take_epoch(self, parts: Sequence[Oracle]) -> None:
+        began, spent = time.perf_counter(), _seconds(parts)
+        steps = self.steps._replace(rate=self.rate)
+        for k in self.rng.permutation(len(parts)):
+            slope = self._slope(parts[k], self.point, len(parts))
+            self.point = self.point - steps.size(self.taken) * slope
+            self.taken += 1
+            if self.average:
+                share = 2.0 / (self.averaged + 2.0)
+                self.mean = self.mean + share * (self.point - self.mean)
+                self.averaged += 1
+        self.first = None
+        self.w = self.mean if self.average else self.point
+        self.asked += 1
+        self.epoch += 1
+        self.seconds += time.perf_counter() - began - (_seconds(parts) - spent)
+
+    def _evaluate(self, oracle: Oracle) -> None:
+        """Evaluate F at the mean and at the last point, and end with the lower one."""
+        for w in [self.mean, self.point] if self.average else [self.point]:
+            plane, upper = oracle.augmented(w)
+            completion, slack = oracle.completed(w), upper - plane.value(w)
+            if height(w, self.C, plane, completion, slack) < self.primal(self.C):
+                self.w, self.completion, self.evaluated = w, completion, True
+                self.outputs, self.loss, self.slack = plane.gradient, plane.loss, slack
+
+    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Everything that the next pass reads."""
+        values = {name: getattr(self, name) for name in VALUES}
+        values["generator"] = self.rng.bit_generator.state
+        values["completion_loss"] = self.completion.loss
+        values["first_loss"] = None if self.first is None else self.first.loss
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        first = np.empty(0) if self.first is None else self.first.gradient
+        return values, arrays | {"completion": self.completion.gradient, "first": first}
+
+    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Stand where ``state`` was taken."""
+        self.completion = Plane(arrays["completion"], values["completion_loss"])
+        loss = values["first_loss"]
+        self.first = None if loss is None else Plane(arrays["first"], loss)
+        for name in VALUES:
+            setattr(self, name, values[name])
+        for name in ARRAYS:
+            setattr(self, name, arrays[name])
+        self.rng = np.random.default_rng(self.seed)
+        self.rng.bit_generator.state = values["generator"]
+
+
+def _seconds(parts: Sequence[Oracle]) -> float:
+    return sum(part.seconds for part in parts)

@@ -1,0 +1,33 @@
+"""How long the steps of descent are."""
+
+from typing import NamedTuple
+
+import numpy as np
+
+from lssvm.plane import Plane
+
+
+class Steps(NamedTuple):
+    """Step sizes η_t for an objective with ½‖w‖² in it, t = 0, 1, …
+
+    rate : η_0, at most 1, from which on ½‖w‖² alone would be overshot; None: found by the solver
+    decay : ``inverse``, η_t = rate / (1 + rate t), which tends to the 1/t of Shalev-Shwartz et al.
+        (Pegasos, Mathematical Programming 127, 2011); or ``constant``
+    """
+
+    rate: float | None = None
+    decay: str = "inverse"
+
+    def size(self, taken: int) -> float:
+        """η_t after so many steps; the rate must be known."""
+        assert self.rate is not None
+        return self.rate / (1.0 + self.rate * taken) if self.decay == "inverse" else self.rate
+
+
+def height(w: np.ndarray, C: float, plane: Plane, completion: Plane, slack: float) -> float:
+    """½‖w‖² + C (U⁺ − U⁻), both as planes; a slack of infinity, an unknown one, counts as none.
+
+    The difference of the planes is taken before its value: the values alone may be much larger.
+    """
+    above = (plane - completion).value(w) + (slack if np.isfinite(slack) else 0.0)
+    return 0.5 * float(w @ w) + C * above

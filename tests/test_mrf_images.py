@@ -1,0 +1,397 @@
+"""Lists of images: what graphs they are, and what is refused in one line."""
+
+import bz2
+import gzip
+import io
+import lzma
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from PIL import Image
+
+from lssvm.applications.base import Formulation, Source
+from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
+from lssvm.cli import classify, learn
+from lssvm.errors import DataError, MissingExtraError
+from lssvm.formats import images
+from lssvm.formats.image_list import Grid, as_graphs, read_images
+from lssvm.formats.mrf_text import MISSING
+
+RED, GREEN, DARK, BLACK = (255, 0, 0), (0, 255, 0), (0, 128, 0), (0, 0, 0)
+HEAD = "label sky 255 0 0\nlabel tree 0 255 0\nlabel tree 0 128 0\nmissing 0 0 0\n"
+GOOD = "# two kinds of trees\n" + HEAD + "image a.png a-labels.png cost=0.5\nimage b.png -\n"
+LABELS = [[RED, GREEN, BLACK], [DARK, RED, RED]]
+STATES = [[0, 1, MISSING], [1, 0, 0]]
+
+
+def encoded(pixels, kind="PNG", mode=None):
+    """An image file of an array."""
+    image = Image.fromarray(np.array(pixels, dtype=np.uint8))
+    file = io.BytesIO()
+    (image.convert(mode) if mode else image).save(file, kind)
+    return file.getvalue()
+
+
+def with_palette(indices, colours):
+    """A PNG file of indices into a table of colours."""
+    image = Image.fromarray(np.array(indices, dtype=np.uint8), "P")
+    image.putpalette(np.ravel(colours).tolist())
+    file = io.BytesIO()
+    image.save(file, "PNG")
+    return file.getvalue()
+
+
+def photograph(rng, height=2, width=3):
+    return rng.integers(0, 256, (height, width, 3), dtype=np.uint8)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A list of an image with labels and one without."""
+    rng = np.random.default_rng(0)
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "a.png").write_bytes(encoded(photograph(rng)))
+    (tmp_path / "b.png").write_bytes(encoded(photograph(rng, 1, 2)))
+    (tmp_path / "a-labels.png").write_bytes(encoded(LABELS))
+    (tmp_path / "x.images").write_text(GOOD)
+    return tmp_path
+
+
+def test_a_pixel_is_a_node_and_neighbours_are_joined(folder):
+    found = read_images("x.images")
+    assert found.names == ("a.png", "b.png")
+    assert found.costs[0] == 0.5
+    assert np.isnan(found.costs[1])
+    assert found.lines.tolist() == [6, 7]
+    assert found.node_offsets.tolist() == [0, 6, 8]
+    assert found.edge_offsets.tolist() == [0, 7, 8]
+    assert found.node_names == ["0,0", "1,0", "2,0", "0,1", "1,1", "2,1", "0,0", "1,0"]
+    assert set(found.node_classes) == {"pixel"}
+    assert found.states.tolist() == [2] * 8
+    assert found.labels.tolist() == [*np.ravel(STATES), MISSING, MISSING]
+    assert found.edge_classes == ["right"] * 4 + ["down"] * 3 + ["right"]
+    right, down = [[0, 1], [1, 2], [3, 4], [4, 5]], [[0, 3], [1, 4], [2, 5]]
+    assert found.ends.tolist() == [*right, *down, [0, 1]]
+
+
+def dense(features):
+    rows = np.zeros((len(features.starts) - 1, int(features.indices.max()) + 1))
+    rows[np.repeat(np.arange(len(rows)), np.diff(features.starts)), features.indices] = (
+        features.values
+    )
+    return rows
+
+
+def test_features_are_channels_and_their_differences(folder):
+    found = read_images("x.images")
+    pixels = np.asarray(Image.open("a.png")) / 255
+    nodes, edges = dense(found.node_features), dense(found.edge_features)
+    np.testing.assert_array_equal(nodes[:, 0], 1.0)
+    np.testing.assert_array_equal(nodes[:6, 1:], pixels.reshape(6, 3))
+    np.testing.assert_array_equal(edges[:, 0], 1.0)
+    for edge, (first, second) in enumerate(found.ends[:7]):
+        expected = np.abs(nodes[first, 1:] - nodes[second, 1:]).mean()
+        assert edges[edge, 1] == pytest.approx(expected, abs=1e-15)
+
+
+def test_zeros_among_the_features_are_not_stored():
+    channels = np.array([[[0.0, 2.0], [3.0, 0.0]]])
+    found = as_graphs([Grid("a", channels, np.zeros((1, 2), dtype=int))], 2)
+    assert found.node_features.starts.tolist() == [0, 2, 4]
+    assert found.node_features.indices.tolist() == [0, 2, 0, 1]
+    assert found.node_features.values.tolist() == [1.0, 2.0, 1.0, 3.0]
+    assert found.edge_features.values.tolist() == [1.0, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("palette", with_palette([[3, 1, 0], [2, 3, 3]], [BLACK, GREEN, DARK, RED])),
+        ("opaque alpha", encoded(LABELS, mode="RGBA")),
+        ("bmp", encoded(LABELS, "BMP")),
+        ("gif", encoded(LABELS, "GIF")),
+        ("ppm", encoded(LABELS, "PPM")),
+        ("tiff", encoded(LABELS, "TIFF")),
+    ],
+)
+def test_every_lossless_kind_of_label_image_has_the_same_labels(folder, name, content):
+    (folder / "a-labels.png").write_bytes(content)
+    assert read_images("x.images").labels[:6].tolist() == list(np.ravel(STATES))
+
+
+def test_grey_label_images_have_colours_of_three_equal_numbers(folder):
+    (folder / "a-labels.png").write_bytes(encoded([[0, 7, 7], [9, 9, 9]]))
+    text = "label seven 7 7 7\nlabel nine 9 9 9\nmissing 0 0 0\nimage a.png a-labels.png\n"
+    (folder / "x.images").write_text(text)
+    assert read_images("x.images").labels.tolist() == [MISSING, 0, 0, 1, 1, 1]
+
+
+@pytest.mark.parametrize(
+    ("mode", "channels"), [("1", 1), ("L", 1), ("LA", 1), ("P", 3), ("RGB", 3), ("RGBA", 3)]
+)
+def test_images_of_every_mode_have_channels_from_0_to_1(folder, mode, channels):
+    rng = np.random.default_rng(1)
+    pixels = photograph(rng, 5, 4)
+    pixels[0, :2] = [[0, 0, 0], [255, 255, 255]]
+    (folder / "c.png").write_bytes(encoded(pixels, mode=mode))
+    found = images.read_channels("c.png")
+    assert found.shape == (5, 4, channels)
+    assert (found.min(), found.max()) == (0.0, 1.0)
+
+
+def test_sixteen_bits_of_grey_are_kept(folder):
+    Image.fromarray(np.array([[0, 1, 65535]], dtype=np.uint16)).save("c.png")
+    np.testing.assert_array_equal(images.read_channels("c.png"), [[[0.0], [1 / 65535], [1.0]]])
+
+
+def test_features_of_an_array_are_taken_as_they_are(folder):
+    rng = np.random.default_rng(2)
+    array = rng.normal(size=(2, 3, 4))
+    np.save("a.npy", array)
+    (folder / "x.images").write_text(HEAD + "image a.npy a-labels.png\n")
+    found = read_images("x.images")
+    np.testing.assert_array_equal(dense(found.node_features)[:, 1:], array.reshape(6, 4))
+    np.save("a.npy", array[:, :, 0].astype(np.float32))
+    flat = dense(read_images("x.images").node_features)
+    np.testing.assert_array_equal(flat[:, 1], array[:, :, 0].astype(np.float32).ravel())
+
+
+@pytest.mark.parametrize("spoil", [
+    lambda text: text.encode(),
+    lambda text: text.replace("\n", "\r\n").encode(),
+    lambda text: b"\xef\xbb\xbf" + text.encode(),
+    lambda text: text.rstrip("\n").encode(),
+    lambda text: text.replace(" ", "\t").encode(),
+    lambda text: text.replace("\n", "\n\n").encode(),
+    lambda text: gzip.compress(text.encode()),
+    lambda text: bz2.compress(text.encode()),
+    lambda text: lzma.compress(text.encode()),
+])  # fmt: skip
+def test_line_ends_marks_and_compression_do_not_matter(spoil, folder):
+    (folder / "y.images").write_bytes(spoil(GOOD))
+    first, second = read_images("x.images"), read_images("y.images")
+    assert first.names == second.names
+    np.testing.assert_array_equal(first.labels, second.labels)
+    np.testing.assert_array_equal(first.node_features.values, second.node_features.values)
+
+
+def test_names_with_blanks_stand_between_tabs(folder):
+    (folder / "my a.png").write_bytes((folder / "a.png").read_bytes())
+    text = HEAD.replace(" ", "\t").replace("sky", "blue sky") + "image\tmy a.png\ta-labels.png\n"
+    (folder / "x.images").write_text(text)
+    assert read_images("x.images").names == ("my a.png",)
+
+
+LINE = "image a.png a-labels.png\n"
+BROKEN_LISTS = {
+    "": ": no images; expected lines 'image FILE LABELS'",
+    HEAD: ": no images; expected lines 'image FILE LABELS'",
+    "picture a.png -\n": ":1: 'picture' begins no line; expected label, missing or image",
+    "label sky\n": ":1: 1 words follow 'label'; expected 'label NAME R G B'",
+    "label 255 0 0\n": ":1: 3 words follow 'label'; expected 'label NAME R G B'",
+    "missing 0 0\n": ":1: 2 words follow 'missing'; expected 'missing R G B'",
+    "label sky 256 0 0\n": ":1: '256' is no part of a colour; expected 0 to 255",
+    "label sky -1 0 0\n": ":1: '-1' is no part of a colour; expected 0 to 255",
+    "label sky 1.5 0 0\n": ":1: '1.5' is no part of a colour; expected 0 to 255",
+    "label sky ff 0 0\n": ":1: 'ff' is no part of a colour; expected 0 to 255",
+    "label sky 0 0 ²\n": ":1: '²' is no part of a colour; expected 0 to 255",
+    "label a 1 2 3\nlabel b 1 2 3\n": ":2: the colour 1 2 3 stands twice; expected different ones",
+    "label a 1 2 3\nmissing 1 2 3\n": ":2: the colour 1 2 3 stands twice; expected different ones",
+    "image a.png -\n": ":1: no label stands above this image; expected lines 'label NAME R G B'",
+    "missing 0 0 0\n" + LINE: ":2: no label stands above this image; expected lines 'label NAME R "
+    "G B'",
+    HEAD + "image a.png\n": ":5: 1 words follow 'image'; expected 'image FILE LABELS [cost=C]'",
+    HEAD + "image a.png - cost=1 2\n": ":5: 4 words follow 'image'; expected 'image FILE LABELS "
+    "[cost=C]'",
+    HEAD + "image a.png - 2\n": ":5: '2' is no cost; expected one such as cost=0.5, at least 0",
+    HEAD + "image a.png - cost=-1\n": ":5: 'cost=-1' is no cost; expected one such as cost=0.5, "
+    "at least 0",
+    HEAD + "image a.png - cost=nan\n": ":5: 'cost=nan' is no cost; expected one such as cost=0.5, "
+    "at least 0",
+    HEAD + LINE + "label c 9 9 9\n": ":6: a colour stands below an image; expected all colours "
+    "above",
+    HEAD + LINE + LINE: ":6: the image a.png stands twice; expected different ones",
+    HEAD + LINE + "image grey.png -\n": ":6: grey.png has 1 channels; expected 3, as a.png",
+}
+
+
+def refusal(content):
+    """What stops training on a list, without its ``error: ``; nothing is written."""
+    Path("x.images").write_bytes(content.encode() if isinstance(content, str) else content)
+    Path("c.yaml").write_text("application: {name: mrf}\ndata: {train: x.images}\n")
+    result = CliRunner().invoke(learn, ["c.yaml", "m", "-q"])
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert not Path("m").exists()
+    return result.stderr.removeprefix("error: ")
+
+
+@pytest.mark.parametrize("text", BROKEN_LISTS)
+def test_a_broken_list_stops_training_in_one_line_with_its_place(text, folder):
+    (folder / "grey.png").write_bytes(encoded([[0, 7, 7], [9, 9, 9]]))
+    assert refusal(text) == f"x.images{BROKEN_LISTS[text]}\n"
+
+
+@pytest.mark.parametrize(
+    "content", [b"label \xff 0 0 0\n", gzip.compress(GOOD.encode() * 9)[:40], bytes(100)]
+)
+def test_a_list_that_is_no_text_is_refused(content, folder):
+    assert refusal(content).startswith("x.images:")
+
+
+PNG = encoded(LABELS)
+BROKEN_LABELS = {
+    "missing file": (None, "cannot be read: No such file or directory; expected an image"),
+    "empty": (b"", "is no image that Pillow knows; expected PNG"),
+    "text": (b"label sky 0 0 0\n", "is no image that Pillow knows; expected PNG"),
+    "zeros": (bytes(500), "is no image that Pillow knows; expected PNG"),
+    "magic alone": (PNG[:8], "is no image that Pillow knows; expected PNG"),
+    "cut in the header": (PNG[:20], "is cut short or damaged; expected an image"),
+    "cut in the pixels": (PNG[:-25], "is cut short or damaged; expected an image"),
+    "damaged pixels": (
+        PNG.replace(b"IDAT", b"IDAT\0\0\0\0")[: len(PNG)],
+        "is cut short or damaged; expected an image",
+    ),
+    "jpeg": (
+        encoded(LABELS, "JPEG"),
+        "is JPEG, which changes colours; expected PNG, BMP, GIF, PPM, TIFF",
+    ),
+    "webp": (
+        encoded(LABELS, "WEBP"),
+        "is WEBP, which changes colours; expected PNG, BMP, GIF, PPM, TIFF",
+    ),
+    "cmyk": (
+        encoded(LABELS, "TIFF", "CMYK"),
+        "has pixels of mode 'CMYK'; expected 8 bits, or a palette",
+    ),
+    "a smaller one": (encoded([LABELS[0]]), "is 3 x 1 pixels; expected 3 x 2, as a.png"),
+    "rows and columns exchanged": (
+        encoded(np.swapaxes(LABELS, 0, 1)),
+        "is 2 x 3 pixels; expected 3 x 2, as a.png",
+    ),
+    "an unknown colour": (
+        encoded([[RED, RED, RED], [RED, RED, (1, 2, 3)]]),
+        "pixel 2,1 has the colour 1 2 3; expected one named in x.images",
+    ),
+    "an unknown grey": (
+        encoded([[0, 0, 7], [0, 0, 0]]),
+        "pixel 2,0 has the colour 7 7 7; expected one named in x.images",
+    ),
+    "a transparent pixel": (
+        encoded([[(*RED, 255), (*RED, 254), (*RED, 255)]] * 2),
+        "pixel 1,0 is transparent; expected opaque colours",
+    ),
+    "too large": (
+        encoded(np.zeros((1000, 1001))),
+        "has 1001 x 1000 pixels; expected at most 1,000,000, or features of patches",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_LABELS)
+def test_a_broken_label_image_stops_training_in_one_line_with_its_name(name, folder):
+    content, expected = BROKEN_LABELS[name]
+    (folder / "a-labels.png").unlink()
+    if content is not None:
+        (folder / "a-labels.png").write_bytes(content)
+    assert refusal(GOOD) == f"a-labels.png: {expected}\n"
+
+
+def array_file(array, **options):
+    file = io.BytesIO()
+    np.save(file, np.array(array, **options))
+    return file.getvalue()
+
+
+BROKEN_ARRAYS = {
+    "missing file": (None, "cannot be read: No such file or directory; expected an image"),
+    "empty": (b"", "is cut short or damaged; expected an array .npy"),
+    "text": (b"1 2 3\n", "is cut short or damaged; expected an array .npy"),
+    "cut short": (
+        array_file(np.zeros((2, 3)))[:-8],
+        "is cut short or damaged; expected an array .npy",
+    ),
+    "objects": (
+        array_file([[{}, {}]], dtype=object),
+        "is cut short or damaged; expected an array .npy",
+    ),
+    "words": (array_file([["a", "b"]]), "holds <U1; expected numbers"),
+    "complex": (array_file([[1j]]), "holds complex128; expected numbers"),
+    "a vector": (
+        array_file([1.0, 2.0]),
+        "has shape (2,); expected (height, width) or (height, width, features)",
+    ),
+    "nothing": (
+        array_file(np.zeros((0, 3))),
+        "has shape (0, 3); expected (height, width) or (height, width, features)",
+    ),
+    "not a number": (
+        array_file([[0.0, 1.0, np.nan], [0.0, 0.0, 0.0]]),
+        "a feature of pixel 2,0 is not finite; expected numbers",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN_ARRAYS)
+def test_broken_features_stop_training_in_one_line_with_their_name(name, folder):
+    content, expected = BROKEN_ARRAYS[name]
+    if content is not None:
+        (folder / "a.npy").write_bytes(content)
+    assert refusal(HEAD + "image a.npy a-labels.png\n") == f"a.npy: {expected}\n"
+
+
+def test_a_decompression_bomb_is_refused(folder, monkeypatch):
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 4)  # above it a warning, above twice an error
+    assert "has a great many pixels" in refusal(GOOD)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 2)
+    assert "has a great many pixels" in refusal(GOOD)
+
+
+def test_without_pillow_the_extra_is_named(folder, monkeypatch):
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(MissingExtraError, match=r"Pillow; install it with: pip install 'lssvm"):
+        read_images("x.images")
+
+
+def test_an_image_without_labels_cannot_be_trained_on_but_is_labelled(folder):
+    rng = np.random.default_rng(3)
+    truth = np.repeat([[0, 1]], 4, axis=0).repeat(3, axis=1)
+    for name in ("a", "b"):
+        grey = (40 + 160 * truth + rng.integers(-40, 41, truth.shape)).astype(np.uint8)
+        (folder / f"{name}.png").write_bytes(encoded(grey))
+    colours = np.array([RED, GREEN], dtype=np.uint8)[truth]
+    colours[rng.random(truth.shape) < 0.5] = BLACK
+    (folder / "a-labels.png").write_bytes(encoded(colours))
+    (folder / "x.images").write_text(HEAD + "image a.png a-labels.png\n")
+    (folder / "y.images").write_text(HEAD + "image b.png -\n")
+    (folder / "c.yaml").write_text(
+        "application: {name: mrf}\ndata: {train: x.images, test: y.images}\n"
+        "objective: {model: mssvm, C: 1}\nsolver: {epsilon: 0.01}\n"
+    )
+    assert CliRunner().invoke(learn, ["c.yaml", "m", "-q"]).exit_code == 0
+    assert CliRunner().invoke(classify, ["y.images", "m", "p"]).exit_code == 0
+    rows = [line.split("\t") for line in (folder / "p").read_text().splitlines()]
+    assert rows[0] == ["graph", "node", "label"]
+    assert [row[1] for row in rows[1:]] == [f"{x},{y}" for y in range(4) for x in range(6)]
+    assert [int(row[2]) for row in rows[1:]] == truth.ravel().tolist()
+
+
+def test_missing_pixels_are_not_counted_in_the_loss(folder):
+    application = MarkovRandomField(MrfOptions(), Formulation("mssvm"))
+    (folder / "x.images").write_text(HEAD + LINE)
+    examples = application.read([Source("x.images")])
+    predictions = application.predict(np.zeros(application.dimension(examples)), examples)
+    assert predictions.states.tolist() == [0] * 6
+    assert application.losses(examples, predictions).tolist() == [2.0]
+    assert application.score(examples, predictions)["missing"] == 1
+
+
+def test_classes_of_states_must_agree_between_lists(folder):
+    application = MarkovRandomField(MrfOptions())
+    application.read([Source("x.images")])
+    (folder / "y.images").write_text("label sky 255 0 0\nimage b.png -\n")
+    with pytest.raises(DataError, match=r"y\.images:2: class 'pixel' has 1 states here; expected"):
+        application.read([Source("y.images")])
