@@ -189,17 +189,17 @@ def test_draws_are_what_their_names_say(monkeypatch, tmp_path):
 
 def test_figure_2_follows_algorithm_1_step_by_step(monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
-    plan = mssvm_figure2.Plan(6, 0.1, 5, 2, 6)
+    plan = mssvm_figure2.Plan(6, 0.1, 10, 2, 6)
     monkeypatch.setattr(mssvm_figure2, "QUICK", plan)
     mssvm_figure2.experiment(command.Arguments(tmp_path, tmp_path, True, 1))
     for name in ("figure2", "figure2-error"):
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     rows = rows_of(tmp_path, "figure2")
-    assert len(rows) == 3 * 2 * 6
+    assert len(rows) == 3 * 2 * 11
     trial = new_trial(Draw(6, 1), 1, 6)
     for name, method in CCCP.items():
         own = [row for row in rows if (row["method"], row["trial"]) == (name, "1")]
-        assert [int(row["step"]) for row in own] == list(range(6))
+        assert [int(row["step"]) for row in own] == list(range(11))
         config = mssvm_trials.config_of(method, plan.C)
         application = config.create_application()
         application.dimension(trial.training)

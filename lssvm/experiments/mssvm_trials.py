@@ -12,7 +12,7 @@ or the last one. Inference is exact throughout, on the grids too, where the pape
 propagation.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -37,10 +37,14 @@ RESULTS = ("C", "accuracy", *KEPT)
 
 
 class Method(NamedTuple):
-    """model : name of the objective; solver : settings of its section."""
+    """model : name of the objective; solver : settings of its section.
+
+    fit : what trains instead, given the training instances and C
+    """
 
     model: str
     solver: Mapping[str, Any]
+    fit: Callable[[Graphs, float], Model] | None = None
 
 
 CCCP = {
@@ -96,6 +100,8 @@ def config_of(method: Method, C: float) -> Config:
 
 def fitted(method: Method, training: Graphs, C: float) -> Model:
     """The method trained with this C."""
+    if method.fit is not None:
+        return method.fit(training, C)
     config = config_of(method, C)
     application = config.create_application()
     assert isinstance(application, MarkovRandomField)
