@@ -70,7 +70,7 @@ def save(path: Path, key: str, progress: Progress) -> None:
     """Write a checkpoint, whole or not at all."""
     header: dict[str, Any] = {"identity": key, "finished": progress.finished, "run": None}
     scores = progress.scores
-    header["scores"] = {"looks": scores.looks, "best": scores.best}
+    header["scores"] = {"looks": scores.looks, "best": scores.best, "early": scores.early}
     arrays = {"best_w": progress.best_w, "scores_w": scores.w, "scores_last": scores.last}
     run = progress.run
     if run is not None:

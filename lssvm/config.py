@@ -207,7 +207,9 @@ class HeldOut(Section):
 
     every: int = Field(default=0, ge=0, description="passes between two scores; 0: none are made")
     patience: int = Field(
-        default=5, ge=1, description="stop after so many scores of new points without a better one"
+        default=5,
+        ge=1,
+        description="stop after so many scores, once the gap is 0.5, without a better",
     )
     metric: str = Field(default="", description="metric of the scores; the first one if left out")
 

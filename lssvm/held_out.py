@@ -16,6 +16,9 @@ from lssvm.errors import LssvmError
 LOWER_IS_BETTER = ("error", "loss")  # parts of names; all other metrics are better when higher
 
 
+FAR = 0.5  # relative gap above which a point says nothing of what training leads to
+
+
 class Enough(Exception):
     """The last scores were no better than one before."""
 
@@ -31,6 +34,7 @@ class Scores:
 
     looks : (passes, value) of each score; best : the row of the best; w : its weights
     last : the weights that were scored last; stopped : whether the last scores ended the run
+    early : scores at the beginning that do not count against patience
     """
 
     looks: list[list[float]] = field(default_factory=list)
@@ -38,13 +42,15 @@ class Scores:
     w: np.ndarray = field(default_factory=lambda: np.empty(0))
     last: np.ndarray = field(default_factory=lambda: np.empty(0))
     stopped: bool = False
+    early: int = 0
 
 
 @dataclass
 class HeldOut:
     """Scores a run's best point every so many passes, if it is not the one scored last.
 
-    every : passes between two scores; patience : scores without a better one that are enough
+    every : passes between two scores; patience : scores without a better one that are enough;
+        those at the beginning do not count, when the objective could still fall by more than half
     metric : of the application's ``score``; empty: its first
     """
 
@@ -55,6 +61,7 @@ class HeldOut:
     metric: str
     scores: Scores
     observer: Observer
+    C: float
 
     def look(self, run: Run) -> None:
         """Score the run's best point if it is time. Raises Enough."""
@@ -63,9 +70,17 @@ class HeldOut:
             return
         if not self.score(run):
             return
-        if len(looks) - 1 - self.scores.best >= self.patience:
+        if self.scores.early == len(looks) - 1 and self._far(run):
+            self.scores.early += 1
+        if len(looks) - max(self.scores.best + 1, self.scores.early) >= self.patience:
             self.scores.stopped = True
             raise Enough
+
+    def _far(self, run: Run) -> bool:
+        """Whether the solver knows a gap, and it is large."""
+        primal = run.solver.primal(self.C)
+        gap = primal - run.solver.lower
+        return bool(np.isfinite(gap)) and gap > FAR * primal
 
     def score(self, run: Run) -> bool:
         """Score the run's best point now, and keep its weights if none before was better.

@@ -124,7 +124,7 @@ def learn_on(
         checkpoints.stoppable() as signalled,
     ):
         oracle = DataOracle(application, problem.examples, executor)
-        watching = _watching(application, held, config, progress, observer)
+        watching = _watching(application, held, config, progress, observer, rules.C)
         between = _keeper(saving, key, progress, signalled, watching)
         qp_seconds, osqp_calls = 0.0, 0
         for restart in range(len(progress.finished), restarts):
@@ -385,7 +385,12 @@ def _initial_weights(
 
 
 def _watching(
-    application: Application, held: Any, config: Config, progress: Progress, observer: Observer
+    application: Application,
+    held: Any,
+    config: Config,
+    progress: Progress,
+    observer: Observer,
+    C: float,
 ) -> HeldOut | None:
     section = config.held_out
     if held is None or not section.every:
@@ -398,6 +403,7 @@ def _watching(
         section.metric,
         progress.scores,
         observer,
+        C,
     )
 
 

@@ -3,6 +3,7 @@
 import os
 import signal
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ from lssvm.cccp import Observer
 from lssvm.config import Config
 from lssvm.errors import Interrupted, LssvmError
 from lssvm.executors import DataOracle, Executor
-from lssvm.held_out import sign_of
+from lssvm.held_out import Enough, HeldOut, Scores, sign_of
 
 DATA = Path(__file__).parents[1] / "data" / "sequence"
 
@@ -61,7 +62,7 @@ def test_the_best_point_seen_becomes_the_model(method, model):
     assert looks["looks"][looks["best"]][1] == min(values)
     steps = np.diff([passes for passes, _, _ in watcher.seen])
     assert np.all(steps[:-1] >= 2)
-    assert len(values) - 1 - values.index(min(values)) <= 3
+    assert looks["stopped"] or trained.record["converged"]
     examples = trained.application.read(config.sources("train"))
     oracle = DataOracle(trained.application, examples, Executor(1))
     w = trained.w
@@ -75,9 +76,10 @@ def test_the_best_point_seen_becomes_the_model(method, model):
 
 def test_another_metric_may_count():
     watcher = Watcher()
-    train.learn(configuration(metric="accuracy", patience=2), observer=watcher)
+    record = train.learn(configuration(metric="accuracy", patience=2), observer=watcher).record
+    best = record["held_out"]["best"]
     values = [value for _, _, value in watcher.seen]
-    assert len(values) - 1 - values.index(max(values)) <= 2
+    assert best == values.index(max(values))
     assert (sign_of("accuracy"), sign_of("sequence_error"), sign_of("loss")) == (-1, 1, 1)
 
 
@@ -135,3 +137,40 @@ def test_held_out_examples_must_be_labelled(tmp_path):
         values["held_out"]["every"] = every
         with pytest.raises(LssvmError, match=r"data\.validate: examples without label"):
             train.learn(Config.from_dict(values))
+
+
+class Scripted:
+    """An application whose scores are given beforehand."""
+
+    def __init__(self, values):
+        self.values = iter(values)
+
+    def predict(self, w, examples):
+        return None
+
+    def score(self, examples, predictions):
+        return {"f1": next(self.values)}
+
+
+@pytest.mark.parametrize(
+    ("values", "far", "seen"),
+    [
+        ([2, 0, 0, 0, 0, 5, 9, 8, 9, 1], 5, 9),  # of bad points at first nothing follows
+        ([2, 0, 0, 0, 0, 5, 9, 8, 9, 1], 0, 3),
+        ([2, 0, 0, 0, 0, 0], 3, 5),
+        ([3, 2, 3, 4], 0, 3),
+    ],
+)
+def test_patience_begins_when_the_objective_is_near_its_minimum(values, far, seen):
+    watching = HeldOut(Scripted(values), None, 1, 2, "", Scores(), Observer(), 1.0)
+    for passes in range(1, len(values) + 1):
+        solver = SimpleNamespace(
+            w=np.array([float(passes)]), primal=lambda C: 1.0, lower=0.4 if passes <= far else 0.6
+        )
+        try:
+            watching.look(SimpleNamespace(passes=passes, solver=solver))
+        except Enough:
+            break
+    assert len(watching.scores.looks) == seen
+    assert watching.scores.stopped
+    assert watching.scores.looks[watching.scores.best][1] == max(values[:seen])
