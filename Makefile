@@ -12,11 +12,12 @@ SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*)
 # What is installed for development is enough for everything else.
 READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
 EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref figure2 \
-	taxonomy ner constraints mssvm-table2 mssvm-table3 mssvm-figure2 mssvm-figure3 mssvm-draws
+	taxonomy ner constraints passes mssvm-table2 mssvm-table3 mssvm-table4 mssvm-figure2 \
+	mssvm-figure3 mssvm-figure4 mssvm-draws
 NEEDED = lssvm needs Python 3.11 or later; name one, as in: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint experiments $(EXPERIMENTS) bench bench-letters build clean
+.PHONY: help run test lint experiments $(EXPERIMENTS) photographs bench bench-letters build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -70,6 +71,9 @@ taxonomy: $(READY) ## classes in a taxonomy, few examples (Tsochantaridis et al.
 ner: $(READY) ## named entities in Spanish (Tsochantaridis et al. 2004, section 4.3)
 	$(BIN)/python -m lssvm.experiments.ner_table --data "$(DATA)/conll2002-spanish" --out "$(OUT)/ner" $(FLAGS)
 
+passes: $(READY) ## inference that each solver needs, with and without hidden variables
+	$(BIN)/python -m lssvm.experiments.passes --out "$(OUT)/passes" $(FLAGS)
+
 constraints: $(READY) ## constraints of n-slack against the number of examples, two data sets
 	$(BIN)/python -m lssvm.experiments.constraints --data "$(DATA)" --out "$(OUT)/constraints" $(FLAGS)
 
@@ -87,6 +91,15 @@ mssvm-figure3: $(READY) ## error and likelihood against training chains (Figure 
 
 mssvm-draws: $(READY) ## what the simulation of Ping et al. leaves open, varied
 	$(BIN)/python -m lssvm.experiments.mssvm_draws --out "$(OUT)/mssvm-draws" $(FLAGS)
+
+mssvm-figure4: $(READY) ## a noisy image with missing labels (Figure 4)
+	$(BIN)/python -m lssvm.experiments.mssvm_figure4 --out "$(OUT)/mssvm-figure4" $(FLAGS)
+
+mssvm-table4: $(VENV)/dev.installed ## objects in partly labelled photographs (Table 4), superpixels
+	$(BIN)/python -m lssvm.experiments.mssvm_table4 --data "$(DATA)/msrc21-superpixels" --out "$(OUT)/mssvm-table4" $(FLAGS)
+
+photographs: $(VENV)/dev.installed ## the same from photographs and label images that you obtain
+	$(BIN)/python -m lssvm.experiments.photographs --data "$(DATA)/msrc-photographs" --out "$(OUT)/photographs" $(FLAGS)
 
 bench: $(VENV)/dev.installed ## run the scripts in benchmarks/
 	@for script in $(BENCHMARKS); do echo "$$script"; $(BIN)/python "$$script" || exit 1; done

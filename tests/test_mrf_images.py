@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from PIL import Image
 
 from lssvm.applications.base import Formulation, Source
+from lssvm.applications.mrf.graphs import packed
 from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
 from lssvm.cli import classify, learn
 from lssvm.errors import DataError, MissingExtraError
@@ -104,6 +105,20 @@ def test_zeros_among_the_features_are_not_stored():
     assert found.node_features.indices.tolist() == [0, 2, 0, 1]
     assert found.node_features.values.tolist() == [1.0, 2.0, 1.0, 3.0]
     assert found.edge_features.values.tolist() == [1.0, 2.5]
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (1, 4), (3, 1)])
+def test_images_may_be_one_pixel_wide_or_high(shape):
+    grid = Grid("a", np.ones((*shape, 2)), np.arange(shape[0] * shape[1]).reshape(shape))
+    found = as_graphs([grid], 4)
+    pixels = shape[0] * shape[1]
+    chain = [[k, k + 1] for k in range(pixels - 1)]
+    assert found.ends.reshape(-1, 2).tolist() == chain
+    assert found.edge_features.starts.tolist() == list(range(pixels))
+    application = MarkovRandomField(MrfOptions(start="zero"), Formulation("mssvm"))
+    examples = packed([(Source("a"), found)])
+    plane, upper = application.augmented(np.zeros(application.dimension(examples)), examples)
+    assert upper == plane.value(np.zeros(application.dimension(examples))) == pixels
 
 
 @pytest.mark.parametrize(

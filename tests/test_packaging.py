@@ -18,7 +18,7 @@ PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 TOOLS = {"build", "mypy", "pytest", "ruff", "types-pyyaml"}  # of development, not imported
 IMPORTED_AS = {"bio": "biopython", "pydantic_core": "pydantic", "sklearn": "scikit-learn"}
-IMPORTED_AS |= {"pil": "pillow"}
+IMPORTED_AS |= {"pil": "pillow", "cv2": "opencv-python-headless"}
 IMPORTED_AS |= {"yaml": "pyyaml", "ir_measures": "ir-measures", "pycrfsuite": "python-crfsuite"}
 
 

@@ -27,6 +27,7 @@ MAY_IMPORT = {
 KNOW_SOLVERS = {"cccp", "checkpoint", "solvers", "train"}
 DOORS = {
     "PIL": {"formats/images.py"},
+    "cv2": {"experiments/photographs.py"},
     "osqp": {"solvers/qp.py"},
     "yaml": {"formats/yaml12.py"},
     "click": {"cli.py", "command.py", "tools.py"},

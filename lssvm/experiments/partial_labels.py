@@ -31,6 +31,7 @@ def labelled_part(graphs: GraphFile) -> GraphFile:
     firsts = graphs.node_offsets[:-1]
     counts = np.add.reduceat(kept, firsts, dtype=np.int64)
     rows = np.flatnonzero(counts)
+    nodes = np.flatnonzero(kept).tolist()
     edge_graphs = np.repeat(np.arange(len(graphs.names)), np.diff(graphs.edge_offsets))
     ends = graphs.ends + firsts[edge_graphs][:, None]
     whole = np.all(kept[ends], axis=1)
@@ -38,17 +39,17 @@ def labelled_part(graphs: GraphFile) -> GraphFile:
     edge_counts = np.bincount(edge_graphs[whole], minlength=len(graphs.names))[rows]
     return replace(
         graphs,
-        names=[graphs.names[row] for row in rows],
+        names=[graphs.names[row] for row in rows.tolist()],
         costs=graphs.costs[rows],
         lines=graphs.lines[rows],
         node_offsets=np.concatenate([[0], np.cumsum(counts[rows])]),
         edge_offsets=np.concatenate([[0], np.cumsum(edge_counts)]),
-        node_names=[graphs.node_names[j] for j in np.flatnonzero(kept)],
-        node_classes=[graphs.node_classes[j] for j in np.flatnonzero(kept)],
+        node_names=[graphs.node_names[j] for j in nodes],
+        node_classes=[graphs.node_classes[j] for j in nodes],
         states=graphs.states[kept],
         labels=graphs.labels[kept],
         node_features=_rows(graphs.node_features, kept),
-        edge_classes=[graphs.edge_classes[e] for e in np.flatnonzero(whole)],
+        edge_classes=[graphs.edge_classes[e] for e in np.flatnonzero(whole).tolist()],
         ends=(number[ends] - starts[edge_graphs][:, None])[whole].astype(np.int32),
         edge_features=_rows(graphs.edge_features, whole),
         node_lines=None,

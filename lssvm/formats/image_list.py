@@ -43,6 +43,7 @@ class Grid(NamedTuple):
     channels : (height, width, m) float64, features of the nodes
     labels : (height, width) int, states or MISSING
     cost : NaN where none is given; line : of the list
+    compared : (height, width, m) float64, channels that edges compare; by default all
     """
 
     name: str
@@ -50,6 +51,7 @@ class Grid(NamedTuple):
     labels: np.ndarray
     cost: float = math.nan
     line: int = 0
+    compared: np.ndarray | None = None
 
 
 @dataclass
@@ -196,11 +198,12 @@ def as_graphs(grids: Sequence[Grid], states: int) -> GraphFile:
 def _edges(grid: Grid) -> tuple[np.ndarray, np.ndarray, list[str]]:
     """Ends (E, 2), contrasts (E,) and classes of the edges, those to the right first."""
     number = np.arange(grid.labels.size).reshape(grid.labels.shape)
+    channels = grid.channels if grid.compared is None else grid.compared
     ends, contrasts, kinds = [], [], list[str]()
     for axis, kind in ((1, "right"), (0, "down")):
         first, second = (np.delete(number, place, axis).ravel() for place in (-1, 0))
         ends.append(np.column_stack([first, second]))
-        contrasts.append(np.abs(np.diff(grid.channels, axis=axis)).mean(axis=2).ravel())
+        contrasts.append(np.abs(np.diff(channels, axis=axis)).mean(axis=2).ravel())
         kinds += [kind] * len(first)
     return np.concatenate(ends), np.concatenate(contrasts), kinds
 
