@@ -12,8 +12,8 @@ SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*)
 # What is installed for development is enough for everything else.
 READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
 EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref figure2 \
-	taxonomy ner constraints mssvm-table2 mssvm-table3 mssvm-table4 mssvm-figure3 mssvm-figure4 \
-	mssvm-draws
+	taxonomy ner constraints passes mssvm-table2 mssvm-table3 mssvm-table4 mssvm-figure2 \
+	mssvm-figure3 mssvm-figure4 mssvm-draws
 NEEDED = lssvm needs Python 3.11 or later; name one, as in: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
@@ -71,6 +71,9 @@ taxonomy: $(READY) ## classes in a taxonomy, few examples (Tsochantaridis et al.
 ner: $(READY) ## named entities in Spanish (Tsochantaridis et al. 2004, section 4.3)
 	$(BIN)/python -m lssvm.experiments.ner_table --data "$(DATA)/conll2002-spanish" --out "$(OUT)/ner" $(FLAGS)
 
+passes: $(READY) ## inference that each solver needs, with and without hidden variables
+	$(BIN)/python -m lssvm.experiments.passes --out "$(OUT)/passes" $(FLAGS)
+
 constraints: $(READY) ## constraints of n-slack against the number of examples, two data sets
 	$(BIN)/python -m lssvm.experiments.constraints --data "$(DATA)" --out "$(OUT)/constraints" $(FLAGS)
 
@@ -79,6 +82,9 @@ mssvm-table2: $(READY) ## models of hidden variables on a chain and a grid (Ping
 
 mssvm-table3: $(READY) ## the same for hidden variables of all degrees of certainty (Table 3)
 	$(BIN)/python -m lssvm.experiments.mssvm_table3 --out "$(OUT)/mssvm-table3" $(FLAGS)
+
+mssvm-figure2: $(READY) ## convergence of (sub)gradient descent for the three models (Figure 2)
+	$(BIN)/python -m lssvm.experiments.mssvm_figure2 --out "$(OUT)/mssvm-figure2" $(FLAGS)
 
 mssvm-figure3: $(READY) ## error and likelihood against training chains (Figure 3, supplement Figure 5)
 	$(BIN)/python -m lssvm.experiments.mssvm_figure3 --out "$(OUT)/mssvm-figure3" $(FLAGS)

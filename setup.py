@@ -13,7 +13,7 @@ FINITE = [] if os.name == "nt" else ["-ffinite-math-only", "-fno-signed-zeros"]
 CHECKED = {"_sequence", "_sequence_soft"}
 # Choices between two numbers then vectorise; infinities stay what they are.
 QUIET = [] if os.name == "nt" else ["-fno-trapping-math", "-fno-signed-zeros"]
-CHOOSING = {"_mrf", "_mrf_bp"}
+CHOOSING = {"_motif_soft", "_mrf", "_mrf_bp"}
 
 
 def kernel(path: Path) -> Extension:

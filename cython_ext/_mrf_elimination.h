@@ -129,14 +129,14 @@ INLINE void mrf_condition(const MrfStep *step, long rows, long long *counter, lo
                 double *own = p + (s * states + v) * W + l;
                 *own = (*own - most[s * W + l]) * scale;
             }
-    for (long k = 0; k < rows * states * W; k++) p[k] = mrf_exp(p[k]);
+    for (long k = 0; k < rows * states * W; k++) p[k] = lane_exp(p[k]);
     for (long s = 0; s < rows; s++) {
         for (int l = 0; l < W; l++) sum[s * W + l] = p[s * states * W + l];
         for (long v = 1; v < states; v++)
             for (int l = 0; l < W; l++) sum[s * W + l] += p[(s * states + v) * W + l];
     }
     for (long k = 0; k < rows * W; k++) {
-        m[k] = most[k] + step->eps * mrf_log(sum[k]);
+        m[k] = most[k] + step->eps * lane_log(sum[k]);
         sum[k] = 1.0 / sum[k];
     }
     for (long s = 0; s < rows; s++)

@@ -1,83 +1,14 @@
-/* Random fields in lanes: several graphs of one shape side by side, so that compilers vectorise.
+/* Random fields in lanes: several graphs of one shape side by side.
 
-   What the graphs have in common (which tables meet in which step) is walked through once for all
-   of them; a number of a table is a vector of W numbers, one for each graph. W is MRF_LANES, or 1
-   for a graph that has no companions. The sums of a lane run in the same order whatever W is. */
+   Which tables meet in which step is walked through once for all of them; a number of a table is a
+   vector of W numbers, one for each graph. W is MRF_LANES, or 1 for a graph that has no companions.
+   The sums of a lane run in the same order whatever W is. */
 
 #ifndef LSSVM_MRF_LANES_H
 #define LSSVM_MRF_LANES_H
 
-#include <stdint.h>
-#include <string.h>
-
-#include "wide.h"
+#include "lane_math.h"
 
 enum { MRF_LANES = 8 };
-
-#define MRF_LN2_HIGH 0x1.62e42feep-1 /* its products with whole numbers of 20 bits are exact */
-#define MRF_LN2_LOW 0x1.a39ef35793c76p-33
-#define MRF_SHIFT 0x1.8p52
-
-INLINE double mrf_from_bits(int64_t bits) {
-    double x;
-    memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
-INLINE int64_t mrf_bits(double x) {
-    int64_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-
-/* exp(x) for x <= 0, 0 below -708: 2^k exp(r), |r| <= ln(2) / 2, by its series to the 13th power,
-   what is left out being below 5e-18. */
-INLINE double mrf_exp(double x) {
-    double y = x < -708.0 ? -708.0 : x;
-    double shifted = y * 0x1.71547652b82fep+0 + MRF_SHIFT;
-    double k = shifted - MRF_SHIFT;
-    double r = (y - k * MRF_LN2_HIGH) - k * MRF_LN2_LOW;
-    double sum = 1.0 / 6227020800.0;
-    sum = sum * r + 1.0 / 479001600.0;
-    sum = sum * r + 1.0 / 39916800.0;
-    sum = sum * r + 1.0 / 3628800.0;
-    sum = sum * r + 1.0 / 362880.0;
-    sum = sum * r + 1.0 / 40320.0;
-    sum = sum * r + 1.0 / 5040.0;
-    sum = sum * r + 1.0 / 720.0;
-    sum = sum * r + 1.0 / 120.0;
-    sum = sum * r + 1.0 / 24.0;
-    sum = sum * r + 1.0 / 6.0;
-    sum = sum * r + 0.5;
-    sum = sum * r + 1.0;
-    sum = sum * r + 1.0;
-    double grown = sum * mrf_from_bits((int64_t)((uint64_t)mrf_bits(shifted) << 52) +
-                                       ((int64_t)1023 << 52));
-    return x < -708.0 ? 0.0 : grown;
-}
-
-/* log(x) for normal x > 0: x = 2^k m, m in [1/sqrt 2, sqrt 2), and log m = 2 artanh(s) for
-   s = (m - 1) / (m + 1), by its series to the 23rd power. */
-INLINE double mrf_log(double x) {
-    int64_t bits = mrf_bits(x), mantissa = bits & 0xfffffffffffffLL;
-    /* Subtracting the mantissa of sqrt 2 borrows from the exponent where m would be too small. */
-    int64_t above = (mantissa - 0x6a09e667f3bcdLL) >> 63;
-    double m = mrf_from_bits(mantissa | ((int64_t)(1022 - above) << 52));
-    uint64_t power = (uint64_t)(bits >> 52) + 1 + (uint64_t)above;
-    double k = mrf_from_bits((int64_t)(power | 0x4330000000000000ULL)) - (0x1p52 + 1023.0);
-    double s = (m - 1.0) / (m + 1.0), z = s * s;
-    double sum = 1.0 / 23.0;
-    sum = sum * z + 1.0 / 21.0;
-    sum = sum * z + 1.0 / 19.0;
-    sum = sum * z + 1.0 / 17.0;
-    sum = sum * z + 1.0 / 15.0;
-    sum = sum * z + 1.0 / 13.0;
-    sum = sum * z + 1.0 / 11.0;
-    sum = sum * z + 1.0 / 9.0;
-    sum = sum * z + 1.0 / 7.0;
-    sum = sum * z + 1.0 / 5.0;
-    sum = sum * z + 1.0 / 3.0;
-    return k * MRF_LN2_HIGH + (2.0 * s + (2.0 * s * z * sum + k * MRF_LN2_LOW));
-}
 
 #endif

@@ -52,7 +52,7 @@ INLINE void mrf_prepare(const MrfLoopy *g, const int W) {
         if (g->eps > 0.0 && j >= g->nodes)
             for (long t = 0; t < g->sizes[j]; t++)
                 for (int l = 0; l < W; l++)
-                    grown[t * W + l] = mrf_exp((table[t * W + l] - highest[l]) * (1.0 / g->eps));
+                    grown[t * W + l] = lane_exp((table[t * W + l] - highest[l]) * (1.0 / g->eps));
         used += g->sizes[j];
     }
     for (long e = 0; e < g->edges; e++)
@@ -116,9 +116,9 @@ INLINE void mrf_from_logarithms(const MrfLoopy *g, long states, const double *ta
         for (long x = 0; eps > 0.0 && x < states; x++)
             for (int l = 0; l < W; l++) {
                 double score = g->cavity[x * W + l] + table[(x * across + y * along) * W + l];
-                total[l] += mrf_exp((score - most[l]) * (1.0 / eps));
+                total[l] += lane_exp((score - most[l]) * (1.0 / eps));
             }
-        for (int l = 0; l < W; l++) out[y * W + l] = most[l] + eps * mrf_log(total[l]);
+        for (int l = 0; l < W; l++) out[y * W + l] = most[l] + eps * lane_log(total[l]);
     }
 }
 
@@ -131,7 +131,7 @@ INLINE int mrf_from_exponentials(const MrfLoopy *g, long states, const double *g
     int some = 0;
     for (long x = 0; x < states; x++)
         for (int l = 0; l < W; l++)
-            vector[x * W + l] = mrf_exp((g->cavity[x * W + l] - most[l]) * scale);
+            vector[x * W + l] = lane_exp((g->cavity[x * W + l] - most[l]) * scale);
     for (int l = 0; l < W; l++) low[l] = 1.0;
     for (long y = 0; y < count; y++) {
         double sum[MRF_LANES];
@@ -146,7 +146,7 @@ INLINE int mrf_from_exponentials(const MrfLoopy *g, long states, const double *g
     }
     for (long y = 0; y < count; y++)
         for (int l = 0; l < W; l++)
-            out[y * W + l] = highest[l] + most[l] + g->eps * mrf_log(out[y * W + l]);
+            out[y * W + l] = highest[l] + most[l] + g->eps * lane_log(out[y * W + l]);
     for (int l = 0; l < W; l++) {
         faint[l] = low[l] < MRF_FAINT ? 1.0 : 0.0;
         some |= low[l] < MRF_FAINT;
@@ -206,7 +206,7 @@ INLINE void mrf_normalise(double *own, const double *table, long size, double ep
             double distance = own[x * W + l] - most[l], p;
             if (eps > 0.0) {
                 distance *= 1.0 / eps;
-                p = mrf_exp(distance);
+                p = lane_exp(distance);
             } else {
                 p = distance == 0.0 && total[l] == 0.0 ? 1.0 : 0.0;
             }
@@ -216,7 +216,7 @@ INLINE void mrf_normalise(double *own, const double *table, long size, double ep
             turned[l] += p > 0.0 ? p * distance : 0.0;
         }
     for (int l = 0; l < W; l++) {
-        entropy[l] = mrf_log(total[l]) - turned[l] / total[l];
+        entropy[l] = lane_log(total[l]) - turned[l] / total[l];
         value[l] += mean[l] / total[l] + eps * entropy[l];
     }
     for (long x = 0; x < size; x++)

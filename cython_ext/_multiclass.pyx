@@ -34,6 +34,7 @@ cdef struct Scratch:
     const double* w
     const double* tiles  # null unless the weights are laid out in tiles
     double* scores  # CHUNK rows of ``stride``
+    const int* parents  # null if there is no tree
     Py_ssize_t stride
 
 
@@ -86,7 +87,7 @@ def search(
     Returns gradient (width * columns,), sum c_i of the subgradients, loss, the sum of c_i L (both
     0 and None unless ``summed``), found (n,) int32, the classes, and maxima (n,).
     """
-    cdef Py_ssize_t i, r, chunk, first, count, n = labels.shape[0], classes = places.shape[0]
+    cdef Py_ssize_t i, r, chunk, first, n = labels.shape[0], classes = places.shape[0]
     cdef Rows rows
     cdef double loss = 0.0, weight
     cdef int y, best
@@ -103,24 +104,17 @@ def search(
         found[:] = labels
         maxima[:] = 0.0
         return (sums if summed else None), loss, found, maxima
-    cdef double[::1] laid_out = _tiles(w, &rows)
-    cdef Py_ssize_t stride = _padded(columns)
-    cdef double[::1] scores = np.zeros(CHUNK * stride)
+    cdef double[::1] laid_out = _tiles(w, &rows), room = _room(columns)
     cdef Scratch scratch
-    scratch.w, scratch.scores, scratch.stride = &w[0], &scores[0], stride
-    scratch.tiles = &laid_out[0] if laid_out.shape[0] else NULL
-    cdef const int* above = &parents[0] if parents.shape[0] else NULL
+    _point(&scratch, w, laid_out, room, parents)
     with nogil:
         for chunk in range((n + CHUNK - 1) // CHUNK):
             first = chunk * CHUNK
-            count = min(<Py_ssize_t>CHUNK, n - first)
-            _score(&rows, &scratch, first, count)
-            for r in range(count):
+            for r in range(_score(&rows, &scratch, first)):
                 i = first + r
                 y = labels[i]
-                _descend(above, columns, scratch.scores + r * stride)
-                best = _argmax(scratch.scores + r * stride, &places[0], &margins[y, 0], classes, y,
-                               slack, &maxima_view[i])
+                best = _argmax(scratch.scores + r * scratch.stride, &places[0], &margins[y, 0],
+                               classes, y, slack, &maxima_view[i])
                 found_view[i] = best
                 if summed:
                     weight = costs[i]
@@ -139,7 +133,7 @@ def scores(
     const int[::1] parents, const int[::1] places,
 ):
     """The scores of all classes for every row, (n, classes); arguments as in :func:`search`."""
-    cdef Py_ssize_t r, k, chunk, first, count, classes = places.shape[0]
+    cdef Py_ssize_t r, k, chunk, first, classes = places.shape[0]
     cdef Rows rows
     _rows(&rows, dense, values, indices, starts, n, w.shape[0], columns)
     _check_classes(np.empty(0, dtype=np.int32), parents, places, columns)
@@ -147,22 +141,15 @@ def scores(
     cdef double[:, ::1] view = found
     if n == 0 or w.shape[0] == 0:
         return found
-    cdef double[::1] laid_out = _tiles(w, &rows)
-    cdef Py_ssize_t stride = _padded(columns)
-    cdef double[::1] room = np.zeros(CHUNK * stride)
+    cdef double[::1] laid_out = _tiles(w, &rows), room = _room(columns)
     cdef Scratch scratch
-    scratch.w, scratch.scores, scratch.stride = &w[0], &room[0], stride
-    scratch.tiles = &laid_out[0] if laid_out.shape[0] else NULL
-    cdef const int* above = &parents[0] if parents.shape[0] else NULL
+    _point(&scratch, w, laid_out, room, parents)
     with nogil:
         for chunk in range((n + CHUNK - 1) // CHUNK):
             first = chunk * CHUNK
-            count = min(<Py_ssize_t>CHUNK, n - first)
-            _score(&rows, &scratch, first, count)
-            for r in range(count):
-                _descend(above, columns, scratch.scores + r * stride)
+            for r in range(_score(&rows, &scratch, first)):
                 for k in range(classes):
-                    view[first + r, k] = scratch.scores[r * stride + places[k]]
+                    view[first + r, k] = scratch.scores[r * scratch.stride + places[k]]
     return found
 
 
@@ -287,10 +274,21 @@ cdef double[::1] _tiles(const double[::1] w, const Rows* rows):
     return tiles
 
 
-cdef void _score(const Rows* rows, const Scratch* scratch, Py_ssize_t first,
-                 Py_ssize_t count) noexcept nogil:
-    """Scores of the columns for rows first..first + count - 1."""
+cdef object _room(Py_ssize_t columns):
+    return np.zeros(CHUNK * _padded(columns))
+
+
+cdef void _point(Scratch* out, const double[::1] w, const double[::1] tiles, double[::1] room,
+                 const int[::1] parents):
+    out.w, out.scores, out.stride = &w[0], &room[0], room.shape[0] // CHUNK
+    out.tiles = &tiles[0] if tiles.shape[0] else NULL
+    out.parents = &parents[0] if parents.shape[0] else NULL
+
+
+cdef Py_ssize_t _score(const Rows* rows, const Scratch* scratch, Py_ssize_t first) noexcept nogil:
+    """Scores of the columns for the chunk of rows from ``first`` on; how many these are."""
     cdef Py_ssize_t r, t, entry, j, c, whole = 0, columns = rows.columns, width = rows.width
+    cdef Py_ssize_t count = min(<Py_ssize_t>CHUNK, rows.n - first)
     cdef double* out
     if scratch.tiles != NULL:
         whole = count // TILE_ROWS * TILE_ROWS
@@ -311,15 +309,18 @@ cdef void _score(const Rows* rows, const Scratch* scratch, Py_ssize_t first,
             for entry in range(rows.starts[first + r], rows.starts[first + r + 1]):
                 add_row(out, rows.values[entry], scratch.w + rows.indices[entry] * columns,
                         columns)
+    if scratch.parents != NULL:
+        for r in range(count):
+            _descend(scratch.parents, columns, scratch.scores + r * scratch.stride)
+    return count
 
 
 cdef void _descend(const int* parents, Py_ssize_t columns, double* scores) noexcept nogil:
     """Add to the score of each node that of all nodes above it."""
     cdef Py_ssize_t node
-    if parents != NULL:
-        for node in range(columns):
-            if parents[node] >= 0:
-                scores[node] += scores[parents[node]]
+    for node in range(columns):
+        if parents[node] >= 0:
+            scores[node] += scores[parents[node]]
 
 
 cdef int _argmax(const double* scores, const int* places, const double* margins,

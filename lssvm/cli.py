@@ -213,7 +213,7 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
         passes, value = held["looks"][held["best"]]
         console.say(f"the weights are those after {passes} passes, held-out score {value:.6g}")
     if record["gap"] is None:
-        console.say("no gap is known: how far the objective is from its minimum was not asked for")
+        console.say("no gap is known: more solver.epochs show whether the objective still falls")
         return True
     stopped = held is not None and held["stopped"]
     reached = bool(record["certified"] and record["converged"]) or stopped
@@ -231,7 +231,16 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
 @click.argument("model", type=click.Path())
 @click.argument("predictions", type=click.Path())
 @click.option("--label", metavar="L", help="The true label of all examples, if the file has none.")
-@count_option("--top", "Best hidden values to write for each example.", 1)
+@click.option(
+    "--top",
+    "--nbest",
+    "top",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Best hidden values, or label sequences, to write for each example.",
+)
 @click.option(
     "--format", "format_name", metavar="NAME", help="Format to write, among the application's."
 )

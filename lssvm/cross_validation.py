@@ -52,7 +52,7 @@ class Run:
     fold: int
     seed: int
     objective: float
-    gap: float
+    gap: float | None
     certified: bool
     converged: bool
     iterations: int
@@ -146,7 +146,7 @@ class CrossValidation:
                     "objective": plus_minus(run.objective for run in runs),
                     f"validation {self.criterion}": plus_minus(_defined(criteria[number])),
                     "passes": round(float(np.mean([run.passes for run in runs]))),
-                    "not converged": sum(not run.converged for run in runs),
+                    "not converged": sum(run.gap is not None and not run.converged for run in runs),
                     "picked in folds": chosen.count(number),
                 }
             )
@@ -417,7 +417,7 @@ def _solve(study: Study, task: Task) -> list[Run]:
                 task.fold,
                 task.seed,
                 record["objective"],
-                np.inf if record["gap"] is None else record["gap"],
+                record["gap"],
                 record["certified"],
                 record["converged"],
                 record["cccp_iterations"],

@@ -259,6 +259,8 @@ def new_run(
         first = solver.w  # the truth is known run by run
     completions = oracle.completions
     _stand(solver, oracle, first, config.solver)
+    if isinstance(solver, Lbfgs) and not application.hidden:
+        solver.completes = False  # the truth stays
     return Run(
         solver,
         config.cccp.looseness,

@@ -144,6 +144,15 @@ def test_a_structural_svm_refuses_what_is_hidden(tmp_path):
     )
 
 
+def test_a_structural_svm_is_one_convex_problem():
+    settings = config("ssvm", application={"start": "zero"})
+    problem = Problem(np.random.default_rng(0), "ssvm", n=8)
+    found = learn_on(settings.create_application(), problem.examples, settings)
+    assert len(found.record["restarts"][0]["history"]) == 1
+    assert found.record["certified"]
+    assert found.record["converged"]
+
+
 def test_metrics_and_outputs_count_what_is_known(tmp_path):
     app, examples = read(SMALL, tmp_path)
     names = list(app.feature_names())

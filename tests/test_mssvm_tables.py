@@ -11,6 +11,7 @@ from scipy.special import logsumexp
 from lssvm.experiments import (
     command,
     mssvm_draws,
+    mssvm_figure2,
     mssvm_figure3,
     mssvm_table2,
     mssvm_table3,
@@ -184,3 +185,36 @@ def test_draws_are_what_their_names_say(monkeypatch, tmp_path):
         ("grid", "0.03"),
     }
     assert "The paper's grid: MSSVM 74.08, LSSVM 73.38, HCRF 73.62" in text
+
+
+def test_figure_2_follows_algorithm_1_step_by_step(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    plan = mssvm_figure2.Plan(6, 0.1, 10, 2, 6)
+    monkeypatch.setattr(mssvm_figure2, "QUICK", plan)
+    mssvm_figure2.experiment(command.Arguments(tmp_path, tmp_path, True, 1))
+    for name in ("figure2", "figure2-error"):
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
+    rows = rows_of(tmp_path, "figure2")
+    assert len(rows) == 3 * 2 * 11
+    trial = new_trial(Draw(6, 1), 1, 6)
+    for name, method in CCCP.items():
+        own = [row for row in rows if (row["method"], row["trial"]) == (name, "1")]
+        assert [int(row["step"]) for row in own] == list(range(11))
+        config = mssvm_trials.config_of(method, plan.C)
+        application = config.create_application()
+        application.dimension(trial.training)
+        w = application.start(trial.training, np.random.default_rng([config.seed, 0]))
+        rate = float(own[0]["rate"])
+        for step, row in enumerate(own):
+            plane = application.augmented(w, trial.training)[0]
+            plane = plane - application.completed(w, trial.training)
+            value = 0.5 * float(w @ w) + plan.C * plane.value(w)
+            assert float(row["objective"]) == pytest.approx(value, rel=1e-9)
+            assert float(row["excess"]) >= 0
+            w = w - rate / (1 + rate * step) * (w + plan.C * plane.gradient)
+
+
+def test_steps_until_a_level_are_medians_over_trials():
+    excess = np.array([[50.0, 9.0, 0.5], [50.0, 20.0, 9.0], [50.0, 8.0, 2.0]])
+    assert mssvm_figure2._median(excess, 10.0, 2) == "1"
+    assert mssvm_figure2._median(excess, 1.0, 2) == "> 2"

@@ -25,6 +25,17 @@ class Options(BaseModel):
     name: str
 
 
+TEMPERATURES = {  # (ε_y, ε_h) of the models that have no choice
+    "ssvm": (0.0, 0.0),
+    "lssvm": (0.0, 0.0),
+    "mssvm": (0.0, 1.0),
+    "hcrf": (1.0, 1.0),
+    "loss_augmented_likelihood": (1.0, 1.0),
+}
+ANNEALED = "epsilon"
+SMOOTH = frozenset({"hcrf", "loss_augmented_likelihood", ANNEALED})
+
+
 @dataclass(frozen=True)
 class Formulation:
     """What is minimised, as far as inference depends on it (Tsochantaridis et al. 2004, section 2).
@@ -42,6 +53,17 @@ class Formulation:
     slack_norm: int = 1
     epsilon_y: float | None = None
     epsilon_h: float | None = None
+
+    @property
+    def temperatures(self) -> tuple[float, float]:
+        """ε_y and ε_h: those of the model, or as they are given."""
+        given = (self.epsilon_y or 0.0, self.epsilon_h or 0.0)
+        return TEMPERATURES.get(self.model, given)
+
+    @property
+    def charged(self) -> bool:
+        """Whether Δ counts in U⁺."""
+        return self.model != "hcrf"
 
     def margin(self, losses: np.ndarray) -> np.ndarray:
         """L for these losses Δ, same shape.
@@ -143,7 +165,7 @@ class Application(ABC):
     rescalings: ClassVar[frozenset[str]] = frozenset({"margin"})
     slack_norms: ClassVar[frozenset[int]] = frozenset({1})
     smooth: ClassVar[frozenset[str]] = frozenset()  # those models whose U⁺ has a gradient
-    hidden: ClassVar[bool] = True  # False: U⁻ is linear, one CCCP iteration solves the problem
+    hidden: bool = True  # False: U⁻ is linear, one CCCP iteration solves the problem
     each: ClassVar[bool] = False  # whether it answers augmented_each, completed_each and gradients
     decomposes: ClassVar[bool] = True  # False for a loss over the whole data set
     kernels: ClassVar[bool] = False  # whether it answers columns_per_row

@@ -36,7 +36,6 @@ DRAWS = {
     "chain, as taken": CHAIN,
     "y–h of standard deviation 1": CHAIN._replace(scale_yh=1.0),
     "y–h of variance 2": CHAIN._replace(scale_yh=math.sqrt(2.0)),
-    "x–y and y–h of standard deviation 2": CHAIN._replace(scale_xy=2.0),
     "σ_h = 0.1 is a variance": CHAIN._replace(sigma=math.sqrt(0.1)),
     "one table of each kind": CHAIN._replace(tied=True),
     "one table of each kind, y–h 1": CHAIN._replace(tied=True, scale_yh=1.0),
@@ -45,9 +44,9 @@ DRAWS = {
     "two states": CHAIN._replace(states=2),
     "the 40 nodes include x": CHAIN._replace(rows=20),
     "grid, as taken": SMALL,
+    "grid, y–h of variance 2": SMALL._replace(scale_yh=math.sqrt(2.0)),
     "grid, y–h 1": SMALL._replace(scale_yh=1.0),
     "grid, one table of each kind, y–h 1": SMALL._replace(tied=True, scale_yh=1.0),
-    "grid, three states": SMALL._replace(states=3),
 }
 
 

@@ -50,7 +50,7 @@ class Plan(NamedTuple):
 
     nodes: int = 20
     sizes: tuple[int, ...] = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
-    grid: Sequence[float] = (0.003, 0.03, 0.3)
+    grid: Sequence[float] = (0.01, 0.1)
     trials: int = TRIALS
 
 

@@ -19,6 +19,7 @@ from lssvm.experiments.hidden_fields import Draw
 from lssvm.experiments.mssvm_trials import (
     CCCP,
     GRID,
+    SGD,
     TRAINING,
     TRIALS,
     TRUTH,
@@ -31,7 +32,7 @@ from lssvm.experiments.mssvm_trials import (
 )
 from lssvm.tables import text_table, write_results
 
-TRAINERS = {"CCCP": CCCP}
+TRAINERS = {"CCCP": CCCP, "SGD": SGD}
 PAPER = {
     ("chain", "CCCP"): {"MSSVM": 69.63, "LSSVM": 67.91, "HCRF": 69.03},
     ("chain", "SGD"): {"MSSVM": 69.20, "LSSVM": 66.87, "HCRF": 68.75},

@@ -1,4 +1,4 @@
-"""L-BFGS for convex problems that are smooth, with a certified gap.
+"""L-BFGS for objectives that are smooth, with a certified gap.
 
 Where U⁺ is a log-sum-exp (a conditional random field), P has a gradient, and quasi-Newton steps
 from the last few changes of it need fewer passes than cutting planes (Liu & Nocedal, Mathematical
@@ -8,9 +8,15 @@ Programming 45, 1989). ½‖w‖² makes P strongly convex, so that
 
 at every w: the lower bound costs nothing. Steps satisfy the weak Wolfe conditions by bisection.
 
-With hidden values (a hidden conditional random field) F is smooth too, but not convex, and nothing
-could be proved of a point of it: the steps are taken inside CCCP, and the changes of ∇P go on from
-one convex problem to the next, since U⁺ and so the curvature of P stays the same.
+With hidden values (a hidden conditional random field) the steps are on F itself, which needs less
+inference than steps inside CCCP, the more so the larger C is: at every point the hidden values are
+completed anew. At w the convex problem P_w of CCCP touches F and has its gradient, so that
+
+    F(w) − ½‖∇F(w)‖² ≤ min P_w
+
+certifies the convex problem at the last point, as CCCP certifies its last one: completing there and
+solving on could lower F by no more than the gap. Only a first completion that is given, where all
+hidden values tie at w = 0, is kept for a first convex problem.
 """
 
 import time
@@ -28,17 +34,18 @@ from lssvm.solvers.steps import height
 
 DECREASE, SLOPE = 1e-4, 0.9  # of the Wolfe conditions
 MOST_TRIALS = 40  # points of one line search: beyond that rounding is the limit
-VALUES = ("C", "value", "loss", *BOUNDS)
+VALUES = ("C", "value", "loss", "completes", *BOUNDS)
 ARRAYS = ("w", "outputs", "steps", "changes")
 
 
 @dataclass
 class Lbfgs(Bounds):
-    """Quasi-Newton steps; w is where they stand, and P never rises.
+    """Quasi-Newton steps; w is where they stand, and P, or F, never rises.
 
     memory : changes of w and of the gradient that are remembered
-    completion : the plane of Σ c_i U⁻_i; outputs, loss : the plane of Σ c_i U⁺_i at w, the
-        gradient empty before the first pass; value : P at w
+    completion : the plane of Σ c_i U⁻_i; completes : whether that is taken anew at every point
+    outputs, loss : the plane of Σ c_i U⁺_i at w, the gradient empty before the first pass
+    value : P at w, which is F where every point is completed
     steps, changes : (m, d) changes of w and of ∇P, oldest first
     """
 
@@ -48,6 +55,7 @@ class Lbfgs(Bounds):
     outputs: np.ndarray = field(default_factory=lambda: np.empty(0))
     steps: np.ndarray = field(init=False)
     changes: np.ndarray = field(init=False)
+    completes: bool = False
     C: float = 0.0
     value: float = np.inf
     loss: float = 0.0
@@ -62,8 +70,12 @@ class Lbfgs(Bounds):
         return len(self.steps)
 
     def complete(self, oracle: Oracle) -> None:
-        """Complete the hidden values at w, and start the next convex problem there."""
-        self.measure_from(oracle.completed(self.w))
+        """Complete the hidden values at w, and from here on at every point."""
+        if self.completes and len(self.outputs):
+            self.begin_problem()
+        else:
+            self.measure_from(oracle.completed(self.w))
+        self.completes = True
 
     def measure_from(self, completion: Plane) -> None:
         """Take a new completion. Changes of the gradient do not depend on it: they are kept."""
@@ -96,7 +108,7 @@ class Lbfgs(Bounds):
             self.C, self.lower = C, 0.0
             self.steps, self.changes = self.steps[:0], self.changes[:0]
         if not len(self.outputs):
-            self._stand(self.w, *self._pass(oracle, self.w))
+            self._stand(self.w, *self._pass(oracle, self.w, self.completion))
         self._raise_bound()
 
         def target() -> float:
@@ -109,21 +121,34 @@ class Lbfgs(Bounds):
             self._raise_bound()
         return self.solution(C, self.w, target())
 
-    def _slope(self, w: np.ndarray, plane: Plane) -> np.ndarray:
+    def _slope(self, w: np.ndarray, plane: Plane, completion: Plane) -> np.ndarray:
         """∇P at w, of which plane is that of Σ c_i U⁺_i."""
-        return w + self.C * (plane.gradient - self.completion.gradient)
+        return w + self.C * (plane.gradient - completion.gradient)
+
+    def _here(self) -> np.ndarray:
+        """∇P where the steps stand."""
+        return self._slope(self.w, Plane(self.outputs, self.loss), self.completion)
 
     def _raise_bound(self) -> None:
-        slope = self._slope(self.w, Plane(self.outputs, self.loss))
-        self.lower = max(self.lower, self.primal(self.C) - 0.5 * float(slope @ slope))
+        """A bound of the convex problem; at another completion that is another problem."""
+        slope, plane = self._here(), Plane(self.outputs, self.loss)
+        known = 0.0 if self.completes else self.lower
+        below = height(self.w, self.C, plane, self.completion, 0.0)
+        self.lower = max(known, below - 0.5 * float(slope @ slope))
 
-    def _pass(self, oracle: Oracle, w: np.ndarray) -> tuple[Plane, float]:
+    def _pass(
+        self, oracle: Oracle, w: np.ndarray, completion: Plane | None = None
+    ) -> tuple[Plane, float, Plane]:
+        """The plane of U⁺ and its slack at w, and the completion there, unless it is given."""
         plane, upper = oracle.augmented(w)
         self.asked += 1
-        return plane, upper - plane.value(w)
+        if completion is None:
+            completion = oracle.completed(w) if self.completes else self.completion
+        return plane, upper - plane.value(w), completion
 
-    def _stand(self, w: np.ndarray, plane: Plane, slack: float) -> None:
+    def _stand(self, w: np.ndarray, plane: Plane, slack: float, completion: Plane) -> None:
         self.w, self.outputs, self.loss, self.slack = w, plane.gradient, plane.loss, slack
+        self.completion = completion
         self.value = self.primal(self.C)
 
     def _direction(self, slope: np.ndarray) -> np.ndarray:
@@ -145,15 +170,15 @@ class Lbfgs(Bounds):
     def _step(self, oracle: Oracle) -> bool:
         """One line search; False if no point is lower by more than rounding."""
         began, spent = time.perf_counter(), oracle.seconds
-        slope = self._slope(self.w, Plane(self.outputs, self.loss))
+        slope = self._here()
         direction = self._direction(slope)
         fall = float(slope @ direction)
         share, low, high = 1.0, 0.0, np.inf
         for _ in range(MOST_TRIALS):
             w = self.w + share * direction
-            plane, slack = self._pass(oracle, w)
-            value = height(w, self.C, plane, self.completion, slack)
-            steepness = float(self._slope(w, plane) @ direction)
+            plane, slack, completion = self._pass(oracle, w)
+            value = height(w, self.C, plane, completion, slack)
+            steepness = float(self._slope(w, plane, completion) @ direction)
             if value > self.value + DECREASE * share * fall:
                 high = share
             elif steepness < SLOPE * fall:
@@ -163,8 +188,8 @@ class Lbfgs(Bounds):
             share = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low
         moved = value < self.value
         if moved:
-            self._remember(w - self.w, self._slope(w, plane) - slope)
-            self._stand(w, plane, slack)
+            self._remember(w - self.w, self._slope(w, plane, completion) - slope)
+            self._stand(w, plane, slack, completion)
         self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
         return moved
 

@@ -22,6 +22,13 @@ only. So planes, scores, U⁺ and U⁻ are measured from Φ(x, −1):
 
 This leaves F, gaps and predictions as they are, and sums neither cost the whole sequence
 nor cancel. ``joint_feature`` gives Φ itself.
+
+Besides ``lssvm`` there are the models of Ping, Liu & Ihler (ICML 2014), with
+
+    z(+1) = ε_h log Σ_h exp(w · ψ(x, +1, h) / ε_h),   z(−1) = 0
+
+in the place of the maxima over h, and ε_y log Σ_y exp(([y ≠ y_i] + z(y)) / ε_y) in the place of
+that over y. y = −1 has no site, and so a single hidden value.
 """
 
 from collections import Counter
@@ -41,7 +48,7 @@ from lssvm.applications.motif.sequences import Sequences, read_sequences
 from lssvm.errors import DataError, LssvmError
 from lssvm.formats import meme
 from lssvm.formats.fasta import AMBIGUOUS, LETTERS
-from lssvm.kernels import _motif
+from lssvm.kernels import _motif, _motif_soft
 from lssvm.plane import Plane
 
 LEARNED = "learned"
@@ -100,19 +107,22 @@ class Predictions:
     starts : (n, top) int64, from 0 within the sequence, -1 where there is no such window
     strands : (n, top) int8, 0 given, 1 reverse
     scores : (n, top) float64, w · ψ(x, +1, h); -inf where there is no such window
+    values : (n,) float64, z(+1): what y = +1 scores; -inf without a window
     """
 
     y: np.ndarray
     starts: np.ndarray
     strands: np.ndarray
     scores: np.ndarray
+    values: np.ndarray
 
 
 class Motif(base.Application):
     """Motif finding; the hidden value of a positive sequence is the site of its motif."""
 
     Options = MotifOptions
-    models = frozenset({"lssvm"})
+    models = frozenset({*base.TEMPERATURES, base.ANNEALED}) - {"ssvm"}
+    smooth = base.SMOOTH
     starter_files: ClassVar = {
         "train": [{"path": "bound.fa", "label": "+1"}, {"path": "unbound.fa", "label": "-1"}],
         "test": [
@@ -122,7 +132,8 @@ class Motif(base.Application):
     }
 
     def __init__(self, options: MotifOptions, formulation: base.Formulation | None = None) -> None:
-        super().__init__(options, formulation)
+        super().__init__(options, formulation or base.Formulation("lssvm"))
+        self.soft = self.formulation.model != "lssvm"
         self.length = options.length
         self.both = options.strands == "both"
         self.order = options.background_order
@@ -175,26 +186,36 @@ class Motif(base.Application):
         return self._plane(self._features(examples, examples.labels, starts, strands), 0.0)
 
     def augmented(self, w: np.ndarray, examples: Sequences) -> tuple[Plane, float]:
-        """Σ c_i max over (y, h) of [y ≠ y_i] + w · ψ(x_i, y, h); exact.
+        """Σ c_i U⁺_i: with ``lssvm`` max over (y, h) of [y ≠ y_i] + w · ψ(x_i, y, h); exact.
 
         Ties go to y = −1, then to the first window.
         """
+        if self.soft:
+            plane = self._expected(_motif.AUGMENT, w, examples)
+            return plane, plane.value(w)
         gradient, loss, *_ = self._search(_motif.AUGMENT, w, examples)
         plane = self._plane(gradient, loss)
         return plane, plane.value(w)
 
     def completed(self, w: np.ndarray, examples: Sequences) -> Plane:
-        """Σ c_i max over h of w · ψ(x_i, +1, h) over the positives; the first window on ties.
+        """Σ c_i z_i(+1) over the positives: with ``lssvm`` max over h of w · ψ(x_i, +1, h).
 
-        Raises DataError if a positive has no window.
+        Ties go to the first window. Raises DataError if a positive has no window.
         """
         self._check_trainable(examples)
+        if self.soft:
+            return self._expected(_motif.COMPLETE, w, examples)
         gradient, loss, *_ = self._search(_motif.COMPLETE, w, examples)
         return self._plane(gradient, loss)
 
     def predict(self, w: np.ndarray, examples: Sequences, top: int = 1) -> Predictions:
-        """argmax over (y, h): +1 if the best window scores above 0; its ``top`` best windows."""
-        return Predictions(*self._search(_motif.PREDICT, w, examples, top)[2:])
+        """The y of highest z(y), +1 if z(+1) is above 0, and the ``top`` best windows."""
+        y, starts, strands, scores = self._search(_motif.PREDICT, w, examples, top)[2:]
+        values = scores[:, 0]
+        if self.soft:
+            _, values = self._sums(_motif.PREDICT, w, examples)
+            y = np.where(values > 0.0, 1, -1).astype(np.int8)
+        return Predictions(y, starts, strands, scores, values)
 
     def joint_feature(
         self, examples: Sequences, i: int, y: int, h: tuple[int, int] | None = None
@@ -288,7 +309,7 @@ class Motif(base.Application):
             "precision": _percent(hits, int(np.sum(y))),
             "recall": _percent(hits, int(np.sum(truth))),
             "f1": _percent(2 * hits, int(np.sum(y) + np.sum(truth))),
-            "roc_auc": roc_auc(truth, predictions.scores[:, 0]),
+            "roc_auc": roc_auc(truth, predictions.values),
             "sequences": len(examples),
             "positives": int(np.sum(truth)),
         }
@@ -313,14 +334,14 @@ class Motif(base.Application):
                 file.write("\t".join(map(str, row)) + "\n")
 
     def records(self, examples: Sequences, predictions: Predictions) -> Iterator[dict[str, Any]]:
-        """id, y, h (the sites, best first), score (None without a window), gold and loss."""
+        """id, y, h (the sites, best first), score (z(+1); None without a window), gold and loss."""
         for i, name in enumerate(examples.identifiers):
             sites = list(self._sites(examples, predictions, i))
             record = {
                 "id": name,
                 "y": int(predictions.y[i]),
                 "h": sites,
-                "score": sites[0]["score"] if sites else None,
+                "score": float(predictions.values[i]) if sites else None,
             }
             if examples.labels[i]:
                 gold = int(examples.labels[i])
@@ -367,12 +388,30 @@ class Motif(base.Application):
         matrix, background = np.split(gradient, [4 * self.length])
         return Plane(np.append(matrix, np.sum(background * self._log_background)), loss)
 
+    def _expected(self, task: int, w: np.ndarray, examples: Sequences) -> Plane:
+        gradient, values = self._sums(task, w, examples)
+        plane = self._plane(gradient, 0.0)
+        return Plane(plane.gradient, float(examples.costs @ values) - plane.value(w))
+
+    def _sums(self, task: int, w: np.ndarray, examples: Sequences) -> Any:
+        return _motif_soft.expectations(
+            task,
+            *self._arrays(examples),
+            self._kernel_weights(w),
+            self.length,
+            self.both,
+            self.formulation.charged,
+            *self.formulation.temperatures,
+        )
+
     def _search(self, task: int, w: np.ndarray, examples: Sequences, top: int = 1) -> Any:
         return self._scan(task, self._kernel_weights(w), examples, top)
 
     def _scan(self, task: int, weights: np.ndarray, examples: Sequences, top: int) -> Any:
-        return _motif.search(
-            task,
+        return _motif.search(task, *self._arrays(examples), weights, self.length, self.both, top)
+
+    def _arrays(self, examples: Sequences) -> Any:
+        return (
             examples.words,
             examples.contexts,
             examples.offsets,
@@ -380,10 +419,6 @@ class Motif(base.Application):
             examples.bounds,
             examples.labels,
             examples.costs,
-            weights,
-            self.length,
-            self.both,
-            top,
         )
 
     def _best_windows(

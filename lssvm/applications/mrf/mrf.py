@@ -58,15 +58,6 @@ from lssvm.formats.mrf_npz import read_npz
 from lssvm.formats.mrf_text import HIDDEN, MISSING, GraphFile, read_graphs
 from lssvm.plane import Plane
 
-FIXED = {  # (ε_y, ε_h) of the models that have no choice
-    "ssvm": (0.0, 0.0),
-    "lssvm": (0.0, 0.0),
-    "mssvm": (0.0, 1.0),
-    "hcrf": (1.0, 1.0),
-    "loss_augmented_likelihood": (1.0, 1.0),
-}
-ANNEALED = "epsilon"
-
 
 class MrfOptions(base.Options):
     """How inference and the first weights are."""
@@ -104,16 +95,15 @@ class MarkovRandomField(base.Application):
     """Pairwise Markov random fields: trees, graphs of small width, and others approximately."""
 
     Options = MrfOptions
-    models = frozenset({*FIXED, ANNEALED})
-    smooth = frozenset({"hcrf", "loss_augmented_likelihood", ANNEALED})
+    models = frozenset({*base.TEMPERATURES, base.ANNEALED})
+    smooth = base.SMOOTH
     starter_files: ClassVar = {"train": ["train.txt"], "test": ["test.txt"]}
 
     def __init__(self, options: MrfOptions, formulation: base.Formulation | None = None) -> None:
         super().__init__(options, formulation or base.Formulation("lssvm"))
-        own = self.formulation
-        given = (own.epsilon_y or 0.0, own.epsilon_h or 0.0)
-        self.epsilon_y, self.epsilon_h = FIXED.get(own.model, given)
-        self.charged = own.model != "hcrf"
+        self.epsilon_y, self.epsilon_h = self.formulation.temperatures
+        self.charged = self.formulation.charged
+        self.hidden = self.formulation.model != "ssvm"
         exact = Elimination(options.table)
         loopy = Propagation(exact, options.damping, options.sweeps, options.tolerance)
         self.inference = Inference(options.inference, exact, loopy)

@@ -60,7 +60,7 @@ class Propagation:
             groups = np.where(groups == CLAMPED, CLAMPED, SECOND).astype(np.int8)
         found = self._beliefs(w, examples, groups, labels, temperatures.first, charged)
         rounded = groups == SECOND
-        if not np.any(rounded):
+        if not temperatures.apart and temperatures.first > 0.0:
             return found
         states = np.where(rounded, modes(examples, found.marginals), labels).astype(np.int32)
         left = np.where(groups == FIRST, FIRST, CLAMPED).astype(np.int8)

@@ -48,7 +48,7 @@ class RowOptions(base.Options):
         ge=0,
         allow_inf_nan=False,
         description="value of a constant feature behind the others, the larger the less its "
-        "weights are held down by ½‖w‖²; 0: none",
+        "weights are held down by ½‖w‖² (1000: as good as not at all); 0: none",
     )
     class_costs: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
         default={}, description="factors of the costs of examples, by their label; 1 if not named"

@@ -71,7 +71,8 @@ class SequenceOptions(base.Options):
     bias: float = Field(
         default=0.0,
         allow_inf_nan=False,
-        description="value of a constant feature, 0 for none; the larger, the less regularised",
+        description="value of a constant feature, 0 for none; the larger, the less regularised "
+        "(1000: as good as not at all)",
     )
     loss: Literal["hamming", "zero_one"] = Field(
         default="hamming", description="number of wrong labels, or 1 if any label is wrong"
@@ -119,7 +120,7 @@ class SequenceOptions(base.Options):
 class SequenceLabelling(base.Application):
     """Label sequences: named entities, parts of speech, letters of words."""
 
-    Options = SequenceOptions
+    Options: ClassVar[type[base.Options]] = SequenceOptions
     models = frozenset({"ssvm", CRF})
     smooth = frozenset({CRF})
     rescalings = frozenset({"margin", "slack"})

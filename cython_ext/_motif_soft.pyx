@@ -1,0 +1,167 @@
+"""Sums over the windows of sequences: values at two temperatures and expected features.
+
+Layout and scores as in _motif.pyx. A sequence is gone over twice: first the scores of all its
+windows are kept, then each adds its probability to counts of four-letter words, one for each
+table, from which the expected features of the matrix follow; those of the background follow from
+how probable it is that a window covers a letter.
+"""
+
+import numpy as np
+
+from libc.math cimport INFINITY, exp, log
+
+from _common cimport AUGMENT_TASK, COMPLETE_TASK, PREDICT_TASK, longest
+from _motif_windows cimport BLOCK, PAD, WORDS, Search, begin_block, fill_tables, score_block
+
+cdef extern from "_motif_soft.h" nogil:
+    double motif_exponentials(double* scores, long count, double most, double eps)
+
+
+def expectations(
+    int task, const unsigned char[::1] words, const unsigned short[::1] contexts,
+    const long long[::1] offsets, const long long[::1] runs, const long long[:, ::1] bounds,
+    const signed char[::1] labels, const double[::1] costs, const double[::1] w,
+    int length, bint both, bint charged, double epsilon_y, double epsilon_h,
+):
+    """Values at two temperatures and expected features; arguments as in ``search``.
+
+    With z(+1) = epsilon_h log sum_h exp(s(h) / epsilon_h), the maximum where epsilon_h is 0, and
+    z(-1) = 0, the value of a sequence is z(+1) of a positive and 0 of a negative (COMPLETE), or
+    epsilon_y log sum_y exp((z(y) + loss) / epsilon_y) (AUGMENT), or z(+1) of each (PREDICT).
+
+    charged : whether a wrong label has loss 1
+
+    Returns gradient (d,) = sum c_i E[psi], none for PREDICT, and values (n,). Ties of maxima as in
+    ``search``.
+    """
+    cdef Py_ssize_t i, n = labels.shape[0], size = contexts.shape[0], most = longest(offsets)
+    cdef int pairs = (length + 7) // 8, strands = 2 if both else 1
+    if length < 1 or w.shape[0] <= 4 * length or bounds.shape[1] != 2:
+        raise ValueError(f"expectations: length {length} and {len(w)} weights do not fit")
+    if not n == len(costs) == len(offsets) - 1 == len(runs) - 1 or len(words) != size + PAD:
+        raise ValueError(f"expectations: the arrays do not fit {n} sequences and {size} letters")
+    gradient, values = np.zeros(len(w)), np.zeros(n)
+    cdef double[::1] gradient_view = gradient, value_view = values
+    cdef double[::1] scratch = np.zeros(3 * BLOCK + length + 12)
+    cdef double[::1] lookup = np.empty(strands * pairs * 2 * WORDS)
+    cdef double[::1] counts = np.zeros(strands * pairs * 2 * WORDS)
+    cdef double[::1] scores = np.empty(strands * most)
+    cdef double value, share
+    cdef Search plan = Search(
+        &words[0], &contexts[0], &w[4 * length], &lookup[0], &scratch[2 * BLOCK + 8], &scratch[0],
+        &scratch[BLOCK + 4], length, pairs, strands, 1,
+    )
+    with nogil:
+        fill_tables(&plan, &w[0])
+        for i in range(n):
+            if task == COMPLETE_TASK and labels[i] < 0:
+                continue
+            size = offsets[i + 1] - offsets[i]
+            value = _windows(&plan, offsets[i], size, runs[i + 1] - runs[i], &bounds[runs[i], 0],
+                             epsilon_h, &scores[0])
+            share = 1.0
+            if task == AUGMENT_TASK:
+                value = _labels(value, labels[i], charged, epsilon_y, &share)
+            value_view[i] = value
+            if task != PREDICT_TASK and share * costs[i] > 0.0:
+                _count(&plan, offsets[i], size, costs[i] * share, &scores[0], &counts[0],
+                       &gradient_view[0])
+        _unfold(&plan, &counts[0], &gradient_view[0])
+    return gradient, values
+
+
+cdef double _windows(const Search* plan, Py_ssize_t origin, Py_ssize_t size, Py_ssize_t runs,
+                     const long long* bounds, double eps, double* scores) noexcept nogil:
+    """z(+1), minus infinity without a window; the scores become the probabilities of windows.
+
+    scores : (strands, size) by start, 0 where there is no window
+    """
+    cdef Py_ssize_t r, i, start, stop, count, windows = size * plan.strands
+    cdef int strand
+    cdef double most = -INFINITY, total
+    for i in range(windows):
+        scores[i] = -INFINITY
+    for r in range(runs):
+        start, stop = bounds[2 * r], bounds[2 * r + 1] - plan.length + 1
+        while start < stop:
+            count = min(stop - start, <Py_ssize_t>BLOCK)
+            begin_block(plan, start, count)
+            for strand in range(plan.strands):
+                score_block(plan, start, count, strand)
+                for i in range(count):
+                    scores[strand * size + start - origin + i] = plan.values[i]
+            start += count
+    for i in range(windows):
+        most = scores[i] if scores[i] > most else most
+    if most == -INFINITY:
+        return most
+    if eps > 0.0:
+        total = motif_exponentials(scores, windows, most, eps)
+        for i in range(windows):
+            scores[i] /= total
+        return most + eps * log(total)
+    total = 1.0
+    for i in range(windows):
+        scores[i], total = (total, 0.0) if scores[i] == most else (0.0, total)
+    return most
+
+
+cdef double _labels(double present, signed char truth, bint charged, double eps,
+                    double* share) noexcept nogil:
+    """The value over both labels, given z(+1); share is the probability of +1."""
+    cdef double absent = 0.0, most, total
+    if charged:
+        if truth > 0:
+            absent = 1.0
+        else:
+            present += 1.0
+    if eps > 0.0:
+        most = max(present, absent)
+        share[0] = exp((present - most) / eps)
+        total = share[0] + exp((absent - most) / eps)
+        share[0] /= total
+        return most + eps * log(total)
+    share[0] = 1.0 if present > absent else 0.0
+    return max(present, absent)
+
+
+cdef void _count(const Search* plan, Py_ssize_t origin, Py_ssize_t size, double cost,
+                 const double* shares, double* counts, double* gradient) noexcept nogil:
+    """Add the features of the windows of one sequence, by their probabilities times the cost.
+
+    counts : as plan.lookup, of words; the background goes to the gradient itself
+    """
+    cdef Py_ssize_t i
+    cdef int strand, q
+    cdef double share, covering = 0.0
+    cdef double* into
+    for strand in range(plan.strands):
+        into = counts + 2 * WORDS * strand * plan.pairs
+        for i in range(size):
+            share = cost * shares[strand * size + i]
+            if share > 0.0:
+                for q in range((plan.length + 3) // 4):
+                    into[2 * WORDS * (q // 2) + 2 * plan.words[origin + i + 4 * q] + q % 2] += share
+    for i in range(size):
+        covering = 0.0 if i == 0 else covering
+        for strand in range(plan.strands):
+            covering += shares[strand * size + i]
+            if i >= plan.length:
+                covering -= shares[strand * size + i - plan.length]
+        gradient[4 * plan.length + plan.contexts[origin + i]] -= cost * max(covering, 0.0)
+
+
+cdef void _unfold(const Search* plan, const double* counts, double* gradient) noexcept nogil:
+    """Add the letters of all counted words to the matrix part."""
+    cdef int strand, q, j, word, letter, length = plan.length
+    cdef const double* own
+    for strand in range(plan.strands):
+        for q in range(2 * plan.pairs):
+            own = counts + 2 * WORDS * (strand * plan.pairs + q // 2) + q % 2
+            for word in range(WORDS):
+                for j in range(4 * q, min(4 * q + 4, length)):
+                    letter = word >> 2 * (3 - (j - 4 * q)) & 3
+                    if strand:
+                        gradient[4 * (length - 1 - j) + 3 - letter] += own[2 * word]
+                    else:
+                        gradient[4 * j + letter] += own[2 * word]

@@ -1,0 +1,224 @@
+"""Label sequences with hidden states (Morency, Quattoni & Darrell, CVPR 2007).
+
+Every label has S sub-states of its own, ``substates``; h gives each token one of its label's. The
+joint feature map is that of ``sequence``, with sub-states in the place of labels: emissions and
+transitions are of the L S sub-states, so that a label may be several kinds of token, and the order
+in which they follow each other is learnt. Δ is the number of wrong labels.
+
+| model | ε_y | ε_h | |
+|---|---|---|---|
+| lssvm | 0 | 0 | latent structural SVM: the best path |
+| hcrf | 1 | 1 | latent-dynamic conditional random field, Δ ≡ 0 |
+| loss_augmented_likelihood | 1 | 1 | the same with Δ |
+| epsilon | ε | ε | as given; ε_y and ε_h must be equal |
+
+U⁺ is over all paths of sub-states, U⁻ over those of the true labels' sub-states, exact by the
+recursions of ``sequence``. Temperatures that differ (``mssvm``) are not offered: the maximum over
+labels of a sum over their sub-states is exponential in the length of the chain.
+
+Prediction with ε_h = 0 takes the labels of the best path of sub-states (ties as in ``sequence``);
+else for each token the label of highest marginal at temperature ε_h, the lowest of equal ones, as
+the paper does. The first weights are small random ones: sub-states of a label can be exchanged, so
+that w = 0 is a stationary point.
+
+Tokens carry their true label as further features, whose weights are not learnt: they hold the loss,
+or what forbids the sub-states of other labels, or 0.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, Literal, TextIO
+
+import numpy as np
+from pydantic import Field
+from scipy import sparse
+
+from lssvm.applications import base
+from lssvm.applications.sequence import sequence_output
+from lssvm.applications.sequence.examples import SequenceExamples
+from lssvm.applications.sequence.sequence import SequenceLabelling, SequenceOptions
+from lssvm.applications.sequence.sequence_output import Predictions
+from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
+from lssvm.errors import LssvmError
+from lssvm.kernels import _sequence, _sequence_soft
+from lssvm.plane import Plane
+
+_FORBIDDEN = -1e300
+
+
+class LatentSequenceOptions(SequenceOptions):
+    """Those of ``sequence``, how many sub-states a label has, and where training begins."""
+
+    name: Literal["latent_sequence"] = Field(  # type: ignore[assignment]
+        default="latent_sequence", description="label sequences with hidden states"
+    )
+    loss: Literal["hamming"] = Field(default="hamming", description="number of wrong labels")
+    substates: int = Field(default=2, ge=1, le=64, description="hidden states of each label")
+    start_scale: float = Field(
+        default=0.1,
+        gt=0,
+        allow_inf_nan=False,
+        description="standard deviation of the first weights",
+    )
+
+
+class LatentSequenceLabelling(SequenceLabelling):
+    """Label sequences whose labels have hidden sub-states."""
+
+    Options = LatentSequenceOptions
+    models = frozenset({"lssvm", "hcrf", "loss_augmented_likelihood", base.ANNEALED})
+    smooth = base.SMOOTH
+    rescalings = frozenset({"margin"})
+    slack_norms = frozenset({1})
+    hidden = True
+    each = False
+    kernels = False
+
+    def __init__(
+        self, options: LatentSequenceOptions, formulation: base.Formulation | None = None
+    ) -> None:
+        super().__init__(options, formulation or base.Formulation("lssvm"))
+        self.options: LatentSequenceOptions = options
+        epsilon_y, self.epsilon = self.formulation.temperatures
+        if epsilon_y != self.epsilon:
+            raise LssvmError(
+                f"application 'latent_sequence': epsilon_y {epsilon_y:g} and epsilon_h "
+                f"{self.epsilon:g} differ; expected equal ones"
+            )
+
+    def read(self, sources: Sequence[base.Source]) -> SequenceExamples:
+        """As ``sequence`` reads them, with the true labels among the features. Raises DataError."""
+        return self.marked(super().read(sources))
+
+    def marked(self, examples: SequenceExamples) -> SequenceExamples:
+        """The examples with L features more, the unit vector of a token's true label."""
+        self._adopt(examples)
+        count = len(examples.labels)
+        known = np.flatnonzero(examples.labels >= 0)
+        shape = (count, examples.label_count)
+        marks = sparse.csr_array((np.ones(len(known)), (known, examples.labels[known])), shape)
+        if not examples.is_sparse:
+            return examples.with_inputs(np.hstack([examples.dense, marks.toarray()]))
+        return examples.with_inputs(sparse.hstack([examples.inputs, marks], format="csr"))
+
+    def dimension(self, examples: SequenceExamples) -> int:
+        """m L S + (L S)², (L S)³ more if the order is 2, 2 L S more with ``ends``."""
+        return self._size(examples, examples.width - examples.label_count)
+
+    def feature_names(self) -> Sequence[str]:
+        """As those of ``sequence``, sub-states being called ``label/1``, ``label/2`` …"""
+        known = self.vocabulary or Vocabulary((), 0)
+        numbers = range(1, self.options.substates + 1)
+        states = tuple(f"{label}/{k}" for label in known.labels for k in numbers)
+        return WeightNames(replace(known, labels=states), self.options.order, self.options.ends)
+
+    def start(self, examples: SequenceExamples, rng: np.random.Generator) -> Any:
+        """Small random weights. Raises DataError if a token has no label."""
+        self._check_trainable(examples)
+        return self.options.start_scale * rng.normal(size=self.dimension(examples))
+
+    def augmented(self, w: np.ndarray, examples: SequenceExamples) -> tuple[Plane, float]:
+        """Σ c_i U⁺_i; exact."""
+        charges = self._charges(examples) * self.formulation.charged
+        plane = self._plane(w, examples, charges[:, None] * self._outside(examples).T)
+        return plane, plane.value(w)
+
+    def completed(self, w: np.ndarray, examples: SequenceExamples) -> Plane:
+        """Σ c_i U⁻_i. Raises DataError if a token has no label."""
+        self._check_trainable(examples)
+        return self._plane(w, examples, _FORBIDDEN * self._outside(examples).T)
+
+    def predict(self, w: np.ndarray, examples: SequenceExamples, top: int = 1) -> Predictions:
+        """Labels of the best path, or those of highest marginals.
+
+        scores : the value of the best path, or ε log Z. Raises LssvmError if more is asked for.
+        """
+        if top != 1:
+            raise LssvmError(
+                f"--top {top}: application 'latent_sequence' finds the best labels only"
+            )
+        free = np.zeros((examples.label_count, self._states(examples)))
+        if self.epsilon == 0.0:
+            _, values, path = self._best(w, examples, free)
+            labels = (path // self.options.substates).astype(np.int32)
+        else:
+            _, values, shares = self._summed(w, examples, free, self.epsilon)
+            labels = np.argmax(shares, axis=1).astype(np.int32)
+        return Predictions(labels[:, None], values[:, None], w)
+
+    def marginals(self, w: np.ndarray, examples: SequenceExamples) -> np.ndarray:
+        """P(label of a token | x), its sub-states summed, under exp(w · Φ) / Z, (tokens, L)."""
+        free = np.zeros((examples.label_count, self._states(examples)))
+        return self._summed(w, examples, free, 1.0)[2]
+
+    def write_marginals(
+        self, examples: SequenceExamples, predictions: Predictions, file: TextIO
+    ) -> None:
+        """The probability of every label of every token."""
+        shares = self.marginals(predictions.w, examples)
+        sequence_output.write_marginals(examples, predictions, shares, file)
+
+    def _states(self, examples: SequenceExamples) -> int:
+        return examples.label_count * self.options.substates
+
+    def _size(self, examples: SequenceExamples, width: int) -> int:
+        o = self.options
+        return _sequence.dimension(width, self._states(examples), o.order, o.ends)
+
+    def _outside(self, examples: SequenceExamples) -> np.ndarray:
+        """Whether a sub-state is not of a label, (L S, L)."""
+        owners = np.arange(self._states(examples)) // self.options.substates
+        return (owners[:, None] != np.arange(examples.label_count)).astype(np.float64)
+
+    def _plane(self, w: np.ndarray, examples: SequenceExamples, marks: np.ndarray) -> Plane:
+        """The plane with these weights of the true labels, (L, L S)."""
+        if self.epsilon == 0.0:
+            gradient, _, path = self._best(w, examples, marks)
+            losses = self._path_losses(examples, path // self.options.substates)
+            return Plane(gradient, float(examples.costs @ losses))
+        gradient, values, _ = self._summed(w, examples, marks, self.epsilon)
+        return Plane(gradient, float(examples.costs @ values) - float(gradient @ w))
+
+    def _path_losses(self, examples: SequenceExamples, labels: np.ndarray) -> np.ndarray:
+        wrong = labels != examples.labels
+        charges = self._charges(examples)[examples.labels] * wrong
+        return np.add.reduceat(charges, examples.offsets[:-1])
+
+    def _best(self, w: np.ndarray, examples: SequenceExamples, marks: np.ndarray) -> Any:
+        """Σ c_i Φ of the best paths, their values, and the sub-states, (tokens,)."""
+        gradient, values, _, path = _sequence.search(
+            _sequence.PREDICT,
+            *examples.arrays,
+            examples.labels,
+            examples.costs,
+            self._marked_weights(w, examples, marks),
+            np.zeros(self._states(examples)),
+            np.zeros(1),
+            False,
+            True,
+        )
+        return self._without_marks(gradient, examples), values, path
+
+    def _summed(
+        self, w: np.ndarray, examples: SequenceExamples, marks: np.ndarray, epsilon: float
+    ) -> Any:
+        """Σ c_i E[Φ], ε log Z (n,), and marginals of labels, (tokens, L)."""
+        held = np.where(marks == _FORBIDDEN, _FORBIDDEN, marks / epsilon)
+        weights = self._marked_weights(w / epsilon, examples, held)
+        gradient, logz, shares = _sequence_soft.expectations(
+            *examples.arrays, examples.costs, weights
+        )
+        of_labels = shares.reshape(len(shares), -1, self.options.substates).sum(axis=2)
+        return self._without_marks(gradient, examples), epsilon * logz, of_labels
+
+    def _marked_weights(self, w: np.ndarray, examples: SequenceExamples, marks: np.ndarray) -> Any:
+        """The kernel's weights, those of marks after the emissions."""
+        states, o = self._states(examples), self.options
+        place = (examples.width - examples.label_count) * states
+        whole = np.concatenate([w[:place], marks.ravel(), w[place:]])
+        return _sequence.Weights(whole, examples.width, states, o.order, o.ends, examples.is_sparse)
+
+    def _without_marks(self, gradient: np.ndarray, examples: SequenceExamples) -> np.ndarray:
+        end = examples.width * self._states(examples)
+        start = end - examples.label_count * self._states(examples)
+        return np.concatenate([gradient[:start], gradient[end:]])
