@@ -49,7 +49,7 @@ class Plan(NamedTuple):
 
     nodes: int = 40
     sigmas: tuple[float, ...] = (10.0, 1.0, 0.1, 0.01, 0.001)
-    grid: Sequence[float] = GRID
+    grid: Sequence[float] = GRID[:-1]
     trials: int = TRIALS
     training: int = TRAINING
 
