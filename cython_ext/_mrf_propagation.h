@@ -52,7 +52,7 @@ INLINE void mrf_prepare(const MrfLoopy *g, const int W) {
         if (g->eps > 0.0 && j >= g->nodes)
             for (long t = 0; t < g->sizes[j]; t++)
                 for (int l = 0; l < W; l++)
-                    grown[t * W + l] = lane_exp((table[t * W + l] - highest[l]) * (1.0 / g->eps));
+                    grown[t * W + l] = lane_exp((table[t * W + l] - highest[l]) * lane_inverse(g->eps));
         used += g->sizes[j];
     }
     for (long e = 0; e < g->edges; e++)
@@ -116,7 +116,7 @@ INLINE void mrf_from_logarithms(const MrfLoopy *g, long states, const double *ta
         for (long x = 0; eps > 0.0 && x < states; x++)
             for (int l = 0; l < W; l++) {
                 double score = g->cavity[x * W + l] + table[(x * across + y * along) * W + l];
-                total[l] += lane_exp((score - most[l]) * (1.0 / eps));
+                total[l] += lane_exp((score - most[l]) * lane_inverse(eps));
             }
         for (int l = 0; l < W; l++) out[y * W + l] = most[l] + eps * lane_log(total[l]);
     }
@@ -127,7 +127,7 @@ INLINE void mrf_from_logarithms(const MrfLoopy *g, long states, const double *ta
 INLINE int mrf_from_exponentials(const MrfLoopy *g, long states, const double *grown, long across,
                                  long along, long count, const double *most, const double *highest,
                                  double *faint, double *out, const int W) {
-    double *vector = g->slow, scale = 1.0 / g->eps, low[MRF_LANES];
+    double *vector = g->slow, scale = lane_inverse(g->eps), low[MRF_LANES];
     int some = 0;
     for (long x = 0; x < states; x++)
         for (int l = 0; l < W; l++)
@@ -205,7 +205,7 @@ INLINE void mrf_normalise(double *own, const double *table, long size, double ep
         for (int l = 0; l < W; l++) {
             double distance = own[x * W + l] - most[l], p;
             if (eps > 0.0) {
-                distance *= 1.0 / eps;
+                distance *= lane_inverse(eps);
                 p = lane_exp(distance);
             } else {
                 p = distance == 0.0 && total[l] == 0.0 ? 1.0 : 0.0;
