@@ -120,7 +120,7 @@ class SequenceOptions(base.Options):
 class SequenceLabelling(base.Application):
     """Label sequences: named entities, parts of speech, letters of words."""
 
-    Options = SequenceOptions
+    Options: ClassVar[type[base.Options]] = SequenceOptions
     models = frozenset({"ssvm", CRF})
     smooth = frozenset({CRF})
     rescalings = frozenset({"margin", "slack"})
