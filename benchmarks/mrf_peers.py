@@ -13,14 +13,14 @@ import numpy as np
 
 
 def measured(run, repeats=5):
-    """Least seconds of processor time and of the clock of a call, after one that compiles."""
+    """Median seconds of processor time and of the clock of a call, after one that compiles."""
     run()
     found = []
     for _ in range(repeats):
         began, used = time.perf_counter(), time.process_time()
         run()
         found.append((time.process_time() - used, time.perf_counter() - began))
-    return min(cpu for cpu, _ in found), min(wall for _, wall in found)
+    return tuple(np.median(found, axis=0).tolist())
 
 
 def installed(*names):
