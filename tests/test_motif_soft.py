@@ -202,6 +202,6 @@ def test_it_learns_to_a_certified_gap(model, tmp_path):
 )
 def test_other_applications_refuse_soft_inference_and_say_what_they_have(name, known):
     values = {"application": {"name": name}, "objective": {"model": "mssvm"}}
-    with pytest.raises(ConfigError, match="application '.*' has no model 'mssvm'") as caught:
+    with pytest.raises(ConfigError, match=r"application '.*' has no model 'mssvm'") as caught:
         Config.from_dict(values)
     assert f"(known: {known})" in str(caught.value)
