@@ -7,7 +7,7 @@ OUT ?= out
 LSSVM_DATA ?= ../shared/data
 DATA ?= $(LSSVM_DATA)
 FLAGS = $(if $(QUICK),--quick) $(if $(JOBS),--jobs $(JOBS))
-BENCHMARKS := $(filter-out %/common.py %/letters.py benchmarks/harvest_%,$(wildcard benchmarks/*.py))
+BENCHMARKS := $(filter-out %/common.py %/mrf_peers.py %/letters.py benchmarks/harvest_%,$(wildcard benchmarks/*.py))
 SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*)
 # What is installed for development is enough for everything else.
 READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
