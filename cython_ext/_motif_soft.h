@@ -7,7 +7,7 @@
 
 /* Make scores exp((score - most) / eps); their sum, eight partial sums at a time. */
 WIDE double motif_exponentials(double *scores, long count, double most, double eps) {
-    double sums[8] = {0.0}, scale = 1.0 / eps, total = 0.0;
+    double sums[8] = {0.0}, scale = lane_inverse(eps), total = 0.0;
     for (long i = 0; i < count; i++) scores[i] = lane_exp((scores[i] - most) * scale);
     for (long i = 0; i + 8 <= count; i += 8)
         for (int l = 0; l < 8; l++) sums[l] += scores[i + l];

@@ -122,7 +122,7 @@ INLINE void mrf_condition(const MrfStep *step, long rows, long long *counter, lo
         for (long k = 0; k < rows * W; k++) m[k] = most[k];
         return;
     }
-    double scale = 1.0 / step->eps;
+    double scale = lane_inverse(step->eps);
     for (long s = 0; s < rows; s++)
         for (long v = 0; v < states; v++)
             for (int l = 0; l < W; l++) {

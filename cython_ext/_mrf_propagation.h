@@ -52,7 +52,7 @@ INLINE void mrf_prepare(const MrfLoopy *g, const int W) {
         if (g->eps > 0.0 && j >= g->nodes)
             for (long t = 0; t < g->sizes[j]; t++)
                 for (int l = 0; l < W; l++)
-                    grown[t * W + l] = lane_exp((table[t * W + l] - highest[l]) * (1.0 / g->eps));
+                    grown[t * W + l] = lane_exp((table[t * W + l] - highest[l]) * lane_inverse(g->eps));
         used += g->sizes[j];
     }
     for (long e = 0; e < g->edges; e++)
@@ -116,7 +116,7 @@ INLINE void mrf_from_logarithms(const MrfLoopy *g, long states, const double *ta
         for (long x = 0; eps > 0.0 && x < states; x++)
             for (int l = 0; l < W; l++) {
                 double score = g->cavity[x * W + l] + table[(x * across + y * along) * W + l];
-                total[l] += lane_exp((score - most[l]) * (1.0 / eps));
+                total[l] += lane_exp((score - most[l]) * lane_inverse(eps));
             }
         for (int l = 0; l < W; l++) out[y * W + l] = most[l] + eps * lane_log(total[l]);
     }
@@ -127,7 +127,7 @@ INLINE void mrf_from_logarithms(const MrfLoopy *g, long states, const double *ta
 INLINE int mrf_from_exponentials(const MrfLoopy *g, long states, const double *grown, long across,
                                  long along, long count, const double *most, const double *highest,
                                  double *faint, double *out, const int W) {
-    double *vector = g->slow, scale = 1.0 / g->eps, low[MRF_LANES];
+    double *vector = g->slow, scale = lane_inverse(g->eps), low[MRF_LANES];
     int some = 0;
     for (long x = 0; x < states; x++)
         for (int l = 0; l < W; l++)
@@ -191,10 +191,11 @@ INLINE void mrf_send(const MrfLoopy *g, long e, int side, const double *active, 
 }
 
 /* Make logarithms times eps probabilities; value: their mean of the table plus eps times entropy.
-   With eps = 0 all is on the lowest entry that attains the maximum. */
-INLINE void mrf_normalise(double *own, const double *table, long size, double eps, double *value,
-                          double *entropy, const int W) {
+   With eps = 0 all is on the lowest entry that attains the maximum. distance: scratch. */
+INLINE void mrf_normalise(double *own, const double *table, long size, double eps,
+                          double *distance, double *value, double *entropy, const int W) {
     double most[MRF_LANES], total[MRF_LANES], mean[MRF_LANES], turned[MRF_LANES];
+    double scale = eps > 0.0 ? lane_inverse(eps) : 1.0;
     for (int l = 0; l < W; l++) {
         most[l] = -INFINITY;
         total[l] = mean[l] = turned[l] = 0.0;
@@ -202,25 +203,30 @@ INLINE void mrf_normalise(double *own, const double *table, long size, double ep
     for (long x = 0; x < size; x++)
         for (int l = 0; l < W; l++) most[l] = mrf_high(own[x * W + l], most[l]);
     for (long x = 0; x < size; x++)
+        for (int l = 0; l < W; l++) distance[x * W + l] = (own[x * W + l] - most[l]) * scale;
+    if (eps > 0.0)
+        for (long k = 0; k < size * W; k++) own[k] = lane_exp(distance[k]);
+    for (long x = 0; eps == 0.0 && x < size; x++)
         for (int l = 0; l < W; l++) {
-            double distance = own[x * W + l] - most[l], p;
-            if (eps > 0.0) {
-                distance *= 1.0 / eps;
-                p = lane_exp(distance);
-            } else {
-                p = distance == 0.0 && total[l] == 0.0 ? 1.0 : 0.0;
-            }
-            own[x * W + l] = p;
+            own[x * W + l] = distance[x * W + l] == 0.0 && turned[l] == 0.0 ? 1.0 : 0.0;
+            turned[l] += own[x * W + l];
+        }
+    for (int l = 0; l < W; l++) turned[l] = 0.0;
+    for (long x = 0; x < size; x++)
+        for (int l = 0; l < W; l++) {
+            double p = own[x * W + l];
             total[l] += p;
             mean[l] += p * table[x * W + l];
-            turned[l] += p > 0.0 ? p * distance : 0.0;
+            turned[l] += p > 0.0 ? p * distance[x * W + l] : 0.0;
         }
     for (int l = 0; l < W; l++) {
-        entropy[l] = lane_log(total[l]) - turned[l] / total[l];
-        value[l] += mean[l] / total[l] + eps * entropy[l];
+        double inverse = 1.0 / total[l];
+        entropy[l] = lane_log(total[l]) - turned[l] * inverse;
+        value[l] += mean[l] * inverse + eps * entropy[l];
+        total[l] = inverse;
     }
     for (long x = 0; x < size; x++)
-        for (int l = 0; l < W; l++) own[x * W + l] /= total[l];
+        for (int l = 0; l < W; l++) own[x * W + l] *= total[l];
 }
 
 /* Write the beliefs of all items as probabilities; value: the Bethe value. */
@@ -233,7 +239,7 @@ INLINE void mrf_read(const MrfLoopy *g, double *value, const int W) {
         for (long x = 0; x < g->sizes[j]; x++)
             for (int l = 0; l < W; l++)
                 own[x * W + l] = mrf_allowed(g, j, x, l, W) ? belief[x * W + l] : -INFINITY;
-        mrf_normalise(own, g->table + g->places[j] * W, g->sizes[j], g->eps, value,
+        mrf_normalise(own, g->table + g->places[j] * W, g->sizes[j], g->eps, g->cavity, value,
                       g->entropy + j * W, W);
     }
     for (long e = 0; e < g->edges; e++) {
@@ -241,16 +247,21 @@ INLINE void mrf_read(const MrfLoopy *g, double *value, const int W) {
         double *own = g->share + place;
         const double *first = g->message + g->inbox[2 * e + 1] * W;
         const double *second = g->message + g->inbox[2 * e] * W;
+        int clamped = g->groups[a] == MRF_CLAMPED || g->groups[b] == MRF_CLAMPED;
         for (long x = 0; x < g->sizes[a]; x++)
-            for (long y = 0; y < g->sizes[b]; y++)
-                for (int l = 0; l < W; l++) {
-                    double score = g->table[place + (x * g->sizes[b] + y) * W + l] +
-                                   g->belief[(g->places[a] + x) * W + l] - first[x * W + l] +
-                                   g->belief[(g->places[b] + y) * W + l] - second[y * W + l];
-                    int allowed = mrf_allowed(g, a, x, l, W) & mrf_allowed(g, b, y, l, W);
-                    own[(x * g->sizes[b] + y) * W + l] = allowed ? score : -INFINITY;
-                }
-        mrf_normalise(own, g->table + place, g->sizes[g->nodes + e], g->eps, value, entropy, W);
+            for (long y = 0; y < g->sizes[b]; y++) {
+                double *entry = own + (x * g->sizes[b] + y) * W;
+                const double *table = g->table + place + (x * g->sizes[b] + y) * W;
+                for (int l = 0; l < W; l++)
+                    entry[l] = table[l] + g->belief[(g->places[a] + x) * W + l] -
+                               first[x * W + l] + g->belief[(g->places[b] + y) * W + l] -
+                               second[y * W + l];
+                for (int l = 0; clamped && l < W; l++)
+                    if (!mrf_allowed(g, a, x, l, W) || !mrf_allowed(g, b, y, l, W))
+                        entry[l] = -INFINITY;
+            }
+        mrf_normalise(own, g->table + place, g->sizes[g->nodes + e], g->eps, g->cavity, value,
+                      entropy, W);
         for (int l = 0; l < W; l++)
             value[l] -= g->eps * (g->entropy[a * W + l] + g->entropy[b * W + l]);
     }

@@ -27,6 +27,12 @@ INLINE int64_t lane_bits(double x) {
     return bits;
 }
 
+/* 1 / eps for a temperature eps > 0, finite for the smallest too. */
+INLINE double lane_inverse(double eps) {
+    double inverse = 1.0 / eps;
+    return inverse < 1e300 ? inverse : 1e300;
+}
+
 /* exp(x) for x <= 0, 0 below -708: 2^k exp(r), |r| <= ln(2) / 2, by its series to the 13th power,
    what is left out being below 5e-18. */
 INLINE double lane_exp(double x) {

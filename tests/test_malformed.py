@@ -84,7 +84,7 @@ CONFIG_FILES = {
     "a negative C": CONFIG + "objective: {C: -1}\n",
     "no C": CONFIG + "objective: {C: }\n",
     "an infinite C": CONFIG + "objective: {C: .inf}\n",
-    "a model that there is not": CONFIG + "objective: {model: hcrf}\n",
+    "a model that there is not": CONFIG + "objective: {model: crf}\n",
     "no data": "application: {name: motif}\n",
     "a data file that there is not": CONFIG.replace("train.fa", "absent.fa"),
     "a folder for a data file": CONFIG.replace("train.fa", "."),

@@ -11,12 +11,12 @@ from mrf_cases import Problem
 from scipy import optimize
 
 from lssvm.applications.base import Formulation, Source
-from lssvm.applications.mrf.graphs import packed
+from lssvm.applications.mrf.graphs import LANES, packed
 from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
 from lssvm.cli import classify, learn
 from lssvm.config import Config
 from lssvm.errors import ConfigError, DataError, LssvmError
-from lssvm.executors import DataOracle, Executor
+from lssvm.executors import DataOracle, Executor, blocks
 from lssvm.experiments import simulate_mrf
 from lssvm.formats.mrf_npz import write_npz
 from lssvm.formats.mrf_text import read_graphs
@@ -121,6 +121,18 @@ def test_threads_change_no_bit():
             planes.append(oracle.augmented(w)[0])
     np.testing.assert_array_equal(planes[0].gradient, planes[1].gradient)
     assert planes[0].loss == planes[1].loss
+
+
+def test_blocks_of_graphs_of_one_shape_are_multiples_of_eight():
+    app = config("mssvm").create_application()
+    examples = app.read(config("mssvm").sources("train"))
+    many = examples.take(np.arange(1003) % len(examples))
+    parts = blocks(many)
+    assert len(parts) > 1
+    assert {len(part) % LANES for part in parts[:-1]} == {0}
+    assert sum(len(part) for part in parts) == 1003
+    few = Problem(np.random.default_rng(0), "mssvm", n=7).examples
+    assert few.together == 1
 
 
 def test_the_first_weights_are_random_by_seed_or_zero():

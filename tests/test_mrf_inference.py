@@ -11,6 +11,7 @@ from lssvm.applications.mrf import plans
 from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
 from lssvm.applications.mrf.plans import FIRST, SECOND
 from lssvm.errors import DataError
+from lssvm.kernels import _mrf
 
 MODELS = {
     "ssvm": [(None, None)],
@@ -154,6 +155,38 @@ def test_graphs_of_one_shape_are_as_if_each_were_alone(model, copies):
                 stop = start + len(alone.states)
                 np.testing.assert_array_equal(alone.states, whole.states[start:stop])
                 start = stop
+
+
+@pytest.mark.parametrize("room", [0, 200, 2000])
+@pytest.mark.parametrize("model", ["lssvm", "mssvm", "hcrf"])
+def test_what_does_not_fit_in_memory_is_worked_out_again(model, room, monkeypatch):
+    # 0: no probabilities kept, each graph alone; 200: some kept; 2000: some graphs side by side.
+    monkeypatch.setattr(_mrf, "LARGE", room)
+    rng = np.random.default_rng(room)
+    for trial in range(30):
+        problem = Problem(rng, model, shape=SHAPES[trial % 3], n=2, copies=6)
+        w = problem.weights(rng)
+        plane, upper = problem.app.augmented(w, problem.examples)
+        assert upper == pytest.approx(problem.convex(w)[0], abs=1e-10)
+        completion = problem.app.completed(w, problem.examples)
+        truth, slope = problem.concave(w)
+        assert completion.value(w) == pytest.approx(truth, abs=1e-10)
+        if model == "hcrf":
+            np.testing.assert_allclose(plane.gradient, problem.convex(w)[1], rtol=0, atol=1e-10)
+            np.testing.assert_allclose(completion.gradient, slope, rtol=0, atol=1e-10)
+
+
+def test_the_smallest_temperature_is_the_maximum():
+    rng = np.random.default_rng(11)
+    for inference in ("exact", "bp"):
+        problem = Problem(rng, "epsilon", (5e-324, 5e-324), n=2, copies=4)
+        app = MarkovRandomField(MrfOptions(inference=inference), problem.app.formulation)
+        w = problem.weights(rng)
+        plane, _ = app.augmented(w, problem.examples)
+        best = Problem(np.random.default_rng(11), "lssvm", n=2, copies=4).convex
+        assert np.all(np.isfinite(plane.gradient))
+        if inference == "exact":
+            assert plane.value(w) == pytest.approx(best(w)[0], abs=1e-12)
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e3, 1e6])

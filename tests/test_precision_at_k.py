@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from refusals import told
 
 from lssvm.applications.base import FirstProblem, Source
 from lssvm.applications.ranking import ranking_metrics
@@ -15,7 +16,7 @@ from lssvm.applications.ranking.precision_at_k import PrecisionAtK, RankingOptio
 from lssvm.applications.ranking.queries import read_queries
 from lssvm.cli import classify, learn, main
 from lssvm.config import Config
-from lssvm.errors import DataError, LssvmError
+from lssvm.errors import LssvmError
 from lssvm.executors import DataOracle, Executor
 from lssvm.kernels import _ranking
 from lssvm.train import learn_on, new_run
@@ -342,9 +343,7 @@ def test_files_that_cannot_be_ranked_give_one_clear_line(
 ):
     monkeypatch.chdir(tmp_path)
     Path("x.txt").write_text(text)
-    with pytest.raises(DataError) as caught:
-        read_queries([source], 1.0)
-    assert str(caught.value) == message
+    assert told(read_queries, [source], 1.0) == message
 
 
 def test_features_that_training_did_not_see_weigh_nothing(read):
@@ -356,9 +355,8 @@ def test_features_that_training_did_not_see_weigh_nothing(read):
 
 def test_a_number_of_hidden_values_is_refused(data):
     app, examples, _, w = data
-    with pytest.raises(LssvmError) as caught:
-        app.predict(w, examples, top=3)
-    assert str(caught.value) == "--top 3: all documents are ranked; expected no --top"
+    wrong = "--top 3: all documents are ranked; expected no --top"
+    assert told(app.predict, w, examples, top=3, kind=LssvmError) == wrong
 
 
 # where training begins
@@ -373,9 +371,8 @@ def test_training_without_a_relevant_document_is_refused(read):
             "no query has a relevant document, another one, and more than 2",
         ),
     ):
-        with pytest.raises(DataError) as caught:
-            app.start(read(app, text), np.random.default_rng(0))
-        assert str(caught.value) == f"x.txt: {why}; expected at least one such query to train"
+        wrong = f"x.txt: {why}; expected at least one such query to train"
+        assert told(app.start, read(app, text), np.random.default_rng(0)) == wrong
 
 
 def test_the_first_problem_is_the_weighted_classifier(data):

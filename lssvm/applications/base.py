@@ -114,6 +114,8 @@ class Examples(Protocol):
     sizes : (n,) int64, the work that each example is (for blocks of equal work)
     names : n names for messages and output
     labelled : whether every example has its true output
+
+    Where a kernel works on several examples at a time, ``together`` says how many.
     """
 
     costs: np.ndarray

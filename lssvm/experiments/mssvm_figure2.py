@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
 from lssvm import report
 from lssvm.cccp import Observer
@@ -107,7 +106,7 @@ def path(trial: Trial, config: Config) -> tuple[list[np.ndarray], float]:
     application = config.create_application()
     application.restore(trial.training.classes.arrays())
     points: list[np.ndarray] = []
-    with threadpool_limits(1), Executor() as executor:
+    with Executor() as executor:
         oracle = DataOracle(application, trial.training, executor)
         run = new_run(application, trial.training, oracle, config, 0, None)
         solver: Any = run.solver

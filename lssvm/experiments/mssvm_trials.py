@@ -6,7 +6,8 @@ one of lowest error on the validation instances, the smallest of equal ones; tes
 looked at once.
 
 Methods are a model and a way to train it. With CCCP the convex problems of MSSVM and LSSVM are
-solved by the bundle and those of HCRF, which are smooth, by L-BFGS; both prove their gap. SGD takes
+solved by the bundle. HCRF stands beside them: L-BFGS works on its objective itself, which is
+smooth, and ends like CCCP with a proved gap of the convex problem at its last point. SGD takes
 steps after every four instances, fifty times through all of them, and keeps the mean of its points
 or the last one. Inference is exact throughout, on the grids too, where the paper's was belief
 propagation.
