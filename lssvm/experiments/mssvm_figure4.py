@@ -18,9 +18,9 @@ them ("labelled only", also shown), which takes no part in what is missing. C is
 model and share by the mean accuracy on the new images of trials that are not among the 20; the
 smallest of equal ones. The grid is too wide for exact inference: it is belief propagation (for
 mssvm mixed-product) throughout, so that no gap is certified, and the number of training images
-whose messages had not settled at the end stands in the table. To keep the run short, training
-sweeps over the messages twelve times at most, and ends convex problems at a gap of 5 % or after 25
-passes, CCCP after eight iterations.
+whose messages had not settled at the end stands in the table. To keep the run short, convex
+problems end at a gap of 5 % or after 25 passes, CCCP after eight iterations. Messages are damped
+and have a hundred sweeps in training: where they did not settle, mssvm suffers most.
 """
 
 import time
@@ -57,18 +57,15 @@ TRAINING = {
     "application": {
         "name": "mrf",
         "inference": "bp",
-        "sweeps": 12,
-        "tolerance": 1e-2,
+        "sweeps": 100,
+        "damping": 0.5,
+        "tolerance": 1e-3,
         "start": "zero",
     },
     "solver": {"epsilon": 0.05, "max_passes": 25},
     "cccp": {"tolerance": 0.5, "max_iterations": 8},
 }
-PREDICTION = {
-    "application.sweeps": 200,
-    "application.tolerance": 1e-4,
-    "application.damping": 0.5,
-}
+PREDICTION = {"application.sweeps": 200, "application.tolerance": 1e-4}
 
 
 class Plan(NamedTuple):
@@ -80,7 +77,7 @@ class Plan(NamedTuple):
     choosing: int
 
 
-FULL = Plan((0.1, 0.3, 0.5, 0.7, 0.9, 0.95), (0.03, 0.3, 3.0), 20, 3)
+FULL = Plan((0.1, 0.5, 0.8, 0.95), (0.3, 3.0), 20, 2)
 QUICK = Plan((0.5, 0.9), (0.3,), 2, 1)
 
 
