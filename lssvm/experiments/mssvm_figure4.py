@@ -20,7 +20,7 @@ smallest of equal ones. The grid is too wide for exact inference: it is belief p
 mssvm mixed-product) throughout, so that no gap is certified, and the number of training images
 whose messages had not settled at the end stands in the table. To keep the run short, convex
 problems end at a gap of 5 % or after 25 passes, CCCP after eight iterations. Messages are damped
-and have a hundred sweeps in training: where they did not settle, mssvm suffers most.
+and have a hundred sweeps in training.
 """
 
 import time
