@@ -4,7 +4,8 @@ Messages are kept as log m times the temperature eps, so that eps = 0 is max-pro
 that is summed, m_ij(x_j) sums over x_i; from one that is maximised to another such node it
 maximises; from one that is maximised to one that is summed it sums over those x_i alone that attain
 the maximum of the belief of i (mixed-product, Liu & Ihler, JMLR 14, 2013). A sweep
-updates the messages along all edges in their order, then against all edges in reverse order.
+updates the messages along all edges in their order, then against all edges in reverse order: one
+after another, or all at once from those of the sweep before (parallel).
 
 Graphs of one shape are worked on eight at a time, see _mrf_propagation.h: for each it is as if it
 were alone, and what has settled is left as it is.
@@ -34,6 +35,8 @@ cdef extern from "_mrf_propagation.h" nogil:
         double* highest
         double* belief
         double* message
+        double* heard
+        double* told
         double* share
         double* entropy
         double* cavity
@@ -49,13 +52,14 @@ def propagate(
     const double[::1] tables, const long long[::1] offsets, const int[::1] sizes,
     const long long[::1] nodes, const long long[::1] edges, const int[:, ::1] ends,
     const int[::1] labels, const unsigned char[::1] groups, const long long[::1] shapes,
-    double eps, double damping, double tolerance, int most_sweeps,
+    double eps, double damping, double tolerance, int most_sweeps, bint parallel,
 ):
     """Beliefs of n examples, flat arrays as in _mrf.potentials.
 
     edges : (n + 1,) where the rows of ends begin for each example; groups : one for each node
     shapes : (n,) equal numbers where states, ends and groups are equal
     damping : share of the old message that is kept, 0 to below 1
+    parallel : whether messages are made of those of the sweep before alone
     tolerance : of the largest change of a message against 1 + the largest message
 
     Returns shares, the probability of every entry of every table, normalised for each item; values
@@ -69,7 +73,7 @@ def propagate(
     values, changes, sweeps = np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int64)
     cdef double[::1] share = shares, value = values, change = changes
     cdef long long[::1] sweep_view = sweeps
-    cdef Room room = Room(offsets, np.asarray(sizes)[offsets[0]:offsets[n]], begins, nodes)
+    cdef Room room = Room(offsets, np.asarray(sizes)[offsets[0]:offsets[n]], begins, nodes, parallel)
     cdef long long rows[MRF_LANES]
     cdef double row_values[MRF_LANES]
     cdef double row_changes[MRF_LANES]
@@ -117,11 +121,11 @@ cdef class Room:
     """Memory for the largest graph in all lanes."""
 
     cdef MrfLoopy loopy
-    cdef double[::1] table, grown, highest, belief, message, share, entropy, cavity, row, slow
+    cdef double[::1] table, grown, highest, belief, message, heard, told, share, entropy, cavity, row, slow
     cdef long long[::1] places, inbox
     cdef int[::1] labels
 
-    def __init__(self, const long long[::1] offsets, sizes, begins, nodes):
+    def __init__(self, const long long[::1] offsets, sizes, begins, nodes, bint parallel):
         cdef Py_ssize_t items = longest(offsets), entries = MRF_LANES * longest(begins)
         cdef Py_ssize_t most = MRF_LANES * sizes.max(initial=1)
         cdef MrfLoopy* own = &self.loopy
@@ -129,6 +133,8 @@ cdef class Room:
         self.belief, self.highest = aligned(entries), aligned(MRF_LANES * items)
         # Two messages of an edge hold A + B numbers, at most twice the A B of its table.
         self.message = aligned(2 * entries)
+        self.heard = aligned(entries) if parallel else self.belief
+        self.told = aligned(2 * entries) if parallel else self.message
         self.entropy = aligned(MRF_LANES * longest(nodes))
         self.cavity, self.row, self.slow = aligned(most), aligned(most), aligned(most)
         self.places = np.empty(items, dtype=np.int64)
@@ -136,6 +142,7 @@ cdef class Room:
         self.labels = np.empty(MRF_LANES * longest(nodes), dtype=np.intc)
         own.table, own.grown, own.share = &self.table[0], &self.grown[0], &self.share[0]
         own.belief, own.highest = &self.belief[0], &self.highest[0]
+        own.heard, own.told = &self.heard[0], &self.told[0]
         own.message, own.entropy = &self.message[0], &self.entropy[0]
         own.cavity, own.row, own.slow = &self.cavity[0], &self.row[0], &self.slow[0]
         own.places, own.inbox, own.labels = &self.places[0], &self.inbox[0], &self.labels[0]

@@ -28,6 +28,8 @@ typedef struct {
     double *highest; /* (items) */
     double *belief;  /* of the nodes: table plus all messages to it */
     double *message;
+    double *heard, *told; /* beliefs and messages that the next ones are made of: the same, or those
+                             of the sweep before */
     double *share;   /* probabilities of the entries of all tables */
     double *entropy; /* (nodes) */
     double *cavity, *row, *slow; /* (largest item) */
@@ -81,7 +83,7 @@ INLINE void mrf_collect(const MrfLoopy *g, const int W) {
    for states that do not count; the largest of it. */
 INLINE void mrf_cavity(const MrfLoopy *g, long source, long target, const double *back,
                        double *most, const int W) {
-    const double *own = g->belief + g->places[source] * W;
+    const double *own = g->heard + g->places[source] * W;
     long size = g->sizes[source];
     double best[MRF_LANES];
     for (int l = 0; l < W; l++) best[l] = most[l] = -INFINITY;
@@ -164,7 +166,7 @@ INLINE void mrf_send(const MrfLoopy *g, long e, int side, const double *active, 
     double *belief = g->belief + g->places[target] * W;
     double most[MRF_LANES], faint[MRF_LANES], top[MRF_LANES];
     if (g->groups[target] == MRF_CLAMPED) return;
-    mrf_cavity(g, source, target, g->message + g->inbox[2 * e + 1 - side] * W, most, W);
+    mrf_cavity(g, source, target, g->told + g->inbox[2 * e + 1 - side] * W, most, W);
     if (g->eps == 0.0 ||
         (g->groups[source] == MRF_MAXIMISED && g->groups[target] == MRF_MAXIMISED)) {
         mrf_from_logarithms(g, states, g->table + place, across, along, count, 0.0, row, W);
@@ -267,6 +269,15 @@ INLINE void mrf_read(const MrfLoopy *g, double *value, const int W) {
     }
 }
 
+/* Set aside what the messages of a sweep are made of, where that is not what they make. */
+INLINE void mrf_set_aside(const MrfLoopy *g, const int W) {
+    long last = g->edges - 1;
+    if (g->heard == g->belief || last < 0) return;
+    long messages = g->inbox[2 * last + 1] + g->sizes[g->ends[2 * last]];
+    for (long k = 0; k < g->places[g->nodes] * W; k++) g->heard[k] = g->belief[k];
+    for (long k = 0; k < messages * W; k++) g->told[k] = g->message[k];
+}
+
 /* Sweeps until every lane has settled, each to the sweep at which it does. */
 INLINE void mrf_propagate(const MrfLoopy *g, int most_sweeps, double *value, long long *sweeps,
                           double *changes, const int W) {
@@ -285,6 +296,7 @@ INLINE void mrf_propagate(const MrfLoopy *g, int most_sweeps, double *value, lon
             largest[l] = 1.0;
         }
         mrf_collect(g, W);
+        mrf_set_aside(g, W);
         for (long e = 0; e < g->edges; e++) mrf_send(g, e, 0, active, change, largest, W);
         for (long e = g->edges - 1; e >= 0; e--) mrf_send(g, e, 1, active, change, largest, W);
         some = 0;

@@ -78,6 +78,11 @@ class MrfOptions(base.Options):
     damping: float = Field(
         default=0.3, ge=0, lt=1, description="bp: share of an old message that is kept"
     )
+    schedule: Literal["sequential", "parallel"] = Field(
+        default="sequential",
+        description="bp: messages are updated one after another, along the edges and back, or all "
+        "at once from those before, which does not depend on the order of the file",
+    )
     sweeps: int = Field(default=200, ge=1, description="bp: most updates of all messages")
     tolerance: float = Field(
         default=1e-6, gt=0, lt=1, description="bp: relative change of messages that ends it"
@@ -105,7 +110,13 @@ class MarkovRandomField(base.Application):
         self.charged = self.formulation.charged
         self.hidden = self.formulation.model != "ssvm"
         exact = Elimination(options.table)
-        loopy = Propagation(exact, options.damping, options.sweeps, options.tolerance)
+        loopy = Propagation(
+            exact,
+            options.damping,
+            options.sweeps,
+            options.tolerance,
+            options.schedule == "parallel",
+        )
         self.inference = Inference(options.inference, exact, loopy)
         self.classes: GraphClasses | None = None
 

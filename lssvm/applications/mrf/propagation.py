@@ -29,6 +29,7 @@ class Propagation:
     """Belief propagation until no message changes by more than ``tolerance``, relatively.
 
     damping : share of the old message that is kept; sweeps : most updates of all messages
+    parallel : whether all messages are updated at once, from those of the sweep before
     exact : sums over what is left once states are rounded
     """
 
@@ -36,6 +37,7 @@ class Propagation:
     damping: float
     sweeps: int
     tolerance: float
+    parallel: bool
 
     def infer(
         self,
@@ -104,6 +106,7 @@ class Propagation:
             self.damping,
             self.tolerance,
             self.sweeps,
+            self.parallel,
         )
         gradient = _mrf.expected(
             shares, len(w), *features, examples.bases, examples.tables, examples.costs
