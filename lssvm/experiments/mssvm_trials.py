@@ -5,12 +5,10 @@ method sees the same ones, so that methods are compared by paired differences ov
 one of lowest error on the validation instances, the smallest of equal ones; test instances are
 looked at once.
 
-Methods are a model and a way to train it. With CCCP the convex problems of MSSVM and LSSVM are
-solved by the bundle. HCRF stands beside them: L-BFGS works on its objective itself, which is
-smooth, and ends like CCCP with a proved gap of the convex problem at its last point. SGD takes
-steps after every four instances, fifty times through all of them, and keeps the mean of its points
-or the last one. Inference is exact throughout, on the grids too, where the paper's was belief
-propagation.
+Methods are a model and a way to train it. With CCCP the convex problems are solved by the bundle.
+SGD takes steps after every four instances, fifty times through all of them, and keeps the mean of
+its points or the last one. Inference is exact throughout, on the grids too, where the paper's was
+belief propagation.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -51,7 +49,7 @@ class Method(NamedTuple):
 CCCP = {
     "MSSVM": Method("mssvm", {"method": "bundle"}),
     "LSSVM": Method("lssvm", {"method": "bundle"}),
-    "HCRF": Method("hcrf", {"method": "lbfgs"}),
+    "HCRF": Method("hcrf", {"method": "bundle"}),
 }
 SGD = {
     name: Method(method.model, {"method": "sgd", "block": 4, "epochs": 50})
