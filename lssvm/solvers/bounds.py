@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lssvm.executors import Oracle
+from lssvm.plane import Plane
 from lssvm.solvers.solution import Solution
 
 STALLED_PASSES = 100  # without the gap falling by a millionth: rounding is the limit
@@ -90,3 +92,28 @@ class Bounds(ABC):
             bool(np.isfinite(self.slack)),
             self.gap(C) <= aim,
         )
+
+
+class SummedBounds(Bounds):
+    """The same for linear slack and planes of sums over all examples.
+
+    w : (d,) the best point
+    completion : the plane of Σ c_i U⁻_i, which touches it where it was taken
+    """
+
+    w: np.ndarray
+    completion: Plane
+
+    def concave(self, C: float) -> float:
+        """−C Σ c_i U⁻_i at the best point, as the completion has it."""
+        return -C * self.completion.value(self.w)
+
+    def objective_at(self, oracle: Oracle, C: float, w: np.ndarray) -> tuple[float, float]:
+        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion.
+
+        Infinite values where no bound of U⁺ is known.
+        """
+        plane, upper = oracle.augmented(w)
+        completion = oracle.completed(w)
+        height = (plane - completion).value(w) + (upper - plane.value(w))
+        return 0.5 * float(w @ w) + C * height, -C * completion.value(w)

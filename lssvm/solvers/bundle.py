@@ -23,10 +23,10 @@ import numpy as np
 from lssvm.errors import LssvmError
 from lssvm.executors import Oracle
 from lssvm.plane import Plane, Planes
-from lssvm.solvers.bounds import BOUNDS, Bounds
+from lssvm.solvers.bounds import BOUNDS, SummedBounds
 from lssvm.solvers.plane_cache import PlaneCache
 from lssvm.solvers.qp import SimplexQP
-from lssvm.solvers.solution import Between, Solution, linear_objective
+from lssvm.solvers.solution import Between, Solution
 
 QP_SHARE = 1e-3  # the QP's own gap, as a share of the duality gap
 QP_FLOOR = 1e-12  # and never below this share of the bound
@@ -38,7 +38,7 @@ ARRAYS = ("w", "gram", "beta", "idle")
 
 
 @dataclass
-class Bundle(Bounds):
+class Bundle(SummedBounds):
     """Cuts, their Gram matrix and multipliers, and the incumbent.
 
     planes : the cuts as they were made
@@ -88,10 +88,6 @@ class Bundle(Bounds):
         """Complete the hidden values at the best point, and start the next convex problem."""
         self.measure_from(oracle.completed(self.w))
 
-    def concave(self, C: float) -> float:
-        """−C Σ c_i U⁻_i at the best point, as the completion has it."""
-        return -C * self.completion.value(self.w)
-
     def measure_from(self, completion: Plane) -> None:
         """Take a new completion: bound and Gram matrix are of differences from it."""
         self.completion = completion
@@ -108,10 +104,6 @@ class Bundle(Bounds):
         """
         own = Plane(self.planes.gradients[self.row], float(self.planes.losses[self.row]))
         return self._objective(C, self.w, own, self.slack)
-
-    def objective_at(self, oracle: Oracle, C: float, w: np.ndarray) -> tuple[float, float]:
-        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion."""
-        return linear_objective(oracle, C, w)
 
     def minimise(
         self,

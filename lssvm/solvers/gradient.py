@@ -25,8 +25,8 @@ import numpy as np
 
 from lssvm.executors import Oracle
 from lssvm.plane import Plane
-from lssvm.solvers.bounds import BOUNDS, Bounds
-from lssvm.solvers.solution import Between, Solution, linear_objective
+from lssvm.solvers.bounds import BOUNDS, SummedBounds
+from lssvm.solvers.solution import Between, Solution
 from lssvm.solvers.steps import Steps, height
 
 VALUES = ("C", "taken", "loss", "cut_loss", "cut_slack", "mean_loss", *BOUNDS)
@@ -34,7 +34,7 @@ ARRAYS = ("w", "outputs", "point", "cut", "mean")
 
 
 @dataclass
-class Gradient(Bounds):
+class Gradient(SummedBounds):
     """Steps of descent.
 
     w : (d,) the best point seen; outputs, loss : the plane of Σ c_i U⁺_i there, the gradient empty
@@ -70,10 +70,6 @@ class Gradient(Bounds):
         """Complete the hidden values at the best point, and start the next convex problem."""
         self.measure_from(oracle.completed(self.w))
 
-    def concave(self, C: float) -> float:
-        """−C Σ c_i U⁻_i at the best point, as the completion has it."""
-        return -C * self.completion.value(self.w)
-
     def measure_from(self, completion: Plane) -> None:
         """Take a new completion; the planes do not depend on it. Descent goes on from the best
         point."""
@@ -87,10 +83,6 @@ class Gradient(Bounds):
     def primal(self, C: float) -> float:
         """P at the best point; where no upper bound of U⁺ is known, as its plane has it."""
         return height(self.w, C, Plane(self.outputs, self.loss), self.completion, self.slack)
-
-    def objective_at(self, oracle: Oracle, C: float, w: np.ndarray) -> tuple[float, float]:
-        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion."""
-        return linear_objective(oracle, C, w)
 
     def minimise(
         self,

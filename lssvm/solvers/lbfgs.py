@@ -28,8 +28,8 @@ import numpy as np
 
 from lssvm.executors import Oracle
 from lssvm.plane import Plane
-from lssvm.solvers.bounds import BOUNDS, Bounds
-from lssvm.solvers.solution import Between, Solution, linear_objective
+from lssvm.solvers.bounds import BOUNDS, SummedBounds
+from lssvm.solvers.solution import Between, Solution
 from lssvm.solvers.steps import height
 
 DECREASE, SLOPE = 1e-4, 0.9  # of the Wolfe conditions
@@ -39,7 +39,7 @@ ARRAYS = ("w", "outputs", "steps", "changes")
 
 
 @dataclass
-class Lbfgs(Bounds):
+class Lbfgs(SummedBounds):
     """Quasi-Newton steps; w is where they stand, and P, or F, never rises.
 
     memory : changes of w and of the gradient that are remembered
@@ -85,14 +85,6 @@ class Lbfgs(Bounds):
     def primal(self, C: float) -> float:
         """P at w; where no upper bound of U⁺ is known, as its plane has it."""
         return height(self.w, C, Plane(self.outputs, self.loss), self.completion, self.slack)
-
-    def concave(self, C: float) -> float:
-        """−C Σ c_i U⁻_i at w, as the completion has it."""
-        return -C * self.completion.value(self.w)
-
-    def objective_at(self, oracle: Oracle, C: float, w: np.ndarray) -> tuple[float, float]:
-        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion."""
-        return linear_objective(oracle, C, w)
 
     def minimise(
         self,

@@ -27,8 +27,8 @@ import numpy as np
 
 from lssvm.executors import Oracle, PartsOracle
 from lssvm.plane import Plane, total
-from lssvm.solvers.bounds import BOUNDS, Bounds
-from lssvm.solvers.solution import Between, Solution, linear_objective
+from lssvm.solvers.bounds import BOUNDS, SummedBounds
+from lssvm.solvers.solution import Between, Solution
 from lssvm.solvers.steps import Steps, height
 
 SAMPLE = 10  # runs of a trial at least, and a tenth of them
@@ -39,7 +39,7 @@ ARRAYS = ("w", "point", "mean", "outputs")
 
 
 @dataclass
-class Sgd(Bounds):
+class Sgd(SummedBounds):
     """Steps after every few examples.
 
     w : (d,) what training ends with: the mean, or the last point
@@ -95,14 +95,6 @@ class Sgd(Bounds):
         if not self.evaluated:
             return np.inf
         return height(self.w, C, Plane(self.outputs, self.loss), self.completion, self.slack)
-
-    def concave(self, C: float) -> float:
-        """−C Σ c_i U⁻_i at w."""
-        return -C * self.completion.value(self.w)
-
-    def objective_at(self, oracle: Oracle, C: float, w: np.ndarray) -> tuple[float, float]:
-        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion."""
-        return linear_objective(oracle, C, w)
 
     def minimise(
         self,

@@ -5,8 +5,6 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from lssvm.executors import Oracle
-
 
 class Solution(NamedTuple):
     """The end of one convex problem.
@@ -104,11 +102,3 @@ class Solver(Protocol):
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Stand where ``state`` was taken."""
         ...
-
-
-def linear_objective(oracle: Oracle, C: float, w: np.ndarray) -> tuple[float, float]:
-    """F and −C Σ c_i U⁻_i at w for linear slack; infinite values where no bound is known."""
-    plane, upper = oracle.augmented(w)
-    completion = oracle.completed(w)
-    height = (plane - completion).value(w) + (upper - plane.value(w))
-    return 0.5 * float(w @ w) + C * height, -C * completion.value(w)
