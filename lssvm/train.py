@@ -183,6 +183,7 @@ def learn_path(
             for place, config in enumerate(configs):
                 rules = rules_of(config, len(examples), application.hidden)
                 if place:
+                    run.solver.begin_problem()
                     run = Run(
                         run.solver,
                         config.cccp.looseness,

@@ -63,6 +63,10 @@ class Solver(Protocol):
         """Quadratic programs that were left to OSQP."""
         ...
 
+    def begin_problem(self) -> None:
+        """Forget what was known of the problem before: the next one has another C."""
+        ...
+
     def complete(self, oracle: Any) -> None:
         """Start the next convex problem: complete the hidden values at the best point."""
         ...
