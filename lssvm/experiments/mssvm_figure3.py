@@ -4,10 +4,10 @@
 
 Their Figure 3, the error on test chains of 20 nodes, 10 of them x, for 4, 8, …, 1024 training
 chains, and Figure 5 of their supplement, the test log-likelihood. Fields, trials and methods are
-those of ``hidden_fields`` and ``mssvm_trials``, σ_h = 0.1; the training chains of a trial hold those
-of its smaller sizes. For the error, C has the lowest validation error. The log-likelihood is that of the
-labels under p(y, h | x) ∝ exp(w · Φ), in nats a label, whatever the model was trained for: as
-w is only as large as the models leave it, it is shown for the same C and, broken lines, for
+those of ``hidden_fields`` and ``mssvm_trials``, σ_h = 0.1; the training chains of a trial hold
+those of its smaller sizes. For the error, C has the lowest validation error. The log-likelihood is
+that of the labels under p(y, h | x) ∝ exp(w · Φ), in nats a label, whatever the model was trained
+for: as w is only as large as the models leave it, it is shown for the same C and, broken lines, for
 the C of highest validation log-likelihood. The field itself is the bound of both.
 """
 
