@@ -219,9 +219,11 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
     reached = bool(record["certified"] and record["converged"]) or stopped
     if not reached:
         why = "the iterations ran out" if record["certified"] else "the gap is not certified"
+        advice = "raise cccp.max_iterations or solver.max_passes, or solver.epsilon"
+        if not record["certified"] and record["converged"]:
+            advice = "no bound is known where inference is approximate, whatever the settings"
         console.warned(
-            f"the asked precision was not reached ({why}, gap {record['gap']:.1e}); "
-            "raise cccp.max_iterations or solver.max_passes, or solver.epsilon"
+            f"the asked precision was not reached ({why}, gap {record['gap']:.1e}); {advice}"
         )
     return reached
 
