@@ -221,13 +221,15 @@ class ByExample(Bounds):
             self.sets.append(own, differences, found.losses[new] - self.truth_losses[own])
 
     def _enough(self) -> np.ndarray:
-        """By what a plane of each example must be higher than those kept, (n,)."""
+        """By what a plane of each example must be higher than those kept, (n,); none is worth
+        keeping of an example that costs nothing."""
         gap, limits = self.gap(self.C), self.sets.limits
         if not np.isfinite(gap):
             return np.zeros(len(limits))
         if self.norm == 0:
             return np.full(len(limits), ADDED_SHARE * gap / self.primal(self.C))
-        return ADDED_SHARE * gap / (len(limits) * limits)
+        enough = np.full(len(limits), np.inf)
+        return np.divide(ADDED_SHARE * gap / len(limits), limits, out=enough, where=limits > 0.0)
 
     def _check_room(self) -> None:
         """Raise LssvmError if the planes take more than ``max_bytes``."""
