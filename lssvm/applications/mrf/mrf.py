@@ -156,9 +156,12 @@ class MarkovRandomField(base.Application):
         return GraphWeightNames(self.classes or GraphClasses((), (), (), (), (), ()))
 
     def start(self, examples: Graphs, rng: np.random.Generator) -> np.ndarray:
-        """The first weights. Raises DataError if nothing may be hidden and something is, or if all
-        is."""
-        self.dimension(examples)
+        """The first weights.
+
+        Raises DataError if nothing may be hidden and something is, if all is, or without features.
+        """
+        if not self.dimension(examples):
+            raise examples.error(0, "has no features, nor has any other graph; expected some")
         free = examples.labels[examples.nodes] < 0
         if np.all(free):
             raise examples.error(0, "has no labels, nor has any other graph; expected some")
