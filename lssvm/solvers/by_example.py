@@ -91,13 +91,16 @@ class ByExample(Bounds):
         """−C Σ c_i U⁻_i at the best point, as the completion has it."""
         return -C * float(self.costs @ self._completed(self.images))
 
-    def objective_at(self, oracle: EachOracle, C: float, w: np.ndarray) -> tuple[float, float]:
-        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion."""
+    def objective_at(
+        self, oracle: EachOracle, C: float, w: np.ndarray
+    ) -> tuple[float, float, bool]:
+        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion; see ``Solver``."""
         found, completion = oracle.augmented_each(w), oracle.completed_each(w)
-        slacks = np.maximum(0.0, found.uppers - completion.values)
+        known = np.isfinite(found.uppers)
+        slacks = np.maximum(0.0, np.where(known, found.uppers, found.values) - completion.values)
         powers = slacks if self.norm == 1 else 0.5 * slacks**2
         value = 0.5 * float(w @ w) + C * float(self.costs @ powers)
-        return value, -C * float(self.costs @ completion.values)
+        return value, -C * float(self.costs @ completion.values), bool(known.all())
 
     def minimise(
         self,

@@ -79,8 +79,11 @@ class Solver(Protocol):
         """−C Σ c_i U⁻_i at the best point, as the completion has it."""
         ...
 
-    def objective_at(self, oracle: Any, C: float, w: np.ndarray) -> tuple[float, float]:
-        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion."""
+    def objective_at(self, oracle: Any, C: float, w: np.ndarray) -> tuple[float, float, bool]:
+        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion.
+
+        And whether F is known: without an upper bound of U⁺ it is as the planes have it.
+        """
         ...
 
     def minimise(
