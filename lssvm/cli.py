@@ -102,7 +102,8 @@ def learn(config: str, model: str, **options: Any) -> None:
     iter       number of the iteration
     objective  F(w) = ½‖w‖² + C Σ c_i (U⁺ − U⁻), which is minimised
     decrease   how much F fell
-    loss       mean hinge loss, an upper bound of the mean training loss
+    loss       mean of U⁺ − U⁻, an upper bound of the mean training loss; for
+               models without loss, crf and hcrf, minus the log-likelihood
     gap        relative duality gap of the convex problem: it certifies that
                problem, not that F has no lower minimum elsewhere; none: sgd
                knows no gap
