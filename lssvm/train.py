@@ -159,37 +159,30 @@ def learn_path(
     """Train for several values of C, each start going on where the last value ended.
 
     The configurations differ in ``objective.C`` alone. Cuts of Σ c_i U⁺_i do not contain C,
-    so the bundle is carried along with w. Returns one model for each configuration, the best
-    of its restarts.
+    so the bundle is carried along with w. Where hidden values can be exchanged all values of C
+    begin anew. Returns one model for each configuration, the best of its restarts.
     """
     observer = observer or Observer()
     _check_examples(application, examples)
     first = configs[0]
     problem = _problem(application, examples, first)
+    metric = problem.gram, problem.labels
     finished: list[list[dict[str, Any]]] = [[] for _ in configs]
     weights = [np.empty(0) for _ in configs]
     with threadpool_limits(1), Executor(threads) as executor:
         oracle = DataOracle(application, problem.examples, executor)
         for restart in range(first.cccp.restarts):
-            run = new_run(
-                application,
-                problem.examples,
-                oracle,
-                first,
-                restart,
-                None,
-                metric=(problem.gram, problem.labels),
-            )
+            run: Run | None = None
             for place, config in enumerate(configs):
                 rules = rules_of(config, len(examples), application.hidden)
-                if place:
-                    run.solver.begin_problem()
-                    run = Run(
-                        run.solver,
-                        config.cccp.looseness,
-                        run.total_cost,
-                        objective=run.solver.primal(rules.C),
+                if run is None or application.exchangeable:
+                    run = new_run(
+                        application, problem.examples, oracle, config, restart, None, metric=metric
                     )
+                else:
+                    run.solver.begin_problem()
+                    primal, looseness = run.solver.primal(rules.C), config.cccp.looseness
+                    run = Run(run.solver, looseness, run.total_cost, objective=primal)
                 run.proceed(oracle, rules, observer, restart)
                 if record.is_best(run, finished[place]):
                     weights[place] = run.solver.w

@@ -140,6 +140,33 @@ def test_every_value_of_c_is_solved_as_if_it_were_the_only_one(model, method):
             assert warm["lower_bound"] is cold["lower_bound"] is None
 
 
+@pytest.mark.parametrize("name", ["mrf", "latent_sequence"])
+def test_every_value_of_c_begins_anew_where_hidden_values_can_be_exchanged(name):
+    """What a small C leads to is nearly stationary for a larger one, and far above its minimum."""
+    section, train = {
+        "mrf": ({}, "mrf/train.txt"),
+        "latent_sequence": ({"columns": ["word", "pos", "label"]}, "sequence/train.conll"),
+    }[name]
+    path = [
+        Config.from_dict(
+            {
+                "application": {"name": name, **section},
+                "data": {"train": [str(Path(__file__).parents[1] / "data" / train)]},
+                "objective": {"model": "hcrf", "C": C},
+                "solver": {"method": "lbfgs"},
+            }
+        )
+        for C in (0.01, 0.3)
+    ]
+    application = path[0].create_application()
+    examples = application.read(path[0].sources("train")).take(np.arange(20))
+    warm = learn_path(application, examples, path)[1]
+    cold = learn_on(application, examples, path[1])
+    np.testing.assert_array_equal(warm.w, cold.w)
+    assert warm.record["objective"] == cold.record["objective"]
+    assert warm.record["passes"] == cold.record["passes"]
+
+
 def test_result_is_the_same_for_any_number_of_processes(config, result):
     parallel = run(config, jobs=2)
     assert parallel.runs == result.runs

@@ -168,6 +168,9 @@ class Application(ABC):
     slack_norms: ClassVar[frozenset[int]] = frozenset({1})
     smooth: ClassVar[frozenset[str]] = frozenset()  # those models whose U⁺ has a gradient
     hidden: bool = True  # False: U⁻ is linear, one CCCP iteration solves the problem
+    # Whether the hidden values can be exchanged: then w = 0 is a stationary point, and so nearly is
+    # what a small C leads to, from where a larger one would not get away.
+    exchangeable: ClassVar[bool] = False
     each: ClassVar[bool] = False  # whether it answers augmented_each, completed_each and gradients
     decomposes: ClassVar[bool] = True  # False for a loss over the whole data set
     kernels: ClassVar[bool] = False  # whether it answers columns_per_row

@@ -103,6 +103,7 @@ class MarkovRandomField(base.Application):
     Options = MrfOptions
     models = frozenset({*base.TEMPERATURES, base.ANNEALED})
     smooth = base.SMOOTH
+    exchangeable = True
     each = True
     starter_files: ClassVar = {"train": ["train.txt"], "test": ["test.txt"]}
 

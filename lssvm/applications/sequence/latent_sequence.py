@@ -71,6 +71,7 @@ class LatentSequenceLabelling(SequenceLabelling):
     rescalings = frozenset({"margin"})
     slack_norms = frozenset({1})
     hidden = True
+    exchangeable = True
     each = False
     kernels = False
 
