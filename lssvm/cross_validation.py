@@ -7,8 +7,9 @@ test fold: no test fold has a say in its own setting. Several seeds are several 
 setting; a setting is judged by its mean over them.
 
 Along ``objective.C`` each model starts from the one of the next smaller value, with its
-cutting planes, unless hidden values can be exchanged (see ``train.learn_path``). Folds, seeds and all other settings are
-independent tasks, so the results do not depend on the number of processes.
+cutting planes, unless hidden values can be exchanged (see ``train.learn_path``). Folds, seeds
+and all other settings are independent tasks, so the results do not depend on the number of
+processes.
 """
 
 import itertools
