@@ -179,20 +179,25 @@ BROKEN_ARCHIVES = {
     "array 'labels' has shape (1,); expected (4,)": changed(labels=[0]),
     "array 'ends' has shape (2,); expected (2, 2)": changed(ends=[0, 1]),
     "array 'node_offsets' has shape (2,); expected (3,)": changed(node_offsets=[0, 4]),
-    "array 'node_offsets' does not lead from 0 to 4 in steps of 1 on": changed(
+    "'node_offsets' does not lead from 0 to 4; expected each number at least 1 above": changed(
         node_offsets=[0, 4, 4]
     ),
-    "array 'edge_offsets' does not lead from 0 to 2 in steps of 0 on": changed(
+    "'edge_offsets' does not lead from 0 to 2; expected each number at least 0 above": changed(
         edge_offsets=[0, 3, 2]
     ),
     "array 'node_starts' does not lead from 0 to 2": changed(node_starts=[0, 2, 1, 2, 2]),
     "arrays 'node_indices' and 'node_values' have shapes (2,) and (1,)": changed(node_values=[1.0]),
-    "array 'node_indices' is out of range at row 1, -3": changed(node_indices=[0, -3]),
+    "'node_indices' is out of range at row 1, -3; expected 0 to 999999": changed(
+        node_indices=[0, -3]
+    ),
     "array 'node_values' holds a number that is not finite": changed(node_values=[0, np.nan]),
     "two graphs have one name": changed(names=["a", "a"]),
-    "array 'states' is out of range at row 2, 0": changed(states=[3, 2, 0, 3]),
-    "array 'labels' is out of range at row 0, 3": changed(labels=[3, -2, -1, 0]),
-    "array 'labels' is out of range at row 3, -3": changed(labels=[2, -2, -1, -3]),
+    "two nodes of graph 'first' have one name": changed(node_names=["a", "b", "a", "a"]),
+    "array 'names' holds 'a\\tb'; expected words without tabs": changed(names=["a\tb", "c"]),
+    "array 'node_names' holds ''; expected words": changed(node_names=["a", "", "c", "d"]),
+    "array 'states' is out of range at row 2, 0; expected 1 to 10000": changed(states=[3, 2, 0, 3]),
+    "array 'labels' is out of range at row 0, 3; expected -2 to 2": changed(labels=[3, -2, -1, 0]),
+    "'labels' is out of range at row 3, -3; expected -2 to 2": changed(labels=[2, -2, -1, -3]),
     "array 'costs' holds a negative or infinite number": changed(costs=[1.0, -1.0]),
     "array 'ends' is out of range at row 1": changed(ends=[[0, 1], [1, 3]]),
     "array 'ends' joins a node to itself": changed(ends=[[0, 1], [1, 1]]),

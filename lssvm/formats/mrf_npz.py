@@ -10,6 +10,7 @@
 Names and classes are arrays of text.
 """
 
+import itertools
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -137,8 +138,7 @@ def _check(arrays: dict[str, np.ndarray]) -> None:
     _check_parts(arrays, "edge_offsets", edges, 0)
     for part in ("node", "edge"):
         _check_features(arrays, part)
-    if len(set(arrays["names"].tolist())) < n:
-        raise ValueError("two graphs have one name; expected different names")
+    _check_names(arrays)
     _check_range(arrays, "states", 1, MOST_STATES)
     _check_range(arrays, "labels", HIDDEN, arrays["states"].astype(np.int64) - 1)
     if "costs" in arrays and np.any((arrays["costs"] < 0) | np.isinf(arrays["costs"])):
@@ -152,7 +152,8 @@ def _check(arrays: dict[str, np.ndarray]) -> None:
 def _check_parts(arrays: dict[str, np.ndarray], name: str, total: int, least: int) -> None:
     offsets = arrays[name].astype(np.int64)
     if offsets[0] != 0 or offsets[-1] != total or np.any(np.diff(offsets) < least):
-        raise ValueError(f"array {name!r} does not lead from 0 to {total} in steps of {least} on")
+        message = f"array {name!r} does not lead from 0 to {total}"
+        raise ValueError(f"{message}; expected each number at least {least} above the one before")
 
 
 def _check_features(arrays: dict[str, np.ndarray], part: str) -> None:
@@ -169,7 +170,29 @@ def _check_features(arrays: dict[str, np.ndarray], part: str) -> None:
 
 
 def _check_range(arrays: dict[str, np.ndarray], name: str, least: int, most: Any) -> None:
+    """most : one number, or one for each row."""
     array = arrays[name]
     if array.size and (np.any(array < least) or np.any(array > most)):
         place = int(np.argmax(((array < least) | (array > most)).reshape(len(array), -1).any(1)))
-        raise ValueError(f"array {name!r} is out of range at row {place}, {array[place]}")
+        highest = int(np.broadcast_to(most, array.shape)[place].flat[0])
+        raise ValueError(
+            f"array {name!r} is out of range at row {place}, {array[place]}; "
+            f"expected {least} to {highest}"
+        )
+
+
+def _check_names(arrays: dict[str, np.ndarray]) -> None:
+    """Raise ValueError for names that cannot stand as keys, or in tables, of what is written."""
+    names, nodes = arrays["names"].tolist(), arrays.get("node_names", np.empty(0)).tolist()
+    for name, values in (("names", names), ("node_names", nodes)):
+        broken = [value for value in values if not value or set(value) & set("\t\r\n")]
+        if broken:
+            raise ValueError(f"array {name!r} holds {broken[0]!r}; expected words without tabs")
+    if len(set(names)) < len(names):
+        raise ValueError("two graphs have one name; expected different names")
+    offsets = itertools.pairwise(arrays["node_offsets"].tolist())
+    for graph, (start, stop) in zip(names, offsets, strict=True):
+        if nodes and len(set(nodes[start:stop])) < stop - start:
+            raise ValueError(
+                f"two nodes of graph {graph!r} have one name; expected different names"
+            )
