@@ -33,6 +33,7 @@ from lssvm.solvers.by_example import MEGABYTE, ByExample
 from lssvm.solvers.gradient import Gradient
 from lssvm.solvers.lbfgs import Lbfgs
 from lssvm.solvers.n_slack import NSlack
+from lssvm.solvers.opening import parts_of
 from lssvm.solvers.plane_cache import PlaneCache
 from lssvm.solvers.qp import SimplexQP
 from lssvm.solvers.sgd import Sgd
@@ -257,6 +258,8 @@ def new_run(
         first, passes = _solved(first, oracle, config, rng, between)
     if isinstance(solver, Sgd) and not application.hidden:
         first = solver.w  # the truth is known run by run
+    if isinstance(solver, Bundle) and _opens(application, config, first, w0):
+        solver.opening = parts_of(len(examples), application.dimension(examples))
     completions = oracle.completions
     _stand(solver, oracle, first, config.solver)
     if isinstance(solver, Lbfgs) and not application.hidden:
@@ -293,6 +296,17 @@ def new_solver(
         return Sgd(w, steps, section.epochs, section.block, section.average, seed)
     step = 1.0 if section.method == "cutting-plane" else section.step
     return Bundle(w, Plane(w, 0.0), SimplexQP(section.qp), step, section.max_planes)
+
+
+def _opens(application: Application, config: Config, first: Any, w0: np.ndarray | None) -> bool:
+    """Whether a bundle begins with steps for parts of the data, see ``opening``.
+
+    The parts have to be completed apart, which a first completion that is no maximum is not;
+    weights that were given are better than what the steps would find.
+    """
+    apart = application.decomposes and (isinstance(first, np.ndarray) or not application.hidden)
+    method = config.solver.method == "bundle" and not config.solver.cache
+    return apart and method and w0 is None
 
 
 def _stand(solver: Solver, oracle: DataOracle, first: Any, section: SolverSection) -> None:

@@ -24,6 +24,7 @@ from lssvm.errors import LssvmError
 from lssvm.executors import Oracle
 from lssvm.plane import Plane, Planes
 from lssvm.solvers.bounds import BOUNDS, SummedBounds
+from lssvm.solvers.opening import EPOCHS, opened
 from lssvm.solvers.plane_cache import PlaneCache
 from lssvm.solvers.qp import SimplexQP
 from lssvm.solvers.solution import Between, Solution
@@ -49,6 +50,7 @@ class Bundle(SummedBounds):
     w : (d,) the incumbent; row : its own cut (−1: not yet asked)
     step : share of the way from the incumbent to the model's minimiser (κ)
     cache : planes of single examples; a cut of them that helps saves an oracle pass
+    opening : examples of a part, where the first cut is that of ``opening``; 0: it is not
     """
 
     w: np.ndarray
@@ -57,6 +59,7 @@ class Bundle(SummedBounds):
     step: float = 0.08
     max_planes: int = 300
     cache: PlaneCache | None = None
+    opening: int = 0
     planes: Planes = field(init=False)
     gram: np.ndarray = field(init=False)
     beta: np.ndarray = field(init=False)
@@ -127,6 +130,8 @@ class Bundle(SummedBounds):
         if self.row < 0:
             self._ask(oracle, C, self.w)
             self.tied = not np.any(self.w)
+            if self.opening and np.isfinite(self.slack):
+                self._open(oracle, C)
 
         def target() -> float:
             return self.aim(C, goal, looseness)
@@ -216,6 +221,15 @@ class Bundle(SummedBounds):
             self.w, self.row, self.slack = w, len(self.planes) - 1, slack
             self.tied = False
         self.seconds += time.perf_counter() - began
+
+    def _open(self, oracle: Any, C: float) -> None:
+        """Block steps from where the hidden values were completed; their cut, and a pass there."""
+        began, spent = time.perf_counter(), oracle.seconds
+        point, cut = opened(oracle.parts(self.opening), C, self.w)
+        self.asked += EPOCHS
+        self._append(cut)
+        self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
+        self._ask(oracle, C, point)
 
     def _cut_from_cache(self, C: float, point: np.ndarray) -> bool:
         """Add the cut of kept planes at the model's minimiser, if that raises the model enough."""
