@@ -5,11 +5,13 @@ import re
 
 import numpy as np
 import pytest
-from mrf_cases import Problem
+from mrf_cases import Problem, graph_file, random_graph
 from scipy import optimize
 from scipy.special import logsumexp
 
 from lssvm.applications.base import Source
+from lssvm.applications.mrf.graphs import packed
+from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
 from lssvm.errors import DataError, LssvmError
 from lssvm.executors import DataOracle, Executor
 from lssvm.experiments.hidden_fields import Draw, drawn, graphs, sampled
@@ -163,6 +165,19 @@ def test_the_largest_order_is_the_latent_structural_svm(shape):
         )
         near = order(problem, 1e5)
         assert near.augmented(w, examples)[1] == pytest.approx(first.value(w), rel=1e-3)
+
+
+def test_on_large_trees_the_largest_order_finds_what_the_application_finds():
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        trees = [random_graph(rng, "tree", most=40) for _ in range(6)]
+        examples = packed([(Source("memory"), graph_file(trees))])
+        w = rng.integers(-8, 9, examples.classes.dimension) / 8
+        ours, latent = MinEntropy(np.inf), MarkovRandomField(MrfOptions())
+        assert ours.augmented(w, examples)[1] == latent.augmented(w, examples)[1]
+        np.testing.assert_array_equal(
+            ours.predict(w, examples).values, latent.predict(w, examples).values
+        )
 
 
 def test_blocks_add_up_and_each_graph_is_as_if_it_were_alone():
