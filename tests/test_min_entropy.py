@@ -39,9 +39,11 @@ def entropies(problem, i, w, outer, alpha):
 
 
 def entropy(scores, alpha):
+    """log Σ exp(s) less the Rényi entropy of order α of the h given y, from its definition."""
     if alpha == np.inf:
         return scores.max()
-    return (logsumexp(alpha * scores) - logsumexp(scores)) / (alpha - 1)
+    total = logsumexp(scores)
+    return total - np.log(np.sum(np.exp(scores - total) ** alpha)) / (1 - alpha)
 
 
 def same(found, expected, alpha):

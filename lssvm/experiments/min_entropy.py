@@ -2,8 +2,8 @@
 
 A baseline of Ping, Liu & Ihler (ICML 2014, Table 3), of Miller, Kumar, Packer, Goodman & Koller
 (AISTATS 2012). The prediction is the y whose generalised distribution P(y, · | x), which sums to
-less than 1, has the least Rényi entropy of order α. With s = w · Φ and up to a constant, that is
-the y of largest
+less than 1, has the least Rényi entropy of order α: the sum of −log P(y | x) and the Rényi entropy
+of P(h | x, y). With s = w · Φ and up to a constant, that is the y of largest
 
     G(y) = (log Σ_h exp(α s) − log Σ_h exp(s)) / (α − 1)
 
@@ -25,10 +25,10 @@ G is itself a difference of convex functions, so that planes of the first term a
 it is trained by stochastic descent on F, which needs none. The paper linearises the concave parts
 instead (CCCP).
 
-The abstract and the poster of the paper say what the prediction is, that it weighs likelihood
-against the uncertainty of h given y, that latent SVM is one of the family (the poster: α = ∞), and
-that learning is a difference-of-convex program; F and the generalised entropy are written here from
-memory. Open in the comparison of Ping et al. is α, an argument here.
+The paper's abstract and poster give the prediction, its two parts, latent SVM as a member of the
+family, and learning by a margin as a difference-of-convex program; the form of F is from memory.
+Open in the comparison of Ping et al. is α, an argument here (Snoek, Larochelle & Adams, NIPS 2012,
+repeat an experiment of the paper with α from 0.1 to 5).
 """
 
 import numpy as np

@@ -1,14 +1,18 @@
 """ModLat, latent-variable uncertainty for loss-based learning, on the graphs of ``mrf``.
 
 A baseline of Ping, Liu & Ihler (ICML 2014, Table 3), of Kumar, Packer & Koller (ICML 2012). Two
-distributions: one of h given (x, y), log-linear with weights θ, and a prediction argmax over (y, h)
-of w · Φ. The loss compares hidden values too; here it is the number of wrong nodes, hidden ones
+distributions: one of h given (x, y), log-linear with weights θ, and a prediction (ŷ, ĥ), the argmax
+of w · Φ. They are brought together by Rao's dissimilarity coefficient
+
+    min over w, θ of  Σ c_i [ E Δ(y_i, h; ŷ, ĥ) − β E Δ(y_i, h; y_i, h') ]
+
+h and h' drawn independently given (x_i, y_i). Here Δ is the number of wrong nodes, hidden ones
 included, a hidden node being any without a label. Turn by turn
 
-- for w, a latent structural SVM with the loss expected under θ: Δ plus, for each hidden node, the
-  probability that its state is another one (by CCCP and the bundle, to a certified gap);
-- for θ, with (ŷ, ĥ) predicted by w, the least ½‖θ‖² + C Σ c_i [E Δ(h, ĥ) − β E Δ(h, h')], h and h'
-  drawn independently (by SciPy's L-BFGS; the paper: stochastic descent).
+- for w, a latent structural SVM with the loss expected under θ: wrong labels plus, for each hidden
+  node, the probability that its state is another one (by CCCP and the bundle, to a certified gap);
+- for θ, with (ŷ, ĥ) predicted by w, the least ½‖θ‖² + C Σ c_i [E Δ(h, ĥ) − β E Δ(h, h')] (by
+  SciPy's L-BFGS; the paper: stochastic descent).
 
 Inference is the application's, and exact; a graph that needs a table above its limit is refused. An
 expected loss is a number for each state of a hidden node: see ``Tilted``. The loss being a sum over
@@ -19,11 +23,11 @@ nodes, what θ minimises depends on its marginals p only, D(p), and
 where E_t has t · ∂D/∂p added to the scores of the nodes: a central difference along one direction,
 two calls of inference whatever the graph.
 
-The abstract of the paper says that the two distributions are brought together by a loss-based
-dissimilarity coefficient, and that latent SVM is a special case; the equations are written here
-from memory. Open in the comparison of Ping et al. are β, the loss between hidden values and how
-often turns are taken. β and the number of turns are those below, the first θ is 0, with which the
-first w is that of the latent structural SVM.
+The paper's abstract and poster give the two distributions, the coefficient with its β, turns
+between w and θ, and latent SVM as what is left of it where the loss does not depend on h; the bound
+by which w is trained and the term ½‖θ‖² are from memory. Open in the comparison of Ping et al. are
+β, the loss between hidden values and how often turns are taken. β and the number of turns are those
+below, the first θ is 0, with which the first w is that of the latent structural SVM.
 """
 
 from dataclasses import dataclass, replace
