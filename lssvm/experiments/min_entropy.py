@@ -60,6 +60,8 @@ class MinEntropy(MarkovRandomField):
     methods raise DataError for a graph that needs a larger table.
     """
 
+    each = False
+
     def __init__(self, alpha: float, table: int = MrfOptions().table) -> None:
         options = MrfOptions(inference="exact", table=table)
         super().__init__(options, Formulation("lssvm"))

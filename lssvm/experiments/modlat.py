@@ -124,6 +124,8 @@ class ExpectedLoss(MarkovRandomField):
         a node has; those of nodes with a label are not read
     """
 
+    each = False
+
     def __init__(self, shares: np.ndarray, table: int = MrfOptions().table) -> None:
         super().__init__(MrfOptions(inference="exact", table=table), Formulation("lssvm"))
         self.shares = shares
