@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from mrf_cases import Problem, graph_file, random_graph
+from mrf_cases import Problem, graph_file, learnable, random_graph
 from scipy import optimize
 from scipy.special import logsumexp
 
@@ -252,18 +252,6 @@ def test_it_learns_the_chain_and_finds_the_same_again():
 def test_it_learns_trees_of_several_shapes_with_missing_labels():
     training = learnable(np.random.default_rng(0))
     _check_learnt(fitted_min_entropy(training, 1.0), training, 1.0)
-
-
-def learnable(rng):
-    """Trees whose labels are the best ones for some weights; some labels are missing."""
-    problem = Problem(rng, n=40)
-    examples = problem.examples
-    best = problem.app.predict(4.0 * rng.normal(size=problem.d), examples).states
-    known = examples.labels >= 0
-    examples.labels[known] = best[known]
-    assert len({examples.shape(i, examples.labels * 0) for i in range(40)}) > 10
-    assert np.any(examples.labels == -1)
-    return examples
 
 
 def _check_learnt(model, training, C):

@@ -5,7 +5,7 @@ import re
 
 import numpy as np
 import pytest
-from mrf_cases import Problem
+from mrf_cases import Problem, learnable
 from scipy import optimize
 
 from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
@@ -150,16 +150,7 @@ def chain(seed):
 
 
 def trees(seed):
-    """Trees of several shapes whose labels are the best ones for some weights, or missing."""
-    rng = np.random.default_rng(seed)
-    problem = Problem(rng, n=40)
-    examples = problem.examples
-    best = problem.app.predict(4.0 * rng.normal(size=problem.d), examples).states
-    known = examples.labels >= 0
-    examples.labels[known] = best[known]
-    assert len({examples.shape(i, examples.labels * 0) for i in range(40)}) > 10
-    assert np.any(examples.labels == -1)
-    return examples
+    return learnable(np.random.default_rng(seed))
 
 
 @pytest.mark.parametrize(("data", "C"), [(chain, 0.1), (trees, 1.0)])

@@ -183,7 +183,7 @@ def _searches(exact: Elimination, examples: Graphs, outputs: np.ndarray) -> list
 
 @dataclass(frozen=True)
 class _Step:
-    """One step: fields as in Steps, of one; ``reads`` as ``starts`` and (joint states, states)."""
+    """One step, with the fields of Steps for it alone."""
 
     node: int
     reads: list[np.ndarray]
