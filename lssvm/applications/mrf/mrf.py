@@ -233,6 +233,11 @@ class MarkovRandomField(base.Application):
         """What ``lssvm-classify`` can write; the first one unless asked otherwise."""
         return {"labels": self.write, "marginals": self.write_marginals}
 
+    @property
+    def folder_formats(self) -> Mapping[str, base.FolderFormat]:
+        """Label images, for graphs that are images."""
+        return {"images": base.FolderFormat(mrf_output.image_names, mrf_output.label_images)}
+
     def write(self, examples: Graphs, predictions: Predictions, file: TextIO) -> None:
         """A table of graph, node and label."""
         mrf_output.write_labels(examples, predictions, file)
