@@ -10,7 +10,7 @@ from typing import IO, Any, Self
 from rich.console import Console as Terminal
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from lssvm.cccp import Iteration, Observer, Summary
+from lssvm.cccp import Iteration, Observer, Summary, Unsettled
 from lssvm.errors import LssvmError
 
 HEADING = "iter    objective     decrease    loss      gap  planes  passes    secs"
@@ -84,12 +84,12 @@ class Console(Observer):
             self.say(f"start {number} of {of}")
         self._describe(f"start {number}/{of}, iteration 1" if of > 1 else "iteration 1")
 
-    def passed(self, passes: int, gap: float, goal: float) -> None:
+    def passed(self, passes: int, gap: float, goal: float, unsettled: Unsettled) -> None:
         """Move the bar: the distance to the goal is measured in logarithms of the gap."""
         known = f"gap {gap:.1e}, goal {goal:.1e}" if math.isfinite(gap) else "gap none known"
-        self.say(f"pass {passes}: {known}", EVERYTHING)
+        self.say("; ".join([f"pass {passes}: {known}", *_told(unsettled)]), EVERYTHING)
         if self.verbosity >= EVERYTHING:
-            self.event("pass", passes=passes, gap=gap, goal=goal)
+            self.event("pass", passes=passes, gap=gap, goal=goal, unsettled=unsettled)
         if self._progress is not None:
             state = f"gap {gap:.1e} → {goal:.1e}" if math.isfinite(gap) else ""
             done = 100 * progress_of(gap, goal)
@@ -147,10 +147,19 @@ def iteration_line(row: Iteration) -> str:
     """The line of one CCCP iteration, under :data:`HEADING`."""
     decrease = f"{row.decrease:12.5g}" if math.isfinite(row.decrease) else f"{'-':>12}"
     gap = f"{row.gap:8.1e}" if math.isfinite(row.gap) else f"{'none':>8}"
-    return (
+    columns = (
         f"{row.iteration:4d} {row.objective:12.6g} {decrease} {row.loss:7.4f} {gap} "
         f"{row.planes:7d} {row.passes:7d} {row.seconds:7.1f}"
     )
+    return "  ".join([columns, *_told(row.unsettled)])
+
+
+def _told(unsettled: Unsettled) -> list[str]:
+    return [
+        f"{name}: {failed:,d} of {runs:,d} did not settle"
+        for name, (failed, runs) in unsettled.items()
+        if failed
+    ]
 
 
 def summary_lines(summary: Summary) -> list[str]:

@@ -596,10 +596,13 @@ def test_an_early_stop_is_what_was_asked_for_and_spent_passes_are_not(run, folde
 
 
 def test_lines_of_iterations_stand_under_their_heading():
-    row = Iteration(0, 12, 123456.789, 0.5, 0.25, 1e-3, 300, 4567, 12.34)
+    row = Iteration(0, 12, 123456.789, 0.5, 0.25, 1e-3, 300, 4567, 12.34, {})
     assert iteration_line(row) == (
         "  12       123457          0.5  0.2500  1.0e-03     300    4567    12.3"
     )
+    some = row._replace(unsettled={"propagation": (1012, 4000), "other": (0, 7)})
+    told = "  propagation: 1,012 of 4,000 did not settle"
+    assert iteration_line(some) == iteration_line(row) + told
 
 
 def test_the_summary_says_when_a_gap_is_not_certified():

@@ -306,6 +306,13 @@ class Application(ABC):
         """What looks wrong with a data set, one sentence each."""
         return []
 
+    def unsettled(self) -> dict[str, tuple[int, int]]:
+        """How often iterative inference did not settle, and of how many times, by its name.
+
+        Counted in ``augmented`` and ``completed`` since the last call (nothing by default).
+        """
+        return {}
+
     def training_warnings(self, examples: Any, predictions: Any) -> list[str]:
         """What looks wrong with the predictions for the training data, one sentence each."""
         return []

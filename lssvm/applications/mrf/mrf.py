@@ -119,6 +119,7 @@ class MarkovRandomField(base.Application):
         )
         self.inference = Inference(options.inference, exact, loopy)
         self.classes: GraphClasses | None = None
+        self._propagated: list[tuple[int, int]] = []  # appended to by several threads
 
     def read(self, sources: Sequence[base.Source]) -> Graphs:
         """The graphs of text files, of archives named ``.npz``, of lists of images ``.images``.
@@ -264,6 +265,14 @@ class MarkovRandomField(base.Application):
             found.append(f"{missing:,d} labels are missing: they are hidden values in training")
         return found
 
+    def unsettled(self) -> dict[str, tuple[int, int]]:
+        """How many graphs belief propagation did not settle for, of those left to it."""
+        counts, self._propagated = self._propagated, []
+        if not counts:
+            return {}
+        failed, runs = (sum(column) for column in zip(*counts, strict=True))
+        return {"propagation": (failed, runs)}
+
     def training_warnings(self, examples: Graphs, predictions: Predictions) -> list[str]:
         """How often belief propagation did not converge."""
         count, n = int(np.sum(~predictions.converged)), len(examples)
@@ -280,6 +289,8 @@ class MarkovRandomField(base.Application):
         charged: bool,
     ) -> tuple[Plane, bool]:
         found = self.inference.infer(task, w, examples, temperatures, charged=charged)
+        if found.propagated:
+            self._propagated.append((int(np.sum(~found.converged)), found.propagated))
         if temperatures.first == temperatures.second == 0.0:
             return Plane(found.gradient, float(examples.costs @ found.losses)), found.exact
         value = float(examples.costs @ found.values)
