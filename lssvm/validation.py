@@ -98,9 +98,20 @@ def known_keys(model: type[BaseModel], path: Iterable[str | int]) -> list[str]:
     return list(section.get("properties", {}))
 
 
+# What other tools, or other sections, call a key.
+SYNONYMS = {
+    "batch_size": "block",
+    "learning_rate": "rate",
+    "max_iter": "max_passes",
+    "max_iterations": "max_passes",
+    "tolerance": "epsilon",
+}
+
+
 def nearest(word: object, known: Iterable[str]) -> str:
-    """``; did you mean 'x'?`` for the known word that is most like ``word``, or nothing."""
-    near = difflib.get_close_matches(str(word), list(known), n=1)
+    """``; did you mean 'x'?`` for the known word that means ``word`` or is most like it, if any."""
+    words, meant = list(known), SYNONYMS.get(str(word), "")
+    near = [meant] if meant in words else difflib.get_close_matches(str(word), words, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
