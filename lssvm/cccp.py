@@ -53,6 +53,7 @@ class Summary(NamedTuple):
     objective : F = convex + concave, the concave part being −C Σ c_i U⁻_i
     gap : relative duality gap of the last convex problem, infinite where the solver knows none;
         certified : whether it is proved
+    descent : whether the solver works on F itself, without CCCP and without cuts
     iterations, passes, planes : CCCP iterations, oracle passes, cuts kept
     passes_saved : cuts or sweeps over the examples that kept planes gave without an oracle pass
     osqp : quadratic programs that were left to OSQP
@@ -67,6 +68,7 @@ class Summary(NamedTuple):
     concave: float
     gap: float
     certified: bool
+    descent: bool
     iterations: int
     passes: int
     passes_saved: int

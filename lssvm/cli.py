@@ -191,17 +191,19 @@ def _train(
 
 
 def _dry_run(config: "Config", console: "Console") -> None:
+    from lssvm.console import counted
+
     application = config.create_application()
     examples = application.read(config.sources("train"))
     console.say(
-        f"{len(examples):,d} training examples, d = {application.dimension(examples):,d}; "
+        f"{counted(len(examples), 'training example')}, d = {application.dimension(examples):,d}; "
         "nothing was trained (--dry-run)"
     )
 
 
 def _tell_written(config: "Config", model: "Model", path: str, console: "Console") -> bool:
     """Say what was written and how to score it; whether the asked precision was reached."""
-    from lssvm.console import size
+    from lssvm.console import counted, size
 
     examples = config.origin if config.data.test else "EXAMPLES"
     console.say(
@@ -212,7 +214,8 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
     held = record["held_out"]
     if held is not None:
         passes, value = held["looks"][held["best"]]
-        console.say(f"the weights are those after {passes} passes, held-out score {value:.6g}")
+        taken = counted(passes, "pass", "passes")
+        console.say(f"the weights are those after {taken}, held-out score {value:.6g}")
     if record["gap"] is None:
         console.say("no gap is known: more solver.epochs show whether the objective still falls")
         return True
@@ -263,6 +266,7 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     lssvm-classify configs/motif.yaml motif.model sites.tsv --metrics metrics.json
     """
     from lssvm.applications.base import FolderFormat
+    from lssvm.console import counted
     from lssvm.formats.output import write_folder
     from lssvm.model import Model
     from lssvm.train import classify as predict
@@ -288,7 +292,8 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     if packed.labelled:
         _score(trained, packed, found, metrics, options["quiet"], to_stderr=predictions == "-")
     elif not options["quiet"]:
-        click.echo(f"{len(packed):,d} examples without labels: nothing to score", err=True)
+        count = counted(len(packed), "example")
+        click.echo(f"{count} without labels: nothing to score", err=True)
 
 
 def _check_outputs(folder: bool, predictions: str, metrics: str | None, **inputs: str) -> None:

@@ -15,6 +15,7 @@ TEMPERATURES = ("epsilon_y", "epsilon_h")
 USUAL_MODELS = (DEFAULT_MODEL, "ssvm")  # the first of them that an application has is its default
 ONE_SLACK = {"bundle", "cutting-plane"}
 BY_EXAMPLE = {"n-slack", "bcfw"}  # solvers that need planes of single examples
+DESCENT = {"lbfgs", "sgd"}  # solvers that work on F itself
 
 
 def default_model(kind: type[Application]) -> str:

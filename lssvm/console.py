@@ -109,7 +109,7 @@ class Console(Observer):
 
     def scored(self, passes: int, metric: str, value: float) -> None:
         """Tell a score of held-out examples."""
-        self.say(f"held out: {metric} {value:.6g} after {passes} passes")
+        self.say(f"held out: {metric} {value:.6g} after {counted(passes, 'pass', 'passes')}")
         self.event("scored", passes=passes, metric=metric, value=value)
 
     def finished(self, summary: Summary) -> None:
@@ -173,13 +173,19 @@ def summary_lines(summary: Summary) -> list[str]:
         f"{summary.restarts} starts: objective {summary.objective_mean:.6g} "
         f"± {summary.objective_std:.2g}; the lowest is kept"
     )
-    saved = f" and {summary.passes_saved} saved" if summary.passes_saved else ""
+    saved = f" and {summary.passes_saved:,d} saved" if summary.passes_saved else ""
+    work = [counted(summary.passes, "pass", "passes") + saved]
+    if summary.descent:
+        work.insert(0, "descent on the objective itself")
+    else:
+        work.insert(0, counted(summary.iterations, "CCCP iteration"))
+        work.append(f"{counted(summary.planes, 'plane')} kept")
+        work.append(f"{counted(summary.osqp, 'problem')} left to OSQP")
     return [
         *([starts] if summary.restarts > 1 else []),
         f"objective {summary.objective:.6g} = convex {summary.convex:.6g} "
         f"+ concave {summary.concave:.6g}; {gap}",
-        f"{summary.iterations} CCCP iterations, {summary.passes} passes{saved}, "
-        f"{summary.planes} planes kept, {summary.osqp} problems left to OSQP",
+        ", ".join(work),
         f"seconds: inference {summary.seconds_inference:.1f}, QP {summary.seconds_qp:.1f}, "
         f"rest {summary.seconds_rest:.1f}; peak memory {summary.peak_mb:.0f} MB",
     ]
@@ -196,6 +202,11 @@ def number(value: float | str | None) -> str:
     if value is None or isinstance(value, str):
         return value or "n/a"
     return f"{value:,d}" if isinstance(value, int) else f"{value:.6g}"
+
+
+def counted(count: int, word: str, words: str = "") -> str:
+    """``1 plane``, ``2,000 planes``; ``words`` where more than one end otherwise than in s."""
+    return f"{count:,d} {word if count == 1 else words or word + 's'}"
 
 
 def size(count: int) -> str:

@@ -144,7 +144,7 @@ def learn_on(
         w, records = progress.best_w, progress.finished
         model = _finish(application, examples, config, problem.space, w, records, observer, held)
         seconds = (oracle.seconds, qp_seconds, time.perf_counter() - began)
-        observer.finished(record.summary(model.record, osqp_calls, *seconds))
+        observer.finished(record.summary(model.record, config.solver.method, osqp_calls, *seconds))
     return model
 
 
