@@ -120,8 +120,8 @@ class ByExample(Bounds):
             self._improve(oracle, target)
         if not np.isfinite(self.primal(C)):
             raise LssvmError(
-                f"no w that needs no slack was found in {self.asked:,.0f} passes; "
-                "raise solver.max_passes, or expected objective.slack_norm: 1 or 2"
+                "no w that needs no slack was found before the passes were used up; expected "
+                f"solver.max_passes above {max_passes:,d}, or objective.slack_norm: 1 or 2"
             )
         return self.solution(C, self.w, target())._replace(images=self.images)
 
