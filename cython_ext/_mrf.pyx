@@ -68,7 +68,9 @@ cdef extern from "_mrf_elimination.h" nogil:
         const MrfGraphs*, const MrfPlan*, const MrfRoom*, const long long*, const double*, double*,
         double*, double*)
 
-FEW = 3  # graphs of one plan from which lanes pay that repeat one of them
+cdef enum:
+    FEW = 3  # graphs of one plan from which lanes pay that repeat one of them
+
 LARGE = 1 << 21  # numbers of all lanes together above which graphs are worked on one at a time
 
 
@@ -95,7 +97,7 @@ def infer(
     Returns values (n,), losses (n,), gradient (d,), marginals: those of all states of all nodes one
     after another, empty unless kept.
     """
-    cdef Py_ssize_t n = costs.shape[0], i, j, l, k, count, step, size, width
+    cdef Py_ssize_t n = costs.shape[0], i, l, k, count, width
     cdef const long long[::1] chosen = plan.chosen, order = plan.order
     if offsets.shape[0] != n + 1 or nodes.shape[0] != n + 1 or chosen.shape[0] != n:
         raise ValueError("infer: offsets, nodes, costs and plans do not fit")
@@ -119,14 +121,14 @@ def infer(
     cdef const double* shares
     own.eps[0], own.eps[1] = first_eps, second_eps
     i = 0
-    while i < n:
-        room.point(&own, chosen[order[i]])
-        width, count = room.width(chosen[order[i]]), 1
-        while count < width and i + count < n and chosen[order[i + count]] == chosen[order[i]]:
-            count += 1
-        if count < FEW:
-            width = count = 1
-        with nogil:
+    with nogil:  # as a whole: threads that ask for the lock again and again wait for each other
+        while i < n:
+            room.point(&own, chosen[order[i]])
+            width, count = room.width(chosen[order[i]]), 1
+            while count < width and i + count < n and chosen[order[i + count]] == chosen[order[i]]:
+                count += 1
+            if count < FEW:
+                width = count = 1
             for l in range(width):
                 rows[l] = order[i + min(l, count - 1)]
                 row_costs[l] = costs[rows[l]] if l < count else 0.0
@@ -141,7 +143,7 @@ def infer(
                 shares = room.room.back + l
                 for k in range(written[rows[l] + 1] - written[rows[l]]):
                     marginal[written[rows[l]] + k] = shares[k * width]
-        i += count
+            i += count
     return found_values, found_losses, gradient, marginals
 
 
@@ -163,9 +165,11 @@ cdef class Room:
     cdef const long long[:, ::1] steps, factors, evidence
     cdef double[::1] table, back, kept, chunk, sums
     cdef long long[::1] places, counter, at
+    cdef long long large
 
     def __init__(self, plan):
         cdef Py_ssize_t p, count = plan.message_sizes.shape[0], most = 1, joint = 1
+        self.large = LARGE
         self.step_starts, self.steps = plan.step_starts, plan.steps
         self.evidence_starts, self.evidence = plan.evidence_starts, plan.evidence
         self.constant_starts, self.constants = plan.constant_starts, plan.constants
@@ -187,15 +191,15 @@ cdef class Room:
         self.room.table, self.room.back = &self.table[0], &self.back[0]
         self.room.chunk, self.room.sums = &self.chunk[0], &self.sums[0]
 
-    cdef bint keeps(self, Py_ssize_t p):
+    cdef bint keeps(self, Py_ssize_t p) noexcept nogil:
         """Whether the conditional probabilities of all steps are kept."""
-        return self.joint[p] <= LARGE
+        return self.joint[p] <= self.large
 
-    cdef Py_ssize_t width(self, Py_ssize_t p):
+    cdef Py_ssize_t width(self, Py_ssize_t p) noexcept nogil:
         """How many graphs of plan p are worked on together."""
-        return MRF_LANES if MRF_LANES * (2 * self.numbers[p] + self.joint[p]) <= LARGE else 1
+        return MRF_LANES if MRF_LANES * (2 * self.numbers[p] + self.joint[p]) <= self.large else 1
 
-    cdef void point(self, MrfPlan* out, Py_ssize_t p):
+    cdef void point(self, MrfPlan* out, Py_ssize_t p) noexcept nogil:
         """Let ``out`` be plan p, and the room be as it needs it."""
         out.steps = &self.steps[0, 0] + 9 * self.step_starts[p]
         out.count = self.step_starts[p + 1] - self.step_starts[p]

@@ -14,14 +14,16 @@ from lssvm.applications.base import Formulation, Source
 from lssvm.applications.mrf.graphs import LANES, packed
 from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
 from lssvm.cli import classify, learn
-from lssvm.config import Config
+from lssvm.config import Config, set_values
 from lssvm.errors import ConfigError, DataError, LssvmError
 from lssvm.executors import DataOracle, Executor, blocks
 from lssvm.experiments import simulate_mrf
 from lssvm.formats.mrf_npz import write_npz
 from lssvm.formats.mrf_text import read_graphs
 from lssvm.model import Model
+from lssvm.solvers.bcfw import Bcfw
 from lssvm.solvers.bundle import Bundle
+from lssvm.solvers.n_slack import NSlack
 from lssvm.solvers.qp import SimplexQP
 from lssvm.train import learn_on
 
@@ -105,6 +107,77 @@ def test_lbfgs_and_the_bundle_agree_on_the_hidden_crf():
         assert model.record["certified"]
         found.append(model.record["objective"])
     assert found[0] == pytest.approx(found[1], rel=1e-3)
+
+
+@pytest.mark.parametrize("method", ["n-slack", "bcfw"])
+@pytest.mark.parametrize("epsilons", [(0.0, 1.0), (0.0, 0.0), (1.0, 1.0), (0.5, 1.0), (0.25, 0.5)])
+def test_solvers_of_single_graphs_certify_the_optimum_of_the_convex_problem(method, epsilons):
+    """P of the first completion has the lowest value that the bundle certifies, by both bounds."""
+    problem = Problem(np.random.default_rng(3), "epsilon", epsilons, "any", n=6)
+    app, examples = problem.app, problem.examples
+    w0 = app.start(examples, np.random.default_rng(1))
+    oracle = DataOracle(app, examples, Executor(1))
+    completion = app.completed(w0, examples)
+    solver = {"n-slack": NSlack, "bcfw": lambda d: Bcfw(d, block=2)}[method](problem.d)
+    solver.begin(oracle, w0, None)
+    bundle = Bundle(np.zeros(problem.d), completion, SimplexQP("auto"), 0.1)
+    found, known = [
+        each.minimise(oracle, 2.0, lambda primal: 1e-5 * abs(primal), max_passes=5000)
+        for each in (solver, bundle)
+    ]
+
+    plane = app.augmented(found.w, examples)[0] - completion
+    assert found.primal == pytest.approx(0.5 * found.w @ found.w + 2.0 * plane.value(found.w))
+    assert found.primal - found.lower <= 1e-5 * found.primal
+    assert known.lower <= found.primal + 1e-12
+    assert found.lower <= known.primal + 1e-12
+
+
+@pytest.mark.parametrize("method", ["n-slack", "bcfw"])
+@pytest.mark.parametrize("model", ["lssvm", "mssvm", "hcrf", "loss_augmented_likelihood"])
+def test_cccp_with_planes_of_single_graphs_lowers_the_objective_itself(model, method):
+    settings = config(model, 0.3, solver={"method": method, "epsilon": 1e-3, "block": 4})
+    app = settings.create_application()
+    examples = app.read(settings.sources("train")).slice(0, 12)
+    model = learn_on(app, examples, settings)
+    record = model.record
+    assert record["certified"]
+    assert record["converged"]
+    (run,) = record["restarts"]
+    objectives = [objective for objective, _ in run["history"]]
+    assert len(objectives) > 1
+    assert objectives == sorted(objectives, reverse=True)
+    difference = app.augmented(model.w, examples)[0] - app.completed(model.w, examples)
+    value = 0.5 * model.w @ model.w + 0.3 * difference.value(model.w)
+    assert record["objective"] == pytest.approx(value, rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["n-slack", "bcfw"])
+def test_solvers_of_single_graphs_go_on_from_what_they_saved(method):
+    problem = Problem(np.random.default_rng(3), "mssvm", shape="any", n=6)
+    oracle = DataOracle(problem.app, problem.examples, Executor(1))
+    new = {"n-slack": NSlack, "bcfw": lambda d: Bcfw(d, block=2)}[method]
+    first, second = new(problem.d), new(problem.d)
+    first.begin(oracle, problem.app.start(problem.examples, np.random.default_rng(1)), None)
+    first.minimise(oracle, 2.0, lambda primal: 0.1 * abs(primal))
+    first.complete(oracle)
+    assert np.any(first.truth_losses > 1.0)
+    values, arrays = first.state()
+    second.restore(values, {name: array.copy() for name, array in arrays.items()})
+    found = [
+        each.minimise(oracle, 2.0, lambda primal: 1e-4 * abs(primal)) for each in (first, second)
+    ]
+    assert np.array_equal(found[0].w, found[1].w)
+    assert found[0].lower == found[1].lower
+    assert found[0].primal - found[0].lower <= 1e-4 * found[0].primal
+
+
+def test_planes_of_propagation_certify_nothing():
+    settings = config("mssvm", 0.3, application={"inference": "bp"}, solver={"method": "n-slack"})
+    app = settings.create_application()
+    examples = app.read(settings.sources("train")).slice(0, 4)
+    model = learn_on(app, examples, set_values(settings, {"solver.max_passes": 5}))
+    assert not model.record["certified"]
 
 
 def test_threads_change_no_bit():

@@ -7,7 +7,7 @@ import pytest
 from mrf_cases import STATES, Problem
 from scipy.optimize import approx_fprime
 
-from lssvm.applications.mrf import plans
+from lssvm.applications.mrf import by_graph, plans
 from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
 from lssvm.applications.mrf.plans import FIRST, SECOND
 from lssvm.errors import DataError
@@ -49,6 +49,38 @@ def test_values_and_gradients_equal_enumeration(model, epsilons):
         v = problem.weights(rng)
         assert problem.convex(v)[0] >= plane.value(v) - 1e-10
         assert problem.concave(v)[0] >= completion.value(v) - 1e-10
+
+
+@pytest.mark.parametrize(("model", "epsilons"), FORMS)
+def test_each_graph_apart_equals_enumeration(model, epsilons, monkeypatch):
+    rng = np.random.default_rng([len(model), *(int(8 * (e or 0)) for e in epsilons)])
+    for trial in range(70):  # three graphs each
+        problem = Problem(rng, model, epsilons, SHAPES[trial % 3])
+        monkeypatch.setattr(by_graph, "COPIES", [1, 2 * problem.d, 2**20][trial % 3])
+        app, examples, w = problem.app, problem.examples, problem.weights(rng, trial % 10 == 0)
+        linear = problem.epsilon_y == problem.epsilon_h == 0
+        found, completed = app.augmented_each(w, examples), app.completed_each(w, examples)
+        for i in range(len(examples)):
+            outer = problem.outer(i, labels=True)
+            temperatures = problem.epsilon_y, problem.epsilon_h
+            value, *_ = problem.annealed(i, w, outer, *temperatures, app.charged)
+            truth, *_ = problem.annealed(i, w, [], 0.0, problem.epsilon_h, truth=True)
+            tolerance = 0 if linear else 1e-10
+            assert abs(found.values[i] - value) <= tolerance
+            assert abs(completed.values[i] - truth) <= tolerance
+        assert np.array_equal(found.uppers, found.values)
+        rows = np.arange(len(examples))
+        for each, plane in (
+            (found, app.augmented(w, examples)[0]),
+            (completed, app.completed(w, examples)),
+        ):
+            gradients = app.gradients(examples, each, rows)
+            total = examples.costs @ gradients
+            np.testing.assert_allclose(total, plane.gradient, rtol=0, atol=1e-12)
+            np.testing.assert_allclose(each.losses + gradients @ w, each.values, atol=1e-12)
+            assert examples.costs @ each.losses == pytest.approx(plane.loss, abs=1e-12)
+            second = app.gradients(examples, each, rows[1:2])
+            assert np.array_equal(second.toarray(), gradients.toarray()[1:2])
 
 
 @pytest.mark.parametrize(("model", "epsilons"), FORMS)

@@ -240,7 +240,9 @@ class Application(ABC):
         """Loss-augmented inference for each example, for solvers that keep planes by example."""
         raise NotImplementedError
 
-    def start_each(self, examples: Any, rng: np.random.Generator) -> Maxima | FirstProblem:
+    def start_each(
+        self, examples: Any, rng: np.random.Generator
+    ) -> Maxima | FirstProblem | np.ndarray:
         """As ``start``, the first completion of every example apart; by default the truth."""
         return self.completed_each(np.zeros(self.dimension(examples)), examples)
 

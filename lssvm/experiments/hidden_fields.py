@@ -9,22 +9,24 @@ with a hidden one, on a hidden chain and on a grid; σ_h is the scale of the hid
 evidence: the smaller it is, the less x says of h. What is taken here:
 
 - Outputs and hidden nodes alternate, on a chain y, h, y, h, … or like the squares of a chessboard,
-  and every one of them has an observed node of its own. The paper's 40 nodes are those without x,
-  and its 6 × 6 × 2 grid is one of 36 nodes with their 36 x.
+  and every one of them has an observed node of its own. The paper's nodes are counted with x: its
+  grid of 6 × 6 × 2 has 36 of them with their 36 x, its chain of 40 has 20 with their 20 x.
 - All variables have four states. x is drawn with y and h from the joint density.
-- Every edge has a table of weights of its own, drawn independently: standard normal for x–y,
-  normal with standard deviation 2 for y–h, σ_h for x–h.
+- Every edge has a table of weights of its own, drawn independently from normal distributions: of
+  variance 2 for x–y and y–h, of standard deviation σ_h for x–h.
 
-Which of these the paper's simulation shares is not known to us. Tables of their own and the scale
-of y–h were chosen so that models of other trials than the reported ones came near the paper's level
-on the chain, nothing else was. ``mssvm_draws`` varies what is taken: one table for all edges of a
-kind, other scales and numbers of states, and x that is drawn first.
+Which of these the paper's simulation shares is not known to us. The variance, the same for both
+kinds of edges and both shapes, was chosen so that fields and models of other trials than the
+reported ones came near the paper's level on chain and grid. ``mssvm_draws`` varies what is taken:
+nodes counted without x, one table for all edges of a kind, other scales and numbers of states, and
+x that is drawn first.
 
 Sampling is exact. Nodes are summed out from the last to the first, row by row; what a partial sum
 depends on are the states of the last ``columns`` nodes, one number a combination of them.
 """
 
 import itertools
+import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -40,17 +42,17 @@ from lssvm.formats.mrf_text import HIDDEN, Features, GraphFile
 class Draw(NamedTuple):
     """How fields are drawn.
 
-    rows, columns : of the grid; a chain has one column
+    rows, columns : of the grid of y and h; a chain has one column
     scale_xy, scale_yh, sigma : standard deviations of the weights of x–y, y–h and x–h
     tied : whether all edges of a kind share their weights
     joint : whether x is drawn from the joint density; otherwise uniformly, and y and h given x
     states : of each variable
     """
 
-    rows: int = 40
+    rows: int = 20
     columns: int = 1
-    scale_xy: float = 1.0
-    scale_yh: float = 2.0
+    scale_xy: float = math.sqrt(2.0)
+    scale_yh: float = math.sqrt(2.0)
     sigma: float = 0.1
     tied: bool = False
     joint: bool = True

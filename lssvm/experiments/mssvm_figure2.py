@@ -38,9 +38,9 @@ FLOOR = 1e-3  # percent: below this, what is lowest is not known so well
 
 
 class Plan(NamedTuple):
-    """What is run: nodes of the chain, C, steps, trials and training instances."""
+    """What is run: nodes of the chain without x, C, steps, trials and training instances."""
 
-    nodes: int = 40
+    nodes: int = 20
     C: float = 0.1
     steps: int = 300
     trials: int = TRIALS

@@ -51,7 +51,7 @@ class Plan(NamedTuple):
 
 
 FULL = Plan(
-    {"chain": Draw(40, 1), "grid": Draw(6, 6)},
+    {"chain": Draw(20, 1), "grid": Draw(6, 6)},
     {"chain": GRID, "grid": (0.01, 0.03, 0.1)},
     TRIALS,
     TRAINING,

@@ -46,7 +46,7 @@ SPLITS = ("Train", "Validation", "Test")
 COLOURS = slice(3, 6)  # mean Lab / 100
 ROW = 10  # the feature that is the height of the centre, 0 to 1
 LIKENESS = 0.1
-FULL = segments.Settings((0.003, 0.01, 0.03, 0.1, 0.3), (0.1, 1.0, 10.0), 10)
+FULL = segments.Settings((0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0), (0.1, 1.0, 10.0), 10)
 QUICK = segments.Settings((0.03,), (0.1,), 2)
 FEW = 12  # photographs of each part with --quick
 

@@ -28,7 +28,7 @@ from lssvm.train import learn_on
 
 STREAM = 0x6D73736D
 TRAINING, VALIDATION, TEST = 20, 100, 100  # instances
-TRIALS = 20
+TRIALS = 40
 GRID = (0.01, 0.03, 0.1, 0.3, 1.0)  # of C an instance
 EPSILON, TOLERANCE = 1e-2, 1e-2
 KEPT = ("objective", "gap", "certified", "converged", "passes", "cccp_iterations")

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from lssvm.executors import EachOracle, Found
 from lssvm.solvers.by_example import ByExample
@@ -98,14 +97,12 @@ class Bcfw(ByExample):
         rows = np.arange(first, min(first + self.block, len(self.costs)))
         w = self.sets.images()
         found = oracle.augmented_rows(w, first, first + len(rows))
-        heights = found.values - self.truth[rows] @ w
+        heights = found.values - self.truth[rows] @ w - self.truth_losses[rows]
         planes, kept = self.sets.highest(rows)
         new = np.flatnonzero(heights > kept + 1e-12 * (1.0 + np.abs(found.values)))
         if len(new):
             planes[new] = len(self.sets) + np.arange(len(new))
-            truth = self.truth[rows[new]]
-            differences = sparse.csr_array(found.gradients(new) - truth)
-            self.sets.append(rows[new], differences, found.losses[new])
+            self._append(found, rows, new)
         self.gaps[block] = self.sets.frank_wolfe(rows, planes)
         self.sets.sweep(rows, CACHED_STEPS)
 

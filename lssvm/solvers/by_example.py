@@ -25,7 +25,7 @@ ADDED_SHARE = 0.01  # of the mean gap of an example: less is no reason to keep a
 MEGABYTE = 1_000_000
 INEXACT = 1e-8  # share of the values that is more than their rounding
 VALUES = ("C", "passes_saved", *BOUNDS)
-ARRAYS = ("w", "heights", "costs")
+ARRAYS = ("w", "heights", "costs", "truth_losses")
 
 
 @dataclass
@@ -33,7 +33,8 @@ class ByExample(Bounds):
     """Minimises P through planes of single examples.
 
     dimension : d; norm : of the slacks, gram, labels : of a kernel, see ``working_sets``
-    sets : the planes and the dual point; truth : (n, d) gradients of the completion
+    sets : the planes and the dual point; truth, truth_losses : (n, d), (n,) gradients and loss
+        parts of the completion's planes; the latter are 0 but for a sum over hidden values
     w : (d,) the best point; images : (d,) of it, w itself without a kernel
     heights : (n,) U⁺_i there, upper bounds if they are known
     """
@@ -44,6 +45,7 @@ class ByExample(Bounds):
     labels: int = 0
     sets: WorkingSets = field(init=False)
     truth: sparse.csr_array = field(init=False)
+    truth_losses: np.ndarray = field(init=False)
     w: np.ndarray = field(init=False)
     images: np.ndarray = field(init=False)
     heights: np.ndarray = field(init=False)
@@ -65,7 +67,7 @@ class ByExample(Bounds):
         self.images = self.sets.images_of(self.w)
         self.heights = np.full(len(self.costs), np.inf)
         found = oracle.completed_each(self.images) if completion is None else completion
-        self.truth = found.gradients(np.arange(len(self.costs)))
+        self.truth, self.truth_losses = _planes_of(found)
 
     def complete(self, oracle: EachOracle) -> None:
         """Complete the hidden values at the best point: planes and truth move with them.
@@ -73,12 +75,12 @@ class ByExample(Bounds):
         A plane of U⁺ does not change; its difference from the completion does. The multipliers
         stay, and so the weight that the old completion's plane had goes to the new one.
         """
-        truth = oracle.completed_each(self.images).gradients(np.arange(len(self.costs)))
+        truth, losses = _planes_of(oracle.completed_each(self.images))
         shifts = sparse.csr_array(self.truth - truth)
         rows = np.flatnonzero(np.diff(shifts.indptr))
         if len(rows) and len(self.sets):
-            self.sets.move(rows, shifts[rows])
-        self.truth = truth
+            self.sets.move(rows, shifts[rows], (self.truth_losses - losses)[rows])
+        self.truth, self.truth_losses = truth, losses
         self.begin_problem()
 
     def primal(self, C: float) -> float:
@@ -87,7 +89,7 @@ class ByExample(Bounds):
 
     def concave(self, C: float) -> float:
         """−C Σ c_i U⁻_i at the best point, as the completion has it."""
-        return -C * float(self.costs @ (self.truth @ self.images))
+        return -C * float(self.costs @ self._completed(self.images))
 
     def objective_at(self, oracle: EachOracle, C: float, w: np.ndarray) -> tuple[float, float]:
         """F and −C Σ c_i U⁻_i at any w, by one pass and one completion."""
@@ -151,12 +153,16 @@ class ByExample(Bounds):
         half = 0.5 * float(w @ images)
         if not np.all(np.isfinite(heights)):
             return np.inf
-        slacks = np.maximum(0.0, heights - self.truth @ images)
+        slacks = np.maximum(0.0, heights - self._completed(images))
         if self.norm == 1:
             return half + C * float(self.costs @ slacks)
         if self.norm == 2:
             return half + 0.5 * C * float(self.costs @ slacks**2)
         return half if slacks.max(initial=0.0) <= 0.0 else np.inf
+
+    def _completed(self, images: np.ndarray) -> np.ndarray:
+        """The completion's planes at any w, (n,): no higher than U⁻_i."""
+        return self.truth @ images + self.truth_losses
 
     def _raise_bound(self) -> None:
         self.lower = max(self.lower, self.sets.dual())
@@ -199,15 +205,20 @@ class ByExample(Bounds):
         asked, (k,).
         """
         rows = np.arange(first, first + len(found.values))
-        truth = self.truth[rows]
-        excess = found.values - truth @ self.sets.images() - self.sets.highest(rows)[1]
+        heights = found.values - self.truth[rows] @ self.sets.images() - self.truth_losses[rows]
+        excess = heights - self.sets.highest(rows)[1]
         rounding = 1e-12 * (1.0 + np.abs(found.values))
         new = np.flatnonzero(excess > np.maximum(self._enough()[rows], rounding))
-        if len(new):
-            differences = sparse.csr_array(found.gradients(new) - truth[new])
-            self.sets.append(rows[new], differences, found.losses[new])
-            self._check_room()
+        self._append(found, rows, new)
+        self._check_room()
         return rows
+
+    def _append(self, found: Found, rows: np.ndarray, new: np.ndarray) -> None:
+        """Keep the planes ``new`` of those that were found for ``rows``."""
+        own = rows[new]
+        if len(new):
+            differences = sparse.csr_array(found.gradients(new) - self.truth[own])
+            self.sets.append(own, differences, found.losses[new] - self.truth_losses[own])
 
     def _enough(self) -> np.ndarray:
         """By what a plane of each example must be higher than those kept, (n,)."""
@@ -229,7 +240,7 @@ class ByExample(Bounds):
 
     def _check(self, images: np.ndarray, found: Found) -> None:
         """Refuse a loss-augmented maximum that is lower than the true output's score."""
-        scores = self.truth @ images
+        scores = self._completed(images)
         short = scores - found.uppers
         row = int(np.argmax(short))
         if short[row] > INEXACT * (1.0 + abs(scores[row])):
@@ -263,3 +274,8 @@ class ByExample(Bounds):
 
     def _new_sets(self, limits: np.ndarray) -> WorkingSets:
         return WorkingSets(limits, self.dimension, self.norm, self.gram, self.labels)
+
+
+def _planes_of(found: Found) -> tuple[sparse.csr_array, np.ndarray]:
+    """Gradients and loss parts of what was found for all examples, (n, d) and (n,)."""
+    return found.gradients(np.arange(len(found.values))), found.losses

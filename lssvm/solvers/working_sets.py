@@ -295,8 +295,11 @@ class WorkingSets:
             self.scores[:bound] = images[:bound].reshape(-1, self.labels).T.ravel()
             self.scores[bound:] = images[bound:]
 
-    def move(self, rows: np.ndarray, shifts: sparse.csr_array) -> None:
-        """Add ``shifts`` (k, d) to every plane of the examples ``rows``: their completion moved."""
+    def move(self, rows: np.ndarray, shifts: sparse.csr_array, losses: np.ndarray) -> None:
+        """Add ``shifts`` (k, d) to every plane of the examples ``rows``: their completion moved.
+
+        losses : (k,) what is added to the planes' loss parts
+        """
         place = np.full(len(self.limits), -1)
         place[rows] = np.arange(len(rows))
         moved = place[self.owner]
@@ -308,6 +311,7 @@ class WorkingSets:
             shape=(len(self), len(rows)),
         )
         self._replace(sparse.csr_array(self.matrix(np.arange(self._count)) + picked @ shifts))
+        self.losses[moved >= 0] += losses[moved[moved >= 0]]
         self._measure(0)
         self.refresh()
 

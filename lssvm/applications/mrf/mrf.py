@@ -37,10 +37,11 @@ from typing import Any, ClassVar, Literal, TextIO
 
 import numpy as np
 from pydantic import Field
+from scipy import sparse
 
 from lssvm.applications import base
-from lssvm.applications.mrf import mrf_output
-from lssvm.applications.mrf.elimination import Elimination, Temperatures
+from lssvm.applications.mrf import by_graph, mrf_output
+from lssvm.applications.mrf.elimination import Elimination, Found, Temperatures
 from lssvm.applications.mrf.graph_classes import GraphClasses, GraphWeightNames
 from lssvm.applications.mrf.graphs import Graphs, packed
 from lssvm.applications.mrf.inference import (
@@ -102,6 +103,7 @@ class MarkovRandomField(base.Application):
     Options = MrfOptions
     models = frozenset({*base.TEMPERATURES, base.ANNEALED})
     smooth = base.SMOOTH
+    each = True
     starter_files: ClassVar = {"train": ["train.txt"], "test": ["test.txt"]}
 
     def __init__(self, options: MrfOptions, formulation: base.Formulation | None = None) -> None:
@@ -183,6 +185,24 @@ class MarkovRandomField(base.Application):
         """Σ c_i U⁻_i. Raises DataError as ``augmented`` does."""
         temperatures = Temperatures(self.epsilon_h, self.epsilon_h)
         return self._plane(COMPLETED, w, examples, temperatures, charged=False)[0]
+
+    def start_each(self, examples: Graphs, rng: np.random.Generator) -> np.ndarray:
+        """As ``start``."""
+        return self.start(examples, rng)
+
+    def augmented_each(self, w: np.ndarray, examples: Graphs) -> base.Maxima:
+        """U⁺_i for each graph; ``outputs`` are the gradients. Raises as ``augmented`` does."""
+        temperatures = Temperatures(self.epsilon_h, self.epsilon_y)
+        return self._each(AUGMENTED, w, examples, temperatures, self.charged)
+
+    def completed_each(self, w: np.ndarray, examples: Graphs) -> base.Maxima:
+        """U⁻_i for each graph; ``outputs`` are the gradients. Raises as ``augmented`` does."""
+        temperatures = Temperatures(self.epsilon_h, self.epsilon_h)
+        return self._each(COMPLETED, w, examples, temperatures, charged=False)
+
+    def gradients(self, examples: Graphs, found: base.Maxima, rows: np.ndarray) -> sparse.csr_array:
+        """The gradients that were found, those of ``rows``."""
+        return found.outputs[rows]
 
     def predict(self, w: np.ndarray, examples: Graphs, top: int = 1) -> Predictions:
         """The y of highest ε_h log Σ_h exp(w · Φ / ε_h), known labels left aside.
@@ -295,6 +315,20 @@ class MarkovRandomField(base.Application):
             return Plane(found.gradient, float(examples.costs @ found.losses)), found.exact
         value = float(examples.costs @ found.values)
         return Plane(found.gradient, value - float(found.gradient @ w)), found.exact
+
+    def _each(
+        self,
+        task: str,
+        w: np.ndarray,
+        examples: Graphs,
+        temperatures: Temperatures,
+        charged: bool,
+    ) -> base.Maxima:
+        def infer(weights: np.ndarray, graphs: Graphs) -> Found:
+            return self.inference.infer(task, weights, graphs, temperatures, charged=charged)
+
+        linear = temperatures.first == temperatures.second == 0.0
+        return by_graph.each(infer, w, examples, linear=linear)
 
 
 def _reader(path: str) -> Callable[[str], GraphFile]:

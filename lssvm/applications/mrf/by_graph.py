@@ -1,0 +1,61 @@
+"""Inference for each graph apart, for solvers that keep planes by example.
+
+The kernels sum the expected features of all graphs that they are given. Here every graph has
+weights of its own, as many copies of w one after another as there are graphs: the sum then holds
+the expected features of each. Graphs are taken in groups, so that the copies stay few.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from scipy import sparse
+
+from lssvm.applications.base import Maxima
+from lssvm.applications.mrf.elimination import Found
+from lssvm.applications.mrf.graphs import LANES, Graphs
+
+COPIES = 2**20  # numbers in all copies of the weights, about
+
+
+def each(
+    infer: Callable[[np.ndarray, Graphs], Found], w: np.ndarray, examples: Graphs, *, linear: bool
+) -> Maxima:
+    """What ``infer`` finds for each graph; ``outputs`` are the gradients, (n, d), sparse.
+
+    linear : whether the loss part of a plane is Δ, as it is where all inference is a maximum;
+        otherwise it is an expectation and an entropy
+    """
+    groups = _apart(examples, len(w))
+    found = [infer(np.tile(w, len(group)), group) for group in groups]
+    gradients = [
+        sparse.csr_array(own.gradient.reshape(len(group), len(w)))
+        for own, group in zip(found, groups, strict=True)
+    ]
+    rows = sparse.csr_array(sparse.vstack(gradients, "csr"))
+    values = np.concatenate([own.values for own in found])
+    losses = np.concatenate([own.losses for own in found]) if linear else values - rows @ w
+    proved = np.repeat([own.exact for own in found], [len(group) for group in groups])
+    return Maxima(values, losses, np.where(proved, values, np.inf), rows)
+
+
+def _apart(examples: Graphs, dimension: int) -> list[Graphs]:
+    """The graphs in groups, with weights of their own and cost 1; kept with them."""
+    key = ("apart", dimension)
+    if key not in examples.cache:
+        most = COPIES // max(dimension, 1)
+        size = max(1, most - most % LANES if most >= LANES else most)
+        starts = range(0, len(examples), size)
+        groups = [
+            _shifted(examples.take(np.arange(start, min(start + size, len(examples)))), dimension)
+            for start in starts
+        ]
+        examples.cache[key] = groups
+    return examples.cache[key]
+
+
+def _shifted(graphs: Graphs, dimension: int) -> Graphs:
+    copies = np.repeat(np.arange(len(graphs)), np.diff(graphs.item_offsets))
+    return replace(
+        graphs, bases=graphs.bases + dimension * copies, costs=np.ones(len(graphs)), cache={}
+    )
