@@ -221,7 +221,7 @@ class Counting(MarkovRandomField):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("method", ["bundle", "sgd"])
+@pytest.mark.parametrize("method", ["bundle", "n-slack", "sgd"])
 def test_every_iteration_tells_how_often_beliefs_did_not_settle(threads, method, monkeypatch):
     monkeypatch.setattr("lssvm.executors.BLOCK_WORK", 1000)
     values = {

@@ -311,7 +311,7 @@ class Application(ABC):
     def unsettled(self) -> dict[str, tuple[int, int]]:
         """How often iterative inference did not settle, and of how many times, by its name.
 
-        Counted in ``augmented`` and ``completed`` since the last call (nothing by default).
+        Of loss-augmented inference and latent completion since the last call; nothing by default.
         """
         return {}
 

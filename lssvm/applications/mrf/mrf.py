@@ -308,9 +308,7 @@ class MarkovRandomField(base.Application):
         temperatures: Temperatures,
         charged: bool,
     ) -> tuple[Plane, bool]:
-        found = self.inference.infer(task, w, examples, temperatures, charged=charged)
-        if found.propagated:
-            self._propagated.append((int(np.sum(~found.converged)), found.propagated))
+        found = self._trained(task, w, examples, temperatures, charged)
         if temperatures.first == temperatures.second == 0.0:
             return Plane(found.gradient, float(examples.costs @ found.losses)), found.exact
         value = float(examples.costs @ found.values)
@@ -325,10 +323,24 @@ class MarkovRandomField(base.Application):
         charged: bool,
     ) -> base.Maxima:
         def infer(weights: np.ndarray, graphs: Graphs) -> Found:
-            return self.inference.infer(task, weights, graphs, temperatures, charged=charged)
+            return self._trained(task, weights, graphs, temperatures, charged)
 
         linear = temperatures.first == temperatures.second == 0.0
         return by_graph.each(infer, w, examples, linear=linear)
+
+    def _trained(
+        self,
+        task: str,
+        w: np.ndarray,
+        examples: Graphs,
+        temperatures: Temperatures,
+        charged: bool,
+    ) -> Found:
+        """Inference of training, which is counted where it is left to belief propagation."""
+        found = self.inference.infer(task, w, examples, temperatures, charged=charged)
+        if found.propagated:
+            self._propagated.append((int(np.sum(~found.converged)), found.propagated))
+        return found
 
 
 def _reader(path: str) -> Callable[[str], GraphFile]:
