@@ -27,8 +27,8 @@ class Graphs(Packed):
     ends : (E, 2) int32, the nodes of each edge, counted within their graph
     starts, indices, values : (items + 1,) int64, int32, float64, features of items, sparse
     bases : (items,) int64, first weight; tables : (items,) int32, entries of the table
-    node_names : (N,) object
     pictures : (n,) object, ``Picture``, or None for a graph that is no image
+    node_names : (N,) object
     classes : what the weights stand for
     cache : plans of these graphs by task
     """
@@ -47,8 +47,8 @@ class Graphs(Packed):
     values: np.ndarray
     bases: np.ndarray
     tables: np.ndarray
-    node_names: np.ndarray
     pictures: np.ndarray
+    node_names: np.ndarray
     classes: GraphClasses
     cache: dict[Any, Any] = field(default_factory=dict)
 
