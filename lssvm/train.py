@@ -125,7 +125,7 @@ def learn_on(
         checkpoints.stoppable() as signalled,
     ):
         oracle = DataOracle(application, problem.examples, executor)
-        watching = _watching(application, held, config, progress, observer, rules.C)
+        watching = _watching(application, held, config, problem, progress, observer, rules.C)
         between = _keeper(saving, key, progress, signalled, watching)
         qp_seconds, osqp_calls = 0.0, 0
         for restart in range(len(progress.finished), restarts):
@@ -145,7 +145,7 @@ def learn_on(
         w, records = progress.best_w, progress.finished
         model = _finish(application, examples, config, problem.space, w, records, observer, held)
         seconds = (oracle.seconds, qp_seconds, time.perf_counter() - began)
-        observer.finished(record.summary(model.record, osqp_calls, *seconds))
+        observer.finished(record.summary(model.record, config.solver.method, osqp_calls, *seconds))
     return model
 
 
@@ -402,6 +402,7 @@ def _watching(
     application: Application,
     held: Any,
     config: Config,
+    problem: Training,
     progress: Progress,
     observer: Observer,
     C: float,
@@ -409,9 +410,11 @@ def _watching(
     section = config.held_out
     if held is None or not section.every:
         return None
+    # Linear, or products of features: neither needs weights to prepare examples for them.
+    examples, _ = problem.space.prepared(held, np.empty(0))
     return HeldOut(
         application,
-        held,
+        examples,
         section.every,
         section.patience,
         section.metric,

@@ -23,11 +23,10 @@ import numpy as np
 from lssvm.errors import LssvmError
 from lssvm.executors import Oracle
 from lssvm.plane import Plane, Planes
-from lssvm.solvers.bounds import BOUNDS, SummedBounds
+from lssvm.solvers.bounds import BOUNDS, Rounds, SummedBounds
 from lssvm.solvers.opening import EPOCHS, opened
 from lssvm.solvers.plane_cache import PlaneCache
 from lssvm.solvers.qp import SimplexQP
-from lssvm.solvers.solution import Between, Solution
 
 QP_SHARE = 1e-3  # the QP's own gap, as a share of the duality gap
 QP_FLOOR = 1e-12  # and never below this share of the bound
@@ -39,7 +38,7 @@ ARRAYS = ("w", "gram", "beta", "idle")
 
 
 @dataclass
-class Bundle(SummedBounds):
+class Bundle(SummedBounds, Rounds):
     """Cuts, their Gram matrix and multipliers, and the incumbent.
 
     planes : the cuts as they were made
@@ -108,43 +107,22 @@ class Bundle(SummedBounds):
         own = Plane(self.planes.gradients[self.row], float(self.planes.losses[self.row]))
         return self._objective(C, self.w, own, self.slack)
 
-    def minimise(
-        self,
-        oracle: Oracle,
-        C: float,
-        goal: Callable[[float], float],
-        looseness: float = 0.0,
-        max_passes: int = 10_000,
-        between: Between = lambda gap, goal: None,
-    ) -> Solution:
-        """Minimise P until its absolute duality gap is at most ``goal(primal)``.
-
-        looseness : the gap may also be this share of what P could fall by from where it began:
-            enough to make nearly all the progress that the problem allows. A share of P
-            itself would not do for early CCCP iterations: with a random first completion P
-            can barely fall, w would stay 0 and the next completion would be one big tie
-        max_passes : bounds the passes of this problem
-        between(gap, goal) : called before each of them, when the state is whole: it may save
-            it, or raise to stop
-        """
+    def _begin(self, oracle: Oracle, C: float) -> None:
+        """Ask once where nothing was asked before."""
         if self.row < 0:
             self._ask(oracle, C, self.w)
             self.tied = not np.any(self.w)
             if self.opening and np.isfinite(self.slack):
                 self._open(oracle, C)
 
-        def target() -> float:
-            return self.aim(C, goal, looseness)
-
-        while self.open(C, target()) and not self.exhausted(C, max_passes):
-            between(self.gap(C), target())
-            point = self._model_minimiser(C, target())
-            if not self.open(C, target()):
-                break
-            if self.cache is not None and self._cut_from_cache(C, point):
-                continue
+    def _improve(self, oracle: Oracle, C: float, target: Callable[[], float]) -> bool:
+        """A cut near the minimiser of those that are there, unless that closed the gap."""
+        point = self._model_minimiser(C, target())
+        if not self.open(C, target()):
+            return False
+        if self.cache is None or not self._cut_from_cache(C, point):
             self._ask(oracle, C, self.w + self.step * (point - self.w))
-        return self.solution(C, self.w, target())
+        return True
 
     def _objective(self, C: float, w: np.ndarray, plane: Plane, slack: float) -> float:
         """P at w, of which plane is the cut. The difference from the completion is taken before

@@ -31,6 +31,7 @@ class Found:
     marginals : of all states of all nodes one after another; empty unless asked for
     exact : whether the values are exact, and not those of belief propagation
     converged : (n,) whether belief propagation settled; True where it was not needed
+    propagated : graphs that were left to it
     """
 
     values: np.ndarray
@@ -39,6 +40,7 @@ class Found:
     marginals: np.ndarray
     exact: bool
     converged: np.ndarray
+    propagated: int = 0
 
 
 class Elimination:

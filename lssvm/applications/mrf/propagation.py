@@ -73,7 +73,8 @@ class Propagation:
             )
         else:
             kept = self._beliefs(w, examples, left, states, temperatures.first, charged)
-        return replace(kept, exact=False, converged=found.converged & kept.converged)
+        converged = found.converged & kept.converged
+        return replace(kept, exact=False, converged=converged, propagated=len(examples))
 
     def _beliefs(
         self,
@@ -119,6 +120,7 @@ class Propagation:
             marginals,
             exact=False,
             converged=changes <= self.tolerance,
+            propagated=len(examples),
         )
 
 
