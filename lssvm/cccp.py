@@ -28,7 +28,8 @@ class Iteration(NamedTuple):
     """One CCCP iteration, as it is reported.
 
     objective : F after it; decrease : by how much it fell (infinite after the first)
-    loss : mean hinge loss Σ c_i (U⁺ − U⁻) / Σ c_i, which bounds the mean training loss
+    loss : Σ c_i (U⁺ − U⁻) / Σ c_i, which bounds the mean training loss; for models without loss,
+        minus the mean log-likelihood
     gap : relative duality gap of the convex problem, infinite where the solver knows none;
         planes : cuts in the bundle
     passes : oracle passes so far; seconds : since the restart began

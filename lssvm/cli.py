@@ -103,7 +103,8 @@ def learn(config: str, model: str, **options: Any) -> None:
     iter       number of the iteration
     objective  F(w) = ½‖w‖² + C Σ c_i (U⁺ − U⁻), which is minimised
     decrease   how much F fell
-    loss       mean hinge loss, an upper bound of the mean training loss
+    loss       mean of U⁺ − U⁻, an upper bound of the mean training loss; for
+               models without loss, crf and hcrf, minus the log-likelihood
     gap        relative duality gap of the convex problem: it certifies that
                problem, not that F has no lower minimum elsewhere; none: sgd
                knows no gap
@@ -223,9 +224,11 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
     reached = bool(record["certified"] and record["converged"]) or stopped
     if not reached:
         why = "the iterations ran out" if record["certified"] else "the gap is not certified"
+        advice = "raise cccp.max_iterations or solver.max_passes, or solver.epsilon"
+        if not record["certified"] and record["converged"]:
+            advice = "no bound is known where inference is approximate, whatever the settings"
         console.warned(
-            f"the asked precision was not reached ({why}, gap {record['gap']:.1e}); "
-            "raise cccp.max_iterations or solver.max_passes, or solver.epsilon"
+            f"the asked precision was not reached ({why}, gap {record['gap']:.1e}); {advice}"
         )
     return reached
 

@@ -184,6 +184,7 @@ def learn_path(
             for place, config in enumerate(configs):
                 rules = rules_of(config, len(examples), application.hidden)
                 if place:
+                    run.solver.begin_problem()
                     run = Run(
                         run.solver,
                         config.cccp.looseness,
@@ -435,7 +436,8 @@ def _proceeded(
 ) -> np.ndarray:
     """The weights that a run ends with: the best point, or the best one on held-out examples.
 
-    For the latter the run's objective is evaluated again, by one more pass.
+    Unless the latter is the former at the end of a run, its objective is evaluated by one more
+    pass; 0 is what bounds it from below where hidden values make it another convex problem's.
     """
     try:
         run.proceed(oracle, rules, observer, restart, between)
@@ -446,9 +448,11 @@ def _proceeded(
     if watching is None:
         return run.solver.w
     w = watching.scores.w
-    run.objective, run.concave = run.solver.objective_at(oracle, rules.C, w)
+    if not watching.scores.stopped and np.array_equal(w, run.solver.w):
+        return w
+    run.objective, run.concave, run.certified = run.solver.objective_at(oracle, rules.C, w)
     run.passes, run.completions = run.passes + 1, run.completions + 1
-    run.lower = run.solver.lower
+    run.lower = 0.0 if rules.hidden else run.solver.lower
     run.gap = (run.objective - run.lower) / run.objective if run.objective > 0.0 else 0.0
     return w
 

@@ -71,6 +71,19 @@ def test_every_solver_finds_the_same_optimum(seed):
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_an_example_that_costs_nothing_is_left_out(kind):
+    app, pairs = toy.random_problem(7, n=12)
+    pairs.costs[[0, 5, 11]] = 0.0
+    found = []
+    for examples in (pairs, pairs.take(np.flatnonzero(pairs.costs))):
+        oracle, solver = DataOracle(app, examples, Executor(1)), KINDS[kind](app.tables.shape[-1])
+        solver.begin(oracle, np.zeros(app.tables.shape[-1]), None)
+        found.append(solver.minimise(oracle, 1.0, lambda primal: 1e-5 * primal, max_passes=5000))
+    assert all(one.converged for one in found)
+    assert found[0].primal == pytest.approx(found[1].primal, rel=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_the_bound_never_passes_the_primal_nor_falls(kind):
     _, _, oracle, solver, _ = prepared(2, kind, n=12)
     seen = []

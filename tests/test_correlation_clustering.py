@@ -150,6 +150,8 @@ def test_the_command_says_that_the_gap_is_not_certified(tmp_path, monkeypatch):
     done = CliRunner().invoke(learn, ["c.yaml", "m"])
     assert done.exit_code == 3
     assert "the gap is not certified" in done.stderr
+    assert "no bound is known where inference is approximate" in done.stderr
+    assert "raise cccp" not in done.stderr
     assert (tmp_path / "m").exists()
 
 

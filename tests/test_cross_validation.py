@@ -4,6 +4,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -110,6 +111,33 @@ def test_larger_C_goes_on_from_the_next_smaller_one(config, result):
     cold = learn_on(study.applications[1], training, path[-1])
     assert one.objective == models[-1].record["objective"]
     assert one.passes == models[-1].record["passes"] != cold.record["passes"]
+
+
+@pytest.mark.parametrize(
+    ("model", "method"),
+    [("ssvm", "bundle"), ("crf", "lbfgs"), ("crf", "gradient"), ("crf", "sgd")],
+)
+def test_every_value_of_c_is_solved_as_if_it_were_the_only_one(model, method):
+    """Gap and passes of the problem before do not end the next one."""
+    values = {
+        "application": {"name": "sequence", "columns": ["word", "pos", "label"]},
+        "data": {"train": [str(Path(__file__).parents[1] / "data/sequence/train.conll")]},
+        "solver": {"method": method, "epochs": 5},
+    }
+    path = [
+        Config.from_dict(values | {"objective": {"model": model, "C": C}}) for C in (0.01, 0.1, 1)
+    ]
+    application = path[0].create_application()
+    examples = application.read(path[0].sources("train"))
+    bounded = method != "sgd"
+    for config, found in zip(path, learn_path(application, examples, path), strict=True):
+        warm, cold = found.record, learn_on(application, examples, config).record
+        assert warm["converged"] == cold["converged"] == bounded
+        assert warm["objective"] == pytest.approx(cold["objective"], rel=2e-3 if bounded else 0.05)
+        if bounded:
+            assert warm["lower_bound"] <= min(warm["objective"], cold["objective"])
+        else:
+            assert warm["lower_bound"] is cold["lower_bound"] is None
 
 
 def test_result_is_the_same_for_any_number_of_processes(config, result):

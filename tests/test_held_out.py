@@ -202,3 +202,42 @@ def test_patience_begins_when_the_objective_is_near_its_minimum(values, far, see
     assert len(watching.scores.looks) == seen
     assert watching.scores.stopped
     assert watching.scores.looks[watching.scores.best][1] == max(values[:seen])
+
+
+def fields(method, inference, **held):
+    values = {
+        "application": {"name": "mrf", "inference": inference},
+        "data": {"train": "train.txt", "validate": "test.txt"},
+        "objective": {"model": "mssvm", "C": 0.03},
+        "solver": {"method": method, "epsilon": 0.01, "epochs": 3},
+        "held_out": {"every": 1, "metric": "loss", **held},
+    }
+    return Config.from_dict(values, base=DATA.parent / "mrf")
+
+
+@pytest.mark.parametrize("method", ["bundle", "gradient", "sgd", "n-slack", "bcfw"])
+@pytest.mark.parametrize("inference", ["exact", "bp"])
+def test_with_hidden_values_the_best_point_has_a_finite_objective(method, inference):
+    found = train.learn(fields(method, inference, patience=1)).record
+    assert found["held_out"]["stopped"]
+    assert np.isfinite(found["objective"])
+    assert found["certified"] == (inference == "exact")
+    assert found["lower_bound"] == (None if method == "sgd" else 0.0)
+
+
+def test_the_gap_of_the_last_problem_stays_where_its_point_is_the_best(monkeypatch):
+    rising = iter(range(1000))
+    config = fields("bundle", "exact", patience=1000)
+    application = config.create_application()
+    examples, held = (application.read(config.sources(part)) for part in ("train", "validate"))
+    score = application.score
+    monkeypatch.setattr(
+        application,
+        "score",
+        lambda data, found: score(data, found) | ({"loss": -next(rising)} if data is held else {}),
+    )
+    found = train.learn_on(application, examples, config, held=held).record
+    assert found["held_out"]["best"] == len(found["held_out"]["looks"]) - 1
+    assert found["certified"]
+    assert 0.0 < found["lower_bound"] < found["objective"]
+    assert found["gap"] <= 0.01

@@ -412,3 +412,31 @@ def test_sampled_states_follow_their_distribution():
         shares = np.exp(scores)
         expected += shares / shares.sum()
     np.testing.assert_allclose(counts / 4000, expected / 4000, atol=0.03)
+
+
+BARE = "node a y 2 ? 1:1\nnode b h 2 -\n"
+
+
+def test_a_graph_without_labels_does_not_keep_the_others_from_being_scored(tmp_path):
+    app, examples = read(f"{SMALL}\n{BARE}", tmp_path)
+    assert examples.labelled
+    score = app.score(examples, app.predict(np.zeros(app.dimension(examples)), examples))
+    assert (score["graphs"], score["labels"], score["error"]) == (3, 3, pytest.approx(200 / 3))
+
+
+def test_graphs_without_any_label_have_no_error_and_nothing_is_learnt_from_them(tmp_path):
+    app, examples = read(BARE, tmp_path)
+    assert not examples.labelled
+    score = app.score(examples, app.predict(np.zeros(app.dimension(examples)), examples))
+    assert score["error"] is score["accuracy"] is None
+    with pytest.raises(DataError) as caught:
+        app.start(examples, np.random.default_rng(0))
+    assert str(caught.value) == (
+        f"{tmp_path}/graphs.txt:1: graph '1' has no labels, nor has any other graph; expected some"
+    )
+
+
+def test_graphs_without_any_feature_are_refused(tmp_path):
+    app, examples = read("node a y 2 0\nnode b y 2 1\n", tmp_path)
+    with pytest.raises(DataError, match=r"txt:1: graph '1' has no features, nor has any other"):
+        app.start(examples, np.random.default_rng(0))

@@ -10,6 +10,7 @@ import numpy as np
 from lssvm.executors import Oracle
 from lssvm.plane import Plane
 from lssvm.solvers.solution import Between, Solution
+from lssvm.solvers.steps import height
 
 STALLED_PASSES = 100  # without the gap falling by a millionth: rounding is the limit
 BOUNDS = ("slack", "tied", "lower", "began", "asked", "mark", "marked")
@@ -159,12 +160,9 @@ class SummedBounds(Bounds):
         """−C Σ c_i U⁻_i at the best point, as the completion has it."""
         return -C * self.completion.value(self.w)
 
-    def objective_at(self, oracle: Oracle, C: float, w: np.ndarray) -> tuple[float, float]:
-        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion.
-
-        Infinite values where no bound of U⁺ is known.
-        """
+    def objective_at(self, oracle: Oracle, C: float, w: np.ndarray) -> tuple[float, float, bool]:
+        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion; see ``Solver``."""
         plane, upper = oracle.augmented(w)
-        completion = oracle.completed(w)
-        height = (plane - completion).value(w) + (upper - plane.value(w))
-        return 0.5 * float(w @ w) + C * height, -C * completion.value(w)
+        completion, slack = oracle.completed(w), upper - plane.value(w)
+        value = height(w, C, plane, completion, slack)
+        return value, -C * completion.value(w), bool(np.isfinite(slack))

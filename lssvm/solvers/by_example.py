@@ -75,7 +75,7 @@ class ByExample(Rounds):
         """
         truth, losses = _planes_of(oracle.completed_each(self.images))
         shifts = sparse.csr_array(self.truth - truth)
-        rows = np.flatnonzero(np.diff(shifts.indptr))
+        rows = np.flatnonzero((np.diff(shifts.indptr) > 0) | (losses != self.truth_losses))
         if len(rows) and len(self.sets):
             self.sets.move(rows, shifts[rows], (self.truth_losses - losses)[rows])
         self.truth, self.truth_losses = truth, losses
@@ -89,13 +89,16 @@ class ByExample(Rounds):
         """−C Σ c_i U⁻_i at the best point, as the completion has it."""
         return -C * float(self.costs @ self._completed(self.images))
 
-    def objective_at(self, oracle: EachOracle, C: float, w: np.ndarray) -> tuple[float, float]:
-        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion."""
+    def objective_at(
+        self, oracle: EachOracle, C: float, w: np.ndarray
+    ) -> tuple[float, float, bool]:
+        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion; see ``Solver``."""
         found, completion = oracle.augmented_each(w), oracle.completed_each(w)
-        slacks = np.maximum(0.0, found.uppers - completion.values)
+        known = np.isfinite(found.uppers)
+        slacks = np.maximum(0.0, np.where(known, found.uppers, found.values) - completion.values)
         powers = slacks if self.norm == 1 else 0.5 * slacks**2
         value = 0.5 * float(w @ w) + C * float(self.costs @ powers)
-        return value, -C * float(self.costs @ completion.values)
+        return value, -C * float(self.costs @ completion.values), bool(known.all())
 
     def _begin(self, oracle: EachOracle, C: float) -> None:
         """Take over C; ask once where nothing was asked before."""
@@ -203,13 +206,15 @@ class ByExample(Rounds):
             self.sets.append(own, differences, found.losses[new] - self.truth_losses[own])
 
     def _enough(self) -> np.ndarray:
-        """By what a plane of each example must be higher than those kept, (n,)."""
+        """By what a plane of each example must be higher than those kept, (n,); none is worth
+        keeping of an example that costs nothing."""
         gap, limits = self.gap(self.C), self.sets.limits
         if not np.isfinite(gap):
             return np.zeros(len(limits))
         if self.norm == 0:
             return np.full(len(limits), ADDED_SHARE * gap / self.primal(self.C))
-        return ADDED_SHARE * gap / (len(limits) * limits)
+        enough = np.full(len(limits), np.inf)
+        return np.divide(ADDED_SHARE * gap / len(limits), limits, out=enough, where=limits > 0.0)
 
     def _check_room(self) -> None:
         """Raise LssvmError if the planes take more than ``max_bytes``."""

@@ -90,6 +90,7 @@ class Lbfgs(SummedBounds, Rounds):
         if C != self.C:
             self.C, self.lower = C, 0.0
             self.steps, self.changes = self.steps[:0], self.changes[:0]
+            self.value = self.primal(C) if len(self.outputs) else np.inf
         if not len(self.outputs):
             self._stand(self.w, *self._pass(oracle, self.w, self.completion))
         self._raise_bound()

@@ -123,7 +123,7 @@ class Sgd(SummedBounds):
         """Start from w for this C, and find the rate."""
         self.C, self.point, self.mean = C, self.w, self.w
         self.taken = self.averaged = self.epoch = 0
-        self.evaluated = False
+        self.evaluated, self.lower = False, -np.inf
         self.rng = np.random.default_rng(self.seed)
         self.rate = self.steps.rate or self._calibrated(parts)
 

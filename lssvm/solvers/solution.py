@@ -63,6 +63,10 @@ class Solver(Protocol):
         """Quadratic programs that were left to OSQP."""
         ...
 
+    def begin_problem(self) -> None:
+        """Forget what was known of the problem before: the next one has another C."""
+        ...
+
     def complete(self, oracle: Any) -> None:
         """Start the next convex problem: complete the hidden values at the best point."""
         ...
@@ -75,8 +79,11 @@ class Solver(Protocol):
         """−C Σ c_i U⁻_i at the best point, as the completion has it."""
         ...
 
-    def objective_at(self, oracle: Any, C: float, w: np.ndarray) -> tuple[float, float]:
-        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion."""
+    def objective_at(self, oracle: Any, C: float, w: np.ndarray) -> tuple[float, float, bool]:
+        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion.
+
+        And whether F is known: without an upper bound of U⁺ it is as the planes have it.
+        """
         ...
 
     def minimise(

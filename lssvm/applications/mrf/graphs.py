@@ -29,6 +29,7 @@ class Graphs(Packed):
     bases : (items,) int64, first weight; tables : (items,) int32, entries of the table
     pictures : (n,) object, ``Picture``, or None for a graph that is no image
     node_names : (N,) object
+    labelled : whether any node has a label
     classes : what the weights stand for
     cache : plans of these graphs by task
     """
@@ -159,7 +160,6 @@ def packed(
     labels = np.concatenate([file.labels for _, file in files])
     node_offsets = cumulated(np.concatenate([np.diff(file.node_offsets) for _, file in files]))
     features = _joined([part[1] for part in parts])
-    seen = np.add.reduceat(labels >= 0, node_offsets[:-1], dtype=np.int64)
     return Graphs(
         costs=np.concatenate(
             [np.where(np.isnan(f.costs), source.cost, f.costs) for source, f in files]
@@ -168,7 +168,7 @@ def packed(
         lines=np.concatenate([file.lines for _, file in files]),
         files=np.repeat(np.arange(len(files), dtype=np.int32), lengths),
         paths=tuple(source.path for source, _ in files),
-        labelled=bool(np.all(seen)),
+        labelled=bool(np.any(labels >= 0)),
         node_offsets=node_offsets,
         edge_offsets=cumulated(np.concatenate([np.diff(f.edge_offsets) for _, f in files])),
         item_offsets=cumulated(

@@ -157,9 +157,15 @@ class MarkovRandomField(base.Application):
         return GraphWeightNames(self.classes or GraphClasses((), (), (), (), (), ()))
 
     def start(self, examples: Graphs, rng: np.random.Generator) -> np.ndarray:
-        """The first weights. Raises DataError if nothing may be hidden and something is."""
-        self.dimension(examples)
+        """The first weights.
+
+        Raises DataError if nothing may be hidden and something is, if all is, or without features.
+        """
+        if not self.dimension(examples):
+            raise examples.error(0, "has no features, nor has any other graph; expected some")
         free = examples.labels[examples.nodes] < 0
+        if np.all(free):
+            raise examples.error(0, "has no labels, nor has any other graph; expected some")
         if self.formulation.model == "ssvm" and np.any(free):
             place = examples.node_offsets[0] + np.flatnonzero(free)[0]
             row = int(np.searchsorted(examples.node_offsets, place, side="right")) - 1
@@ -231,16 +237,17 @@ class MarkovRandomField(base.Application):
         return np.add.reduceat(wrong, starts, dtype=np.float64)
 
     def score(self, examples: Graphs, predictions: Predictions) -> dict[str, float | None]:
-        """Share of wrong labels in percent among those that are known, and mean Δ.
+        """Share of wrong labels in percent among those that are known, None without any; mean Δ.
 
         unsettled : graphs for which belief propagation did not converge
         """
         labels = examples.labels[examples.nodes]
         known = labels >= 0
-        error = 100 * float(np.mean(predictions.states[known] != labels[known]))
+        wrong = predictions.states[known] != labels[known]
+        error = 100 * float(np.mean(wrong)) if len(wrong) else None
         return {
             "error": error,
-            "accuracy": 100 - error,
+            "accuracy": None if error is None else 100 - error,
             "loss": float(np.mean(self.losses(examples, predictions))),
             "graphs": len(examples),
             "labels": int(np.sum(known)),
