@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import optimize
 
+from lssvm.beginning import new_run, rules_of
 from lssvm.cccp import Observer
 from lssvm.config import Config
 from lssvm.cross_validation import run_tasks
@@ -37,7 +38,6 @@ from lssvm.executors import DataOracle, Executor
 from lssvm.experiments import command
 from lssvm.experiments.hidden_fields import Draw, drawn, graphs, sampled
 from lssvm.tables import text_table, write_results
-from lssvm.train import new_run, rules_of
 
 STREAM = 0x70617373
 SHARES = (1e-2, 1e-3)
