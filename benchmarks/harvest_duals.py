@@ -12,10 +12,10 @@ from pathlib import Path
 
 import numpy as np
 
+from lssvm.beginning import new_run, rules_of
 from lssvm.cccp import Observer
 from lssvm.config import load_config
 from lssvm.executors import DataOracle, Executor
-from lssvm.train import new_run, rules_of
 
 ROOT = Path(__file__).parent.parent
 RUNS = {

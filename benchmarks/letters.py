@@ -31,13 +31,13 @@ from threadpoolctl import threadpool_limits
 
 from lssvm.applications.base import Formulation
 from lssvm.applications.sequence.sequence import SequenceLabelling, SequenceOptions
+from lssvm.beginning import new_run, rules_of
 from lssvm.cccp import Observer
 from lssvm.config import Config
 from lssvm.errors import LssvmError
 from lssvm.executors import DataOracle, Executor
 from lssvm.experiments.letters import FOLDS, load_letters
 from lssvm.tables import make_folder, text_table, write_results
-from lssvm.train import new_run, rules_of
 
 SOLVERS = ("bundle", "cutting-plane", "n-slack", "bcfw")
 GAPS = (1e-2, 1e-3, 1e-4)

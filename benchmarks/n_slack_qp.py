@@ -21,13 +21,13 @@ import osqp
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
+from lssvm.beginning import new_run, rules_of
 from lssvm.cccp import Observer
 from lssvm.config import Config, load_config
 from lssvm.errors import DataError
 from lssvm.executors import DataOracle, Executor
 from lssvm.experiments.letters import load_letters
 from lssvm.solvers.n_slack import INNER_SHARE
-from lssvm.train import new_run, rules_of
 
 ROOT = Path(__file__).parent.parent
 PRECISIONS = (1e-3, 1e-4, 1e-5, 1e-6)

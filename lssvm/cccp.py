@@ -10,7 +10,7 @@ Without hidden values U⁻ is linear, and the first problem is the whole.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,7 +18,10 @@ import numpy as np
 
 from lssvm.executors import Found
 from lssvm.plane import Plane
-from lssvm.solvers.solution import Solver
+from lssvm.solvers.solution import Solution, Solver
+
+# How often iterative inference did not settle, and of how many times, by its name.
+Unsettled = Mapping[str, tuple[int, int]]
 
 
 class Iteration(NamedTuple):
@@ -30,6 +33,7 @@ class Iteration(NamedTuple):
     gap : relative duality gap of the convex problem, infinite where the solver knows none;
         planes : cuts in the bundle
     passes : oracle passes so far; seconds : since the restart began
+    unsettled : of the iteration, or of what this process did of it after a resumption
     """
 
     restart: int
@@ -41,6 +45,7 @@ class Iteration(NamedTuple):
     planes: int
     passes: int
     seconds: float
+    unsettled: Unsettled
 
 
 class Summary(NamedTuple):
@@ -49,6 +54,7 @@ class Summary(NamedTuple):
     objective : F = convex + concave, the concave part being −C Σ c_i U⁻_i
     gap : relative duality gap of the last convex problem, infinite where the solver knows none;
         certified : whether it is proved
+    descent : whether the solver works on F itself, without CCCP and without cuts
     iterations, passes, planes : CCCP iterations, oracle passes, cuts kept
     passes_saved : cuts or sweeps over the examples that kept planes gave without an oracle pass
     osqp : quadratic programs that were left to OSQP
@@ -63,6 +69,7 @@ class Summary(NamedTuple):
     concave: float
     gap: float
     certified: bool
+    descent: bool
     iterations: int
     passes: int
     passes_saved: int
@@ -83,8 +90,11 @@ class Observer:
     def restarted(self, number: int, of: int) -> None:
         """Restart ``number`` (from 1) of ``of`` begins."""
 
-    def passed(self, passes: int, gap: float, goal: float) -> None:
-        """So many oracle passes, the relative gap of the convex problem and its goal."""
+    def passed(self, passes: int, gap: float, goal: float, unsettled: Unsettled) -> None:
+        """So many oracle passes, the relative gap of the convex problem and its goal.
+
+        unsettled : since the pass before
+        """
 
     def iterated(self, row: Iteration) -> None:
         """A CCCP iteration ended."""
@@ -131,6 +141,7 @@ class Run:
     last : gap, certificate and success of the last solved problem
     done : whether F has settled or the iterations are used up; converged : the former
     history : (objective, passes) after each iteration
+    unsettled : in the iteration so far; not saved
     """
 
     solver: Solver
@@ -147,6 +158,7 @@ class Run:
     converged: bool = False
     done: bool = False
     history: list[tuple[float, int]] = field(default_factory=list)
+    unsettled: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def proceed(
         self,
@@ -167,7 +179,7 @@ class Run:
         def before_pass(gap: float, goal: float) -> None:
             primal = self.solver.primal(rules.C) or 1.0
             relative = gap / primal if np.isfinite(primal) else np.inf
-            observer.passed(round(self.passes), relative, goal / primal)
+            observer.passed(round(self.passes), relative, goal / primal, self._note(oracle))
             between()
 
         settled = rules.C * self.total_cost * rules.tolerance if rules.hidden else np.inf
@@ -182,30 +194,46 @@ class Run:
             )
             if rules.hidden:
                 self.solver.complete(counting)
-            objective = self.solver.primal(rules.C)
-            decrease = self.objective - objective
-            self.gap, self.lower, self.certified = solution.gap, solution.lower, solution.certified
-            self.concave = self.solver.concave(rules.C)
-            self.objective = objective
-            self.iteration += 1
-            self.history.append((objective, round(self.passes)))
-            loss = (objective - 0.5 * solution.squared_norm) / (rules.C * self.total_cost)
+            decrease = self._take_over(solution, rules.C)
+            loss = (self.objective - 0.5 * solution.squared_norm) / (rules.C * self.total_cost)
+            self._note(oracle)
             observer.iterated(
                 Iteration(
                     restart,
                     self.iteration,
-                    objective,
+                    self.objective,
                     decrease,
                     loss,
                     solution.gap,
                     self.solver.planes_kept,
                     round(self.passes),
                     time.perf_counter() - began,
+                    self.unsettled,
                 )
             )
+            self.unsettled = {}
             absolute = solution.primal - solution.lower
             self._judge(rules, decrease, absolute, settled, solution.converged)
             between()
+
+    def _take_over(self, solution: Solution, C: float) -> float:
+        """Stand where a problem was solved to; by how much F fell."""
+        objective = self.solver.primal(C)
+        decrease = self.objective - objective
+        self.gap, self.lower, self.certified = solution.gap, solution.lower, solution.certified
+        self.concave = self.solver.concave(C)
+        self.objective = objective
+        self.iteration += 1
+        self.history.append((objective, round(self.passes)))
+        return decrease
+
+    def _note(self, oracle: Any) -> Unsettled:
+        """What did not settle since the last call, which is added to that of the iteration."""
+        latest = oracle.unsettled()
+        for name, (failed, runs) in latest.items():
+            before = self.unsettled.get(name, (0, 0))
+            self.unsettled[name] = before[0] + failed, before[1] + runs
+        return latest
 
     def _judge(
         self, rules: Rules, decrease: float, gap: float, settled: float, reached: bool

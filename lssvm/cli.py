@@ -33,6 +33,7 @@ from lssvm.tools import main
 __all__ = ["classify", "learn", "main"]
 
 if TYPE_CHECKING:
+    from lssvm.applications.base import FolderFormat
     from lssvm.config import Config
     from lssvm.console import Console
     from lssvm.model import Model
@@ -191,17 +192,19 @@ def _train(
 
 
 def _dry_run(config: "Config", console: "Console") -> None:
+    from lssvm.console import counted
+
     application = config.create_application()
     examples = application.read(config.sources("train"))
     console.say(
-        f"{len(examples):,d} training examples, d = {application.dimension(examples):,d}; "
+        f"{counted(len(examples), 'training example')}, d = {application.dimension(examples):,d}; "
         "nothing was trained (--dry-run)"
     )
 
 
 def _tell_written(config: "Config", model: "Model", path: str, console: "Console") -> bool:
     """Say what was written and how to score it; whether the asked precision was reached."""
-    from lssvm.console import size
+    from lssvm.console import counted, size
 
     examples = config.origin if config.data.test else "EXAMPLES"
     console.say(
@@ -212,7 +215,8 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
     held = record["held_out"]
     if held is not None:
         passes, value = held["looks"][held["best"]]
-        console.say(f"the weights are those after {passes} passes, held-out score {value:.6g}")
+        taken = counted(passes, "pass", "passes")
+        console.say(f"the weights are those after {taken}, held-out score {value:.6g}")
     if record["gap"] is None:
         console.say("no gap is known: more solver.epochs show whether the objective still falls")
         return True
@@ -254,40 +258,59 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
 def classify(examples: str, model: str, predictions: str, **options: Any) -> None:
     """Predict the outputs of EXAMPLES with MODEL, write them to PREDICTIONS and score them.
 
-    EXAMPLES and PREDICTIONS may be - for standard input and output. If EXAMPLES ends in .yaml
-    or .yml it is a configuration, whose test files are read with their labels. The metrics
-    of labelled examples go to standard output, or to standard error if the predictions
+    EXAMPLES and PREDICTIONS may be - for standard input and output; where --format stands for
+    several files, such as label images, PREDICTIONS is a new or an empty folder. If EXAMPLES
+    ends in .yaml or .yml it is a configuration, whose test files are read with their labels. The
+    metrics of labelled examples go to standard output, or to standard error if the predictions
     go to standard output.
 
     \b
     lssvm-classify test.fa motif.model sites.tsv
     lssvm-classify configs/motif.yaml motif.model sites.tsv --metrics metrics.json
     """
-    from lssvm.formats.output import check_writable
+    from lssvm.applications.base import FolderFormat
+    from lssvm.console import counted
+    from lssvm.formats.output import write_folder
     from lssvm.model import Model
     from lssvm.train import classify as predict
     from lssvm.train import prepared
 
     metrics = options["metrics"]
     trained = Model.load(model)
-    write = _writer(trained, options["format_name"], options["as_json"])
+    form = _format(trained, options["format_name"], options["as_json"])
+    folder = isinstance(form, FolderFormat)
+    _check_outputs(folder, predictions, metrics, EXAMPLES=examples, MODEL=model)
+    packed = _read_examples(examples, trained, options["label"], (predictions, metrics))
+    if metrics and not packed.labelled:
+        raise LssvmError(f"--metrics: {examples} has no labels; expected labelled examples")
+    names = form.names(packed) if isinstance(form, FolderFormat) else ()
+    trained, packed = prepared(trained, packed)
+    found = predict(trained, packed, top=options["top"])
+    if isinstance(form, FolderFormat):
+        contents = form.contents(packed, found)
+        write_folder(predictions, zip(names, contents, strict=True))
+    else:
+        with _opened(predictions) as file:
+            form(packed, found, file)
+    if packed.labelled:
+        _score(trained, packed, found, metrics, options["quiet"], to_stderr=predictions == "-")
+    elif not options["quiet"]:
+        count = counted(len(packed), "example")
+        click.echo(f"{count} without labels: nothing to score", err=True)
+
+
+def _check_outputs(folder: bool, predictions: str, metrics: str | None, **inputs: str) -> None:
+    """Refuse outputs that cannot be written, before anything is read."""
+    from lssvm.formats.output import check_folder, check_writable
+
+    if folder and predictions == "-":
+        raise LssvmError("PREDICTIONS: expected the name of a folder, got '-'")
     outputs = {"PREDICTIONS": predictions, "--metrics": metrics}
     for name, path in outputs.items():
         if path and path != "-":
             others = {key: other for key, other in outputs.items() if key != name}
-            check_output(path, name, EXAMPLES=examples, MODEL=model, **others)
-            check_writable(path)
-    packed = _read_examples(examples, trained, options["label"], (predictions, metrics))
-    if metrics and not packed.labelled:
-        raise LssvmError(f"--metrics: {examples} has no labels; expected labelled examples")
-    trained, packed = prepared(trained, packed)
-    found = predict(trained, packed, top=options["top"])
-    with _opened(predictions) as file:
-        write(packed, found, file)
-    if packed.labelled:
-        _score(trained, packed, found, metrics, options["quiet"], to_stderr=predictions == "-")
-    elif not options["quiet"]:
-        click.echo(f"{len(packed):,d} examples without labels: nothing to score", err=True)
+            check_output(path, name, **inputs, **others)
+            (check_folder if folder and name == "PREDICTIONS" else check_writable)(path)
 
 
 def _opened(path: str) -> AbstractContextManager[Any]:
@@ -321,7 +344,9 @@ def _read_examples(
     return model.application.read(config.sources("test"))
 
 
-def _writer(model: "Model", name: str | None, as_json: bool) -> Callable[[Any, Any, TextIO], None]:
+def _format(
+    model: "Model", name: str | None, as_json: bool
+) -> "Callable[[Any, Any, TextIO], None] | FolderFormat":
     """What writes predictions in the format of that name, by default the application's first."""
     application = model.application
     if as_json and name is not None:
@@ -333,7 +358,8 @@ def _writer(model: "Model", name: str | None, as_json: bool) -> Callable[[Any, A
 
     if as_json:
         return write_json
-    formats = application.formats
+    formats: dict[str, Callable[[Any, Any, TextIO], None] | FolderFormat]
+    formats = {**application.formats, **application.folder_formats}
     name = next(iter(formats)) if name is None else name
     if name not in formats:
         kind = application.options.name

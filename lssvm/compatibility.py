@@ -15,6 +15,7 @@ TEMPERATURES = ("epsilon_y", "epsilon_h")
 USUAL_MODELS = (DEFAULT_MODEL, "ssvm")  # the first of them that an application has is its default
 ONE_SLACK = {"bundle", "cutting-plane"}
 BY_EXAMPLE = {"n-slack", "bcfw"}  # solvers that need planes of single examples
+DESCENT = {"lbfgs", "sgd"}  # solvers that work on F itself
 
 
 def default_model(kind: type[Application]) -> str:
@@ -94,8 +95,8 @@ def unstoppable(config: Any, document: Document) -> list[tuple[Place, str]]:
         return [(place, "held_out.every: there are no files under data.validate; expected some")]
     if config.cccp.restarts > 1:
         return [(place, "held_out.every: expected cccp.restarts: 1, as F alone compares restarts")]
-    if config.kernel.type != "linear":
-        return [(place, "held_out.every: expected kernel.type: linear")]
+    if config.kernel.type != "linear" and not config.kernel.explicit:
+        return [(place, "held_out.every: expected kernel.type: linear, or kernel.explicit: true")]
     if config.objective.slack_norm == 0:
         return [(place, "held_out.every: expected objective.slack_norm: 1 or 2")]
     return []

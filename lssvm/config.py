@@ -29,8 +29,8 @@ from lssvm.errors import ConfigError, LssvmError
 from lssvm.feature_space import Kernel
 from lssvm.feature_space import unfit as unfit_kernel
 from lssvm.formats import yaml12
-from lssvm.formats.yaml12 import Document, KeyPath, Place, dotted
-from lssvm.validation import explained, shown
+from lssvm.formats.yaml12 import Document, KeyPath, NotAMapping, Place
+from lssvm.validation import explained, shown, told
 
 SEARCHABLE = ("application", "kernel", "objective", "solver", "cccp")
 SPLITS = ("train", "validate", "test")
@@ -325,7 +325,7 @@ def validate_options(section: Mapping[str, Any], origin: str = "application") ->
     kind, faults = _application(document)
     options = _options(kind, document, Path(), faults) if kind else None
     if options is None or faults:
-        raise ConfigError(_lines(faults))
+        raise ConfigError(told(faults))
     return options
 
 
@@ -334,8 +334,8 @@ def _replaced(config: Config, values: Mapping[str, Any]) -> Document:
     document = Document(config.to_dict(), {(): place})
     for key, value in values.items():
         try:
-            _put(document.value, tuple(key.split(".")), value)
-        except _NotAMapping as error:
+            document.put(tuple(key.split(".")), value)
+        except NotAMapping as error:
             document.faults.append((place, f"{key}: {error}"))
     return document
 
@@ -353,11 +353,11 @@ def _override(document: Document, override: str, number: int, bases: dict[str, P
         value, faults = yaml12.parse_value(text, place.text)
         if path[0] == "application" and _is_file(value):
             value = os.path.relpath(value, bases["application"])
-        _put(document.value, path, value)
+        document.put(path, value)
     except ConfigError as error:
         document.faults += [(Place(place.order, message), "") for message in error.messages]
         return
-    except _NotAMapping as error:
+    except NotAMapping as error:
         document.faults.append((place, str(error)))
         return
     document.faults += [(place, fault) for fault in faults]
@@ -376,39 +376,18 @@ def _is_file(value: Any) -> bool:
     return isinstance(value, str) and bool({".", os.sep} & set(value)) and os.path.isfile(value)
 
 
-class _NotAMapping(Exception):
-    """A dotted key leads through something that has no keys."""
-
-
-def _put(values: dict[str, Any], path: KeyPath, value: Any) -> None:
-    for depth, part in enumerate(path[:-1], 1):
-        values = values.setdefault(part, {})  # type: ignore[arg-type]
-        if not isinstance(values, dict):
-            raise _NotAMapping(f"{dotted(path[:depth])!r} is not a mapping; set it as a whole")
-    values[path[-1]] = value  # type: ignore[index]
-
-
 def _validated(
     cls: type[Config], document: Document, origin: str, bases: Mapping[str, Path]
 ) -> Any:
     """The configuration of a document. Raises ConfigError with all faults, in file order."""
     config, faults = _checked(cls, document, bases["application"])
     if config is None or faults:
-        raise ConfigError(_lines(faults))
+        raise ConfigError(told(faults))
     config._origin, config._bases = origin, dict(bases)
     faults = unstoppable(config, document) + _unsearchable(config, document)
     if faults:
-        raise ConfigError(_lines(faults))
+        raise ConfigError(told(faults))
     return config
-
-
-def _lines(faults: list[tuple[Place, str]]) -> list[str]:
-    """Faults as a user reads them, in the order of the file; an override names its key itself."""
-    lines = []
-    for place, message in sorted(faults, key=lambda fault: fault[0].order):
-        key = place.text.removeprefix("--set ")
-        lines.append(f"{place.text}: {message.removeprefix(f'{key}: ')}".removesuffix(": "))
-    return lines
 
 
 def _checked(
@@ -434,8 +413,8 @@ def _checked(
             faults.append((document.place(("kernel", key)), f"kernel.{key}: {text}"))
     if config is not None and options is not None:
         config = config.model_copy(update={"application": options})
-    told = {place for place, _ in document.faults} - {document.place(())}
-    return config, document.faults + [fault for fault in faults if fault[0] not in told]
+    known = {place for place, _ in document.faults} - {document.place(())}
+    return config, document.faults + [fault for fault in faults if fault[0] not in known]
 
 
 def _application(

@@ -10,7 +10,7 @@ from typing import IO, Any, Self
 from rich.console import Console as Terminal
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from lssvm.cccp import Iteration, Observer, Summary
+from lssvm.cccp import Iteration, Observer, Summary, Unsettled
 from lssvm.errors import LssvmError
 
 HEADING = "iter    objective     decrease    loss      gap  planes  passes    secs"
@@ -84,12 +84,12 @@ class Console(Observer):
             self.say(f"start {number} of {of}")
         self._describe(f"start {number}/{of}, iteration 1" if of > 1 else "iteration 1")
 
-    def passed(self, passes: int, gap: float, goal: float) -> None:
+    def passed(self, passes: int, gap: float, goal: float, unsettled: Unsettled) -> None:
         """Move the bar: the distance to the goal is measured in logarithms of the gap."""
         known = f"gap {gap:.1e}, goal {goal:.1e}" if math.isfinite(gap) else "gap none known"
-        self.say(f"pass {passes}: {known}", EVERYTHING)
+        self.say("; ".join([f"pass {passes}: {known}", *_told(unsettled)]), EVERYTHING)
         if self.verbosity >= EVERYTHING:
-            self.event("pass", passes=passes, gap=gap, goal=goal)
+            self.event("pass", passes=passes, gap=gap, goal=goal, unsettled=unsettled)
         if self._progress is not None:
             state = f"gap {gap:.1e} → {goal:.1e}" if math.isfinite(gap) else ""
             done = 100 * progress_of(gap, goal)
@@ -109,7 +109,7 @@ class Console(Observer):
 
     def scored(self, passes: int, metric: str, value: float) -> None:
         """Tell a score of held-out examples."""
-        self.say(f"held out: {metric} {value:.6g} after {passes} passes")
+        self.say(f"held out: {metric} {value:.6g} after {counted(passes, 'pass', 'passes')}")
         self.event("scored", passes=passes, metric=metric, value=value)
 
     def finished(self, summary: Summary) -> None:
@@ -147,10 +147,19 @@ def iteration_line(row: Iteration) -> str:
     """The line of one CCCP iteration, under :data:`HEADING`."""
     decrease = f"{row.decrease:12.5g}" if math.isfinite(row.decrease) else f"{'-':>12}"
     gap = f"{row.gap:8.1e}" if math.isfinite(row.gap) else f"{'none':>8}"
-    return (
+    columns = (
         f"{row.iteration:4d} {row.objective:12.6g} {decrease} {row.loss:7.4f} {gap} "
         f"{row.planes:7d} {row.passes:7d} {row.seconds:7.1f}"
     )
+    return "  ".join([columns, *_told(row.unsettled)])
+
+
+def _told(unsettled: Unsettled) -> list[str]:
+    return [
+        f"{name}: {failed:,d} of {runs:,d} did not settle"
+        for name, (failed, runs) in unsettled.items()
+        if failed
+    ]
 
 
 def summary_lines(summary: Summary) -> list[str]:
@@ -164,13 +173,19 @@ def summary_lines(summary: Summary) -> list[str]:
         f"{summary.restarts} starts: objective {summary.objective_mean:.6g} "
         f"± {summary.objective_std:.2g}; the lowest is kept"
     )
-    saved = f" and {summary.passes_saved} saved" if summary.passes_saved else ""
+    saved = f" and {summary.passes_saved:,d} saved" if summary.passes_saved else ""
+    work = [counted(summary.passes, "pass", "passes") + saved]
+    if summary.descent:
+        work.insert(0, "descent on the objective itself")
+    else:
+        work.insert(0, counted(summary.iterations, "CCCP iteration"))
+        work.append(f"{counted(summary.planes, 'plane')} kept")
+        work.append(f"{counted(summary.osqp, 'problem')} left to OSQP")
     return [
         *([starts] if summary.restarts > 1 else []),
         f"objective {summary.objective:.6g} = convex {summary.convex:.6g} "
         f"+ concave {summary.concave:.6g}; {gap}",
-        f"{summary.iterations} CCCP iterations, {summary.passes} passes{saved}, "
-        f"{summary.planes} planes kept, {summary.osqp} problems left to OSQP",
+        ", ".join(work),
         f"seconds: inference {summary.seconds_inference:.1f}, QP {summary.seconds_qp:.1f}, "
         f"rest {summary.seconds_rest:.1f}; peak memory {summary.peak_mb:.0f} MB",
     ]
@@ -187,6 +202,11 @@ def number(value: float | str | None) -> str:
     if value is None or isinstance(value, str):
         return value or "n/a"
     return f"{value:,d}" if isinstance(value, int) else f"{value:.6g}"
+
+
+def counted(count: int, word: str, words: str = "") -> str:
+    """``1 plane``, ``2,000 planes``; ``words`` where more than one end otherwise than in s."""
+    return f"{count:,d} {word if count == 1 else words or word + 's'}"
 
 
 def size(count: int) -> str:

@@ -194,6 +194,10 @@ class DataOracle:
         self._spend(began)
         return plane
 
+    def unsettled(self) -> dict[str, tuple[int, int]]:
+        """What the application says of its inference since the last call."""
+        return self.application.unsettled()
+
     @property
     def costs(self) -> np.ndarray:
         """c_i, (n,)."""

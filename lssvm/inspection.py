@@ -14,7 +14,7 @@ import numpy as np
 
 from lssvm import __version__, applications
 from lssvm.config import SPLITS, Config
-from lssvm.console import metric_lines, number, size
+from lssvm.console import counted, metric_lines, number, size
 from lssvm.errors import LssvmError
 from lssvm.model import Model
 
@@ -81,7 +81,8 @@ def data_lines(facts: dict[str, Any]) -> list[str]:
     lines = [f"application {facts['application']}"]
     for split, row in facts["splits"].items():
         lines.append(
-            f"{split}: {row['examples']:,d} examples in {len(row['files'])} files, size "
+            f"{split}: {counted(row['examples'], 'example')} in "
+            f"{counted(len(row['files']), 'file')}, size "
             f"{row['size']:,d}, d = {row['dimension']:,d}, total cost {number(row['cost'])}"
         )
         if "classes" in row:

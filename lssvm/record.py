@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from lssvm.cccp import Run, Summary
+from lssvm.compatibility import DESCENT
 from lssvm.held_out import Scores
 
 ALL_ZERO = (
@@ -95,12 +96,13 @@ def of_training(
 
 def summary(
     record: Mapping[str, Any],
+    method: str,
     osqp_calls: int,
     seconds_inference: float,
     seconds_qp: float,
     seconds: float,
 ) -> Summary:
-    """The summary of a run that took so many seconds in all."""
+    """The summary of a run with this ``solver.method`` that took so many seconds in all."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return Summary(
         objective=record["objective"],
@@ -108,6 +110,7 @@ def summary(
         concave=record["concave"],
         gap=np.inf if record["gap"] is None else record["gap"],
         certified=record["certified"],
+        descent=method in DESCENT,
         iterations=record["cccp_iterations"],
         passes=record["passes"],
         passes_saved=record["passes_saved"],

@@ -16,31 +16,16 @@ from threadpoolctl import threadpool_limits
 
 from lssvm import checkpoint as checkpoints
 from lssvm import feature_space, record
-from lssvm.applications.base import Application, FirstProblem
+from lssvm.applications.base import Application
+from lssvm.beginning import new_run, new_solver, rules_of
 from lssvm.cccp import Observer, Rules, Run
 from lssvm.checkpoint import Progress
 from lssvm.config import Config
-from lssvm.config import Solver as SolverSection
 from lssvm.errors import LssvmError
 from lssvm.executors import DataOracle, Executor
 from lssvm.feature_space import Linear, Space, Training
 from lssvm.held_out import Enough, HeldOut
 from lssvm.model import Model
-from lssvm.plane import Plane
-from lssvm.solvers.bcfw import Bcfw
-from lssvm.solvers.bundle import Bundle
-from lssvm.solvers.by_example import MEGABYTE, ByExample
-from lssvm.solvers.gradient import Gradient
-from lssvm.solvers.lbfgs import Lbfgs
-from lssvm.solvers.n_slack import NSlack
-from lssvm.solvers.plane_cache import PlaneCache
-from lssvm.solvers.qp import SimplexQP
-from lssvm.solvers.sgd import Sgd
-from lssvm.solvers.solution import Solver
-from lssvm.solvers.steps import Steps
-
-Metric = tuple[np.ndarray, int]  # of the coordinates: ``gram`` and ``labels`` of ``Training``
-EUCLIDEAN: Metric = (np.zeros((0, 0)), 0)
 
 
 def learn(
@@ -124,7 +109,7 @@ def learn_on(
         checkpoints.stoppable() as signalled,
     ):
         oracle = DataOracle(application, problem.examples, executor)
-        watching = _watching(application, held, config, progress, observer, rules.C)
+        watching = _watching(application, held, config, problem, progress, observer, rules.C)
         between = _keeper(saving, key, progress, signalled, watching)
         qp_seconds, osqp_calls = 0.0, 0
         for restart in range(len(progress.finished), restarts):
@@ -144,7 +129,7 @@ def learn_on(
         w, records = progress.best_w, progress.finished
         model = _finish(application, examples, config, problem.space, w, records, observer, held)
         seconds = (oracle.seconds, qp_seconds, time.perf_counter() - began)
-        observer.finished(record.summary(model.record, osqp_calls, *seconds))
+        observer.finished(record.summary(model.record, config.solver.method, osqp_calls, *seconds))
     return model
 
 
@@ -210,133 +195,6 @@ def prepared(model: Model, examples: Any) -> tuple[Model, Any]:
     return replace(model, w=w, space=Linear()), examples
 
 
-def rules_of(config: Config, n: int, hidden: bool) -> Rules:
-    """When to stop. ``c_scaling: mean`` is turned into a weight of the sum here, once.
-
-    sgd works on F itself: for it there is one problem, hidden values or not.
-    """
-    C = config.objective.C / (n if config.objective.c_scaling == "mean" else 1)
-    return Rules(
-        C,
-        config.solver.epsilon,
-        config.cccp.looseness,
-        config.cccp.tolerance,
-        config.cccp.max_iterations,
-        config.solver.max_passes,
-        hidden and config.solver.method != "sgd",
-    )
-
-
-def new_run(
-    application: Application,
-    examples: Any,
-    oracle: DataOracle,
-    config: Config,
-    restart: int,
-    w0: np.ndarray | None,
-    between: Callable[[], None] = lambda: None,
-    metric: Metric = EUCLIDEAN,
-) -> Run:
-    """A run that stands before its first pass, but for those that gave its first weights.
-
-    Its generator is seeded by (seed, restart), so a restart does not depend on the others.
-    """
-    rng = np.random.default_rng([config.seed, restart])
-    passes = 0.0
-    solver = new_solver(config, application.dimension(examples), restart, metric)
-    by_example = isinstance(solver, ByExample)
-    start = application.start_each if by_example else application.start
-    first = start(examples, rng) if w0 is None else w0
-    if isinstance(first, FirstProblem):
-        first, passes = _solved(first, oracle, config, rng, between)
-    if isinstance(solver, Sgd) and not application.hidden:
-        first = solver.w  # the truth is known run by run
-    completions = oracle.completions
-    _stand(solver, oracle, first, config.solver)
-    if isinstance(solver, Lbfgs) and not application.hidden:
-        solver.completes = False  # the truth stays
-    return Run(
-        solver,
-        config.cccp.looseness,
-        float(np.sum(examples.costs)),
-        passes=passes,
-        completions=oracle.completions - completions,
-    )
-
-
-def new_solver(
-    config: Config, dimension: int, restart: int = 0, metric: Metric = EUCLIDEAN
-) -> Solver:
-    """The solver of the configuration, at w = 0."""
-    section = config.solver
-    room = section.max_cache_mb * MEGABYTE
-    if section.method == "n-slack":
-        norm = config.objective.slack_norm
-        return NSlack(dimension, norm, *metric, sweeps=section.sweeps, max_bytes=room)
-    if section.method == "bcfw":
-        seed = config.seed + restart
-        return Bcfw(dimension, seed=seed, block=section.block, max_bytes=room)
-    w = np.zeros(dimension)
-    if section.method == "lbfgs":
-        return Lbfgs(w, Plane(w, 0.0))
-    steps = Steps(section.rate, section.decay)
-    if section.method == "gradient":
-        return Gradient(w, Plane(w, 0.0), steps)
-    if section.method == "sgd":
-        seed = config.seed + restart
-        return Sgd(w, steps, section.epochs, section.block, section.average, seed)
-    step = 1.0 if section.method == "cutting-plane" else section.step
-    return Bundle(w, Plane(w, 0.0), SimplexQP(section.qp), step, section.max_planes)
-
-
-def _stand(solver: Solver, oracle: DataOracle, first: Any, section: SolverSection) -> None:
-    """Put a new solver at its first completion, or at its first weights."""
-    if isinstance(solver, ByExample):
-        if isinstance(first, np.ndarray):
-            solver.begin(oracle, first, None)
-        else:
-            solver.begin(oracle, np.zeros(solver.dimension), oracle.found(first))
-    elif isinstance(solver, Bundle | Lbfgs | Gradient | Sgd):
-        if isinstance(solver, Bundle) and section.cache:
-            truth = oracle.completed_each(solver.w).gradients(np.arange(len(oracle.costs)))
-            most, size = section.cache, section.max_cache_mb * MEGABYTE
-            solver.cache = PlaneCache(oracle.costs, truth, most, size)
-        if isinstance(first, np.ndarray):
-            solver.w = first.copy()
-            solver.complete(oracle)
-        else:
-            solver.measure_from(first)
-
-
-def _solved(
-    problem: FirstProblem,
-    oracle: DataOracle,
-    config: Config,
-    rng: np.random.Generator,
-    between: Callable[[], None],
-) -> tuple[np.ndarray, float]:
-    """The weights that solve a problem without hidden values, and the passes that it took.
-
-    Interrupted, it is begun again by a resumed run; its time counts as the oracle's.
-    """
-    own = DataOracle(problem.application, problem.examples, oracle.executor)
-    completion = problem.application.start(problem.examples, rng)
-    rules = rules_of(config, len(problem.examples), hidden=False)
-    section = config.solver
-    bundle = Bundle(
-        np.zeros(len(completion.gradient)), completion, SimplexQP(section.qp), section.step
-    )
-    solution = bundle.minimise(
-        own,
-        rules.C,
-        lambda primal: rules.epsilon * primal,
-        max_passes=rules.max_passes,
-        between=lambda gap, goal: between(),
-    )
-    oracle.seconds += own.seconds
-    return solution.w, own.passes
-
-
 def _check_examples(application: Application, examples: Any) -> None:
     if len(examples) == 0:
         raise LssvmError("there are no examples to train on; expected at least one")
@@ -382,6 +240,7 @@ def _watching(
     application: Application,
     held: Any,
     config: Config,
+    problem: Training,
     progress: Progress,
     observer: Observer,
     C: float,
@@ -389,9 +248,11 @@ def _watching(
     section = config.held_out
     if held is None or not section.every:
         return None
+    # Linear, or products of features: neither needs weights to prepare examples for them.
+    examples, _ = problem.space.prepared(held, np.empty(0))
     return HeldOut(
         application,
-        held,
+        examples,
         section.every,
         section.patience,
         section.metric,

@@ -29,6 +29,15 @@ def explained(
     ]
 
 
+def told(faults: list[tuple[Place, str]]) -> list[str]:
+    """Faults as a user reads them, in the order of the file; an override names its key itself."""
+    lines = []
+    for place, message in sorted(faults, key=lambda fault: fault[0].order):
+        key = place.text.removeprefix("--set ")
+        lines.append(f"{place.text}: {message.removeprefix(f'{key}: ')}".removesuffix(": "))
+    return lines
+
+
 def _existing(value: Any, path: KeyPath) -> KeyPath:
     """The part of ``path`` that leads through ``value``; what follows are names of types."""
     for depth, part in enumerate(path):
@@ -74,9 +83,9 @@ def _message(findings: list[Any], model: type[BaseModel]) -> str:
         return f"unknown key{nearest(found['loc'][-1], known)} (known: {', '.join(known)})"
     if found["type"] == "missing":
         return "missing; expected a value, there is no default"
-    told = [each for each in findings if each["type"] == "value_error"]
-    if told:
-        return told[0]["msg"].removeprefix("Value error, ")
+    ours = [each for each in findings if each["type"] == "value_error"]
+    if ours:
+        return ours[0]["msg"].removeprefix("Value error, ")
     expected = " or ".join(dict.fromkeys(_expected(each) for each in findings))
     return f"expected {expected}, got {shown(found['input'])}"
 
@@ -98,9 +107,20 @@ def known_keys(model: type[BaseModel], path: Iterable[str | int]) -> list[str]:
     return list(section.get("properties", {}))
 
 
+# What other tools, or other sections, call a key.
+SYNONYMS = {
+    "batch_size": "block",
+    "learning_rate": "rate",
+    "max_iter": "max_passes",
+    "max_iterations": "max_passes",
+    "tolerance": "epsilon",
+}
+
+
 def nearest(word: object, known: Iterable[str]) -> str:
-    """``; did you mean 'x'?`` for the known word that is most like ``word``, or nothing."""
-    near = difflib.get_close_matches(str(word), list(known), n=1)
+    """``; did you mean 'x'?`` for the known word that means ``word`` or is most like it, if any."""
+    words, meant = list(known), SYNONYMS.get(str(word), "")
+    near = [meant] if meant in words else difflib.get_close_matches(str(word), words, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 

@@ -191,3 +191,15 @@ class Problem:
             found = self.annealed(i, w, [], 0.0, self.epsilon_h, truth=True)
             value, gradient = value + cost * found[0], gradient + cost * found[1]
         return value, gradient
+
+
+def learnable(rng):
+    """Trees of many shapes whose labels are the best ones for some weights; some are missing."""
+    problem = Problem(rng, n=40)
+    examples = problem.examples
+    best = problem.app.predict(4.0 * rng.normal(size=problem.d), examples).states
+    known = examples.labels >= 0
+    examples.labels[known] = best[known]
+    assert len({examples.shape(i, examples.labels * 0) for i in range(40)}) > 10
+    assert np.any(examples.labels == MISSING)
+    return examples

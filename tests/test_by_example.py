@@ -177,6 +177,12 @@ def test_other_slacks_agree_with_a_general_solver(norm):
     assert solution.primal == pytest.approx(optimum.obj_val, rel=2e-6)
 
 
+USED_UP = (
+    r"^no w that needs no slack was found before the passes were used up; expected "
+    r"a larger solver\.max_passes, or objective\.slack_norm: 1 or 2$"
+)
+
+
 def hard_margin(file, **values):
     return Config.from_dict(
         {
@@ -220,7 +226,7 @@ def test_data_that_cannot_be_separated_are_refused(tmp_path, seed):
     saving = tmp_path / "m.checkpoint"
     with pytest.raises(LssvmError, match=r"cannot be separated: .* objective\.slack_norm: 1 or 2"):
         train.learn(hard_margin(file), checkpoint=saving, checkpoint_every=1)
-    with pytest.raises(LssvmError, match=r"no w that needs no slack was found in 1 passes"):
+    with pytest.raises(LssvmError, match=USED_UP):
         train.learn(hard_margin(file, max_passes=1))
 
 

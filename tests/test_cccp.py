@@ -19,7 +19,7 @@ class Recorder(Observer):
     def iterated(self, row):
         self.rows.append(row)
 
-    def passed(self, passes, gap, goal):
+    def passed(self, passes, gap, goal, unsettled):
         self.gaps.append((gap, goal))
 
 

@@ -349,7 +349,7 @@ def test_examples_without_labels_are_predicted_and_not_scored(run, trained, fold
     (folder / "new.txt").write_text("0 1 1\n")
     result = run(classify, "new.txt", "m", "p")
     assert result.stdout == ""
-    assert result.stderr == "1 examples without labels: nothing to score\n"
+    assert result.stderr == "1 example without labels: nothing to score\n"
     message = "error: --metrics: new.txt has no labels; expected labelled examples"
     assert refused(run, classify, "new.txt", "m", "q", "--metrics", "x") == message
     assert not (folder / "q").exists()
@@ -445,8 +445,8 @@ def test_check_counts_and_warns(run, folder):
     (folder / "test.txt").write_text("1 1 2\n1 5 5\n")
     assert run(main, "check", "c.yaml").stdout == (
         "application lines\n"
-        "train: 6 examples in 1 files, size 6, d = 3, total cost 6\n"
-        "test: 2 examples in 1 files, size 2, d = 3, total cost 2\n"
+        "train: 6 examples in 1 file, size 6, d = 3, total cost 6\n"
+        "test: 2 examples in 1 file, size 2, d = 3, total cost 2\n"
         "warning: data.test: all examples have one label\n"
         "warning: data.test: 1 examples are also in data.train\n"
     )
@@ -596,15 +596,18 @@ def test_an_early_stop_is_what_was_asked_for_and_spent_passes_are_not(run, folde
 
 
 def test_lines_of_iterations_stand_under_their_heading():
-    row = Iteration(0, 12, 123456.789, 0.5, 0.25, 1e-3, 300, 4567, 12.34)
+    row = Iteration(0, 12, 123456.789, 0.5, 0.25, 1e-3, 300, 4567, 12.34, {})
     assert iteration_line(row) == (
         "  12       123457          0.5  0.2500  1.0e-03     300    4567    12.3"
     )
+    some = row._replace(unsettled={"propagation": (1012, 4000), "other": (0, 7)})
+    told = "  propagation: 1,012 of 4,000 did not settle"
+    assert iteration_line(some) == iteration_line(row) + told
 
 
 def test_the_summary_says_when_a_gap_is_not_certified():
     summary = Summary(
-        3.0, 5.0, -2.0, 0.01, False, 4, 50, 70, 20, 3, 2, 3.5, 0.7071, 1.0, 2.0, 3.0, 99.9
+        3.0, 5.0, -2.0, 0.01, False, False, 4, 50, 70, 20, 3, 2, 3.5, 0.7071, 1.0, 2.0, 3.0, 99.9
     )
     assert summary_lines(summary) == [
         "2 starts: objective 3.5 ± 0.71; the lowest is kept",
@@ -613,6 +616,16 @@ def test_the_summary_says_when_a_gap_is_not_certified():
         "seconds: inference 1.0, QP 2.0, rest 3.0; peak memory 100 MB",
     ]
     assert "50 passes, 20 planes" in summary_lines(summary._replace(passes_saved=0))[2]
+
+
+def test_the_summary_counts_in_words_that_are_true():
+    summary = Summary(
+        3.0, 5.0, -2.0, 0.01, True, False, 1, 1, 0, 1, 1, 1, 3.0, 0.0, 1.0, 2.0, 3.0, 99.9
+    )
+    one = "1 CCCP iteration, 1 pass, 1 plane kept, 1 problem left to OSQP"
+    assert summary_lines(summary)[1] == one
+    descent = summary._replace(descent=True, passes=1234)
+    assert summary_lines(descent)[1] == "descent on the objective itself, 1,234 passes"
 
 
 def test_metrics_and_sizes_are_printed_for_people():

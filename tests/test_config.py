@@ -393,6 +393,24 @@ def test_faults_of_overrides_name_the_override(faults):
     ]
 
 
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [
+        ("solver.max_iterations", "max_passes"),
+        ("solver.max_iter", "max_passes"),
+        ("solver.tolerance", "epsilon"),
+        ("solver.learning_rate", "rate"),
+        ("solver.batch_size", "block"),
+        ("cccp.max_iter", "max_iterations"),
+        ("objective.tolerance", None),
+    ],
+)
+def test_keys_of_other_names_are_understood_where_their_meaning_is_known(key, meant, faults):
+    (fault,) = faults(GOOD, f"{key}=1")
+    hint = f"; did you mean {meant!r}?" if meant else ""
+    assert fault.startswith(f"--set {key}: unknown key{hint} (known: ")
+
+
 def test_a_later_override_wins(load):
     assert load(GOOD, "seed=1", "seed=2").seed == 2
 

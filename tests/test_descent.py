@@ -525,3 +525,26 @@ def test_a_given_completion_makes_the_first_problem_of_lbfgs_and_later_points_ar
     assert model.record["certified"]
     assert model.record["objective"] < seen.rows[0].objective
     assert model.record["completions"] > len(seen.rows)
+
+
+@pytest.mark.parametrize(
+    ("method", "model", "expected"),
+    [
+        ("sgd", "ssvm", "descent on the objective itself, "),
+        ("lbfgs", "crf", "descent on the objective itself, "),
+        ("gradient", "ssvm", "1 CCCP iteration, "),
+        ("bundle", "ssvm", "1 CCCP iteration, "),
+    ],
+)
+def test_a_run_is_told_as_what_it_was(method, model, expected, tmp_path):
+    data = Path(__file__).parents[1] / "data" / "sequence" / "train.conll"
+    config = tmp_path / "c.yaml"
+    config.write_text(
+        "application: {name: sequence, columns: [word, tag, label]}\n"
+        f"data: {{train: {data}}}\nobjective: {{model: {model}}}\n"
+        f"solver: {{method: {method}, epochs: 2, epsilon: 0.1}}\n"
+    )
+    result = CliRunner().invoke(learn, [str(config), str(tmp_path / "m")])
+    assert result.exit_code == 0, result.stderr
+    (line,) = [line for line in result.stderr.splitlines() if line.startswith(expected)]
+    assert ("plane" in line) == expected.startswith("1 CCCP")

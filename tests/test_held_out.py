@@ -11,15 +11,20 @@ import pytest
 from lssvm import train
 from lssvm.cccp import Observer
 from lssvm.config import Config
-from lssvm.errors import Interrupted, LssvmError
+from lssvm.errors import ConfigError, Interrupted, LssvmError
 from lssvm.executors import DataOracle, Executor
 from lssvm.held_out import Enough, HeldOut, Scores, sign_of
+from lssvm.model import Model
 
 DATA = Path(__file__).parents[1] / "data" / "sequence"
 
 
-def configuration(method="bundle", model="ssvm", cache=0, **held):
+PRODUCTS = {"type": "poly", "degree": 2, "gamma": 0.5, "coef0": 1.0, "explicit": True}
+
+
+def configuration(method="bundle", model="ssvm", cache=0, kernel=None, **held):
     values = {
+        "kernel": kernel or {},
         "application": {"name": "sequence", "columns": ["word", "tag", "label"]},
         "data": {"train": "train.conll", "validate": "test.conll"},
         "objective": {"model": model, "C": 0.3},
@@ -72,6 +77,29 @@ def test_the_best_point_seen_becomes_the_model(method, model):
         assert trained.record["lower_bound"] is trained.record["gap"] is None
     else:
         assert trained.record["lower_bound"] <= trained.record["objective"]
+
+
+@pytest.mark.parametrize("method", ["bundle", "n-slack", "sgd"])
+def test_products_of_features_are_scored_as_the_model_that_is_saved(method, tmp_path):
+    config, watcher = configuration(method, kernel=PRODUCTS, patience=3), Watcher()
+    train.learn(config, observer=watcher).save(tmp_path / "m")
+    kept = Model.load(tmp_path / "m")
+    held = kept.application.read(config.sources("validate"))
+    score = kept.application.score(held, train.classify(kept, held))
+    values = [value for _, _, value in watcher.seen]
+    assert len(set(values)) > 1
+    assert score == kept.record["validation"]
+    assert score["error"] == min(values)
+    linear = Watcher()
+    train.learn(configuration(method, patience=3), observer=linear)
+    assert linear.seen != watcher.seen
+
+
+def test_kernels_that_are_not_written_down_are_not_scored_on_the_way():
+    kernel = {"type": "rbf"}
+    expected = r"held_out\.every: expected kernel\.type: linear, or kernel\.explicit: true"
+    with pytest.raises(ConfigError, match=expected):
+        configuration("n-slack", kernel=kernel)
 
 
 def test_another_metric_may_count():

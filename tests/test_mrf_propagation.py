@@ -1,19 +1,35 @@
 """Belief propagation against exact inference: equal on trees, a lower bound elsewhere."""
 
 import itertools
+import json
+from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from mrf_cases import Graph, Problem, graph_file
 
 from lssvm.applications.base import Formulation, Source
 from lssvm.applications.mrf.graphs import packed
+from lssvm.applications.mrf.inference import AUGMENTED, COMPLETED
 from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
+from lssvm.cccp import Observer
+from lssvm.cli import learn
 from lssvm.config import Config
 from lssvm.errors import LssvmError
+from lssvm.executors import blocks
 from lssvm.formats.mrf_text import HIDDEN
 from lssvm.train import learn_on
 
+SQUARE = """node a y 2 0 1:1
+node b h 2 - 1:2
+node c y 2 1 1:-1
+node d h 2 - 1:0.5
+edge a b yh
+edge b c hy
+edge c d yh
+edge d a hy
+"""
 LOOPY = {"inference": "bp", "damping": 0.0, "tolerance": 1e-13}
 
 
@@ -185,6 +201,86 @@ def test_beliefs_that_do_not_settle_are_counted():
     assert app.training_warnings(examples, found) == [
         "belief propagation did not converge for 4 of 4 graphs at the end"
     ]
+
+
+class Counting(MarkovRandomField):
+    """Counts by itself what is asked and what does not settle."""
+
+    def __init__(self, *arguments):
+        super().__init__(*arguments)
+        self.seen = []
+        infer = self.inference.infer
+
+        def counted(task, *given, **named):
+            found = infer(task, *given, **named)
+            if task in (AUGMENTED, COMPLETED):
+                self.seen.append((int(np.sum(~found.converged)), len(found.converged)))
+            return found
+
+        self.inference.infer = counted
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize("method", ["bundle", "n-slack", "sgd"])
+def test_every_iteration_tells_how_often_beliefs_did_not_settle(threads, method, monkeypatch):
+    monkeypatch.setattr("lssvm.executors.BLOCK_WORK", 1000)
+    values = {
+        "application": {"name": "mrf", "inference": "bp", "sweeps": 12},
+        "objective": {"model": "mssvm", "C": 5.0},
+        "cccp": {"max_iterations": 3},
+        "solver": {"epsilon": 0.05, "method": method, "epochs": 4, "block": 20},
+    }
+    settings = Config.from_dict(values)
+    app = Counting(settings.application, settings.objective.formulation())
+    observer, rows, between = Observer(), [], []
+    observer.iterated = rows.append
+    observer.passed = lambda passes, gap, goal, unsettled: between.append(unsettled)
+    examples = grids(np.random.default_rng(6), 3, 60)
+    assert len(blocks(examples)) > 1
+    learn_on(app, examples, settings, threads=threads, observer=observer)
+    told = [row.unsettled["propagation"] for row in rows]
+    assert len(told) == (1 if method == "sgd" else 3)
+    assert np.sum(told, axis=0).tolist() == np.sum(app.seen, axis=0).tolist()
+    assert all(0 < failed < runs for failed, runs in told)
+    earlier = sum(some["propagation"][1] for some in between if some)
+    assert 0 < earlier < sum(runs for _, runs in told)
+    assert app.unsettled() == {}
+
+
+def test_the_lines_and_the_log_of_a_run_tell_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.txt").write_text(SQUARE)
+    (tmp_path / "c.yaml").write_text(
+        "application: {name: mrf, inference: bp, sweeps: 1}\ndata: {train: x.txt}\n"
+        "objective: {model: hcrf, C: 1}\nsolver: {max_passes: 3}\n"
+        "cccp: {max_iterations: 1}\n"
+    )
+    for sweeps, failed in ((1, 5), (200, 0)):  # of three passes and two completions
+        told = ["c.yaml", "m", "--log", "l", "--set", f"application.sweeps={sweeps}", "-v", "3"]
+        lines = CliRunner().invoke(learn, told).stderr.splitlines()
+        (line,) = [line for line in lines if line.startswith("   1 ")]
+        assert line.endswith("propagation: 5 of 5 did not settle") == bool(failed)
+        log = [json.loads(line) for line in Path("l").read_text().splitlines()]
+        (row,) = [row for row in log if row["event"] == "iteration"]
+        assert row["unsettled"] == {"propagation": [failed, 5]}
+        passes = [row["unsettled"] for row in log if row["event"] == "pass"]
+        assert passes[-1] == {"propagation": [failed // 5, 1]}
+
+
+def test_exact_inference_has_nothing_to_settle():
+    app = application("mssvm", inference="auto")
+    examples = grids(np.random.default_rng(7), 3, 4)
+    app.augmented(np.zeros(app.dimension(examples)), examples)
+    assert app.unsettled() == {}
+
+
+def test_graphs_that_were_not_left_to_it_do_not_count():
+    rng = np.random.default_rng(4)
+    graphs = [grid(rng, side) for side in (2, 4, 2, 3, 4)]
+    examples = packed([(Source("memory"), graph_file(graphs))])
+    app = application("hcrf", table=8, sweeps=1)
+    app.augmented(rng.normal(size=app.dimension(examples)), examples)
+    assert app.unsettled() == {"propagation": (3, 3)}
 
 
 def test_both_schedules_settle_at_the_same_beliefs():

@@ -14,7 +14,8 @@ PLAN = Plan(6, 4, (0.1, 0.5), 2, 30)
 
 @pytest.mark.parametrize("model", ["HCRF", "MSSVM", "CRF, all given"])
 def test_the_slope_of_f_is_that_of_finite_differences(model):
-    oracle, _, w0 = passes.problem(PLAN, Task(0.1, model, 0), {})
+    oracle, config = passes.problem(PLAN, Task(0.1, model, 0), {})
+    w0 = passes.first_weights(oracle, config)
     rng = np.random.default_rng(0)
     for _ in range(3):
         w = w0 + 0.3 * rng.normal(size=len(w0))
@@ -27,11 +28,11 @@ def test_the_slope_of_f_is_that_of_finite_differences(model):
 
 
 def test_nothing_is_hidden_where_all_nodes_are_given():
-    hidden, _, _ = passes.problem(PLAN, Task(0.1, "MSSVM", 0), {})
-    given, _, w0 = passes.problem(PLAN, Task(0.1, "SSVM, all given", 0), {})
+    hidden, _ = passes.problem(PLAN, Task(0.1, "MSSVM", 0), {})
+    given, config = passes.problem(PLAN, Task(0.1, "SSVM, all given", 0), {})
     assert np.sum(hidden.examples.labels < 0) == 4 * 3
     assert np.all(given.examples.labels >= 0)
-    assert len(w0) == given.examples.classes.dimension
+    assert len(passes.first_weights(given, config)) == given.examples.classes.dimension
     known = hidden.examples.labels >= 0
     np.testing.assert_array_equal(hidden.examples.labels[known], given.examples.labels[known])
 
@@ -40,21 +41,21 @@ def test_nothing_is_hidden_where_all_nodes_are_given():
 def test_a_path_ends_where_training_ends(method):
     plan = PLAN._replace(budget=10**6)
     task, settings = Task(0.1, "HCRF", 1), {**passes.METHODS[method], "epochs": 5}
-    oracle, config, w0 = passes.problem(plan, task, settings)
-    path = passes.followed(oracle, config, w0, plan.budget)
+    oracle, config = passes.problem(plan, task, settings)
+    w0 = passes.first_weights(oracle, config)
+    path = passes.followed(oracle, config, plan.budget)
     counts, values = np.array(path).T
     assert np.all(np.diff(counts) > 0)
     assert values[0] == pytest.approx(passes.objective(oracle, 0.1, w0)[0])
     application, examples = oracle.application, oracle.examples
-    application.start = lambda examples, rng: w0
     record = learn_on(application, examples, config).record
     assert values[-1] == pytest.approx(record["objective"], rel=1e-9)
     assert counts[-1] == pytest.approx(record["passes"] + record["completions"], abs=1.5)
 
 
 def test_the_budget_ends_a_path():
-    oracle, config, w0 = passes.problem(PLAN, Task(0.1, "MSSVM", 0), {"method": "gradient"})
-    path = passes.followed(oracle, config, w0, 12)
+    oracle, config = passes.problem(PLAN, Task(0.1, "MSSVM", 0), {"method": "gradient"})
+    path = passes.followed(oracle, config, 12)
     assert 10 <= path[-1][0] <= 12
     assert oracle.passes + oracle.completions <= 12
 
@@ -74,7 +75,7 @@ def test_the_experiment_writes_table_and_runs(monkeypatch, tmp_path):
     assert (tmp_path / "passes.txt").read_text() == text + "\n"
     with (tmp_path / "passes.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 2 * 2 * (3 * 5 + 2 * 7)
+    assert len(rows) == 2 * 2 * (3 * 7 + 2 * 9)
     for row in rows:
         assert float(row["excess"]) >= 0.0
         assert float(row["inference"]) <= PLAN.budget + 4

@@ -558,7 +558,7 @@ def test_predictions_are_the_input_with_a_column_more(folder):
     Path("bare.conll").write_text("Ana\tNNP\n")
     result = run(classify, "bare.conll", "model", "out")
     assert Path("out").read_text() == "Ana\tNNP\tB-PER\n\n"
-    assert result.stderr == "1 examples without labels: nothing to score\n"
+    assert result.stderr == "1 example without labels: nothing to score\n"
 
 
 def test_several_paths_are_written_best_first(folder):

@@ -7,6 +7,7 @@ import toy
 from lssvm import train
 from lssvm.applications.base import FirstProblem
 from lssvm.applications.per_example import Pairs
+from lssvm.beginning import new_run
 from lssvm.cccp import Observer
 from lssvm.config import Config
 from lssvm.errors import LssvmError
@@ -178,7 +179,7 @@ def test_passes_of_a_first_problem_are_counted():
     guided = Guided(app.tables, app.losses)
     with Executor(1) as executor:
         oracle = DataOracle(guided, pairs, executor)
-        run = train.new_run(guided, pairs, oracle, config(), 0, None)
+        run = new_run(guided, pairs, oracle, config(), 0, None)
     assert run.passes > 1
     assert run.completions == oracle.completions == 1
 

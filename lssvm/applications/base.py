@@ -138,6 +138,19 @@ class Examples(Protocol):
         ...
 
 
+@dataclass(frozen=True)
+class FolderFormat:
+    """Predictions as a folder of files.
+
+    names : of the files for these examples, a path below the folder each, all different;
+        raises LssvmError for examples that cannot be written so
+    contents : of the files, in that order, for examples and predictions
+    """
+
+    names: Callable[[Any], Sequence[str]]
+    contents: Callable[[Any, Any], Iterator[bytes]]
+
+
 # Writes a model's weights and summary arrays to a path.
 Export = Callable[[np.ndarray, Mapping[str, np.ndarray], Any], None]
 
@@ -281,6 +294,11 @@ class Application(ABC):
         """What predictions can be written as, by name: functions like ``write``, the first one."""
         return {"default": self.write}
 
+    @property
+    def folder_formats(self) -> Mapping[str, FolderFormat]:
+        """What else they can be written as, by other names: several files in a folder."""
+        return {}
+
     def groups(self, examples: Any) -> np.ndarray | None:
         """The class of each example, (n,) int, by which folds are stratified; or None."""
         return None
@@ -292,6 +310,13 @@ class Application(ABC):
     def warnings(self, examples: Any) -> list[str]:
         """What looks wrong with a data set, one sentence each."""
         return []
+
+    def unsettled(self) -> dict[str, tuple[int, int]]:
+        """How often iterative inference did not settle, and of how many times, by its name.
+
+        Of loss-augmented inference and latent completion since the last call; nothing by default.
+        """
+        return {}
 
     def training_warnings(self, examples: Any, predictions: Any) -> list[str]:
         """What looks wrong with the predictions for the training data, one sentence each."""

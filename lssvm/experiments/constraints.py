@@ -24,13 +24,13 @@ import numpy as np
 
 from lssvm import report
 from lssvm.applications.base import Source
+from lssvm.beginning import new_run, rules_of
 from lssvm.cccp import Observer
 from lssvm.config import Config
 from lssvm.executors import DataOracle, Executor
 from lssvm.experiments import command
 from lssvm.experiments.letters import load_letters
 from lssvm.tables import text_table, write_results
-from lssvm.train import new_run, rules_of
 
 EPSILON = 1e-2
 C = 0.1

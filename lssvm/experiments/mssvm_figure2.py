@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lssvm import report
+from lssvm.beginning import new_run, rules_of
 from lssvm.cccp import Observer
 from lssvm.config import Config, set_values
 from lssvm.cross_validation import run_tasks
@@ -29,7 +30,7 @@ from lssvm.experiments import command
 from lssvm.experiments.hidden_fields import Draw
 from lssvm.experiments.mssvm_trials import CCCP, TRAINING, TRIALS, Trial, config_of, new_trial
 from lssvm.tables import plus_minus, text_table, write_results
-from lssvm.train import learn_on, new_run, rules_of
+from lssvm.train import learn_on
 
 LEVELS = (10.0, 1.0, 0.1)  # percent above the lowest objective
 SHOWN = 40  # points of a line, at most: where test instances are predicted

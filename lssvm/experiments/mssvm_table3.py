@@ -8,7 +8,8 @@ normal numbers for every σ_h. Trials, methods and the choice of C are those of 
 figures are the share of right test labels in percent, means and standard errors over the trials;
 the last columns are the mean over all σ_h, by trial, and the paper's. The first row is the field
 itself: predictions with the weights that the data were drawn from, y by marginal MAP. M3E and
-ModLat are those of ``mssvm_baselines``, with its settings. The largest C matters where σ_h = 10.
+ModLat are those of ``min_entropy`` and ``modlat``, with their settings. The largest C matters where
+σ_h = 10.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +21,8 @@ from lssvm import report
 from lssvm.cross_validation import run_tasks
 from lssvm.experiments import command
 from lssvm.experiments.hidden_fields import Draw
-from lssvm.experiments.mssvm_baselines import fitted_min_entropy, fitted_uncertain
+from lssvm.experiments.min_entropy import fitted_min_entropy
+from lssvm.experiments.modlat import fitted_uncertain
 from lssvm.experiments.mssvm_trials import (
     CCCP,
     GRID,

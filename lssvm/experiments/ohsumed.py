@@ -38,6 +38,7 @@ import numpy as np
 from lssvm.applications.base import Application, Source
 from lssvm.applications.ranking import ranking_metrics
 from lssvm.applications.ranking.queries import Queries, read_queries
+from lssvm.beginning import new_run
 from lssvm.config import Config
 from lssvm.cross_validation import run_tasks
 from lssvm.executors import DataOracle, Executor
@@ -45,7 +46,7 @@ from lssvm.experiments import command, ranking_peers
 from lssvm.experiments.ranking_peers import Solved
 from lssvm.model import Model
 from lssvm.tables import mean_and_error, plus_minus, text_table, write_results
-from lssvm.train import learn_on, new_run
+from lssvm.train import learn_on
 
 COLUMNS = ("P@1", "P@3", "P@5", "P@10")
 MAP = "MAP"

@@ -30,6 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import optimize
 
+from lssvm.beginning import new_run, rules_of
 from lssvm.cccp import Observer
 from lssvm.config import Config
 from lssvm.cross_validation import run_tasks
@@ -37,7 +38,6 @@ from lssvm.executors import DataOracle, Executor
 from lssvm.experiments import command
 from lssvm.experiments.hidden_fields import Draw, drawn, graphs, sampled
 from lssvm.tables import text_table, write_results
-from lssvm.train import new_run, rules_of
 
 STREAM = 0x70617373
 SHARES = (1e-2, 1e-3)
@@ -118,9 +118,9 @@ def solve(plan: Plan, task: Task) -> list[dict[str, Any]]:
     paths = {}
     for name in METHODS:
         if name not in SMOOTH or model.name == "hcrf":
-            oracle, config, w0 = problem(plan, task, METHODS[name])
+            oracle, config = problem(plan, task, METHODS[name])
             follow = descended if name == PEER else followed
-            paths[name] = follow(oracle, config, w0, plan.budget)
+            paths[name] = follow(oracle, config, plan.budget)
     lowest = min(value for path in paths.values() for _, value in path)
     return [
         {
@@ -135,10 +135,8 @@ def solve(plan: Plan, task: Task) -> list[dict[str, Any]]:
     ]
 
 
-def problem(
-    plan: Plan, task: Task, solver: Mapping[str, Any]
-) -> tuple[DataOracle, Config, np.ndarray]:
-    """The chains of a trial behind an oracle, the settings, and the first weights."""
+def problem(plan: Plan, task: Task, solver: Mapping[str, Any]) -> tuple[DataOracle, Config]:
+    """The chains of a trial behind an oracle, and the settings."""
     model, rng = MODELS[task.model], np.random.default_rng([STREAM, task.trial])
     field = drawn(rng, Draw(plan.nodes, 1))
     x, states = sampled(rng, field, plan.chains)
@@ -156,15 +154,19 @@ def problem(
     )
     application = config.create_application()
     application.dimension(examples)
-    w0 = application.start(examples, rng)
-    assert isinstance(w0, np.ndarray)
-    return DataOracle(application, examples, Executor()), config, w0
+    return DataOracle(application, examples, Executor()), config
 
 
-def followed(oracle: DataOracle, config: Config, w0: np.ndarray, budget: int) -> Path:
+def first_weights(oracle: DataOracle, config: Config) -> np.ndarray:
+    """Where all solvers begin."""
+    rng = np.random.default_rng([config.seed, 0])
+    return oracle.application.start(oracle.examples, rng)
+
+
+def followed(oracle: DataOracle, config: Config, budget: int) -> Path:
     """F along a run of the configured solver, until it ends or the budget does."""
     beside = DataOracle(oracle.application, oracle.examples, oracle.executor)
-    run = new_run(oracle.application, oracle.examples, oracle, config, 0, w0)
+    run = new_run(oracle.application, oracle.examples, oracle, config, 0, None)
     rules = rules_of(config, len(oracle.examples), oracle.application.hidden)
     solver: Any = run.solver
     path: Path = []
@@ -188,8 +190,8 @@ def followed(oracle: DataOracle, config: Config, w0: np.ndarray, budget: int) ->
     return path
 
 
-def descended(oracle: DataOracle, config: Config, w0: np.ndarray, budget: int) -> Path:
-    """F along quasi-Newton steps on F itself, by SciPy."""
+def descended(oracle: DataOracle, config: Config, budget: int) -> Path:
+    """F along quasi-Newton steps on F itself, by SciPy, from where the other solvers begin."""
     path: Path = []
 
     def valued(w: np.ndarray) -> tuple[float, np.ndarray]:
@@ -198,7 +200,9 @@ def descended(oracle: DataOracle, config: Config, w0: np.ndarray, budget: int) -
         return found
 
     options = {"maxfun": budget // 2, "maxiter": budget, "ftol": 1e-12, "gtol": 1e-8}
-    optimize.minimize(valued, w0, jac=True, method="L-BFGS-B", options=options)
+    optimize.minimize(
+        valued, first_weights(oracle, config), jac=True, method="L-BFGS-B", options=options
+    )
     return path
 
 

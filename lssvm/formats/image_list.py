@@ -17,7 +17,7 @@ channels. A missing label is a hidden value of the image.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ import numpy as np
 
 from lssvm.errors import DataError
 from lssvm.formats.images import read_channels, read_colours
-from lssvm.formats.mrf_text import MISSING, Features, GraphFile
+from lssvm.formats.mrf_text import MISSING, Features, GraphFile, Picture
 from lssvm.formats.text import open_text
 
 SUFFIX = ".images"
@@ -56,9 +56,10 @@ class Grid(NamedTuple):
 
 @dataclass
 class _Palette:
-    """States by colour, a colour being one number."""
+    """States by colour, a colour being one number; the first colour of each state."""
 
     names: dict[str, int] = field(default_factory=dict)
+    firsts: list[tuple[int, ...]] = field(default_factory=list)
     states: dict[int, int] = field(default_factory=dict)
 
     def add(self, words: Sequence[str], name: str | None) -> None:
@@ -71,6 +72,8 @@ class _Palette:
         if colour in self.states:
             raise ValueError(f"the colour {' '.join(words)} stands twice; expected different ones")
         state = MISSING if name is None else self.names.setdefault(name, len(self.names))
+        if state == len(self.firsts):
+            self.firsts.append(tuple(map(int, words)))
         self.states[colour] = state
 
     def labels(self, path: Path, colours: np.ndarray, source: str | Path) -> np.ndarray:
@@ -110,7 +113,12 @@ def read_images(path: str | Path) -> GraphFile:
                 raise DataError(path, number, error) from None
     if not grids:
         raise DataError(path, None, "no images; expected lines 'image FILE LABELS'")
-    return as_graphs(grids, len(palette.names))
+    colours, folder = np.array(palette.firsts, dtype=np.uint8), Path(path).parent
+    pictures = [
+        Picture(str(folder / grid.name), len(grid.labels), grid.labels.shape[1], colours)
+        for grid in grids
+    ]
+    return replace(as_graphs(grids, len(palette.names)), pictures=pictures)
 
 
 def _check_words(words: Sequence[str], palette: _Palette, grids: Sequence[Grid]) -> None:

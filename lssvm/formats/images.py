@@ -1,5 +1,6 @@
-"""Images as arrays. Pillow, which the extra ``image`` brings, is imported where one is read."""
+"""Images as arrays. Pillow, which the extra ``image`` brings, is imported where it is needed."""
 
+import io
 import struct
 import warnings
 import zlib
@@ -59,12 +60,26 @@ def read_colours(path: str | Path) -> np.ndarray:
     return pixels[:, :, :3]
 
 
+def png(colours: np.ndarray) -> bytes:
+    """The PNG file of colours (height, width, 3) uint8. Raises MissingExtraError without Pillow."""
+    file = io.BytesIO()
+    require_pillow("writing images").Image.fromarray(colours).save(file, "PNG")
+    return file.getvalue()
+
+
+def require_pillow(purpose: str) -> Any:
+    """Pillow, its module ``Image`` imported. Raises MissingExtraError, with what it is for."""
+    try:
+        import PIL.Image
+    except ImportError:
+        raise MissingExtraError(purpose, "Pillow", "image") from None
+    return PIL
+
+
 def _opened(path: str | Path) -> Any:
     """An image whose header was read and whose size will do. Raises DataError."""
-    try:
-        from PIL import Image, UnidentifiedImageError
-    except ImportError:
-        raise MissingExtraError("reading images", "Pillow", "image") from None
+    pillow = require_pillow("reading images")
+    Image, UnidentifiedImageError = pillow.Image, pillow.UnidentifiedImageError
     too_large = (Image.DecompressionBombError, Image.DecompressionBombWarning)
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -17,6 +17,7 @@ from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -44,6 +45,19 @@ class Features:
     values: np.ndarray
 
 
+class Picture(NamedTuple):
+    """The image that a graph is, a node for each pixel, row after row.
+
+    path : of the image; height, width : in pixels
+    colours : (states, 3) uint8, what label images show for each state
+    """
+
+    path: str
+    height: int
+    width: int
+    colours: np.ndarray
+
+
 @dataclass(frozen=True)
 class GraphFile:
     """The n graphs of a file, their N nodes and E edges one after another.
@@ -54,6 +68,7 @@ class GraphFile:
     edge_classes : E words; ends : (E, 2) int32, nodes counted within their graph
     node_features, edge_features : sparse rows
     node_lines, edge_lines : lines of the file; None where it has none
+    pictures : n images if the graphs are such
     """
 
     names: Sequence[str]
@@ -71,6 +86,7 @@ class GraphFile:
     edge_features: Features
     node_lines: Sequence[int] | None
     edge_lines: Sequence[int] | None
+    pictures: Sequence[Picture] | None = None
 
 
 @dataclass

@@ -1,8 +1,9 @@
-"""Files that are written whole or not at all."""
+"""Files and folders that are written whole or not at all."""
 
 import os
 import secrets
-from collections.abc import Iterator
+import shutil
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO
@@ -46,12 +47,47 @@ def check_writable(path: str | Path) -> None:
     with _explaining(path):
         if os.path.isdir(target):
             raise LssvmError(f"{path}: is a directory; expected a file name")
-        if not os.path.isdir(os.path.dirname(target)):
-            raise LssvmError(f"{path}: the folder {os.path.dirname(path) or '.'!r} does not exist")
+        _check_parent(path, target)
         with suppress(FileNotFoundError):
             os.stat(target)
         if os.path.isfile(target) or not os.path.exists(target):
             os.unlink(_beside(target))
+
+
+def write_folder(path: str | Path, files: Iterable[tuple[str, bytes]]) -> None:
+    """A new folder of files, or one in place of an empty folder: all of them, or nothing.
+
+    files : name and content of each; a name may lead through folders, which are made
+    Raises LssvmError if the folder cannot be written; what ``files`` raises goes on.
+    """
+    target = os.path.realpath(path)
+    with _explaining(path):
+        temporary = _folder_beside(target)
+        try:
+            for name, content in files:
+                place = os.path.join(temporary, name)
+                os.makedirs(os.path.dirname(place), exist_ok=True)
+                with open(place, "xb") as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+            os.replace(temporary, target)
+        except BaseException:
+            shutil.rmtree(temporary, ignore_errors=True)
+            raise
+        _sync_folder(os.path.dirname(target))
+
+
+def check_folder(path: str | Path) -> None:
+    """Raise LssvmError if a folder could not be put at ``path``; nothing is left behind."""
+    target = os.path.realpath(path)
+    with _explaining(path):
+        if os.path.exists(target) and not os.path.isdir(target):
+            raise LssvmError(f"{path}: is no folder; expected a new or an empty one")
+        if os.path.isdir(target) and os.listdir(target):
+            raise LssvmError(f"{path}: the folder is not empty; expected a new or an empty one")
+        _check_parent(path, target)
+        os.rmdir(_folder_beside(target))
 
 
 @contextmanager
@@ -64,12 +100,28 @@ def _explaining(path: str | Path) -> Iterator[None]:
         raise LssvmError(f"{path}: cannot be written: {error.strerror or error}") from None
 
 
+def _check_parent(path: str | Path, target: str) -> None:
+    if not os.path.isdir(os.path.dirname(target)):
+        folder = os.path.dirname(os.path.normpath(path)) or "."
+        raise LssvmError(f"{path}: the folder {folder!r} does not exist")
+
+
 def _beside(target: str) -> str:
     """A new empty file in the folder of ``target``, with the permissions of the user's umask."""
-    folder, name = os.path.split(target)
-    path = os.path.join(folder, f".{name[:100]}.{secrets.token_hex(4)}.part")
+    path = _part(target)
     os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666))
     return path
+
+
+def _folder_beside(target: str) -> str:
+    path = _part(target)
+    os.mkdir(path)
+    return path
+
+
+def _part(target: str) -> str:
+    folder, name = os.path.split(target)
+    return os.path.join(folder, f".{name[:100]}.{secrets.token_hex(4)}.part")
 
 
 def _sync_folder(folder: str) -> None:

@@ -28,6 +28,10 @@ class Place(NamedTuple):
     text: str
 
 
+class NotAMapping(Exception):
+    """A path leads through something that has no keys."""
+
+
 @dataclass
 class Document:
     """A parsed mapping.
@@ -52,6 +56,15 @@ class Document:
             if found is not None:
                 return found
         return self.places[()]
+
+    def put(self, path: KeyPath, value: Any) -> None:
+        """Set the value at a path of keys; sections on the way are made. Raises NotAMapping."""
+        values: Any = self.value
+        for depth, part in enumerate(path[:-1], 1):
+            values = values.setdefault(part, {})
+            if not isinstance(values, dict):
+                raise NotAMapping(f"{dotted(path[:depth])!r} is not a mapping; set it as a whole")
+        values[path[-1]] = value
 
 
 class _Loader(yaml.SafeLoader):

@@ -63,7 +63,7 @@ class Bcfw(ByExample):
         self.averaged, self.epochs, self.checks = 0, 0, 0
         self.gaps[:] = np.inf
 
-    def _improve(self, oracle: EachOracle, target: Callable[[], float]) -> None:
+    def _improve(self, oracle: EachOracle, C: float, target: Callable[[], float]) -> bool:
         began, spent = time.perf_counter(), oracle.seconds
         every = max(1, len(self.gaps) // AVERAGES)
         for turn, block in enumerate(self._drawn()):
@@ -79,9 +79,10 @@ class Bcfw(ByExample):
         self._raise_bound()
         self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
         promised = float(self.gaps.sum()) <= CHECK_SHARE * target()
-        wanted = self.open(self.C, target())
+        wanted = self.open(C, target())
         if wanted and (promised or self.epochs % CHECK_EVERY == 0):
             self._ask(oracle, self._candidate(), keep=False)
+        return True
 
     def _drawn(self) -> np.ndarray:
         """The blocks of an epoch: each once at first, later by their gaps."""

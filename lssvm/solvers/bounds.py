@@ -3,12 +3,13 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from lssvm.executors import Oracle
 from lssvm.plane import Plane
-from lssvm.solvers.solution import Solution
+from lssvm.solvers.solution import Between, Solution
 from lssvm.solvers.steps import height
 
 STALLED_PASSES = 100  # without the gap falling by a millionth: rounding is the limit
@@ -93,6 +94,56 @@ class Bounds(ABC):
             bool(np.isfinite(self.slack)),
             self.gap(C) <= aim,
         )
+
+
+class Rounds(Bounds):
+    """A solver that goes on round by round until the gap is small enough.
+
+    w : (d,) the best point
+    """
+
+    w: np.ndarray
+
+    def minimise(
+        self,
+        oracle: Any,
+        C: float,
+        goal: Callable[[float], float],
+        looseness: float = 0.0,
+        max_passes: int = 10_000,
+        between: Between = lambda gap, goal: None,
+    ) -> Solution:
+        """Minimise P until its absolute duality gap is at most ``goal(primal)``.
+
+        looseness : the gap may also be this share of what P could fall by from where it began:
+            enough to make nearly all the progress that the problem allows. A share of P
+            itself would not do for early CCCP iterations: with a random first completion P
+            can barely fall, w would stay 0 and the next completion would be one big tie
+        max_passes : bounds the passes of this problem
+        between(gap, goal) : called before each of them, when the state is whole: it may save
+            it, or raise to stop
+        """
+        self._begin(oracle, C)
+
+        def target() -> float:
+            return self.aim(C, goal, looseness)
+
+        while self.open(C, target()) and not self.exhausted(C, max_passes):
+            between(self.gap(C), target())
+            if not self._improve(oracle, C, target):
+                break
+        return self.solution(C, self.w, target())
+
+    @abstractmethod
+    def _begin(self, oracle: Any, C: float) -> None:
+        """Make C the weight of the losses, and P finite at w as far as it can be."""
+
+    @abstractmethod
+    def _improve(self, oracle: Any, C: float, target: Callable[[], float]) -> bool:
+        """One round, of one oracle pass unless kept planes or the bound do; False for the last.
+
+        target : the absolute gap that ends the problem, as it is now
+        """
 
 
 class SummedBounds(Bounds):

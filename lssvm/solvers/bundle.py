@@ -23,10 +23,10 @@ import numpy as np
 from lssvm.errors import LssvmError
 from lssvm.executors import Oracle
 from lssvm.plane import Plane, Planes
-from lssvm.solvers.bounds import BOUNDS, SummedBounds
+from lssvm.solvers.bounds import BOUNDS, Rounds, SummedBounds
+from lssvm.solvers.opening import EPOCHS, opened
 from lssvm.solvers.plane_cache import PlaneCache
 from lssvm.solvers.qp import SimplexQP
-from lssvm.solvers.solution import Between, Solution
 
 QP_SHARE = 1e-3  # the QP's own gap, as a share of the duality gap
 QP_FLOOR = 1e-12  # and never below this share of the bound
@@ -38,7 +38,7 @@ ARRAYS = ("w", "gram", "beta", "idle")
 
 
 @dataclass
-class Bundle(SummedBounds):
+class Bundle(SummedBounds, Rounds):
     """Cuts, their Gram matrix and multipliers, and the incumbent.
 
     planes : the cuts as they were made
@@ -49,6 +49,7 @@ class Bundle(SummedBounds):
     w : (d,) the incumbent; row : its own cut (−1: not yet asked)
     step : share of the way from the incumbent to the model's minimiser (κ)
     cache : planes of single examples; a cut of them that helps saves an oracle pass
+    opening : examples of a part, where the first cut is that of ``opening``; 0: it is not
     """
 
     w: np.ndarray
@@ -57,6 +58,7 @@ class Bundle(SummedBounds):
     step: float = 0.08
     max_planes: int = 300
     cache: PlaneCache | None = None
+    opening: int = 0
     planes: Planes = field(init=False)
     gram: np.ndarray = field(init=False)
     beta: np.ndarray = field(init=False)
@@ -105,41 +107,22 @@ class Bundle(SummedBounds):
         own = Plane(self.planes.gradients[self.row], float(self.planes.losses[self.row]))
         return self._objective(C, self.w, own, self.slack)
 
-    def minimise(
-        self,
-        oracle: Oracle,
-        C: float,
-        goal: Callable[[float], float],
-        looseness: float = 0.0,
-        max_passes: int = 10_000,
-        between: Between = lambda gap, goal: None,
-    ) -> Solution:
-        """Minimise P until its absolute duality gap is at most ``goal(primal)``.
-
-        looseness : the gap may also be this share of what P could fall by from where it began:
-            enough to make nearly all the progress that the problem allows. A share of P
-            itself would not do for early CCCP iterations: with a random first completion P
-            can barely fall, w would stay 0 and the next completion would be one big tie
-        max_passes : bounds the passes of this problem
-        between(gap, goal) : called before each of them, when the state is whole: it may save
-            it, or raise to stop
-        """
+    def _begin(self, oracle: Oracle, C: float) -> None:
+        """Ask once where nothing was asked before."""
         if self.row < 0:
             self._ask(oracle, C, self.w)
             self.tied = not np.any(self.w)
+            if self.opening and np.isfinite(self.slack):
+                self._open(oracle, C)
 
-        def target() -> float:
-            return self.aim(C, goal, looseness)
-
-        while self.open(C, target()) and not self.exhausted(C, max_passes):
-            between(self.gap(C), target())
-            point = self._model_minimiser(C, target())
-            if not self.open(C, target()):
-                break
-            if self.cache is not None and self._cut_from_cache(C, point):
-                continue
+    def _improve(self, oracle: Oracle, C: float, target: Callable[[], float]) -> bool:
+        """A cut near the minimiser of those that are there, unless that closed the gap."""
+        point = self._model_minimiser(C, target())
+        if not self.open(C, target()):
+            return False
+        if self.cache is None or not self._cut_from_cache(C, point):
             self._ask(oracle, C, self.w + self.step * (point - self.w))
-        return self.solution(C, self.w, target())
+        return True
 
     def _objective(self, C: float, w: np.ndarray, plane: Plane, slack: float) -> float:
         """P at w, of which plane is the cut. The difference from the completion is taken before
@@ -216,6 +199,15 @@ class Bundle(SummedBounds):
             self.w, self.row, self.slack = w, len(self.planes) - 1, slack
             self.tied = False
         self.seconds += time.perf_counter() - began
+
+    def _open(self, oracle: Any, C: float) -> None:
+        """Block steps from where the hidden values were completed; their cut, and a pass there."""
+        began, spent = time.perf_counter(), oracle.seconds
+        point, cut = opened(oracle.parts(self.opening), C, self.w)
+        self.asked += EPOCHS
+        self._append(cut)
+        self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
+        self._ask(oracle, C, point)
 
     def _cut_from_cache(self, C: float, point: np.ndarray) -> bool:
         """Add the cut of kept planes at the model's minimiser, if that raises the model enough."""

@@ -7,8 +7,6 @@ With a kernel w is a vector of coefficients, and what inference is asked at is i
 products of w with the unit vector of every coordinate (see ``working_sets``).
 """
 
-from abc import abstractmethod
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,8 +15,8 @@ from scipy import sparse
 
 from lssvm.errors import LssvmError
 from lssvm.executors import EachOracle, Found
-from lssvm.solvers.bounds import BOUNDS, Bounds
-from lssvm.solvers.solution import Between, Solution
+from lssvm.solvers.bounds import BOUNDS, Rounds
+from lssvm.solvers.solution import Solution
 from lssvm.solvers.working_sets import WorkingSets
 
 ADDED_SHARE = 0.01  # of the mean gap of an example: less is no reason to keep a plane
@@ -29,7 +27,7 @@ ARRAYS = ("w", "heights", "costs", "truth_losses")
 
 
 @dataclass
-class ByExample(Bounds):
+class ByExample(Rounds):
     """Minimises P through planes of single examples.
 
     dimension : d; norm : of the slacks, gram, labels : of a kernel, see ``working_sets``
@@ -77,7 +75,7 @@ class ByExample(Bounds):
         """
         truth, losses = _planes_of(oracle.completed_each(self.images))
         shifts = sparse.csr_array(self.truth - truth)
-        rows = np.flatnonzero(np.diff(shifts.indptr))
+        rows = np.flatnonzero((np.diff(shifts.indptr) > 0) | (losses != self.truth_losses))
         if len(rows) and len(self.sets):
             self.sets.move(rows, shifts[rows], (self.truth_losses - losses)[rows])
         self.truth, self.truth_losses = truth, losses
@@ -102,43 +100,27 @@ class ByExample(Bounds):
         value = 0.5 * float(w @ w) + C * float(self.costs @ powers)
         return value, -C * float(self.costs @ completion.values), bool(known.all())
 
-    def minimise(
-        self,
-        oracle: EachOracle,
-        C: float,
-        goal: Callable[[float], float],
-        looseness: float = 0.0,
-        max_passes: int = 10_000,
-        between: Between = lambda gap, goal: None,
-    ) -> Solution:
-        """Minimise P until its absolute duality gap is at most ``goal(primal)``; see ``Solver``."""
+    def _begin(self, oracle: EachOracle, C: float) -> None:
+        """Take over C; ask once where nothing was asked before."""
         self._weigh(C)
         if not np.all(np.isfinite(self.heights)):
             self._ask(oracle, self.w, keep=not np.any(self.w))
             self.tied = not np.any(self.w)
 
-        def target() -> float:
-            return self.aim(C, goal, looseness)
-
-        while self.open(C, target()) and not self.exhausted(C, max_passes):
-            between(self.gap(C), target())
-            self._improve(oracle, target)
+    def solution(self, C: float, w: np.ndarray, aim: float) -> Solution:
+        """What is known at the end of the problem. Raises LssvmError without a w of finite P."""
         if not np.isfinite(self.primal(C)):
             raise LssvmError(
-                f"no w that needs no slack was found in {self.asked:,.0f} passes; "
-                "raise solver.max_passes, or expected objective.slack_norm: 1 or 2"
+                "no w that needs no slack was found before the passes were used up; "
+                "expected a larger solver.max_passes, or objective.slack_norm: 1 or 2"
             )
-        return self.solution(C, self.w, target())._replace(images=self.images)
+        return super().solution(C, w, aim)._replace(images=self.images)
 
     def exhausted(self, C: float, max_passes: int) -> bool:
         """Whether the passes are used up, or bring nothing any more; see ``Bounds``."""
         if not np.isfinite(self.primal(C)):
             return self.asked >= max_passes
         return super().exhausted(C, max_passes)
-
-    @abstractmethod
-    def _improve(self, oracle: EachOracle, target: Callable[[], float]) -> None:
-        """Raise the dual and look at the primal: at least one oracle pass unless the gap closed."""
 
     def _weigh(self, C: float) -> None:
         """Make C the weight of the losses; multipliers are scaled along."""

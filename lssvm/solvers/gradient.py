@@ -25,8 +25,7 @@ import numpy as np
 
 from lssvm.executors import Oracle
 from lssvm.plane import Plane
-from lssvm.solvers.bounds import BOUNDS, SummedBounds
-from lssvm.solvers.solution import Between, Solution
+from lssvm.solvers.bounds import BOUNDS, Rounds, SummedBounds
 from lssvm.solvers.steps import Steps, height
 
 VALUES = ("C", "taken", "loss", "cut_loss", "cut_slack", "mean_loss", *BOUNDS)
@@ -34,7 +33,7 @@ ARRAYS = ("w", "outputs", "point", "cut", "mean")
 
 
 @dataclass
-class Gradient(SummedBounds):
+class Gradient(SummedBounds, Rounds):
     """Steps of descent.
 
     w : (d,) the best point seen; outputs, loss : the plane of Σ c_i U⁺_i there, the gradient empty
@@ -84,16 +83,8 @@ class Gradient(SummedBounds):
         """P at the best point; where no upper bound of U⁺ is known, as its plane has it."""
         return height(self.w, C, Plane(self.outputs, self.loss), self.completion, self.slack)
 
-    def minimise(
-        self,
-        oracle: Oracle,
-        C: float,
-        goal: Callable[[float], float],
-        looseness: float = 0.0,
-        max_passes: int = 10_000,
-        between: Between = lambda gap, goal: None,
-    ) -> Solution:
-        """Minimise P until its absolute duality gap is at most ``goal(primal)``; see ``Solver``."""
+    def _begin(self, oracle: Oracle, C: float) -> None:
+        """Take over C; ask once where nothing was asked before."""
         if C != self.C:
             self.C, self.taken, self.lower = C, 0, 0.0
         if not len(self.outputs):
@@ -102,14 +93,11 @@ class Gradient(SummedBounds):
             self.tied = not np.any(self.w)
         self._raise_bound()
 
-        def target() -> float:
-            return self.aim(C, goal, looseness)
-
-        while self.open(C, target()) and not self.exhausted(C, max_passes):
-            between(self.gap(C), target())
-            self._step()
-            self._ask(oracle)
-        return self.solution(C, self.w, target())
+    def _improve(self, oracle: Oracle, C: float, target: Callable[[], float]) -> bool:
+        """A step, and the plane where it leads."""
+        self._step()
+        self._ask(oracle)
+        return True
 
     def _ask(self, oracle: Oracle) -> None:
         """One oracle pass where descent stands: a new best point where P is lower there."""

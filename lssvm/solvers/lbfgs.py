@@ -28,8 +28,7 @@ import numpy as np
 
 from lssvm.executors import Oracle
 from lssvm.plane import Plane
-from lssvm.solvers.bounds import BOUNDS, SummedBounds
-from lssvm.solvers.solution import Between, Solution
+from lssvm.solvers.bounds import BOUNDS, Rounds, SummedBounds
 from lssvm.solvers.steps import height
 
 DECREASE, SLOPE = 1e-4, 0.9  # of the Wolfe conditions
@@ -39,7 +38,7 @@ ARRAYS = ("w", "outputs", "steps", "changes")
 
 
 @dataclass
-class Lbfgs(SummedBounds):
+class Lbfgs(SummedBounds, Rounds):
     """Quasi-Newton steps; w is where they stand, and P, or F, never rises.
 
     memory : changes of w and of the gradient that are remembered
@@ -86,16 +85,8 @@ class Lbfgs(SummedBounds):
         """P at w; where no upper bound of U⁺ is known, as its plane has it."""
         return height(self.w, C, Plane(self.outputs, self.loss), self.completion, self.slack)
 
-    def minimise(
-        self,
-        oracle: Oracle,
-        C: float,
-        goal: Callable[[float], float],
-        looseness: float = 0.0,
-        max_passes: int = 10_000,
-        between: Between = lambda gap, goal: None,
-    ) -> Solution:
-        """Minimise P until its absolute duality gap is at most ``goal(primal)``; see ``Solver``."""
+    def _begin(self, oracle: Oracle, C: float) -> None:
+        """Take over C; ask once where nothing was asked before."""
         if C != self.C:
             self.C, self.lower = C, 0.0
             self.steps, self.changes = self.steps[:0], self.changes[:0]
@@ -104,15 +95,12 @@ class Lbfgs(SummedBounds):
             self._stand(self.w, *self._pass(oracle, self.w, self.completion))
         self._raise_bound()
 
-        def target() -> float:
-            return self.aim(C, goal, looseness)
-
-        while self.open(C, target()) and not self.exhausted(C, max_passes):
-            between(self.gap(C), target())
-            if not self._step(oracle):
-                break
+    def _improve(self, oracle: Oracle, C: float, target: Callable[[], float]) -> bool:
+        """A line search; False if no point is lower by more than rounding."""
+        moved = self._step(oracle)
+        if moved:
             self._raise_bound()
-        return self.solution(C, self.w, target())
+        return moved
 
     def _slope(self, w: np.ndarray, plane: Plane, completion: Plane) -> np.ndarray:
         """∇P at w, of which plane is that of Σ c_i U⁺_i."""

@@ -40,7 +40,7 @@ class NSlack(ByExample):
         super().complete(oracle)
         self.first_phase = False
 
-    def _improve(self, oracle: EachOracle, target: Callable[[], float]) -> None:
+    def _improve(self, oracle: EachOracle, C: float, target: Callable[[], float]) -> bool:
         began, spent = time.perf_counter(), oracle.seconds
         if self.first_phase:
             self._pass_in_blocks(oracle)
@@ -49,8 +49,9 @@ class NSlack(ByExample):
         self._raise_bound()
         self.first_phase &= self.lower - before > SLOW * self.lower
         self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
-        if not self.first_phase and (self.open(self.C, target())):
+        if not self.first_phase and self.open(C, target()):
             self._ask(oracle, self.sets.w.copy())
+        return True
 
     def _pass_in_blocks(self, oracle: EachOracle) -> None:
         """An oracle pass in parts, the planes of one put to use before the next is asked.

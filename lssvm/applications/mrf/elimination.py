@@ -31,6 +31,7 @@ class Found:
     marginals : of all states of all nodes one after another; empty unless asked for
     exact : whether the values are exact, and not those of belief propagation
     converged : (n,) whether belief propagation settled; True where it was not needed
+    propagated : graphs that were left to it
     """
 
     values: np.ndarray
@@ -39,6 +40,7 @@ class Found:
     marginals: np.ndarray
     exact: bool
     converged: np.ndarray
+    propagated: int = 0
 
 
 class Elimination:
@@ -66,7 +68,7 @@ class Elimination:
         charged : whether Δ is added to the score
         Raises DataError for a graph that needs a larger table.
         """
-        plan = self._plans(examples, groups, temperatures.apart)
+        plan = self.planned(examples, groups, temperatures.apart)
         labels = examples.labels[examples.nodes]
         values, losses, gradient, shares = _mrf.infer(
             np.ascontiguousarray(w, dtype=np.float64),
@@ -78,7 +80,7 @@ class Elimination:
             examples.tables,
             labels,
             examples.node_offsets - examples.node_offsets[0],
-            (labels >= 0).astype(np.uint8) if charged else np.empty(0, np.uint8),
+            _charges(labels, charged),
             examples.costs,
             labels if states is None else states,
             plan,
@@ -97,8 +99,11 @@ class Elimination:
             examples.cache[key] = np.array([isinstance(made, plans.Plan) for made in found])
         return examples.cache[key]
 
-    def _plans(self, examples: Graphs, groups: np.ndarray, apart: bool) -> plans.Plans:
-        """The plans of a block, kept with it."""
+    def planned(self, examples: Graphs, groups: np.ndarray, apart: bool) -> plans.Plans:
+        """The plans of a block, kept with it. Raises DataError as ``infer`` does.
+
+        apart : whether the order of the groups matters, which the error then says
+        """
         key = ("plans", groups.tobytes(), self.limit)
         if key not in examples.cache:
             places: dict[int, int] = {}
@@ -130,6 +135,28 @@ class Elimination:
                 made = error
             self._made.setdefault(key, made)
         return self._made[key]
+
+
+def potentials(w: np.ndarray, examples: Graphs, charged: bool) -> np.ndarray:
+    """The tables of all items of these graphs one after another, with Δ where charged."""
+    labels = examples.labels[examples.nodes]
+    return _mrf.potentials(
+        np.ascontiguousarray(w, dtype=np.float64),
+        examples.item_offsets,
+        examples.starts,
+        examples.indices,
+        examples.values,
+        examples.bases,
+        examples.tables,
+        labels,
+        examples.node_offsets - examples.node_offsets[0],
+        _charges(labels, charged),
+    )
+
+
+def _charges(labels: np.ndarray, charged: bool) -> np.ndarray:
+    """Whether each node costs 1 where its state is not the label; empty if none does."""
+    return (labels >= 0).astype(np.uint8) if charged else np.empty(0, np.uint8)
 
 
 def _too_wide(

@@ -27,6 +27,7 @@ class Graphs(Packed):
     ends : (E, 2) int32, the nodes of each edge, counted within their graph
     starts, indices, values : (items + 1,) int64, int32, float64, features of items, sparse
     bases : (items,) int64, first weight; tables : (items,) int32, entries of the table
+    pictures : (n,) object, ``Picture``, or None for a graph that is no image
     node_names : (N,) object
     labelled : whether any node has a label
     classes : what the weights stand for
@@ -35,6 +36,7 @@ class Graphs(Packed):
 
     KIND: ClassVar = "graph"
     OFFSETS: ClassVar = ("node_offsets", "edge_offsets", "item_offsets")
+    EACH: ClassVar = ("pictures",)
 
     node_offsets: np.ndarray
     edge_offsets: np.ndarray
@@ -46,6 +48,7 @@ class Graphs(Packed):
     values: np.ndarray
     bases: np.ndarray
     tables: np.ndarray
+    pictures: np.ndarray
     node_names: np.ndarray
     classes: GraphClasses
     cache: dict[Any, Any] = field(default_factory=dict)
@@ -179,8 +182,19 @@ def packed(
         bases=np.concatenate([found.bases[part[0]] for part in parts]),
         tables=np.concatenate([found.sizes[part[0]] for part in parts]).astype(np.int32),
         node_names=np.array([name for _, file in files for name in file.node_names], dtype=object),
+        pictures=_pictures([file for _, file in files]),
         classes=found,
     )
+
+
+def _pictures(files: Sequence[GraphFile]) -> np.ndarray:
+    found = np.full(sum(len(file.names) for file in files), None, dtype=object)
+    first = 0
+    for file in files:
+        for place, picture in enumerate(file.pictures or (), first):
+            found[place] = picture
+        first += len(file.names)
+    return found
 
 
 class _Known:

@@ -116,6 +116,7 @@ class Inference:
             np.concatenate([exact.marginals, rough.marginals])[entries],
             exact=False,
             converged=np.concatenate([exact.converged, rough.converged])[order],
+            propagated=rough.propagated,
         )
 
 

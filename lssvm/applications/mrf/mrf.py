@@ -122,6 +122,7 @@ class MarkovRandomField(base.Application):
         )
         self.inference = Inference(options.inference, exact, loopy)
         self.classes: GraphClasses | None = None
+        self._propagated: list[tuple[int, int]] = []  # appended to by several threads
 
     def read(self, sources: Sequence[base.Source]) -> Graphs:
         """The graphs of text files, of archives named ``.npz``, of lists of images ``.images``.
@@ -261,6 +262,11 @@ class MarkovRandomField(base.Application):
         """What ``lssvm-classify`` can write; the first one unless asked otherwise."""
         return {"labels": self.write, "marginals": self.write_marginals}
 
+    @property
+    def folder_formats(self) -> Mapping[str, base.FolderFormat]:
+        """Label images, for graphs that are images."""
+        return {"images": base.FolderFormat(mrf_output.image_names, mrf_output.label_images)}
+
     def write(self, examples: Graphs, predictions: Predictions, file: TextIO) -> None:
         """A table of graph, node and label."""
         mrf_output.write_labels(examples, predictions, file)
@@ -287,6 +293,14 @@ class MarkovRandomField(base.Application):
             found.append(f"{missing:,d} labels are missing: they are hidden values in training")
         return found
 
+    def unsettled(self) -> dict[str, tuple[int, int]]:
+        """How many graphs belief propagation did not settle for, of those left to it."""
+        counts, self._propagated = self._propagated, []
+        if not counts:
+            return {}
+        failed, runs = (sum(column) for column in zip(*counts, strict=True))
+        return {"propagation": (failed, runs)}
+
     def training_warnings(self, examples: Graphs, predictions: Predictions) -> list[str]:
         """How often belief propagation did not converge."""
         count, n = int(np.sum(~predictions.converged)), len(examples)
@@ -302,7 +316,7 @@ class MarkovRandomField(base.Application):
         temperatures: Temperatures,
         charged: bool,
     ) -> tuple[Plane, bool]:
-        found = self.inference.infer(task, w, examples, temperatures, charged=charged)
+        found = self._trained(task, w, examples, temperatures, charged)
         if temperatures.first == temperatures.second == 0.0:
             return Plane(found.gradient, float(examples.costs @ found.losses)), found.exact
         value = float(examples.costs @ found.values)
@@ -317,10 +331,24 @@ class MarkovRandomField(base.Application):
         charged: bool,
     ) -> base.Maxima:
         def infer(weights: np.ndarray, graphs: Graphs) -> Found:
-            return self.inference.infer(task, weights, graphs, temperatures, charged=charged)
+            return self._trained(task, weights, graphs, temperatures, charged)
 
         linear = temperatures.first == temperatures.second == 0.0
         return by_graph.each(infer, w, examples, linear=linear)
+
+    def _trained(
+        self,
+        task: str,
+        w: np.ndarray,
+        examples: Graphs,
+        temperatures: Temperatures,
+        charged: bool,
+    ) -> Found:
+        """Inference of training, which is counted where it is left to belief propagation."""
+        found = self.inference.infer(task, w, examples, temperatures, charged=charged)
+        if found.propagated:
+            self._propagated.append((int(np.sum(~found.converged)), found.propagated))
+        return found
 
 
 def _reader(path: str) -> Callable[[str], GraphFile]:

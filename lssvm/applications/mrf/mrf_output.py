@@ -1,12 +1,17 @@
 """What predictions for random fields are written as."""
 
+import os
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, TextIO
 
 import numpy as np
 
 from lssvm.applications.mrf.graphs import Graphs
+from lssvm.errors import DataError
+from lssvm.formats.images import png, require_pillow
 from lssvm.formats.mrf_text import HIDDEN, MISSING
 
 
@@ -48,6 +53,40 @@ def write_marginals(
         shares = " ".join(f"{share:.6f}" for share in marginals[ends[j] - counts[j] : ends[j]])
         name = examples.node_names[examples.nodes][j]
         file.write(f"{graph}\t{name}\t{predictions.states[j]}\t{shares}\n")
+
+
+def image_names(examples: Graphs) -> list[str]:
+    """File names for label images: those of the images, below the folder that holds all of these.
+
+    ``.png`` takes the place of the suffix, or follows it where names would be alike otherwise.
+    Raises DataError if a graph is no image, or an image is there twice, MissingExtraError
+    without Pillow.
+    """
+    for row, picture in enumerate(examples.pictures):
+        if picture is None:
+            wrong = f"graph {examples.identifiers[row]!r} is no image"
+            expected = "expected a list .images, or --format labels"
+            raise DataError(examples.paths[examples.files[row]], None, f"{wrong}; {expected}")
+    require_pillow("writing images")
+    paths = [os.path.abspath(picture.path) for picture in examples.pictures]
+    path, count = Counter(paths).most_common(1)[0]
+    if count > 1:
+        row = len(paths) - 1 - paths[::-1].index(path)
+        raise examples.error(row, "is there twice; expected different images")
+    root = os.path.commonpath([os.path.dirname(path) for path in paths])
+    images = [Path(os.path.relpath(path, root)) for path in paths]
+    names = [str(image.with_suffix(".png")) for image in images]
+    if len(set(names)) < len(names):
+        names = [f"{image}.png" for image in images]
+    return names
+
+
+def label_images(examples: Graphs, predictions: Predictions) -> Iterator[bytes]:
+    """A PNG file an image, each pixel in the first colour of its label."""
+    offsets = examples.node_offsets - examples.node_offsets[0]
+    for i, picture in enumerate(examples.pictures):
+        states = predictions.states[offsets[i] : offsets[i + 1]]
+        yield png(picture.colours[states].reshape(picture.height, picture.width, 3))
 
 
 def records(

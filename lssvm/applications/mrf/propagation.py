@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lssvm.applications.mrf.elimination import Elimination, Found, Temperatures
+from lssvm.applications.mrf.elimination import Elimination, Found, Temperatures, potentials
 from lssvm.applications.mrf.graphs import Graphs
 from lssvm.applications.mrf.plans import CLAMPED, FIRST, SECOND
 from lssvm.applications.packing import cumulated
@@ -73,7 +73,8 @@ class Propagation:
             )
         else:
             kept = self._beliefs(w, examples, left, states, temperatures.first, charged)
-        return replace(kept, exact=False, converged=found.converged & kept.converged)
+        converged = found.converged & kept.converged
+        return replace(kept, exact=False, converged=converged, propagated=len(examples))
 
     def _beliefs(
         self,
@@ -84,19 +85,11 @@ class Propagation:
         epsilon: float,
         charged: bool,
     ) -> Found:
-        labels = examples.labels[examples.nodes]
-        nodes = examples.node_offsets - examples.node_offsets[0]
-        features = (examples.item_offsets, examples.starts, examples.indices, examples.values)
-        w = np.ascontiguousarray(w, dtype=np.float64)
-        charge = (labels >= 0).astype(np.uint8) if charged else np.empty(0, np.uint8)
-        tables = _mrf.potentials(
-            w, *features, examples.bases, examples.tables, labels, nodes, charge
-        )
         shares, values, _, changes = _mrf_bp.propagate(
-            tables,
+            potentials(w, examples, charged),
             examples.item_offsets,
             examples.tables,
-            nodes,
+            examples.node_offsets - examples.node_offsets[0],
             examples.edge_offsets,
             examples.ends,
             np.ascontiguousarray(states, dtype=np.int32),
@@ -109,7 +102,15 @@ class Propagation:
             self.parallel,
         )
         gradient = _mrf.expected(
-            shares, len(w), *features, examples.bases, examples.tables, examples.costs
+            shares,
+            len(w),
+            examples.item_offsets,
+            examples.starts,
+            examples.indices,
+            examples.values,
+            examples.bases,
+            examples.tables,
+            examples.costs,
         )
         marginals = shares[_of_nodes(examples)]
         return Found(
@@ -119,6 +120,7 @@ class Propagation:
             marginals,
             exact=False,
             converged=changes <= self.tolerance,
+            propagated=len(examples),
         )
 
 
