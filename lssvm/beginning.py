@@ -65,12 +65,12 @@ def new_run(
     by_example = isinstance(solver, ByExample)
     start = application.start_each if by_example else application.start
     first = start(examples, rng) if w0 is None else w0
+    if isinstance(solver, Bundle) and w0 is None and _opens(application, config, first):
+        solver.opening = parts_of(len(examples), application.dimension(examples))
     if isinstance(first, FirstProblem):
         first, passes = _solved(first, oracle, config, rng, between)
     if isinstance(solver, Sgd) and not application.hidden:
         first = solver.w  # the truth is known run by run
-    if isinstance(solver, Bundle) and _opens(application, config, first, w0):
-        solver.opening = parts_of(len(examples), application.dimension(examples))
     completions = oracle.completions
     _stand(solver, oracle, first, config.solver)
     if isinstance(solver, Lbfgs) and not application.hidden:
@@ -109,15 +109,15 @@ def new_solver(
     return Bundle(w, Plane(w, 0.0), SimplexQP(section.qp), step, section.max_planes)
 
 
-def _opens(application: Application, config: Config, first: Any, w0: np.ndarray | None) -> bool:
+def _opens(application: Application, config: Config, first: Any) -> bool:
     """Whether a bundle begins with steps for parts of the data, see ``opening``.
 
     The parts have to be completed apart, which a first completion that is no maximum is not;
-    weights that were given are better than what the steps would find.
+    weights that were given or solved for are better than what the steps would find.
     """
-    apart = application.decomposes and (isinstance(first, np.ndarray) or not application.hidden)
+    apart = isinstance(first, np.ndarray) or not application.hidden
     method = config.solver.method == "bundle" and not config.solver.cache
-    return apart and method and w0 is None
+    return application.decomposes and apart and method
 
 
 def _stand(solver: Solver, oracle: DataOracle, first: Any, section: SolverSection) -> None:
