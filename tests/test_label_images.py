@@ -13,6 +13,7 @@ from lssvm.applications.base import Formulation, Source
 from lssvm.applications.mrf import mrf_output
 from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
 from lssvm.cli import classify, learn
+from lssvm.errors import DataError
 from lssvm.formats import image_list
 from lssvm.formats.output import check_folder, write_folder
 
@@ -208,3 +209,25 @@ def test_a_folder_that_is_broken_off_leaves_nothing(empty, tmp_path):
         "2": b"two",
     }
     assert os.listdir(tmp_path) == ["out"]
+
+
+@pytest.mark.parametrize("head", ["label tree 0 255 0\nlabel sky 255 0 0\n", "label a 1 2 3\n"])
+def test_labels_in_another_order_or_of_other_names_are_refused(head, folder):
+    (folder / "two" / "y.images").write_text(head + "image images/1.png -\n")
+    result = run("two/y.images", "m", "out")
+    assert result.exit_code == 2
+    names = ", ".join(line.split()[1] for line in head.splitlines())
+    wanted = f"two/y.images: the labels are {names}; expected sky, tree, as before"
+    assert wanted in result.stderr
+    assert not (folder / "out").exists()
+    app = MarkovRandomField(MrfOptions())
+    with pytest.raises(DataError, match="the labels are"):
+        app.read([Source("one/x.images"), Source("two/y.images")])
+
+
+def test_weights_are_named_by_the_labels(folder):
+    app = MarkovRandomField(MrfOptions())
+    app.read([Source("one/x.images")])
+    names = list(app.feature_names())
+    assert names[:2] == ["pixel feature 1: sky", "pixel feature 1: tree"]
+    assert names[-1] == "down feature 2: tree, tree"

@@ -118,7 +118,8 @@ def read_images(path: str | Path) -> GraphFile:
         Picture(str(folder / grid.name), len(grid.labels), grid.labels.shape[1], colours)
         for grid in grids
     ]
-    return replace(as_graphs(grids, len(palette.names)), pictures=pictures)
+    names = tuple(palette.names)
+    return replace(as_graphs(grids, len(names)), pictures=pictures, state_names=names)
 
 
 def _check_words(words: Sequence[str], palette: _Palette, grids: Sequence[Grid]) -> None:

@@ -68,7 +68,7 @@ class GraphFile:
     edge_classes : E words; ends : (E, 2) int32, nodes counted within their graph
     node_features, edge_features : sparse rows
     node_lines, edge_lines : lines of the file; None where it has none
-    pictures : n images if the graphs are such
+    pictures : n images if the graphs are such; state_names : then, names of the states
     """
 
     names: Sequence[str]
@@ -87,6 +87,7 @@ class GraphFile:
     node_lines: Sequence[int] | None
     edge_lines: Sequence[int] | None
     pictures: Sequence[Picture] | None = None
+    state_names: tuple[str, ...] = ()
 
 
 @dataclass

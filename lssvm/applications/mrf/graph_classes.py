@@ -20,6 +20,7 @@ class GraphClasses:
 
     node_names : K names; states, node_widths : (K,) states and features of each class
     edge_names : M names; shapes : (M, 2) states of both ends; edge_widths : (M,) features
+    state_names : of the states of pixels, in their order; empty where there are no images
     """
 
     node_names: tuple[str, ...]
@@ -28,6 +29,7 @@ class GraphClasses:
     edge_names: tuple[str, ...]
     shapes: tuple[tuple[int, int], ...]
     edge_widths: tuple[int, ...]
+    state_names: tuple[str, ...] = ()
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -58,6 +60,7 @@ class GraphClasses:
             self.edge_names,
             self.shapes,
             self.edge_widths,
+            self.state_names,
         ]
         return {"classes": np.frombuffer(json.dumps(fields).encode(), dtype=np.uint8)}
 
@@ -69,14 +72,14 @@ class GraphClasses:
                 raise KeyError(name)
         fields = json.loads(arrays["classes"].tobytes())
         shapes = tuple((first, second) for first, second in fields[4])
-        names, states, widths = (tuple(part) for part in fields[:3])
-        return cls(names, states, widths, tuple(fields[3]), shapes, tuple(fields[5]))
+        names, states, widths, edge_names, _, edge_widths, state_names = map(tuple, fields)
+        return cls(names, states, widths, edge_names, shapes, edge_widths, state_names)
 
 
 class GraphWeightNames(Sequence[str]):
     """``class feature 1: 0`` for the state 0 of a node, ``class feature 1: 0, 2`` for an edge.
 
-    Made when asked for: there may be millions.
+    States of pixels have their names. Made when asked for: there may be millions.
     """
 
     def __init__(self, classes: GraphClasses) -> None:
@@ -101,6 +104,13 @@ class GraphWeightNames(Sequence[str]):
         feature, state = divmod(k - int(self.classes.bases[row]), int(self.classes.sizes[row]))
         nodes = len(self.classes.node_names)
         if row < nodes:
-            return f"{self.classes.node_names[row]} feature {feature + 1}: {state}"
-        first, second = divmod(state, self.classes.shapes[row - nodes][1])
-        return f"{self.classes.edge_names[row - nodes]} feature {feature + 1}: {first}, {second}"
+            own = self._state(state, self.classes.states[row])
+            return f"{self.classes.node_names[row]} feature {feature + 1}: {own}"
+        counts = self.classes.shapes[row - nodes]
+        both = zip(divmod(state, counts[1]), counts, strict=True)
+        states = ", ".join(self._state(own, count) for own, count in both)
+        return f"{self.classes.edge_names[row - nodes]} feature {feature + 1}: {states}"
+
+    def _state(self, state: int, count: int) -> str:
+        names = self.classes.state_names
+        return names[state] if count == len(names) else str(state)

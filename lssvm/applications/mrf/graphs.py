@@ -150,6 +150,8 @@ def packed(
         have no weight and are left out.
     """
     known = _Known(classes)
+    for source, file in files:
+        known.take_names(source.path, file.state_names)
     numbers = [known.numbers(source.path, file) for source, file in files]
     found = known.classes(files, numbers) if classes is None else classes
     if found.dimension > MOST_WEIGHTS:
@@ -205,11 +207,19 @@ class _Known:
 
     def __init__(self, classes: GraphClasses | None) -> None:
         self.fixed = classes is not None
+        self.state_names = () if classes is None else classes.state_names
         self.nodes: dict[str, tuple[int, ...]] = {}
         self.edges: dict[str, tuple[int, ...]] = {}
         if classes is not None:
             self.nodes = {n: (k,) for n, k in zip(classes.node_names, classes.states, strict=True)}
             self.edges = dict(zip(classes.edge_names, classes.shapes, strict=True))
+
+    def take_names(self, path: str, names: tuple[str, ...]) -> None:
+        """The names of pixels' states, the same in all files. Raises DataError."""
+        if names and self.state_names and names != self.state_names:
+            found, expected = (", ".join(own) for own in (names, self.state_names))
+            raise DataError(path, None, f"the labels are {found}; expected {expected}, as before")
+        self.state_names = self.state_names or names
 
     def numbers(self, path: str, file: GraphFile) -> tuple[np.ndarray, np.ndarray]:
         """The class numbers of nodes and edges. Raises DataError with the line."""
@@ -262,6 +272,7 @@ class _Known:
             tuple(self.edges),
             tuple((first, second) for first, second in self.edges.values()),
             tuple(edge_widths.tolist()),
+            self.state_names,
         )
 
 
