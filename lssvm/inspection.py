@@ -49,7 +49,8 @@ def data_facts(config: Config) -> dict[str, Any]:
     for split in ("validate", "test"):
         shared = len(seen.get("train", set()) & seen.get(split, set()))
         if shared:
-            warnings.append(f"data.{split}: {shared:,} examples are also in data.train")
+            are = "example is" if shared == 1 else "examples are"
+            warnings.append(f"data.{split}: {shared:,} {are} also in data.train")
     return {"application": config.application.name, "splits": splits, "warnings": warnings}
 
 
