@@ -1,6 +1,7 @@
 """Descent: on F itself and inside CCCP, against enumeration, the bundle and an exact solver."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,7 +17,7 @@ from lssvm.cccp import Observer
 from lssvm.cli import learn
 from lssvm.compatibility import unfit
 from lssvm.config import Config
-from lssvm.errors import ConfigError, Interrupted
+from lssvm.errors import ConfigError, Interrupted, LssvmError
 from lssvm.executors import DataOracle, Executor
 from lssvm.formats.yaml12 import Document, Place
 from lssvm.model import Model
@@ -548,3 +549,23 @@ def test_a_run_is_told_as_what_it_was(method, model, expected, tmp_path):
     assert result.exit_code == 0, result.stderr
     (line,) = [line for line in result.stderr.splitlines() if line.startswith(expected)]
     assert ("plane" in line) == expected.startswith("1 CCCP")
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-12, 1e12, 1e200])
+def test_features_of_any_scale_end_the_search_for_a_rate(scale):
+    """A rate is found, or features that are too large for any are refused."""
+    problem = Problem(np.random.default_rng(2), "mssvm", n=8)
+    examples = replace(problem.examples, values=problem.examples.values * scale)
+    settings = Config.from_dict(
+        {
+            "application": {"name": "mrf"},
+            "objective": {"model": "mssvm", "C": 1.0},
+            "solver": {"method": "sgd", "epochs": 3},
+        }
+    )
+    if scale < 1e200:
+        found = learn_on(problem.app, examples, settings)
+        assert np.all(np.isfinite(found.w))
+    else:
+        with pytest.raises(LssvmError, match="the slope of F is too long for float64; rescale"):
+            learn_on(problem.app, examples, settings)

@@ -25,6 +25,7 @@ from typing import Any
 
 import numpy as np
 
+from lssvm.errors import LssvmError
 from lssvm.executors import Oracle, PartsOracle
 from lssvm.plane import Plane, total
 from lssvm.solvers.bounds import BOUNDS, SummedBounds
@@ -34,6 +35,7 @@ from lssvm.solvers.steps import Steps, height
 SAMPLE = 10  # runs of a trial at least, and a tenth of them
 TRIALS = 12  # rates that are tried, at most
 FACTOR = 2.0  # between one rate and the next
+LONGEST = 1e150  # entries of a slope: their squares and sums of them are finite
 VALUES = ("C", "rate", "taken", "averaged", "epoch", "loss", "evaluated", *BOUNDS)
 ARRAYS = ("w", "point", "mean", "outputs")
 
@@ -138,6 +140,8 @@ class Sgd(SummedBounds):
         size = min(len(parts), max(SAMPLE, len(parts) // SAMPLE))
         sample = [parts[k] for k in self.rng.permutation(len(parts))[:size]]
         value, slope = self._of_sample(sample, self.w, len(parts))
+        if np.abs(slope).max(initial=0.0) > LONGEST:
+            raise LssvmError("the slope of F is too long for float64; rescale the features")
         square = float(slope @ slope)
         rate = min(1.0, value / square) if square > 0.0 and value > 0.0 else 1.0
         tried = {rate: self._trial(sample, rate, len(parts))}
@@ -160,7 +164,7 @@ class Sgd(SummedBounds):
     ) -> None:
         """Try rates that grow or shrink by the factor until one is no better, once F has fallen."""
         rate *= factor
-        while rate <= 1.0 and len(tried) < TRIALS:
+        while 0.0 < rate <= 1.0 and len(tried) < TRIALS:
             lowest = min(tried.values())
             tried[rate] = self._trial(sample, rate, runs)
             if tried[rate] >= lowest and lowest < start:
