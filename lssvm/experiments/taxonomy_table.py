@@ -65,7 +65,7 @@ class Plan(NamedTuple):
     draws: dict[str, int]
 
 
-FULL = Plan((4, 2, ALL), (0.1, 1.0, 10.0, 100.0), {"ImCLEF07A": 5, "ImCLEF07D": 5, "Diatoms": 3})
+FULL = Plan((4, 2, ALL), (0.1, 1.0, 10.0), {"ImCLEF07A": 5, "ImCLEF07D": 5, "Diatoms": 3})
 QUICK = Plan((4, 2), (1.0, 10.0), {"ImCLEF07D": 2})
 
 
