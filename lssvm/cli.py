@@ -4,6 +4,7 @@ Nothing heavy is imported before a command runs, so that help and completion are
 """
 
 import json
+import math
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -193,9 +194,11 @@ def _train(
 
 def _dry_run(config: "Config", console: "Console") -> None:
     from lssvm.console import counted
+    from lssvm.train import check_weights
 
     application = config.create_application()
     examples = application.read(config.sources("train"))
+    check_weights(application, examples, config)
     console.say(
         f"{counted(len(examples), 'training example')}, d = {application.dimension(examples):,d}; "
         "nothing was trained (--dry-run)"
@@ -253,6 +256,13 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
 )
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line.")
 @click.option("--metrics", metavar="FILE", type=click.Path(), help="Write the metrics as JSON.")
+@click.option(
+    "--max-mb",
+    type=float,
+    metavar="X",
+    help="Most megabytes that a file may take once it is decompressed.  [default: data.max_mb of "
+    "the configuration, else 1000]",
+)
 @quiet_option
 @click.version_option(__version__)
 def classify(examples: str, model: str, predictions: str, **options: Any) -> None:
@@ -280,7 +290,8 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     form = _format(trained, options["format_name"], options["as_json"])
     folder = isinstance(form, FolderFormat)
     _check_outputs(folder, predictions, metrics, EXAMPLES=examples, MODEL=model)
-    packed = _read_examples(examples, trained, options["label"], (predictions, metrics))
+    outputs = (predictions, metrics)
+    packed = _read_examples(examples, trained, options["label"], outputs, options["max_mb"])
     if metrics and not packed.labelled:
         raise LssvmError(f"--metrics: {examples} has no labels; expected labelled examples")
     names = form.names(packed) if isinstance(form, FolderFormat) else ()
@@ -322,17 +333,25 @@ def _opened(path: str) -> AbstractContextManager[Any]:
 
 
 def _read_examples(
-    path: str, model: "Model", label: str | None, outputs: Sequence[str | None]
+    path: str,
+    model: "Model",
+    label: str | None,
+    outputs: Sequence[str | None],
+    max_mb: float | None,
 ) -> Any:
     """The examples of a file, or of the test files of a configuration."""
     from lssvm.applications.base import Source
     from lssvm.config import load_config
+    from lssvm.formats.limit import MEGABYTES, Limit
 
+    if max_mb is not None and not 0 < max_mb < math.inf:
+        raise LssvmError(f"--max-mb {max_mb:g}: expected a finite number greater than 0")
+    limit = Limit(MEGABYTES if max_mb is None else max_mb, "--max-mb")
     if Path(path).suffix not in (".yaml", ".yml"):
-        return model.application.read([Source(path, label)])
+        return model.application.read([Source(path, label, limit=limit)])
     if label is not None:
         raise LssvmError(f"--label: {path} names the labels itself; expected a file of examples")
-    config = load_config(path)
+    config = load_config(path, () if max_mb is None else [f"data.max_mb={max_mb!r}"])
     expected = model.application.options.name
     if config.application.name != expected:
         raise LssvmError(

@@ -29,6 +29,7 @@ from lssvm.errors import ConfigError, LssvmError
 from lssvm.feature_space import Kernel
 from lssvm.feature_space import unfit as unfit_kernel
 from lssvm.formats import yaml12
+from lssvm.formats.limit import MEGABYTES, Limit
 from lssvm.formats.yaml12 import Document, KeyPath, NotAMapping, Place
 from lssvm.validation import explained, shown, told
 
@@ -78,6 +79,18 @@ class Data(Section):
         description="labelled files to choose settings by: the model is scored on them",
     )
     test: Entries = Field(default=[], description="held-out files, for lssvm-classify and check")
+    max_mb: float = Field(
+        default=MEGABYTES,
+        gt=0,
+        allow_inf_nan=False,
+        description="most megabytes that one file may take once it is decompressed, or the weights "
+        "that the data ask for: larger ones are refused",
+    )
+
+    @property
+    def limit(self) -> Limit:
+        """How large a file may be."""
+        return Limit(self.max_mb, "data.max_mb")
 
 
 class Objective(Section):
@@ -285,7 +298,9 @@ class Config(Section):
         if not entries:
             raise ConfigError([f"{self.origin}: data.{split}: no files; expected at least one"])
         return [
-            Source(resolved(entry.path, self._bases[split]), entry.label, entry.cost)
+            Source(
+                resolved(entry.path, self._bases[split]), entry.label, entry.cost, self.data.limit
+            )
             for entry in entries
         ]
 

@@ -17,6 +17,7 @@ from lssvm.config import SPLITS, Config
 from lssvm.console import counted, metric_lines, number, size
 from lssvm.errors import LssvmError
 from lssvm.model import Model
+from lssvm.train import check_weights
 
 MOST_COMPARED = 200_000  # examples; beyond that train and test are not compared
 PACKAGES = ("numpy", "scipy", "osqp", "pydantic", "PyYAML", "click", "rich", "threadpoolctl")
@@ -40,6 +41,8 @@ def data_facts(config: Config) -> dict[str, Any]:
         if not config.entries(split):
             continue
         examples = application.read(config.sources(split))
+        if split == "train":
+            check_weights(application, examples, config)
         splits[split] = _split_facts(application, examples)
         splits[split]["files"] = [entry.path for entry in config.entries(split)]
         warnings += [f"data.{split}: {text}" for text in application.warnings(examples)]

@@ -27,6 +27,8 @@ from lssvm.feature_space import Linear, Space, Training
 from lssvm.held_out import Enough, HeldOut
 from lssvm.model import Model
 
+_WEIGHT = 8  # bytes
+
 
 def learn(
     config: Config,
@@ -89,7 +91,7 @@ def learn_on(
     """
     observer = observer or Observer()
     began = time.perf_counter()
-    _check_examples(application, examples)
+    _check_examples(application, examples, config)
     if held is not None and not held.labelled:
         raise LssvmError("data.validate: examples without label; expected labelled ones")
     w0 = _initial_weights(application, examples, config, initial)
@@ -148,8 +150,8 @@ def learn_path(
     begin anew. Returns one model for each configuration, the best of its restarts.
     """
     observer = observer or Observer()
-    _check_examples(application, examples)
     first = configs[0]
+    _check_examples(application, examples, first)
     problem = _problem(application, examples, first)
     metric = problem.gram, problem.labels
     finished: list[list[dict[str, Any]]] = [[] for _ in configs]
@@ -195,7 +197,7 @@ def prepared(model: Model, examples: Any) -> tuple[Model, Any]:
     return replace(model, w=w, space=Linear()), examples
 
 
-def _check_examples(application: Application, examples: Any) -> None:
+def _check_examples(application: Application, examples: Any, config: Config) -> None:
     if len(examples) == 0:
         raise LssvmError("there are no examples to train on; expected at least one")
     if not np.any(examples.costs > 0):
@@ -206,6 +208,15 @@ def _check_examples(application: Application, examples: Any) -> None:
             f"the loss of application {name!r} is that of the whole data set: "
             "examples cannot have costs of their own"
         )
+    check_weights(application, examples, config)
+
+
+def check_weights(application: Application, examples: Any, config: Config) -> None:
+    """Raise DataError if the weights for training data take more memory than ``data.max_mb``."""
+    if config.kernel.type == "linear":
+        dimension = application.dimension(examples)
+        what = f"a model of {dimension:,d} weights"
+        config.data.limit.check(f"{config.origin}: data.train", dimension * _WEIGHT, what)
 
 
 def _problem(application: Application, examples: Any, config: Config) -> Training:

@@ -530,9 +530,15 @@ BROKEN_MATRIX = {
     "a short row": ("a b\na 0\n", "x:2: 1 losses of 'a'; expected 2"),
     "a long row": ("a b\na 0 1 1\n", "x:2: 3 losses of 'a'; expected 2"),
     "words": ("a b\na 0 one\n", "x:2: loss 'one' is not a number"),
-    "a negative loss": ("a b\na 0 -1\n", "x:2: loss '-1'; expected"),
-    "an infinite loss": ("a b\na 0 inf\n", "x:2: loss 'inf'; expected"),
-    "a loss that is not a number": ("a b\na 0 nan\n", "x:2: loss 'nan'; expected"),
+    "a negative loss": ("a b\na 0 -1\n", "x:2: loss '-1' is negative; expected at least 0"),
+    "an infinite loss": (
+        "a b\na 0 inf\n",
+        "x:2: loss 'inf' is not finite; expected a finite number",
+    ),
+    "a loss that is not a number": (
+        "a b\na 0 nan\n",
+        "x:2: loss 'nan' is not finite; expected a finite number",
+    ),
     "a cost of being right": ("a b\na 1 1\n", "x:2: the loss of 'a' where it is true is 1"),
 }
 

@@ -341,8 +341,11 @@ HMM_FILES = {
     "falling": (b"A qid:1 3:1 2:1\n", "index 2 follows 3; expected increasing indices"),
     "value of words": (b"A qid:1 1:x\n", "value of feature 1 'x' is not a number; expected one"),
     "no value": (b"A qid:1 1:\n", "value of feature 1 '' is not a number; expected one such as"),
-    "nan": (b"A qid:1 1:nan\n", "value of feature 1 'nan' is not a number; expected one such"),
-    "inf": (b"A qid:1 1:-inf\n", "value of feature 1 '-inf' is not a number; expected one such"),
+    "nan": (b"A qid:1 1:nan\n", "value of feature 1 'nan' is not finite; expected a finite number"),
+    "inf": (
+        b"A qid:1 1:-inf\n",
+        "value of feature 1 '-inf' is not finite; expected a finite number",
+    ),
     "underscore": (b"A qid:1 1:1_0\n", "value of feature 1 '1_0' is not a number; expected one"),
     "overflow": (b"A qid:1 1:1e999\n", "value of feature 1 '1e999' is too large; expected a"),
     "no labels": (b"? qid:1 1:1\n", "no token has a label; expected labels to train on"),

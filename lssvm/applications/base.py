@@ -14,6 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from scipy import sparse
 
 from lssvm.errors import LssvmError
+from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.plane import Plane
 
 
@@ -100,11 +101,13 @@ class Source:
     path : file to read, ``-`` for standard input
     label : the label of all its examples, or None if the file itself has labels
     cost : the cost c_i of its examples where the file gives none
+    limit : how large it may be, which readers keep to
     """
 
     path: str
     label: str | None = None
     cost: float = 1.0
+    limit: Limit = DEFAULT
 
 
 class Examples(Protocol):

@@ -13,29 +13,35 @@ from pathlib import Path
 import numpy as np
 
 from lssvm.errors import DataError
+from lssvm.formats import tokens
 from lssvm.formats.annotated import AnnotatedText, Mention, check_all_known, in_order
+from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.text import open_text
 
 _KIND = re.compile(r"(?P<kind>PROP|NOM|PRON)_(?P<entity>[A-Z]+)")
-_LINE = re.compile(r"T\d+\t(?P<label>\S+) (?P<places>\d+ \d+(?:;\d+ \d+)*)\t(?P<text>.*)")
+_LINE = re.compile(
+    r"T\d+\t(?P<label>\S+) (?P<places>[0-9]+ [0-9]+(?:;[0-9]+ [0-9]+)*)\t(?P<text>.*)"
+)
 _OTHERS = "RAENM#*"
 
 
-def read_brat(path: str | Path) -> AnnotatedText:
+def read_brat(path: str | Path, limit: Limit = DEFAULT) -> AnnotatedText:
     """The document whose annotations are ``path``; its text is beside it, with the suffix .txt.
+
+    limit : of each of the two files
 
     Raises DataError, with the line, if either file is not what it should be.
     """
     source = Path(path)
     name = source.name.partition(".")[0]
     texts = source.with_name(name + ".txt")
-    content = _content(texts)
-    tokens = [match.span() for match in re.finditer(r"\S+", content)]
-    if not tokens:
+    content = _content(texts, limit)
+    words = [match.span() for match in re.finditer(r"\S+", content)]
+    if not words:
         raise DataError(texts, None, "the text is empty; expected words")
     kinds: dict[tuple[int, int], tuple[str, str]] = {}
     clusters: list[tuple[tuple[int, int], str]] = []
-    with open_text(path) as lines:
+    with open_text(path, limit) as lines:
         for number, line in lines:
             if not line.strip() or line[0] in _OTHERS:
                 continue
@@ -49,30 +55,31 @@ def read_brat(path: str | Path) -> AnnotatedText:
         raise DataError(
             path, None, "no mentions; expected lines T1<tab>CLUSTER START STOP<tab>TEXT"
         )
-    starts = np.array([start for start, _ in tokens])
+    starts = np.array([start for start, _ in words])
     mentions = [
         Mention(*_tokens_of(span, starts), label, *kinds.get(span, ("", "")))
         for span, label in clusters
     ]
     ordered, repeated = in_order(mentions)
     check_all_known(path, 1, name, [mention.cluster for mention in ordered])
-    breaks = np.array([content.count("\n", 0, start) for start in starts])
+    ends = np.array([match.start() for match in re.finditer("\n", content)])
+    breaks = np.searchsorted(ends, starts)
     return AnnotatedText(
         name,
         str(path),
         1,
-        tuple(content[a:b] for a, b in tokens),
-        ("",) * len(tokens),
-        ("",) * len(tokens),
+        tuple(content[a:b] for a, b in words),
+        ("",) * len(words),
+        ("",) * len(words),
         np.unique(breaks, return_inverse=True)[1].astype(np.int64),
         ordered,
         repeated,
     )
 
 
-def _content(path: Path) -> str:
+def _content(path: Path, limit: Limit) -> str:
     """The whole text, line ends as one character each, as offsets count them."""
-    with open_text(path) as lines:
+    with open_text(path, limit) as lines:
         return "".join(f"{line}\n" for _, line in lines)
 
 
@@ -82,12 +89,17 @@ def _annotation(
     """Span and label of a T line."""
     parts = _LINE.fullmatch(line)
     if not parts:
-        shown = line if len(line) <= 40 else line[:40] + "…"
-        message = f"{shown!r} cannot be read; expected T1<tab>LABEL START STOP<tab>TEXT"
+        message = f"{tokens.cut(line)!r} cannot be read; expected T1<tab>LABEL START STOP<tab>TEXT"
         raise DataError(path, number, message)
-    places = [int(place) for place in re.split("[ ;]", parts["places"])]
+    try:
+        places = [
+            tokens.whole(place, "offset", 0, len(content))
+            for place in re.split("[ ;]", parts["places"])
+        ]
+    except ValueError as error:
+        raise DataError(path, number, error) from None
     start, stop = places[0], places[-1]
-    if not start < stop <= len(content) or not content[start:stop].strip():
+    if not start < stop or not content[start:stop].strip():
         message = (
             f"span {start} {stop} holds no text; expected offsets within the "
             f"{len(content)} characters of the text"

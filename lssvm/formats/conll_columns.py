@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 
 from lssvm.errors import DataError
+from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.text import open_text
 
 DOCUMENT = "-DOCSTART-"
@@ -33,7 +34,9 @@ class Columns:
     lines: np.ndarray
 
 
-def read_columns(path: str | Path, names: tuple[str, ...], optional: int = 0) -> Columns:
+def read_columns(
+    path: str | Path, names: tuple[str, ...], optional: int = 0, limit: Limit = DEFAULT
+) -> Columns:
     """Read a column file, plain or compressed, ``-`` for standard input.
 
     names : what the columns are called, for messages
@@ -45,7 +48,7 @@ def read_columns(path: str | Path, names: tuple[str, ...], optional: int = 0) ->
     tokens: list[list[str]] = []
     rows: list[str] = []
     offsets, lines = [0], []
-    with open_text(path) as numbered:
+    with open_text(path, limit) as numbered:
         for number, line in numbered:
             fields = [field for field in line.replace("\t", " ").split(" ") if field]
             if fields and fields[0] != DOCUMENT:

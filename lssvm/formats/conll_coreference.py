@@ -26,6 +26,7 @@ import numpy as np
 
 from lssvm.errors import DataError
 from lssvm.formats.annotated import AnnotatedText, Mention, check_all_known, in_order
+from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.text import open_text
 
 NONE = ("-", "_", "*")
@@ -73,14 +74,14 @@ class _Draft:
     entity: str = ""
 
 
-def read_conll(path: str | Path) -> list[AnnotatedText]:
+def read_conll(path: str | Path, limit: Limit = DEFAULT) -> list[AnnotatedText]:
     """The documents of a column file, plain or compressed, ``-`` for standard input.
 
     Raises DataError, with the line, if it is not such a file.
     """
     texts = []
     draft: _Draft | None = None
-    with open_text(path) as lines:
+    with open_text(path, limit) as lines:
         for number, line in lines:
             begin = _BEGIN.match(line)
             if begin:

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from lssvm.errors import DataError
+from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.text import open_text
 
 LETTERS = "ACGT"
@@ -64,12 +65,12 @@ class _Record:
     pieces: list[tuple[int, str]]
 
 
-def read_fasta(path: str | Path) -> Fasta:
+def read_fasta(path: str | Path, limit: Limit = DEFAULT) -> Fasta:
     """Read a FASTA file, plain or compressed, ``-`` for standard input.
 
     Raises DataError, with the line, if it is not FASTA of DNA with distinct names.
     """
-    records = _records(path)
+    records = _records(path, limit)
     for record in records:
         if not record.pieces:
             message = f"record {record.name!r} has no letters; expected a sequence below its header"
@@ -86,11 +87,11 @@ def read_fasta(path: str | Path) -> Fasta:
     )
 
 
-def _records(path: str | Path) -> list[_Record]:
+def _records(path: str | Path, limit: Limit) -> list[_Record]:
     records: list[_Record] = []
     first: dict[str, int] = {}
     empty = True
-    with open_text(path) as lines:
+    with open_text(path, limit, longest=None) as lines:
         for number, line in lines:
             text = line.rstrip()
             empty = empty and not text

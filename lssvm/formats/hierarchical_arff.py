@@ -9,7 +9,6 @@ All attributes but the last are numeric, and none may be missing. The last value
 path, or all paths from the top down to its own, joined by ``@``; the longest is the label.
 """
 
-import math
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -18,6 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from lssvm.errors import DataError
+from lssvm.formats import tokens
+from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.text import open_text
 
 _NUMERIC = ("numeric", "real", "integer")
@@ -32,10 +33,10 @@ class HierarchicalRows:
     nodes: tuple[str, ...]
 
 
-def read_hierarchical_arff(path: str | Path) -> HierarchicalRows:
+def read_hierarchical_arff(path: str | Path, limit: Limit = DEFAULT) -> HierarchicalRows:
     """Read a file, plain or compressed. Raises DataError, with the line."""
     values, labels = array("d"), []
-    with open_text(path) as lines:
+    with open_text(path, limit) as lines:
         content = _content(lines)
         attributes, nodes = _header(path, content)
         known = set(nodes)
@@ -91,15 +92,9 @@ def _row(line: str, attributes: int, nodes: set[str]) -> tuple[list[float], str]
     *words, last = line.split(",")
     if len(words) != attributes:
         raise ValueError(f"{len(words) + 1} values; expected {attributes + 1}")
-    numbers = []
-    for place, word in enumerate(words, 1):
-        try:
-            number = float(word)
-        except ValueError:
-            raise ValueError(f"value {place}, {word!r}, is not a number; expected one") from None
-        if not math.isfinite(number):
-            raise ValueError(f"value {place}, {word!r}, is not finite; expected a finite number")
-        numbers.append(number)
+    numbers = [
+        tokens.finite(word.strip(), f"value {place},") for place, word in enumerate(words, 1)
+    ]
     paths = last.strip().split("@")
     label = max(paths, key=lambda each: each.count("/"))
     if label not in nodes:

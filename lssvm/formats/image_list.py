@@ -24,7 +24,9 @@ from typing import NamedTuple
 import numpy as np
 
 from lssvm.errors import DataError
+from lssvm.formats import tokens
 from lssvm.formats.images import read_channels, read_colours
+from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.mrf_text import MISSING, Features, GraphFile, Picture
 from lssvm.formats.text import open_text
 
@@ -65,15 +67,14 @@ class _Palette:
     def add(self, words: Sequence[str], name: str | None) -> None:
         """Take the colour of a line, of a missing label if ``name`` is None. Raises ValueError."""
         colour = 0
-        for word in words:
-            if not (word.isascii() and word.isdigit() and len(word) <= 3 and int(word) <= 255):
-                raise ValueError(f"{word[:20]!r} is no part of a colour; expected 0 to 255")
-            colour = colour << 8 | int(word)
+        parts = tuple(tokens.whole(word, "part of a colour", 0, 255) for word in words)
+        for part in parts:
+            colour = colour << 8 | part
         if colour in self.states:
             raise ValueError(f"the colour {' '.join(words)} stands twice; expected different ones")
         state = MISSING if name is None else self.names.setdefault(name, len(self.names))
         if state == len(self.firsts):
-            self.firsts.append(tuple(map(int, words)))
+            self.firsts.append(parts)
         self.states[colour] = state
 
     def labels(self, path: Path, colours: np.ndarray, source: str | Path) -> np.ndarray:
@@ -90,14 +91,16 @@ class _Palette:
         return states[places.reshape(wide.shape)]
 
 
-def read_images(path: str | Path) -> GraphFile:
+def read_images(path: str | Path, limit: Limit = DEFAULT) -> GraphFile:
     """Read a list, plain or compressed, and all images that it names.
+
+    limit : of each file, and of the channels of all images together
 
     Raises DataError, with the line or with the image, for what is not in the format;
     MissingExtraError without Pillow.
     """
-    palette, grids = _Palette(), list[Grid]()
-    with open_text(path) as rows:
+    palette, grids, size = _Palette(), list[Grid](), 0
+    with open_text(path, limit) as rows:
         for number, line in rows:
             words = line.split("\t") if "\t" in line else line.split()
             if not line.strip() or words[0].startswith("#"):
@@ -105,7 +108,10 @@ def read_images(path: str | Path) -> GraphFile:
             try:
                 _check_words(words, palette, grids)
                 if words[0] == "image":
-                    grids.append(_grid(path, number, words[1:], palette))
+                    grids.append(_grid(path, number, words[1:], palette, limit))
+                    size += grids[-1].channels.nbytes
+                    if size > limit.bytes:
+                        raise limit.exceeded(path, number, "what the images hold up to this one")
                     _check_like_others(grids)
                 else:
                     palette.add(words[-3:], words[1] if words[0] == "label" else None)
@@ -125,7 +131,7 @@ def read_images(path: str | Path) -> GraphFile:
 def _check_words(words: Sequence[str], palette: _Palette, grids: Sequence[Grid]) -> None:
     kind, *rest = words
     if kind not in _WORDS:
-        raise ValueError(f"{kind[:20]!r} begins no line; expected label, missing or image")
+        raise ValueError(f"{tokens.cut(kind)!r} begins no line; expected label, missing or image")
     form, counts = _WORDS[kind]
     if len(rest) not in counts:
         raise ValueError(f"{len(rest)} words follow {kind!r}; expected '{form}'")
@@ -145,16 +151,18 @@ def _check_like_others(grids: Sequence[Grid]) -> None:
         raise ValueError(f"{message}, as {others[0].name}")
 
 
-def _grid(source: str | Path, number: int, words: Sequence[str], palette: _Palette) -> Grid:
+def _grid(
+    source: str | Path, number: int, words: Sequence[str], palette: _Palette, limit: Limit
+) -> Grid:
     """The image of a line. Raises ValueError for the line, DataError for the files."""
     name, labelled, *rest = words
     cost = _cost(rest[0]) if rest else math.nan
     folder = Path(source).parent
-    channels = read_channels(folder / name)
+    channels = read_channels(folder / name, limit)
     size = channels.shape[:2]
     labels = np.full(size, MISSING, dtype=np.int32)
     if labelled != _NONE:
-        colours = read_colours(folder / labelled)
+        colours = read_colours(folder / labelled, limit)
         if colours.shape[:2] != size:
             found, wanted = (f"{width} x {height}" for height, width in (colours.shape[:2], size))
             message = f"is {found} pixels; expected {wanted}, as {name}"
@@ -164,13 +172,9 @@ def _grid(source: str | Path, number: int, words: Sequence[str], palette: _Palet
 
 
 def _cost(word: str) -> float:
-    try:
-        cost = float(word.removeprefix("cost=")) if word.startswith("cost=") else math.nan
-    except ValueError:
-        cost = math.nan
-    if not (math.isfinite(cost) and cost >= 0):
-        raise ValueError(f"{word[:20]!r} is no cost; expected one such as cost=0.5, at least 0")
-    return cost
+    if not word.startswith("cost="):
+        raise ValueError(f"{tokens.cut(word)!r} is no cost; expected one such as cost=0.5")
+    return tokens.cost(word.removeprefix("cost="))
 
 
 def as_graphs(grids: Sequence[Grid], states: int) -> GraphFile:

@@ -1,58 +1,67 @@
-"""Images as arrays. Pillow, which the extra ``image`` brings, is imported where it is needed."""
+"""Images as arrays. Pillow, which the extra ``image`` brings, is imported where it is needed.
+
+Only files of FORMATS are images, by their content, whatever they are called: Pillow knows many
+others, some of which it hands to other programs.
+"""
 
 import io
-import struct
+import os
+import stat
 import warnings
-import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lssvm.errors import DataError, MissingExtraError
+from lssvm.formats import npy_arrays
+from lssvm.formats.limit import DEFAULT, Limit
 
 MOST_PIXELS = 1_000_000
 LOSSLESS = ("PNG", "BMP", "GIF", "PPM", "TIFF")
+FORMATS = (*LOSSLESS, "JPEG", "WEBP")
+_SEVERAL = "MPO"  # what Pillow calls a JPEG file with smaller copies behind the image
 _WHITE = {"1": 1, "L": 255, "RGB": 255, "I;16": 65535, "I;16B": 65535}  # of modes read as they are
+_WHITE_PPM = {"I": 65535}  # grey values of more than 8 bits, which Pillow scales so
 _CONVERTED = {"P": "RGB", "PA": "RGB", "LA": "L", "RGBA": "RGB", "YCbCr": "RGB", "CMYK": "RGB"}
 _COLOURED = {"1", "L", "LA", "P", "PA", "RGB", "RGBA"}
-_BROKEN = (OSError, SyntaxError, ValueError, EOFError, struct.error, zlib.error)
 
 
-def read_channels(path: str | Path) -> np.ndarray:
+def read_channels(path: str | Path, limit: Limit = DEFAULT) -> np.ndarray:
     """The channels of an image, (height, width, 1 or 3) float64 from 0 to 1; alpha is dropped.
 
     Or what an array ``.npy`` of shape (height, width) or (height, width, m) holds, as it is.
     Raises DataError, MissingExtraError without Pillow.
     """
-    if str(path).endswith(".npy"):
-        return _array(path)
-    with _opened(path) as image:
-        _load(path, image)
-        if image.mode in _CONVERTED:
-            image = image.convert(_CONVERTED[image.mode])
-        if image.mode not in _WHITE:
+    if str(path).endswith(npy_arrays.SUFFIX):
+        return _array(path, limit)
+    with _opened(path, limit) as image:
+        white = _WHITE | _WHITE_PPM if image.format == "PPM" else _WHITE
+        if image.mode not in {*white, *_CONVERTED}:
             message = f"has pixels of mode {image.mode!r}; expected grey values or colours"
             raise DataError(path, None, message)
-        pixels = np.asarray(image).astype(np.float64) / _WHITE[image.mode]
+        mode = _CONVERTED.get(image.mode, image.mode)
+        pixels = _pixels(path, image, mode).astype(np.float64) / white[mode]
     return pixels if pixels.ndim == 3 else pixels[:, :, None]
 
 
-def read_colours(path: str | Path) -> np.ndarray:
+def read_colours(path: str | Path, limit: Limit = DEFAULT) -> np.ndarray:
     """The colours of a label image, (height, width, 3) uint8.
 
     Those of a palette are looked up, a grey value is a colour of three equal numbers. Raises
     DataError if the image is not lossless, or not opaque; MissingExtraError without Pillow.
     """
-    with _opened(path) as image:
+    with _opened(path, limit) as image:
         if image.format not in LOSSLESS:
-            message = f"is {image.format}, which changes colours; expected {', '.join(LOSSLESS)}"
+            kind = "JPEG" if image.format == _SEVERAL else image.format
+            message = f"is {kind}, which changes colours; expected {', '.join(LOSSLESS)}"
             raise DataError(path, None, message)
         if image.mode not in _COLOURED:
             message = f"has pixels of mode {image.mode!r}; expected 8 bits, or a palette"
             raise DataError(path, None, message)
-        _load(path, image)
-        pixels = np.asarray(image.convert("RGBA"))
+        pixels = _pixels(path, image, "RGBA")
     clear = np.argwhere(pixels[:, :, 3] < 255)
     if len(clear):
         y, x = clear[0]
@@ -76,42 +85,57 @@ def require_pillow(purpose: str) -> Any:
     return PIL
 
 
-def _opened(path: str | Path) -> Any:
+@contextmanager
+def _opened(path: str | Path, limit: Limit) -> Iterator[Any]:
     """An image whose header was read and whose size will do. Raises DataError."""
     pillow = require_pillow("reading images")
-    Image, UnidentifiedImageError = pillow.Image, pillow.UnidentifiedImageError
-    too_large = (Image.DecompressionBombError, Image.DecompressionBombWarning)
+    try:
+        found = os.stat(path)
+        if not stat.S_ISREG(found.st_mode):
+            raise DataError(path, None, "is no regular file; expected an image")
+        file = open(path, "rb")  # noqa: SIM115 (closed below)
+    except (OSError, ValueError) as error:
+        raise _unreadable(path, error) from None
+    with file:
+        limit.check(path, found.st_size)
+        image, several = _identified(path, pillow.Image, file)
+        if image.width * image.height > MOST_PIXELS:
+            raise _oversized(path, f"{image.width} x {image.height}")
+        if several and image.format != _SEVERAL:
+            raise DataError(path, None, "holds several images; expected one, each in its own file")
+        yield image
+
+
+def _identified(path: str | Path, Image: Any, file: Any) -> tuple[Any, bool]:
+    """The image of a file, its pixels not yet read, and whether there are others behind it."""
     with warnings.catch_warnings():
-        warnings.simplefilter("error")
+        warnings.simplefilter("ignore")
+        warnings.simplefilter("error", Image.DecompressionBombWarning)
         try:
-            image = Image.open(path)
-        except too_large:
+            image = Image.open(file, formats=FORMATS)
+            return image, bool(getattr(image, "is_animated", False))
+        except (Image.DecompressionBombError, Image.DecompressionBombWarning):
             raise _oversized(path, "a great many") from None
-        except UnidentifiedImageError:
-            raise DataError(path, None, "is no image that Pillow knows; expected PNG") from None
-        except _BROKEN as error:
+        except Image.UnidentifiedImageError:
+            message = f"is no image of a kind that is read; expected {', '.join(FORMATS)}"
+            raise DataError(path, None, message) from None
+        except Exception as error:  # of whatever kind: Pillow's decoders promise none
             raise _unreadable(path, error) from None
-    if image.width * image.height > MOST_PIXELS:
-        image.close()
-        raise _oversized(path, f"{image.width} x {image.height}")
-    return image
 
 
-def _load(path: str | Path, image: Any) -> None:
-    try:
-        image.load()
-    except _BROKEN as error:
-        raise _unreadable(path, error) from None
+def _pixels(path: str | Path, image: Any, mode: str) -> np.ndarray:
+    """The pixels in a mode of Pillow's, uint8 but for modes of 16 bits."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            image.load()
+            return np.asarray(image if image.mode == mode else image.convert(mode))
+        except Exception as error:  # as above
+            raise _unreadable(path, error) from None
 
 
-def _array(path: str | Path) -> np.ndarray:
-    try:
-        with open(path, "rb") as file:
-            array = np.lib.format.read_array(file, allow_pickle=False)
-    except _BROKEN as error:
-        raise _unreadable(path, error) from None
-    if array.dtype.kind not in "fiub":
-        raise DataError(path, None, f"holds {array.dtype}; expected numbers")
+def _array(path: str | Path, limit: Limit) -> np.ndarray:
+    array = npy_arrays.read_array(path, limit)
     if array.ndim not in (2, 3) or not array.size:
         message = f"has shape {array.shape}; expected (height, width) or (height, width, features)"
         raise DataError(path, None, message)
@@ -132,5 +156,4 @@ def _oversized(path: str | Path, size: str) -> DataError:
 def _unreadable(path: str | Path, error: Exception) -> DataError:
     if isinstance(error, OSError) and error.strerror:
         return DataError(path, None, f"cannot be read: {error.strerror}; expected an image")
-    kind = "an array .npy" if str(path).endswith(".npy") else "an image"
-    return DataError(path, None, f"is cut short or damaged; expected {kind}")
+    return DataError(path, None, "is cut short or damaged; expected an image")

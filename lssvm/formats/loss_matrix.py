@@ -11,12 +11,12 @@ label, and the loss of each label in the order of the first line. Numbers are se
     car       5    5    0
 """
 
-import math
 from pathlib import Path
 
 import numpy as np
 
 from lssvm.errors import DataError
+from lssvm.formats import tokens
 from lssvm.formats.text import open_text
 
 
@@ -26,7 +26,7 @@ def read_loss_matrix(path: str | Path) -> tuple[tuple[str, ...], np.ndarray]:
     Raises DataError, with the line, for rows that are missing, repeated or of another length,
     for losses that are negative or not finite and for a diagonal that is not 0.
     """
-    labels: tuple[str, ...] = ()
+    labels: dict[str, int] = {}
     rows: dict[str, list[float]] = {}
     with open_text(path) as lines:
         for number, line in lines:
@@ -45,17 +45,20 @@ def read_loss_matrix(path: str | Path) -> tuple[tuple[str, ...], np.ndarray]:
     missing = [label for label in labels if label not in rows]
     if missing:
         raise DataError(path, None, f"no row for label {missing[0]!r}; expected one for each label")
-    return labels, np.array([rows[label] for label in labels])
+    return tuple(labels), np.array([rows[label] for label in labels])
 
 
-def _header(words: list[str]) -> tuple[str, ...]:
-    repeated = [word for place, word in enumerate(words) if word in words[:place]]
-    if repeated:
-        raise ValueError(f"label {repeated[0]!r} is named twice; expected distinct labels")
-    return tuple(words)
+def _header(words: list[str]) -> dict[str, int]:
+    """The places of the labels. Raises ValueError with what is wrong."""
+    places: dict[str, int] = {}
+    for word in words:
+        if word in places:
+            raise ValueError(f"label {word!r} is named twice; expected distinct labels")
+        places[word] = len(places)
+    return places
 
 
-def _row(words: list[str], labels: tuple[str, ...], rows: dict[str, list[float]]) -> list[float]:
+def _row(words: list[str], labels: dict[str, int], rows: dict[str, list[float]]) -> list[float]:
     """The losses of a line. Raises ValueError with what is wrong."""
     truth, *losses = words
     if truth not in labels:
@@ -67,17 +70,14 @@ def _row(words: list[str], labels: tuple[str, ...], rows: dict[str, list[float]]
             f"{len(losses)} losses of {truth!r}; expected {len(labels)}, one for each label"
         )
     values = [_loss(word) for word in losses]
-    own = values[labels.index(truth)]
+    own = values[labels[truth]]
     if own != 0.0:
         raise ValueError(f"the loss of {truth!r} where it is true is {own:g}; expected 0")
     return values
 
 
 def _loss(word: str) -> float:
-    try:
-        value = float(word)
-    except ValueError:
-        raise ValueError(f"loss {word!r} is not a number; expected one such as 0.5") from None
-    if not (math.isfinite(value) and value >= 0.0):
-        raise ValueError(f"loss {word!r}; expected a finite number of at least 0")
+    value = tokens.finite(word, "loss")
+    if value < 0:
+        raise ValueError(f"loss {tokens.cut(word)!r} is negative; expected at least 0")
     return value

@@ -9,6 +9,7 @@ from typing import IO
 import numpy as np
 
 from lssvm.errors import DataError
+from lssvm.formats import tokens
 from lssvm.formats.text import open_text
 
 LETTERS = "ACGT"
@@ -79,11 +80,13 @@ def read_background(path: str | Path) -> dict[str, float]:
 
 def _frequency(path: str | Path, number: int, word: str) -> float:
     try:
-        value = float(word)
+        value = tokens.finite(word, "frequency")
     except ValueError:
         value = math.nan
     if not 0 < value <= 1:
-        message = f"frequency {word!r} cannot be used; expected a number above 0, at most 1"
+        message = (
+            f"frequency {tokens.cut(word)!r} cannot be used; expected a number above 0, at most 1"
+        )
         raise DataError(path, number, message)
     return value
 

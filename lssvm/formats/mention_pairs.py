@@ -16,25 +16,20 @@ or an .npz file with the arrays
     names (documents,) text        optional
 """
 
-import math
-import zipfile
-import zlib
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
 from lssvm.errors import DataError
+from lssvm.formats import tokens
 from lssvm.formats.annotated import UNKNOWN, check_all_known
+from lssvm.formats.limit import DEFAULT, Limit
+from lssvm.formats.npy_arrays import read_archive
 from lssvm.formats.text import open_text
 
-_KINDS = {
-    "mentions": ("iu", "whole numbers"),
-    "clusters": ("iu", "whole numbers"),
-    "features": ("iuf", "numbers"),
-    "costs": ("iuf", "numbers"),
-    "names": ("U", "text"),
-}
+_KINDS = {"mentions": "i", "clusters": "i", "features": "f", "costs": "f", "names": "U"}
+_OPTIONAL = ("costs", "names")
 EXPECTED = "expected 'document NAME', 'clusters …' or 'pair I J INDEX:VALUE …'"
 
 
@@ -63,7 +58,7 @@ class PairDocument:
         return len(self.clusters) * (len(self.clusters) - 1) // 2
 
 
-def read_pairs(path: str | Path, dimension: int) -> list[PairDocument]:
+def read_pairs(path: str | Path, dimension: int, limit: Limit = DEFAULT) -> list[PairDocument]:
     """The documents of a text file of pairs with ``dimension`` features.
 
     Raises DataError, with the line, if it is not such a file.
@@ -71,7 +66,7 @@ def read_pairs(path: str | Path, dimension: int) -> list[PairDocument]:
     documents: list[PairDocument] = []
     names: dict[str, int] = {}
     expected = (1, 2)
-    with open_text(path) as lines:
+    with open_text(path, limit) as lines:
         for number, line in lines:
             words = line.split()
             if not words or words[0].startswith("#"):
@@ -107,9 +102,7 @@ def _header(path: str | Path, number: int, words: list[str], names: dict[str, in
             "expected distinct names"
         )
     names[name] = number
-    cost = _finite(words[2].removeprefix("cost="), "cost") if len(words) == 3 else None
-    if cost is not None and cost < 0:
-        raise ValueError(f"cost {words[2].removeprefix('cost=')!r} is negative; expected >= 0")
+    cost = tokens.cost(words[2].removeprefix("cost=")) if len(words) == 3 else None
     return PairDocument(name, str(path), number, cost)
 
 
@@ -133,32 +126,12 @@ def _pair(
     if words[1:3] != [str(expected[0]), str(expected[1])]:
         got = " ".join(words[1:3])
         raise ValueError(f"pair {got!r}; expected pair {expected[0]} {expected[1]}")
-    last = 0
-    for word in words[3:]:
-        index, colon, value = word.partition(":")
-        if not colon or not (index.isascii() and index.isdigit()):
-            raise ValueError(f"{word!r} cannot be read; expected INDEX:VALUE")
-        if not last < int(index) <= dimension:
-            raise ValueError(
-                f"feature {index} of {word!r} is out of place; expected indices that "
-                f"increase from 1 to {dimension}"
-            )
-        last = int(index)
-        document.indices.append(last - 1)
-        document.values.append(_finite(value, f"value of feature {index}"))
+    indices, values = tokens.features(words[3:], dimension)
+    document.indices += [index - 1 for index in indices]
+    document.values += values
     document.starts.append(len(document.indices))
     i, j = expected
     return (i, j + 1) if j < count else (i + 1, i + 2)
-
-
-def _finite(text: str, what: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        raise ValueError(f"{what} {text!r} is not a number; expected one") from None
-    if not math.isfinite(value):
-        raise ValueError(f"{what} {text!r} is not finite; expected a finite number")
-    return value
 
 
 def _check_whole(
@@ -177,9 +150,9 @@ def _check_whole(
     check_all_known(path, last.line, last.name, last.clusters)
 
 
-def read_pairs_npz(path: str | Path, dimension: int) -> list[PairDocument]:
+def read_pairs_npz(path: str | Path, dimension: int, limit: Limit = DEFAULT) -> list[PairDocument]:
     """The documents of an .npz file of pairs. Raises DataError if it is not such a file."""
-    arrays = _arrays(path)
+    arrays = read_archive(path, _KINDS, _OPTIONAL, limit, others=True)
     mentions, clusters, features = (arrays[name] for name in ("mentions", "clusters", "features"))
     counts = mentions.astype(np.int64)
     pairs = counts * (counts - 1) // 2
@@ -225,25 +198,3 @@ def read_pairs_npz(path: str | Path, dimension: int) -> list[PairDocument]:
         )
         first, row = first + n, row + p
     return documents
-
-
-def _arrays(path: str | Path) -> dict[str, np.ndarray]:
-    """The arrays of the file that are read, of the right kinds."""
-    try:
-        with open(path, "rb") as stream, np.load(stream, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in _KINDS if name in file.files}
-    except OSError as error:
-        reason = error.strerror or error
-        raise DataError(path, None, f"cannot be read: {reason}; expected an .npz file") from None
-    except (ValueError, TypeError, EOFError, KeyError, zipfile.BadZipFile, zlib.error):
-        message = "is damaged or no .npz file; expected numpy arrays"
-        raise DataError(path, None, message) from None
-    for name, (kind, what) in _KINDS.items():
-        if name in ("mentions", "clusters", "features") and name not in arrays:
-            raise DataError(path, None, f"lacks the array {name!r}; expected it")
-        if name not in arrays:
-            continue
-        if not isinstance(arrays[name], np.ndarray) or arrays[name].dtype.kind not in kind:
-            message = f"array {name!r} is not of {what}; expected an array of them"
-            raise DataError(path, None, message)
-    return arrays

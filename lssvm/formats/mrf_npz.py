@@ -11,14 +11,15 @@ Names and classes are arrays of text.
 """
 
 import itertools
-import zipfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from lssvm.errors import DataError
+from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.mrf_text import HIDDEN, MOST_FEATURES, MOST_STATES, Features, GraphFile
+from lssvm.formats.npy_arrays import read_archive
 from lssvm.formats.output import replacing
 
 _OPTIONAL = {"costs", "node_names"}
@@ -40,7 +41,6 @@ _KINDS = {
     "edge_indices": "i",
     "edge_values": "f",
 }
-_CALLED = {"U": "text", "i": "whole numbers", "f": "numbers"}
 
 
 def write_npz(path: str | Path, graphs: GraphFile) -> None:
@@ -58,9 +58,9 @@ def write_npz(path: str | Path, graphs: GraphFile) -> None:
         np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
 
-def read_npz(path: str | Path) -> GraphFile:
+def read_npz(path: str | Path, limit: Limit = DEFAULT) -> GraphFile:
     """Read graphs. Raises DataError, with the name of the array, for what does not fit."""
-    arrays = _arrays(path)
+    arrays = read_archive(path, _KINDS, _OPTIONAL, limit)
     try:
         _check(arrays)
     except ValueError as error:
@@ -95,27 +95,6 @@ def read_npz(path: str | Path) -> GraphFile:
     )
 
 
-def _arrays(path: str | Path) -> dict[str, np.ndarray]:
-    """The arrays by name. Raises DataError if there are others, too few or none at all."""
-    try:
-        with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-    except (EOFError, OSError, ValueError, TypeError, AttributeError, zipfile.BadZipFile) as error:
-        reason = getattr(error, "strerror", None) or "it is not an archive of plain arrays"
-        raise DataError(path, None, f"cannot be read: {reason}; expected .npz") from None
-    missing = [name for name in _KINDS if name not in arrays and name not in _OPTIONAL]
-    if missing:
-        raise DataError(path, None, f"there is no array {missing[0]!r}; expected all of them")
-    for name, array in arrays.items():
-        if name not in _KINDS:
-            raise DataError(path, None, f"unknown array {name!r}; known: {', '.join(_KINDS)}")
-        kinds = {"U": "U", "i": "iu", "f": "fiu"}[_KINDS[name]]
-        if array.dtype.kind not in kinds and array.size:
-            wrong = f"array {name!r} holds {array.dtype}"
-            raise DataError(path, None, f"{wrong}; expected {_CALLED[_KINDS[name]]}")
-    return arrays
-
-
 def _check(arrays: dict[str, np.ndarray]) -> None:
     """Raise ValueError for the first array that does not fit to the others."""
     n, nodes, edges = (len(np.atleast_1d(arrays[name])) for name in ("names", "states", "ends"))
@@ -143,8 +122,9 @@ def _check(arrays: dict[str, np.ndarray]) -> None:
     _check_range(arrays, "labels", HIDDEN, arrays["states"].astype(np.int64) - 1)
     if "costs" in arrays and np.any((arrays["costs"] < 0) | np.isinf(arrays["costs"])):
         raise ValueError("array 'costs' holds a negative or infinite number; expected at least 0")
-    counts = np.repeat(np.diff(arrays["node_offsets"]), np.diff(arrays["edge_offsets"]))
-    _check_range(arrays, "ends", 0, counts[:, None].astype(np.int64) - 1)
+    counts = np.diff(arrays["node_offsets"].astype(np.int64))
+    edge_counts = np.diff(arrays["edge_offsets"].astype(np.int64)).astype(np.int64)
+    _check_range(arrays, "ends", 0, np.repeat(counts, edge_counts)[:, None] - 1)
     if edges and np.any(arrays["ends"][:, 0] == arrays["ends"][:, 1]):
         raise ValueError("array 'ends' joins a node to itself; expected two nodes")
 

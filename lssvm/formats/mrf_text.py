@@ -22,6 +22,8 @@ from typing import NamedTuple
 import numpy as np
 
 from lssvm.errors import DataError
+from lssvm.formats import tokens
+from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.text import open_text
 
 MISSING, HIDDEN = -1, -2
@@ -30,7 +32,6 @@ MOST_STATES = 10_000
 _SPECIAL = {"?": MISSING, "-": HIDDEN}
 _WORDS = {"graph": "graph NAME [cost=C]", "node": "node NAME CLASS STATES LABEL …"}
 _WORDS["edge"] = "edge A B CLASS …"
-_SHOWN = 20  # characters of a wrong word that a message quotes
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,9 @@ class _Rows:
         self.classes.append(name)
         self.numbers.append(pair)
         self.lines.append(number)
-        _read_features(features, self.indices, self.values)
+        indices, values = tokens.features(features, MOST_FEATURES)
+        self.indices.extend(indices)
+        self.values.extend(values)
         self.starts.append(len(self.indices))
 
     def pairs(self) -> np.ndarray:
@@ -114,7 +117,7 @@ class _Rows:
     def features(self) -> Features:
         return Features(
             np.array(self.starts, dtype=np.int64),
-            np.array(self.indices, dtype=np.int32),
+            np.array(self.indices, dtype=np.int32) - np.int32(1),
             np.array(self.values),
         )
 
@@ -135,7 +138,7 @@ class _Reader:
         """Read a line that is not blank. Raises ValueError."""
         kind, *rest = words
         if kind not in _WORDS:
-            raise ValueError(f"{_cut(kind)!r} begins no line; expected graph, node or edge")
+            raise ValueError(f"{tokens.cut(kind)!r} begins no line; expected graph, node or edge")
         if kind == "graph":
             self._graph(number, rest)
             return
@@ -164,14 +167,12 @@ class _Reader:
             raise ValueError(f"{' '.join(rest)!r} follows 'graph'; expected '{_WORDS['graph']}'")
         cost = math.nan
         if len(rest) == 2:
-            cost = _finite(rest[1].removeprefix("cost="), "cost")
-            if cost < 0:
-                raise ValueError(f"cost {cost:g} is negative; expected at least 0")
+            cost = tokens.cost(rest[1].removeprefix("cost="))
         self._open(number, rest[0], cost)
 
     def _open(self, number: int, name: str, cost: float) -> None:
         if name in self.names:
-            raise ValueError(f"there are two graphs {_cut(name)!r}; expected different names")
+            raise ValueError(f"there are two graphs {tokens.cut(name)!r}; expected different names")
         self.names[name] = None
         self.costs.append(cost)
         self.lines.append(number)
@@ -185,11 +186,11 @@ class _Reader:
         own = self.own
         assert own is not None
         if name in own:
-            raise ValueError(f"there are two nodes {_cut(name)!r}; expected different names")
-        count = _whole(states, "number of states", 1, MOST_STATES)
+            raise ValueError(f"there are two nodes {tokens.cut(name)!r}; expected different names")
+        count = tokens.whole(states, "number of states", 1, MOST_STATES)
         state = _SPECIAL.get(label)
         if state is None:
-            state = _whole(label, "label", 0, count - 1, "? (not known) or - (hidden)")
+            state = tokens.whole(label, "label", 0, count - 1, "? (not known) or - (hidden)")
         self.nodes.add(number, kind, (count, state), features)
         own[name] = len(own)
         self.node_names.append(name)
@@ -200,9 +201,9 @@ class _Reader:
         assert own is not None
         for name in (first, second):
             if name not in own:
-                raise ValueError(f"there is no node {_cut(name)!r} above in this graph")
+                raise ValueError(f"there is no node {tokens.cut(name)!r} above in this graph")
         if first == second:
-            raise ValueError(f"the edge joins {_cut(first)!r} to itself; expected two nodes")
+            raise ValueError(f"the edge joins {tokens.cut(first)!r} to itself; expected two nodes")
         pair = (own[first], own[second])
         if (*pair, kind) in self.pairs:
             raise ValueError(f"there are two edges {first} {second} {kind}; expected one")
@@ -231,14 +232,14 @@ class _Reader:
         )
 
 
-def read_graphs(path: str | Path) -> GraphFile:
+def read_graphs(path: str | Path, limit: Limit = DEFAULT) -> GraphFile:
     """Read a text file of graphs, plain or compressed, ``-`` for standard input.
 
     Raises DataError with the line for what is not in the format.
     """
     reader = _Reader()
     number = 0
-    with open_text(path) as rows:
+    with open_text(path, limit) as rows:
         for number, line in rows:
             words = line.split()
             try:
@@ -255,42 +256,3 @@ def read_graphs(path: str | Path) -> GraphFile:
     if not reader.names:
         raise DataError(path, None, "no graphs; expected lines 'node NAME CLASS STATES LABEL …'")
     return reader.file()
-
-
-def _read_features(pairs: Sequence[str], indices: array, values: array) -> None:
-    """Append features, indices from 0. Raises ValueError for the first wrong one."""
-    last = 0
-    for pair in pairs:
-        index, colon, value = pair.partition(":")
-        if not colon:
-            raise ValueError(f"{_cut(pair)!r} is not a feature; expected index:value")
-        place = _whole(index, "index", 1, MOST_FEATURES)
-        if place <= last:
-            raise ValueError(f"index {place} follows {last}; expected increasing indices")
-        number = _finite(value, f"value of feature {place}")
-        indices.append(place - 1)
-        values.append(number)
-        last = place
-
-
-def _whole(text: str, what: str, least: int, most: int, others: str = "") -> int:
-    expected = f"{least} to {most:,d}" + (f", {others}" if others else "")
-    if not (text.isascii() and text.isdigit() and len(text) <= 9):
-        raise ValueError(f"{what} {_cut(text)!r} is not a whole number; expected {expected}")
-    if not least <= int(text) <= most:
-        raise ValueError(f"{what} {text} is out of range; expected {expected}")
-    return int(text)
-
-
-def _finite(text: str, what: str) -> float:
-    try:
-        number = float(text) if text.isascii() and "_" not in text else math.nan
-    except ValueError:
-        number = math.nan
-    if not math.isfinite(number):
-        raise ValueError(f"{what} {_cut(text)!r} is not a finite number; expected one such as 0.5")
-    return number
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

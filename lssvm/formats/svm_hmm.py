@@ -6,7 +6,6 @@ Indices count from 1 and increase; features that are 0 may be left out. Blank li
 hold a comment alone are passed over.
 """
 
-import math
 import re
 from array import array
 from dataclasses import dataclass
@@ -15,13 +14,13 @@ from pathlib import Path
 import numpy as np
 
 from lssvm.errors import DataError
+from lssvm.formats import tokens
+from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.svmlight import MOST
 from lssvm.formats.text import open_text
 
 UNKNOWN = "?"
 _PREFIX = "qid:"
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
-_SHOWN = 20  # characters of a wrong token that a message quotes
 
 
 @dataclass(frozen=True)
@@ -49,7 +48,7 @@ class TaggedTokens:
         return int(self.indices.max()) + 1 if len(self.indices) else 0
 
 
-def read_svm_hmm(path: str | Path) -> TaggedTokens:
+def read_svm_hmm(path: str | Path, limit: Limit = DEFAULT) -> TaggedTokens:
     """Read a file of svm_hmm, plain or compressed, ``-`` for standard input.
 
     Raises DataError, with the line, for what is not in the format, for sequences that are torn
@@ -60,7 +59,7 @@ def read_svm_hmm(path: str | Path) -> TaggedTokens:
     indices, values = array("i"), array("d")
     names: dict[str, int] = {}
     last = None
-    with open_text(path) as rows:
+    with open_text(path, limit) as rows:
         for number, line in rows:
             body = line.partition("#")[0].split()
             if not body:
@@ -68,9 +67,9 @@ def read_svm_hmm(path: str | Path) -> TaggedTokens:
             try:
                 tag, name, pairs = _head(body)
                 if name != last and name in names:
-                    message = f"sequence {_cut(name)!r} goes on after others"
+                    message = f"sequence {tokens.cut(name)!r} goes on after others"
                     raise ValueError(f"{message}; expected its lines one after another")
-                row_indices, row_values = _features(pairs)
+                row_indices, row_values = tokens.features(pairs, MOST)
             except ValueError as error:
                 raise DataError(path, number, error) from None
             if name != last:
@@ -98,41 +97,13 @@ def _head(body: list[str]) -> tuple[str, str, list[str]]:
     """Tag, name of the sequence and features of a line. Raises ValueError."""
     tag, *rest = body
     if tag.startswith(_PREFIX) or re.fullmatch(r"\d+:\S*", tag):
-        raise ValueError(f"{_cut(tag)!r} stands where the tag should; expected 'TAG qid:EX …'")
+        raise ValueError(
+            f"{tokens.cut(tag)!r} stands where the tag should; expected 'TAG qid:EX …'"
+        )
     if not rest or not rest[0].startswith(_PREFIX):
-        found = f"{_cut(rest[0])!r}" if rest else "nothing"
+        found = f"{tokens.cut(rest[0])!r}" if rest else "nothing"
         raise ValueError(f"{found} follows the tag; expected qid:EX, the name of the sequence")
     name = rest[0].removeprefix(_PREFIX)
     if not name:
         raise ValueError("'qid:' names no sequence; expected qid:EX")
     return tag, name, rest[1:]
-
-
-def _features(pairs: list[str]) -> tuple[list[int], list[float]]:
-    """Indices and values. Raises ValueError for the first wrong one."""
-    indices, values, last = [], [], 0
-    for pair in pairs:
-        index, colon, value = pair.partition(":")
-        if not colon or not (index.isascii() and index.isdigit()):
-            raise ValueError(f"{_cut(pair)!r} is not a feature; expected index:value")
-        if len(index) > len(str(MOST)) or not 1 <= int(index) <= MOST:
-            raise ValueError(f"index {_cut(index)!r} is out of range; expected 1 to {MOST:,d}")
-        if int(index) <= last:
-            raise ValueError(f"index {index} follows {last}; expected increasing indices")
-        last = int(index)
-        indices.append(last)
-        values.append(_finite(value, f"value of feature {index}"))
-    return indices, values
-
-
-def _finite(text: str, what: str) -> float:
-    if not _NUMBER.fullmatch(text):
-        raise ValueError(f"{what} {_cut(text)!r} is not a number; expected one such as 0.5")
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{what} {_cut(text)!r} is too large; expected a finite number")
-    return number
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

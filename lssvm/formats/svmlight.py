@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 
 from lssvm.errors import DataError
+from lssvm.formats import tokens
+from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.text import open_text
 
 MOST = 2**31 - 1  # highest index
 _PREFIX = "qid:"
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _PAIRS = re.compile(r"(?:\s+\d{1,10}:[-+.\deE]+)*\s*", re.ASCII)
 _NO_LABEL = re.compile(r"qid:|\d+:", re.ASCII)
-_SHOWN = 20  # characters of a wrong token that a message quotes
 
 
 @dataclass(frozen=True)
@@ -58,8 +58,14 @@ class SvmLight:
         """The highest feature index of the file, as the file counts."""
         return int(self.indices.max()) + 1 if len(self.indices) else 0
 
+    @property
+    def widest_line(self) -> int:
+        """The first line with that index; for files with features."""
+        row = np.searchsorted(self.offsets, np.argmax(self.indices), side="right") - 1
+        return int(self.lines[row])
 
-def read_svmlight(path: str | Path, words: bool = False) -> SvmLight:
+
+def read_svmlight(path: str | Path, words: bool = False, limit: Limit = DEFAULT) -> SvmLight:
     """Read an SVM-light file, plain or compressed, ``-`` for standard input.
 
     words : labels are words, not numbers: ``1``, ``1.0`` and ``+1`` are three labels
@@ -73,7 +79,7 @@ def read_svmlight(path: str | Path, words: bool = False) -> SvmLight:
     names: dict[str, int] = {}
     distinct: dict[str, int] = {}
     comments: list[str] = []
-    for number, body, comment in _rows(path):
+    for number, body, comment in _rows(path, limit):
         try:
             first, query, row_indices, row_values = _parsed(body)
             label = distinct.setdefault(_word(first), len(distinct)) if words else _label(first)
@@ -103,9 +109,9 @@ def read_svmlight(path: str | Path, words: bool = False) -> SvmLight:
     )
 
 
-def _rows(path: str | Path) -> Iterator[tuple[int, str, str]]:
+def _rows(path: str | Path, limit: Limit) -> Iterator[tuple[int, str, str]]:
     """Number, body and comment of every line that has a body."""
-    with open_text(path) as lines:
+    with open_text(path, limit) as lines:
         for number, line in lines:
             body, _, comment = line.partition("#")
             if body and not body.isspace():
@@ -123,14 +129,14 @@ def _parsed(body: str) -> tuple[str, str | None, array, array]:
         if not query:
             raise ValueError("'qid:' names no query; expected qid:ID")
     if not _PAIRS.fullmatch(f" {text}"):
-        return first, query, *_examined(text.split())
+        return first, query, *tokens.features(text.split(), MOST)
     numbers = text.replace(":", " ").split()
     try:
         indices, values = array("i", map(int, numbers[::2])), array("d", map(float, numbers[1::2]))
     except (ValueError, OverflowError):
-        return first, query, *_examined(text.split())
+        return first, query, *tokens.features(text.split(), MOST)
     if not math.isfinite(sum(values)) or not _increase(indices):
-        return first, query, *_examined(text.split())
+        return first, query, *tokens.features(text.split(), MOST)
     return first, query, indices, values
 
 
@@ -138,43 +144,12 @@ def _increase(indices: array) -> bool:
     return not indices or (indices[0] >= 1 and all(map(lt, indices, indices[1:])))
 
 
-def _examined(pairs: list[str]) -> tuple[array, array]:
-    """The numbers of a line that looks wrong; raises ValueError for the first wrong token."""
-    indices, values = array("i", [0]), array("d")
-    for pair in pairs:
-        index, colon, value = pair.partition(":")
-        if not colon or not (index.isascii() and index.isdigit()):
-            raise ValueError(f"{_cut(pair)!r} is not a feature; expected index:value")
-        if len(index) > len(str(MOST)) or not 1 <= int(index) <= MOST:
-            raise ValueError(f"index {_cut(index)!r} is out of range; expected 1 to {MOST:,d}")
-        if int(index) <= indices[-1]:
-            raise ValueError(f"index {index} follows {indices[-1]}; expected increasing indices")
-        indices.append(int(index))
-        values.append(_finite(value, f"value of feature {index}"))
-    return indices[1:], values
-
-
 def _word(text: str) -> str:
     """A label that is a word. Raises ValueError for what looks like something else."""
     if _NO_LABEL.match(text):
-        raise ValueError(f"{_cut(text)!r} is not a label; expected one before the features")
+        raise ValueError(f"{tokens.cut(text)!r} is not a label; expected one before the features")
     return text
 
 
 def _label(text: str) -> float:
-    return _finite(text, "label")
-
-
-def _finite(text: str, what: str) -> float:
-    if text.lower().lstrip("+-") in ("nan", "inf", "infinity"):
-        raise ValueError(f"{what} {text!r} is not finite; expected a finite number")
-    if not _NUMBER.fullmatch(text):
-        raise ValueError(f"{what} {_cut(text)!r} is not a number; expected one such as 0.5")
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"{what} {_cut(text)!r} is too large; expected a finite number")
-    return number
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+    return tokens.finite(text, "label")

@@ -45,7 +45,8 @@ def below_itself(parents: dict[str, str]) -> str | None:
         node: str | None = start
         while node is not None and node not in safe:
             if node in walked:
-                return next(each for each in parents if each in _cycle(node, parents))
+                cycle = _cycle(node, parents)
+                return next(each for each in parents if each in cycle)
             walked[node] = None
             node = parents.get(node)
         safe.update(walked)

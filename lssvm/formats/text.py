@@ -2,7 +2,8 @@
 
 ``-`` is standard input. gzip, bzip2 and xz are recognised by their first bytes, whatever
 the file is called. Lines may end in LF or CRLF; the last one need not end at all; a byte
-order mark is dropped. Whatever is wrong with the file itself becomes a DataError.
+order mark is dropped. Whatever is wrong with the file itself becomes a DataError. A file is
+decompressed piece by piece, and no further than its limit.
 """
 
 import bz2
@@ -10,6 +11,8 @@ import contextlib
 import gzip
 import io
 import lzma
+import os
+import stat
 import sys
 import zlib
 from collections.abc import Callable, Iterator
@@ -18,8 +21,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from lssvm.errors import DataError
+from lssvm.formats.limit import DEFAULT, Limit
 
 STDIN = "-"
+LONGEST = 32_000_000  # bytes of a line: its words take some thirty times as much memory
+_PIECE = 1 << 18
 _OPENERS: dict[bytes, tuple[str, Callable[..., Any]]] = {
     b"\x1f\x8b": ("gzip", gzip.open),
     b"BZh": ("bzip2", bz2.open),
@@ -29,46 +35,97 @@ _CORRUPT = (EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
 @contextmanager
-def open_text(path: str | Path) -> Iterator[Iterator[tuple[int, str]]]:
+def open_text(
+    path: str | Path, limit: Limit = DEFAULT, longest: int | None = LONGEST
+) -> Iterator[Iterator[tuple[int, str]]]:
     """The lines of a UTF-8 text file as pairs (number from 1, line without its end).
 
-    Raises DataError if the file is missing, is a directory, cannot be read, is not UTF-8
-    or is a compressed file that is cut short or damaged.
+    limit : of the decompressed bytes
+    longest : most bytes of a line; None where lines of any length have a meaning
+
+    Raises DataError if the file is missing, is a directory or a device, cannot be read, is
+    not UTF-8, is larger than allowed or is a compressed file that is cut short or damaged.
     """
     with contextlib.ExitStack() as stack:
         try:
             raw = _opened(path, stack)
+            _check_kind(path, raw, limit)
             kind, stream = _decompressed(raw, stack)
         except OSError as error:
             message = f"cannot be read: {error.strerror or error}; expected a file"
             raise DataError(path, None, message) from None
-        yield _lines(path, kind, stream)
+        yield _lines(path, kind, _split(path, stream, limit, longest))
 
 
 def _opened(path: str | Path, stack: contextlib.ExitStack) -> BinaryIO:
-    if str(path) == STDIN:
-        return io.BytesIO(sys.stdin.buffer.read())
-    return stack.enter_context(open(path, "rb"))
+    return sys.stdin.buffer if str(path) == STDIN else stack.enter_context(open(path, "rb"))
+
+
+def _check_kind(path: str | Path, raw: BinaryIO, limit: Limit) -> None:
+    """Raise DataError for a device that is no terminal, and for a file that is too large."""
+    try:
+        found = os.fstat(raw.fileno())
+    except io.UnsupportedOperation:  # standard input that is no file of the system
+        return
+    device = stat.S_ISCHR(found.st_mode) and not raw.isatty()
+    if device or stat.S_ISBLK(found.st_mode):
+        raise DataError(path, None, "is a device; expected a file")
+    if stat.S_ISREG(found.st_mode):
+        limit.check(path, found.st_size)
+
+
+class _Rejoined(io.RawIOBase):
+    """A stream whose first bytes were read already; never sought, so that it may be a pipe."""
+
+    def __init__(self, start: bytes, rest: BinaryIO) -> None:
+        self._start, self._rest = io.BytesIO(start), rest
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        return self._start.readinto(buffer) or self._rest.readinto(buffer)  # type: ignore[attr-defined]
 
 
 def _decompressed(raw: BinaryIO, stack: contextlib.ExitStack) -> tuple[str | None, BinaryIO]:
-    """The stream to read lines from, and what it is compressed with."""
+    """The stream to read from, and what it is compressed with."""
     start = raw.read(max(map(len, _OPENERS)))
-    rest: BinaryIO = raw
-    if raw.seekable():
-        raw.seek(0)
-    else:
-        rest = stack.enter_context(io.BytesIO(start + raw.read()))
+    whole = io.BufferedReader(_Rejoined(start, raw), _PIECE)
     for magic, (kind, opener) in _OPENERS.items():
         if start.startswith(magic):
-            return kind, stack.enter_context(opener(rest, "rb"))
-    return None, rest
+            return kind, stack.enter_context(opener(whole, "rb"))
+    return None, whole
 
 
-def _lines(path: str | Path, kind: str | None, stream: BinaryIO) -> Iterator[tuple[int, str]]:
+def _split(
+    path: str | Path, stream: BinaryIO, limit: Limit, longest: int | None
+) -> Iterator[bytes | bytearray]:
+    """The lines of a stream without LF. Raises DataError for more than the limits."""
+    size, number, begun = 0, 1, bytearray()
+    while piece := stream.read(_PIECE):
+        size += len(piece)
+        if size > limit.bytes:
+            raise limit.exceeded(path)
+        first, *others = piece.split(b"\n")
+        begun += first
+        if others:
+            yield begun
+            yield from others[:-1]
+            number += len(others)
+            begun = bytearray(others[-1])
+        if longest is not None and len(begun) > longest:
+            message = f"the line is longer than {longest / 1e6:,g} MB; expected its end before"
+            raise DataError(path, number, message)
+    if begun:
+        yield begun
+
+
+def _lines(
+    path: str | Path, kind: str | None, raw_lines: Iterator[bytes | bytearray]
+) -> Iterator[tuple[int, str]]:
     number = 0
     try:
-        for number, raw in enumerate(stream, 1):
+        for number, raw in enumerate(raw_lines, 1):
             line = raw.decode("utf-8")
             if number == 1:
                 line = line.removeprefix("\ufeff")
@@ -82,3 +139,5 @@ def _lines(path: str | Path, kind: str | None, stream: BinaryIO) -> Iterator[tup
             raise DataError(path, number + 1, f"cannot be read: {reason}; expected text") from None
         message = f"the {kind} stream is cut short or damaged; expected a whole {kind} file"
         raise DataError(path, None, message) from None
+    except MemoryError:
+        raise DataError(path, None, "takes more memory than there is; expected less") from None

@@ -110,7 +110,7 @@ class MentionClustering(base.Application):
                 message = f"label {source.label!r} has no meaning for documents; expected none"
                 raise DataError(source.path, None, message)
             for path in _files(source.path):
-                documents += self._documents(path, source.cost)
+                documents += self._documents(path, source)
         packed = pack(documents, self.reach)
         if not packed.labelled and np.any(packed.clusters >= 0):
             row = int(np.searchsorted(packed.mentions, np.argmin(packed.clusters), "right")) - 1
@@ -237,17 +237,18 @@ class MentionClustering(base.Application):
             row = int(np.searchsorted(examples.mentions, np.argmin(examples.clusters), "right")) - 1
             raise examples.error(row, "has no clusters; expected them to train")
 
-    def _documents(self, path: str, cost: float) -> Iterator[Pairs]:
+    def _documents(self, path: str, source: base.Source) -> Iterator[Pairs]:
         if self.options.features:
             read = read_pairs_npz if path.endswith(NPZ) else read_pairs
-            for document in read(path, len(self.options.features)):
-                yield _packed_pairs(document, cost, self.reach)
+            for document in read(path, len(self.options.features), source.limit):
+                yield _packed_pairs(document, source.cost, self.reach)
         elif path.endswith(NPZ):
             message = "is a file of pairs; expected application.features to tell what they have"
             raise DataError(path, None, message)
         else:
-            for text in [read_brat(path)] if path.endswith(BRAT) else read_conll(path):
-                yield _with_features(text, cost, self.reach)
+            brat = path.endswith(BRAT)
+            for text in [read_brat(path, source.limit)] if brat else read_conll(path, source.limit):
+                yield _with_features(text, source.cost, self.reach)
 
 
 def clusters_of_roots(examples: Documents, roots: np.ndarray) -> np.ndarray:

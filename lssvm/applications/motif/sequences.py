@@ -96,7 +96,7 @@ def read_sequences(sources: Sequence[Source], *, order: int, length: int) -> Seq
     Raises DataError if a file cannot be read, if the label of a header is not the one that
     the configuration gives, or if some records have labels and others have none.
     """
-    files = [read_fasta(source.path) for source in sources]
+    files = [read_fasta(source.path, source.limit) for source in sources]
     letters = np.concatenate([file.letters for file in files])
     sizes = np.concatenate([np.diff(file.offsets) for file in files])
     offsets = cumulated(sizes)

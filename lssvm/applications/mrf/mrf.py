@@ -55,6 +55,7 @@ from lssvm.applications.mrf.mrf_output import Predictions
 from lssvm.applications.mrf.propagation import Propagation, modes
 from lssvm.errors import DataError, LssvmError
 from lssvm.formats import image_list
+from lssvm.formats.limit import Limit
 from lssvm.formats.mrf_npz import read_npz
 from lssvm.formats.mrf_text import HIDDEN, MISSING, GraphFile, read_graphs
 from lssvm.plane import Plane
@@ -134,7 +135,7 @@ class MarkovRandomField(base.Application):
             if source.label is not None:
                 message = f"label {source.label!r} is given for all; expected labels in the file"
                 raise DataError(source.path, None, message)
-            files.append((source, _reader(source.path)(source.path)))
+            files.append((source, _reader(source.path)(source.path, source.limit)))
         examples = packed(files, self.classes)
         self.classes = examples.classes
         return examples
@@ -351,7 +352,7 @@ class MarkovRandomField(base.Application):
         return found
 
 
-def _reader(path: str) -> Callable[[str], GraphFile]:
+def _reader(path: str) -> Callable[[str, Limit], GraphFile]:
     """What reads a file of this name."""
     if image_list.SUFFIX in Path(path).suffixes:
         return image_list.read_images

@@ -184,7 +184,10 @@ def read_files(sources: Sequence[Source]) -> list[SvmLight]:
 
     Of a source with a label of its own, each row has that label or none (``?``).
     """
-    return [_relabelled(source, read_svmlight(source.path, words=True)) for source in sources]
+    return [
+        _relabelled(source, read_svmlight(source.path, words=True, limit=source.limit))
+        for source in sources
+    ]
 
 
 def _relabelled(source: Source, file: SvmLight) -> SvmLight:

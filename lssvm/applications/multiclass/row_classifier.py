@@ -31,11 +31,14 @@ from lssvm.applications.multiclass.labelled_rows import (
     sorted_labels,
 )
 from lssvm.errors import DataError, LssvmError
+from lssvm.formats.svmlight import SvmLight
 from lssvm.kernels import _multiclass
 from lssvm.plane import Plane
 
 MOST_WEIGHTS = 2**31 - 1
+MOST_CLASSES = 2**14
 _AT_ONCE = 4096  # rows whose scores are in memory at a time
+_WEIGHT = 8  # bytes
 _FEW = 2  # a class of fewer examples is worth a warning
 _SHOWN = 3  # names that a warning gives
 
@@ -126,6 +129,11 @@ class RowClassifier(base.Application):
         Raises ValueError with what is wrong with them.
         """
         columns = self.columns_of(classes)
+        if len(classes) > MOST_CLASSES:
+            raise ValueError(
+                f"{len(classes):,d} classes are too many; expected at most {MOST_CLASSES:,d}, as "
+                "the losses of each for each are kept"
+            )
         losses = np.ascontiguousarray(self.losses_of(classes, classes), dtype=np.float64)
         width = features + (self.options.bias > 0.0)
         if width == 0:
@@ -165,6 +173,7 @@ class RowClassifier(base.Application):
     ) -> LabelledRows:
         if not self.classes:
             try:
+                self._check_widths(files, sources, len(self.columns_of(labels)))
                 self.fix(labels, max(file.dimension for file in files))
             except ValueError as error:
                 raise self._placed(error, files, sources, labels) from None
@@ -177,6 +186,15 @@ class RowClassifier(base.Application):
             len(self.columns),
             self.options.class_costs,
         )
+
+    def _check_widths(
+        self, files: Sequence[SvmLight], sources: Sequence[base.Source], columns: int
+    ) -> None:
+        """Raise DataError for a feature for which the weights take more memory than allowed."""
+        for file, source in zip(files, sources, strict=True):
+            if file.dimension * columns * _WEIGHT > source.limit.bytes:
+                what = f"feature {file.dimension:,d}: a model of {columns:,d} columns so wide"
+                raise source.limit.exceeded(source.path, file.widest_line, what)
 
     def _placed(
         self,

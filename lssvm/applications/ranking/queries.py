@@ -183,15 +183,14 @@ def _checked(source: Source) -> SvmLight:
             "expected a label on every line of the file"
         )
         raise DataError(source.path, None, message)
-    file = read_svmlight(source.path)
+    file = read_svmlight(source.path, limit=source.limit)
     lost = np.flatnonzero(file.queries < 0)
     if len(lost):
         message = "the document has no query; expected qid:ID after the label"
         raise DataError(source.path, int(file.lines[lost[0]]), message)
     if file.dimension > MOST_FEATURES:
-        row = int(np.searchsorted(file.offsets, np.argmax(file.indices), side="right")) - 1
         message = f"feature {file.dimension:,d} is too many; expected at most {MOST_FEATURES:,d}"
-        raise DataError(source.path, int(file.lines[row]), message)
+        raise DataError(source.path, file.widest_line, message)
     return file
 
 

@@ -20,6 +20,7 @@ from lssvm.formats.conll_columns import Columns, read_columns
 from lssvm.formats.svm_hmm import TaggedTokens, read_svm_hmm
 
 MOST_FEATURES = 10_000_000  # of a token; w holds L numbers for each
+MOST_LABELS = 10_000  # w holds L² numbers
 
 
 class Layout(NamedTuple):
@@ -93,12 +94,12 @@ def read_numeric(
 def _columns(source: Source, layout: Layout) -> Columns:
     _refuse_label(source)
     optional = int(layout.label == layout.columns[-1])
-    return read_columns(source.path, layout.columns, optional)
+    return read_columns(source.path, layout.columns, optional, source.limit)
 
 
 def _tagged(source: Source) -> TaggedTokens:
     _refuse_label(source)
-    file = read_svm_hmm(source.path)
+    file = read_svm_hmm(source.path, source.limit)
     if file.dimension > MOST_FEATURES:
         message = f"feature {file.dimension:,d} is too many; expected at most {MOST_FEATURES:,d}"
         raise DataError(source.path, None, message)
@@ -137,6 +138,9 @@ def _vocabulary(
     labels = tuple(dict.fromkeys(tag for tag in tags if tag is not None))
     if not labels:
         raise DataError(sources[0].path, None, "no token has a label; expected labels to train on")
+    if len(labels) > MOST_LABELS:
+        message = f"{len(labels):,d} different labels; expected at most {MOST_LABELS:,d}"
+        raise DataError(sources[0].path, None, message)
     if width > MOST_FEATURES:
         message = f"{width:,d} attributes; expected at most {MOST_FEATURES:,d}: raise min_count"
         raise DataError(sources[0].path, None, message)

@@ -1,0 +1,42 @@
+"""How large a file may be: the limit that every reader keeps to."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lssvm.errors import DataError
+
+MEGABYTES = 1000.0  # where nothing else is said
+_BYTES = 1_000_000  # of a megabyte
+
+
+@dataclass(frozen=True)
+class Limit:
+    """Most megabytes (10⁶ bytes) that one file may take once it is decompressed.
+
+    key : the setting that raises the limit, for messages; empty where there is none
+    """
+
+    megabytes: float = MEGABYTES
+    key: str = field(default="", compare=False)
+
+    @property
+    def bytes(self) -> int:
+        """The limit in bytes."""
+        return int(self.megabytes * _BYTES)
+
+    def exceeded(self, path: str | Path, line: int | None = None, what: str = "it") -> DataError:
+        """What to raise for a file that is larger, or that asks for more memory.
+
+        what : takes more than the limit
+        """
+        raised = f" ({self.key} raises the limit)" if self.key else ""
+        message = f"{what} takes more than {self.megabytes:,g} MB; expected at most that{raised}"
+        return DataError(path, line, message)
+
+    def check(self, path: str | Path, size: int, what: str = "it") -> None:
+        """Raise DataError if ``size`` bytes are more than the limit."""
+        if size > self.bytes:
+            raise self.exceeded(path, None, what)
+
+
+DEFAULT = Limit()

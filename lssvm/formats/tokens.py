@@ -1,0 +1,79 @@
+"""Words of text files that stand for numbers: plain ASCII digits, finite, within bounds.
+
+Python's own ``int`` and ``float`` take more than the formats know (``1_000``, ``١``, ``nan``) and
+refuse whole numbers of more than 4,300 digits in their own way. Functions here raise ValueError
+with what is wrong and what was expected; readers add file and line.
+"""
+
+import math
+import re
+from array import array
+from collections.abc import Sequence
+
+SHOWN = 20  # characters of a wrong word that a message quotes
+_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NOT_FINITE = ("nan", "inf", "infinity")
+
+
+def cut(text: str) -> str:
+    """A word as messages quote it."""
+    return text if len(text) <= SHOWN else text[:SHOWN] + "…"
+
+
+def is_whole(text: str) -> bool:
+    """Whether a word consists of the digits 0 to 9 alone."""
+    return text.isascii() and text.isdigit()
+
+
+def whole(text: str, what: str, least: int, most: int, others: str = "") -> int:
+    """The whole number that a word is, ``least`` to ``most``; at least 0, so without a sign.
+
+    what : the number's name, for messages; others : what may stand there besides
+    """
+    expected = f"{least} to {most:,d}" + (f", {others}" if others else "")
+    if not is_whole(text):
+        raise ValueError(f"{what} {cut(text)!r} is not a whole number; expected {expected}")
+    digits = text.lstrip("0") or "0"
+    if len(digits) > len(str(most)) or not least <= int(digits) <= most:
+        raise ValueError(f"{what} {cut(text)!r} is out of range; expected {expected}")
+    return int(digits)
+
+
+def finite(text: str, what: str) -> float:
+    """The finite number that a word is; what : its name, for messages."""
+    if text.lower().lstrip("+-") in _NOT_FINITE:
+        raise ValueError(f"{what} {text!r} is not finite; expected a finite number")
+    if not _NUMBER.fullmatch(text):
+        raise ValueError(f"{what} {cut(text)!r} is not a number; expected one such as 0.5")
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{what} {cut(text)!r} is too large; expected a finite number")
+    return number
+
+
+def cost(text: str) -> float:
+    """The cost that a word is, at least 0."""
+    number = finite(text, "cost")
+    if number < 0:
+        raise ValueError(f"cost {cut(text)!r} is negative; expected at least 0")
+    return number
+
+
+def features(pairs: Sequence[str], most: int) -> tuple[array, array]:
+    """Indices ("i", from 1, as they are written) and values ("d") of words ``index:value``.
+
+    most : highest index; indices increase, values are finite
+    """
+    indices, values = array("i"), array("d")
+    last = 0
+    for pair in pairs:
+        index, colon, value = pair.partition(":")
+        if not colon or not is_whole(index):
+            raise ValueError(f"{cut(pair)!r} is not a feature; expected index:value")
+        place = whole(index, "index", 1, most)
+        if place <= last:
+            raise ValueError(f"index {place} follows {last}; expected increasing indices")
+        indices.append(place)
+        values.append(finite(value, f"value of feature {place}"))
+        last = place
+    return indices, values
