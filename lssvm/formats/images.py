@@ -4,7 +4,9 @@ Only files of FORMATS are images, by their content, whatever they are called: Pi
 others, some of which it hands to other programs.
 """
 
+import contextlib
 import io
+import logging
 import os
 import stat
 import warnings
@@ -82,6 +84,9 @@ def require_pillow(purpose: str) -> Any:
         import PIL.Image
     except ImportError:
         raise MissingExtraError(purpose, "Pillow", "image") from None
+    logger = logging.getLogger("PIL")
+    if not logger.handlers:  # what it logs is not for standard error
+        logger.addHandler(logging.NullHandler())
     return PIL
 
 
@@ -125,13 +130,27 @@ def _identified(path: str | Path, Image: Any, file: Any) -> tuple[Any, bool]:
 
 def _pixels(path: str | Path, image: Any, mode: str) -> np.ndarray:
     """The pixels in a mode of Pillow's, uint8 but for modes of 16 bits."""
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _without_stderr(image.format == "TIFF"):
         warnings.simplefilter("ignore")
         try:
             image.load()
             return np.asarray(image if image.mode == mode else image.convert(mode))
         except Exception as error:  # as above
             raise _unreadable(path, error) from None
+
+
+@contextmanager
+def _without_stderr(wanted: bool) -> Iterator[None]:
+    """Drop what is written to standard error past Python: libtiff tells its faults there."""
+    with contextlib.ExitStack() as stack:
+        if wanted:
+            with contextlib.suppress(OSError):  # it is closed
+                kept = os.dup(2)
+                stack.callback(os.close, kept)
+                with open(os.devnull, "wb") as nowhere:
+                    os.dup2(nowhere.fileno(), 2)
+                stack.callback(os.dup2, kept, 2)
+        yield
 
 
 def _array(path: str | Path, limit: Limit) -> np.ndarray:
