@@ -4,6 +4,8 @@ import bz2
 import gzip
 import io
 import lzma
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -19,6 +21,7 @@ from lssvm.cli import classify, learn
 from lssvm.errors import DataError, MissingExtraError
 from lssvm.formats import images
 from lssvm.formats.image_list import Grid, as_graphs, read_images
+from lssvm.formats.limit import Limit
 from lssvm.formats.mrf_text import MISSING
 
 RED, GREEN, DARK, BLACK = (255, 0, 0), (0, 255, 0), (0, 128, 0), (0, 0, 0)
@@ -411,3 +414,159 @@ def test_classes_of_states_must_agree_between_lists(folder):
         DataError, match=r"y\.images: the labels are sky; expected sky, tree, as before"
     ):
         application.read([Source("y.images")])
+
+
+EPS = b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 3 2\n%%EndComments\nshowpage\n"
+FOREIGN = {
+    "eps": EPS,
+    "wmf": b"\xd7\xcd\xc6\x9a\0\0" + bytes(16) + b"\x01\x00\x09\x00\x00\x03" + bytes(64),
+    "psd": b"8BPS\0\1" + bytes(6) + b"\0\3\0\0\0\2\0\0\0\3\0\x08\0\3" + bytes(64),
+    "svg": b'<svg xmlns="http://www.w3.org/2000/svg" width="3" height="2"/>',
+    "pdf": b"%PDF-1.4\n1 0 obj\n<<>>\nendobj\n",
+    "ico": encoded(LABELS, "ICO"),
+    "tga": encoded(LABELS, "TGA"),
+    "pcx": encoded(LABELS, "PCX"),
+}
+HOOKED = """
+import sys
+from pathlib import Path
+from PIL import Image
+from lssvm.errors import DataError
+from lssvm.formats.images import read_channels, read_colours
+
+started = []
+programs = ("subprocess.Popen", "os.system", "os.exec", "os.posix_spawn", "os.spawn", "os.fork")
+sys.addaudithook(lambda event, arguments: started.append(event) if event in programs else None)
+for path in sorted(Path().glob("foreign-*.png")):
+    for read in (read_channels, read_colours):
+        try:
+            read(path)
+        except DataError as error:
+            print(error)
+assert not started, started
+try:
+    Image.open("foreign-eps.png").load()
+except OSError:
+    pass
+assert started
+"""
+
+
+def test_files_of_other_kinds_start_no_program_whatever_they_are_called(folder):
+    for kind, content in FOREIGN.items():
+        (folder / f"foreign-{kind}.png").write_bytes(content)
+    done = subprocess.run(
+        [sys.executable, "-c", HOOKED], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines == [f"foreign-{kind}.png: {UNKNOWN}" for kind in sorted(FOREIGN) for _ in "12"]
+
+
+@pytest.mark.parametrize("kind", images.FORMATS)
+def test_every_kind_that_is_read_is_told_by_its_content(kind, folder):
+    (folder / "x.eps").write_bytes(encoded(LABELS, kind))
+    assert images.read_channels("x.eps").shape == (2, 3, 3)
+
+
+def test_the_readme_names_the_kinds_that_are_read():
+    readme = " ".join((Path(images.__file__).parents[2] / "README.md").read_text().split())
+    assert "label images are PNG, BMP, GIF, PPM and TIFF" in readme
+    assert "Other images may be JPEG and WEBP" in readme
+    assert images.FORMATS == ("PNG", "BMP", "GIF", "PPM", "TIFF", "JPEG", "WEBP")
+
+
+def saved(image, kind, **options):
+    file = io.BytesIO()
+    image.save(file, kind, **options)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("kind", ["GIF", "PNG", "TIFF", "WEBP"])
+def test_a_file_of_several_images_is_refused(kind, folder):
+    first, second = (Image.fromarray(np.full((2, 3, 3), k, dtype=np.uint8)) for k in (0, 200))
+    (folder / "a.png").write_bytes(saved(first, kind, save_all=True, append_images=[second]))
+    message = "a.png: holds several images; expected one, each in its own file"
+    assert refusal(GOOD) == message + "\n"
+
+
+def test_the_copies_behind_a_photograph_are_passed_over(folder):
+    image = Image.fromarray(np.full((2, 3, 3), 100, dtype=np.uint8))
+    copies = saved(image, "MPO", save_all=True, append_images=[image.resize((1, 1))])
+    (folder / "a.jpg").write_bytes(copies)
+    assert images.read_channels("a.jpg").shape == (2, 3, 3)
+    with pytest.raises(DataError, match=r"a\.jpg: is JPEG, which changes colours"):
+        images.read_colours("a.jpg")
+
+
+def test_grey_values_of_16_bits_are_kept_in_every_kind(folder):
+    grey = np.array([[0, 1000], [40000, 65535]], dtype=np.uint16)
+    for kind in ("PNG", "TIFF", "PPM"):
+        (folder / "x").write_bytes(saved(Image.fromarray(grey), kind))
+        np.testing.assert_array_equal(images.read_channels("x")[:, :, 0], grey / 65535)
+
+
+def test_what_pillow_warns_of_is_no_matter_of_pixels(folder):
+    palette = Image.fromarray(np.array(LABELS, dtype=np.uint8)).quantize(4)
+    (folder / "x").write_bytes(saved(palette, "PNG", transparency=bytes([255] * 4)))
+    with Image.open("x") as image, pytest.warns(UserWarning, match="Transparency"):
+        image.convert("RGB")
+    np.testing.assert_array_equal(images.read_channels("x") * 255, LABELS)  # warnings are errors
+    tiff = bytearray(saved(Image.fromarray(np.array(LABELS, dtype=np.uint8)), "TIFF", dpi=(72, 72)))
+    place = int.from_bytes(tiff[4:8], "little") + 2
+    while tiff[place : place + 2] != (296).to_bytes(2, "little"):
+        place += 12
+    tiff[place + 4] = 2  # entries where one is expected
+    (folder / "x").write_bytes(tiff)
+    with pytest.warns(UserWarning, match="too many entries"):
+        Image.open("x").close()
+    np.testing.assert_array_equal(images.read_channels("x") * 255, LABELS)
+
+
+@pytest.mark.parametrize("kind", ["JPEG", "PNG", "TIFF", "BMP", "PPM", "WEBP"])
+def test_half_an_image_is_refused_and_nothing_else_is_said(kind, folder, capfd):
+    rng = np.random.default_rng(0)
+    content = encoded(photograph(rng, 60, 60), kind)
+    (folder / "a.png").write_bytes(content[: len(content) // 2])
+    with pytest.raises(DataError, match=r"a\.png: is (cut short or damaged|no image of a kind)"):
+        images.read_channels("a.png")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_faults_in_packed_tiff_files_are_ours_to_tell(folder, capfd):
+    image = Image.fromarray(np.array(LABELS * 20, dtype=np.uint8))
+    for compression in ("tiff_lzw", "tiff_adobe_deflate"):
+        content = bytearray(saved(image, "TIFF", compression=compression))
+        content[8:20] = b"\xff" * 12
+        (folder / "a.png").write_bytes(content)
+        with pytest.raises(DataError, match="is cut short or damaged"):
+            images.read_colours("a.png")
+    assert capfd.readouterr() == ("", "")
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.npy"])
+def test_a_pipe_or_a_device_is_no_image(name, folder):
+    (folder / "a.png").unlink()
+    os.mkfifo(name)
+    assert "is no regular file; expected " in refusal(HEAD + f"image {name} -\n")
+    assert "is no regular file; expected " in refusal(HEAD + "image /dev/zero -\n")
+
+
+def test_links_to_images_are_images(folder):
+    (folder / "link.png").symlink_to("a.png")
+    (folder / "x.images").write_text(HEAD + "image link.png -\n")
+    assert read_images("x.images").names == ("link.png",)
+
+
+def test_images_keep_to_the_limit_one_by_one_and_together(folder):
+    rng = np.random.default_rng(0)
+    (folder / "noise.png").write_bytes(encoded(photograph(rng, 30, 30)))
+    (folder / "x.images").write_text(HEAD + "image noise.png -\n")
+    with pytest.raises(DataError, match=r"noise\.png: it takes more than 0\.001 MB"):
+        read_images("x.images", Limit(0.001))
+    np.save("a.npy", np.zeros((10, 10, 3), dtype=np.uint8))
+    np.save("b.npy", np.zeros((10, 10, 3), dtype=np.uint8))
+    (folder / "x.images").write_text(HEAD + "image a.npy -\nimage b.npy -\n")
+    assert len(read_images("x.images", Limit(0.0048)).names) == 2
+    with pytest.raises(DataError, match=r"x\.images:6: what the images hold up to this one takes"):
+        read_images("x.images", Limit(0.0047))
