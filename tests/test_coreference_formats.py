@@ -3,6 +3,7 @@
 import gzip
 import io
 import os
+import time
 import zipfile
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from lssvm.config import Config
 from lssvm.errors import DataError
 from lssvm.formats.brat import read_brat
 from lssvm.formats.conll_coreference import read_conll, write_conll
+from lssvm.formats.limit import Limit
 from lssvm.formats.mention_pairs import read_pairs, read_pairs_npz
 
 ROOT = Path(__file__).parents[1]
@@ -309,6 +311,8 @@ PAIR_FILES = {
     "a feature out of range": "document a\nclusters 1 1\npair 1 2 5:1\n",
     "feature zero": "document a\nclusters 1 1\npair 1 2 0:1\n",
     "indices that fall": "document a\nclusters 1 1\npair 1 2 2:1 1:1\n",
+    "an index of 5,000 digits": f"document a\nclusters 1 1\npair 1 2 {'9' * 5000}:1\n",
+    "a number with an underscore": "document a cost=1_0\nclusters 1 1\npair 1 2 1:1\n",
     "a value of words": "document a\nclusters 1 1\npair 1 2 1:much\n",
     "a value that is not finite": "document a\nclusters 1 1\npair 1 2 1:nan\n",
     "a feature without value": "document a\nclusters 1 1\npair 1 2 1\n",
@@ -322,6 +326,8 @@ ANNOTATIONS = {
     "no clusters": "T1\tPROP_PER 0 4\tEmma\n",
     "a line that cannot be read": "T1 Emma-1 0 4 Emma\n",
     "an offset behind the end": "T1\tEmma-1 0 400\tEmma\n",
+    "an offset of 5,000 digits": f"T1\tEmma-1 0 {'9' * 5000}\tEmma\n",
+    "digits of another script": "T1\tEmma-1 0 ٤\tEmma\n",
     "an empty span": "T1\tEmma-1 4 4\t\n",
     "another text": "T1\tEmma-1 0 4\tAnne\n",
 }
@@ -367,6 +373,27 @@ def test_annotations_without_their_text_are_refused(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "x.ann").write_text("T1\tEmma-1 0 4\tEmma\n")
     assert refusal(tmp_path, "x.ann").startswith("x.txt: cannot be read")
+
+
+def test_pairs_that_take_more_memory_than_allowed_are_refused_before_they_are_made(tmp_path):
+    lines = [f"{number}\tword\tNN\t({number % 7})\n" for number in range(2000)]
+    (tmp_path / "x.conll").write_text("".join(lines))
+    options = {"name": "coreference"}
+    application = Config.from_dict({"application": options}).create_application()
+    source = Source(str(tmp_path / "x.conll"), limit=Limit(100.0, "data.max_mb"))
+    with pytest.raises(DataError, match=r"x\.conll:1: document 'x', 1,999,000 pairs of mentions"):
+        application.read([source])
+    near = Config.from_dict({"application": {**options, "max_distance": 3}}).create_application()
+    assert len(near.read([source])) == 1
+
+
+def test_sentences_of_annotated_texts_are_found_in_time(tmp_path):
+    content = "a b\n" * 100_000
+    (tmp_path / "d.txt").write_text(content)
+    (tmp_path / "d.ann").write_text("T1\tx-1 0 1\ta\n")
+    began = time.process_time()
+    assert read_brat(tmp_path / "d.ann").sentences[-1] == 99_999
+    assert time.process_time() - began < 5  # it would be minutes, were it quadratic
 
 
 def npz(**changes):

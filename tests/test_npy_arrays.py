@@ -225,6 +225,14 @@ def test_other_arrays_are_passed_over_where_they_may_be(tmp_path):
     assert set(read_archive(tmp_path / "x.npz", KINDS, others=True)) == {"a", "b"}
 
 
+def test_arrays_without_entries_have_the_type_that_is_asked_for(tmp_path):
+    members = [("a.npy", npy(np.zeros(0))), ("b.npy", npy(np.zeros((0, 3), dtype="U7")))]
+    (tmp_path / "x.npz").write_bytes(archive(*members))
+    found = read_archive(tmp_path / "x.npz", KINDS)
+    assert (found["a"].dtype, found["b"].dtype) == (np.int64, np.float64)
+    assert found["b"].shape == (0, 3)
+
+
 def test_readers_hold_the_limit(tmp_path):
     (tmp_path / "g").write_text("node a y 2 0 1:1\n")
     write_npz(tmp_path / "g.npz", read_graphs(tmp_path / "g"))

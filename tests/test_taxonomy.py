@@ -446,3 +446,22 @@ def test_a_table_of_labels_that_training_lacks_is_written(read):
     assert file.getvalue() == "true\ta/b\ta/c\na/b\t1\t0\na/c\t0\t0\nz\t1\t0\n"
     costs = replace(examples, costs=np.array([1.0, 2.0])).fingerprint()
     assert costs != examples.fingerprint()
+
+
+def test_a_taxonomy_is_at_most_a_thousand_steps_deep(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("x").write_text("n1 1:1\nn2 2:1\n")
+    wrong = "is more than 1,000 steps below the top; expected at most that many"
+    for depth in (1000, 1001, 100_000):
+        Path("tree").write_text("".join(f"n{k} n{k - 1}\n" for k in range(1, depth + 1)))
+        Path("c.yaml").write_text(
+            "application: {name: taxonomy, taxonomy: tree}\ndata: {train: x}\n"
+        )
+        done = CliRunner().invoke(learn, ["c.yaml", "m", "--dry-run"])
+        expected = "" if depth == 1000 else f"error: application.taxonomy: label 'n1001' {wrong}\n"
+        assert done.exit_code == (0 if depth == 1000 else 2)
+        assert done.stderr.endswith(expected)
+    Path("x").write_text("a" + "/a" * 1000 + " 1:1\nb 2:1\n")
+    Path("c.yaml").write_text("application: {name: taxonomy, taxonomy: paths}\ndata: {train: x}\n")
+    done = CliRunner().invoke(learn, ["c.yaml", "m", "--dry-run"])
+    assert done.stderr == f"error: x:1: label '{'a/' * 10}…' {wrong}\n"

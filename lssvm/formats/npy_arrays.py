@@ -28,6 +28,7 @@ from lssvm.formats.limit import DEFAULT, Limit
 SUFFIX = ".npy"
 _CALLED = {"U": "text", "i": "whole numbers", "f": "numbers"}
 _TYPES = {"U": "U", "i": "iu", "f": "fiu"}  # kinds of types that are read as each of them
+_EMPTY = {"U": "U1", "i": "i8", "f": "f8"}
 _COUNTED = 8  # bytes of a number, whatever its type, as readers keep them
 _HEADER = 1 << 14  # bytes that hold the longest header and what stands before it
 _MOST_AXES = 8
@@ -129,6 +130,8 @@ def read_archive(
             for name, member in members.items():
                 with _named(name), archive.open(member) as stream:
                     arrays[name] = _body(stream, headers[name])
+                if not arrays[name].size:
+                    arrays[name] = arrays[name].astype(_EMPTY[kinds[name]])
             return arrays
 
 

@@ -29,6 +29,7 @@ from lssvm.formats.mention_pairs import PairDocument, read_pairs, read_pairs_npz
 from lssvm.formats.text import open_text
 
 BRAT, NPZ = ".ann", ".npz"
+_PAIR = 300  # bytes that the features of a pair take while they are made
 SUFFIXES = (BRAT, NPZ, ".conll", "_conll", ".pairs")  # what is read of a folder
 
 
@@ -248,6 +249,7 @@ class MentionClustering(base.Application):
         else:
             brat = path.endswith(BRAT)
             for text in [read_brat(path, source.limit)] if brat else read_conll(path, source.limit):
+                _check_pairs(text, source, self.reach)
                 yield _with_features(text, source.cost, self.reach)
 
 
@@ -267,6 +269,16 @@ def _files(path: str) -> list[str]:
         message = f"a folder without documents; expected files called {', '.join(SUFFIXES)}"
         raise DataError(path, None, message)
     return found
+
+
+def _check_pairs(text: AnnotatedText, source: base.Source, reach: int) -> None:
+    """Raise DataError if the features of a document's pairs take more memory than allowed."""
+    count = len(text.mentions)
+    near = min(reach, max(count - 1, 0))
+    pairs = near * count - near * (near + 1) // 2
+    if pairs * _PAIR > source.limit.bytes:
+        what = f"document {text.name!r}, {pairs:,d} pairs of mentions (max_distance makes fewer),"
+        raise source.limit.exceeded(text.path, text.line, what)
 
 
 def _with_features(text: AnnotatedText, cost: float, reach: int) -> Pairs:

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 SEPARATOR = "/"  # between the steps of a label that is a path
+MOST_STEPS = 1000  # from the top down to a node
 ROOT = ""  # stands for the root
+_SHOWN = 20  # characters of a label that a message quotes
 
 
 class ClassTree:
@@ -38,6 +40,7 @@ class ClassTree:
         """The nodes on the way to ``node``. Raises ValueError if the tree cannot have it."""
         if self._parents is None:
             parts = node.split(SEPARATOR)
+            _check_depth(node, len(parts))
             if not all(parts):
                 raise ValueError(
                     f"label {node!r} has a step without a name; expected one such as a/b/c"
@@ -48,6 +51,7 @@ class ClassTree:
         found = [node]
         while found[-1] in self._parents and self._parents[found[-1]] != self.root:
             found.append(self._parents[found[-1]])
+            _check_depth(node, len(found))
         if len(found) == 1 and node not in self._parents and node not in self._parents.values():
             raise ValueError(f"label {node!r} is not in the taxonomy; expected one of its nodes")
         return tuple(reversed(found))
@@ -81,6 +85,15 @@ class ClassTree:
         found = np.maximum(found, lengths[:, None] - depth)
         found[np.equal.outer(np.array(truths), np.array(others))] = 0.0
         return found
+
+
+def _check_depth(node: str, steps: int) -> None:
+    if steps > MOST_STEPS:
+        shown = node if len(node) <= _SHOWN else node[:_SHOWN] + "…"
+        raise ValueError(
+            f"label {shown!r} is more than {MOST_STEPS:,d} steps below the top; expected at most "
+            "that many"
+        )
 
 
 class Columns:

@@ -23,7 +23,7 @@ from lssvm.applications.multiclass.row_classifier import (
     RowOptions,
     share,
 )
-from lssvm.errors import DataError
+from lssvm.errors import DataError, LssvmError
 from lssvm.formats.taxonomy_file import below_itself, read_taxonomy
 
 PATHS = "paths"
@@ -77,7 +77,10 @@ class Taxonomy(RowClassifier):
 
     def __init__(self, options: Any, formulation: base.Formulation | None = None) -> None:
         super().__init__(options, formulation)
-        self._given = None if options.taxonomy == PATHS else ClassTree(options.taxonomy)
+        try:
+            self._given = None if options.taxonomy == PATHS else ClassTree(options.taxonomy)
+        except ValueError as error:
+            raise LssvmError(f"application.taxonomy: {error}") from None
 
     def tree(self, classes: Sequence[str]) -> ClassTree:
         """The tree that was given, or that of the classes' own paths."""
