@@ -78,7 +78,7 @@ def test_costs_are_at_least_0():
 
 
 def test_features_are_pairs_with_increasing_indices():
-    indices, values = tokens.features(["1:0.5", "3:-1", "7:0"], 7)
+    indices, values = tokens.features(" 1:0.5 3:-1\t7:0 ", 7)
     assert (indices.tolist(), values.tolist()) == ([1, 3, 7], [0.5, -1.0, 0.0])
     wrong = {
         "1": "'1' is not a feature; expected index:value",
@@ -90,6 +90,6 @@ def test_features_are_pairs_with_increasing_indices():
         "1:1:1": "value of feature 1 '1:1' is not a number; expected one such as 0.5",
     }
     for pair, message in wrong.items():
-        assert told(tokens.features, [pair], 7, kind=ValueError) == message
+        assert told(tokens.features, pair, 7, kind=ValueError) == message
     message = "index 2 follows 2; expected increasing indices"
-    assert told(tokens.features, ["2:1", "2:1"], 7, kind=ValueError) == message
+    assert told(tokens.features, "2:1 2:1", 7, kind=ValueError) == message

@@ -126,7 +126,7 @@ def _pair(
     if words[1:3] != [str(expected[0]), str(expected[1])]:
         got = " ".join(words[1:3])
         raise ValueError(f"pair {got!r}; expected pair {expected[0]} {expected[1]}")
-    indices, values = tokens.features(words[3:], dimension)
+    indices, values = tokens.features(" ".join(words[3:]), dimension)
     document.indices += [index - 1 for index in indices]
     document.values += values
     document.starts.append(len(document.indices))

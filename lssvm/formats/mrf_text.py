@@ -106,7 +106,7 @@ class _Rows:
         self.classes.append(name)
         self.numbers.append(pair)
         self.lines.append(number)
-        indices, values = tokens.features(features, MOST_FEATURES)
+        indices, values = tokens.features(" ".join(features), MOST_FEATURES)
         self.indices.extend(indices)
         self.values.extend(values)
         self.starts.append(len(self.indices))

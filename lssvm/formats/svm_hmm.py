@@ -69,7 +69,7 @@ def read_svm_hmm(path: str | Path, limit: Limit = DEFAULT) -> TaggedTokens:
                 if name != last and name in names:
                     message = f"sequence {tokens.cut(name)!r} goes on after others"
                     raise ValueError(f"{message}; expected its lines one after another")
-                row_indices, row_values = tokens.features(pairs, MOST)
+                row_indices, row_values = tokens.features(" ".join(pairs), MOST)
             except ValueError as error:
                 raise DataError(path, number, error) from None
             if name != last:

@@ -5,12 +5,10 @@ features that are 0 too. Labels are numbers or, where they are asked for so, any
 count from 1 and increase. Blank lines and lines that hold a comment alone are passed over.
 """
 
-import math
 import re
 from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
-from operator import lt
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +21,6 @@ from lssvm.formats.text import open_text
 
 MOST = 2**31 - 1  # highest index
 _PREFIX = "qid:"
-_PAIRS = re.compile(r"(?:\s+\d{1,10}:[-+.\deE]+)*\s*", re.ASCII)
 _NO_LABEL = re.compile(r"qid:|\d+:", re.ASCII)
 
 
@@ -128,20 +125,7 @@ def _parsed(body: str) -> tuple[str, str | None, array, array]:
         query = word.removeprefix(_PREFIX)
         if not query:
             raise ValueError("'qid:' names no query; expected qid:ID")
-    if not _PAIRS.fullmatch(f" {text}"):
-        return first, query, *tokens.features(text.split(), MOST)
-    numbers = text.replace(":", " ").split()
-    try:
-        indices, values = array("i", map(int, numbers[::2])), array("d", map(float, numbers[1::2]))
-    except (ValueError, OverflowError):
-        return first, query, *tokens.features(text.split(), MOST)
-    if not math.isfinite(sum(values)) or not _increase(indices):
-        return first, query, *tokens.features(text.split(), MOST)
-    return first, query, indices, values
-
-
-def _increase(indices: array) -> bool:
-    return not indices or (indices[0] >= 1 and all(map(lt, indices, indices[1:])))
+    return first, query, *tokens.features(text, MOST)
 
 
 def _word(text: str) -> str:

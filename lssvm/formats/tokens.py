@@ -9,9 +9,11 @@ import math
 import re
 from array import array
 from collections.abc import Sequence
+from operator import lt
 
 SHOWN = 20  # characters of a wrong word that a message quotes
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_PAIRS = re.compile(r"(?:\s+\d{1,10}:[-+.\deE]+)*\s*", re.ASCII)  # at first sight
 _NOT_FINITE = ("nan", "inf", "infinity")
 
 
@@ -59,11 +61,30 @@ def cost(text: str) -> float:
     return number
 
 
-def features(pairs: Sequence[str], most: int) -> tuple[array, array]:
+def features(text: str, most: int) -> tuple[array, array]:
     """Indices ("i", from 1, as they are written) and values ("d") of words ``index:value``.
 
-    most : highest index; indices increase, values are finite
+    text : the words, separated by blanks; most : highest index, at most 2³¹ − 1
+
+    Indices increase, values are finite.
     """
+    if not _PAIRS.fullmatch(f" {text}"):
+        return _examined(text.split(), most)
+    numbers = text.replace(":", " ").split()
+    try:
+        indices, values = array("i", map(int, numbers[::2])), array("d", map(float, numbers[1::2]))
+    except (ValueError, OverflowError):
+        return _examined(text.split(), most)
+    in_order = not indices or (
+        indices[0] >= 1 and indices[-1] <= most and all(map(lt, indices, indices[1:]))
+    )
+    if not in_order or not math.isfinite(sum(values)):
+        return _examined(text.split(), most)
+    return indices, values
+
+
+def _examined(pairs: Sequence[str], most: int) -> tuple[array, array]:
+    """The same for words that look wrong: one at a time, so that the first wrong one is told."""
     indices, values = array("i"), array("d")
     last = 0
     for pair in pairs:
