@@ -12,6 +12,7 @@ import numpy as np
 
 SEPARATOR = "/"  # between the steps of a label that is a path
 ROOT = ""  # stands for the root
+DEEPEST = 1000  # steps from the root to a node
 
 
 class ClassTree:
@@ -38,6 +39,10 @@ class ClassTree:
         """The nodes on the way to ``node``. Raises ValueError if the tree cannot have it."""
         if self._parents is None:
             parts = node.split(SEPARATOR)
+            if len(parts) > DEEPEST:
+                raise ValueError(
+                    f"a label has {len(parts):,d} steps; expected at most {DEEPEST:,d}"
+                )
             if not all(parts):
                 raise ValueError(
                     f"label {node!r} has a step without a name; expected one such as a/b/c"
@@ -48,6 +53,11 @@ class ClassTree:
         found = [node]
         while found[-1] in self._parents and self._parents[found[-1]] != self.root:
             found.append(self._parents[found[-1]])
+            if len(found) > DEEPEST:
+                raise ValueError(
+                    f"a node of the taxonomy is {len(found):,d} steps or more below its root; "
+                    f"expected at most {DEEPEST:,d}"
+                )
         if len(found) == 1 and node not in self._parents and node not in self._parents.values():
             raise ValueError(f"label {node!r} is not in the taxonomy; expected one of its nodes")
         return tuple(reversed(found))

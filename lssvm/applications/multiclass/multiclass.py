@@ -7,11 +7,19 @@ mistake costs instead.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
+from lssvm.applications import base
 from lssvm.applications.multiclass.class_tree import Columns
 from lssvm.applications.multiclass.labelled_rows import LabelledRows
 from lssvm.applications.multiclass.row_classifier import (
@@ -32,7 +40,17 @@ class LossMatrix(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     labels: tuple[str, ...]
-    rows: tuple[tuple[float, ...], ...]
+    rows: tuple[tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...], ...]
+
+    @model_validator(mode="after")
+    def _square(self) -> Self:
+        if len(set(self.labels)) < len(self.labels):
+            raise ValueError("a label is named twice; expected distinct labels")
+        if {len(self.labels)} != {len(self.rows), *map(len, self.rows)}:
+            raise ValueError("the rows are not as many and as long as there are labels")
+        if any(row[place] != 0.0 for place, row in enumerate(self.rows)):
+            raise ValueError("a label costs something where it is true; expected 0")
+        return self
 
     @classmethod
     def read(cls, path: Path) -> "LossMatrix":
@@ -58,9 +76,8 @@ class MulticlassOptions(RowOptions):
         """Put the matrix in the place of the file that holds it."""
         if value == ZERO_ONE or isinstance(value, LossMatrix):
             return value
-        folder = (info.context or {}).get("base", ".")
         try:
-            return LossMatrix.read(Path(folder) / value)
+            return LossMatrix.read(base.named_file(value, info))
         except DataError as error:
             raise ValueError(str(error)) from None
 
