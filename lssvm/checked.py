@@ -187,9 +187,14 @@ def positive(values: Values, name: str) -> float:
     return number(values, name, least=0.0)
 
 
-def bound(values: Values, name: str) -> float:
-    """The number of that name, or an infinity, which stands for one that is not known."""
-    return number(values, name, infinite=True)
+def above(values: Values, name: str) -> float:
+    """The number of that name, or infinity, which stands for an upper bound that is not known."""
+    return number(values, name, least=-_HIGHEST, infinite=True)
+
+
+def below(values: Values, name: str) -> float:
+    """The number of that name, or −infinity, which stands for a lower bound that is not known."""
+    return number(values, name, most=_HIGHEST, infinite=True)
 
 
 def flag(values: Values, name: str) -> bool:
