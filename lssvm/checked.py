@@ -15,6 +15,7 @@ from scipy import sparse
 from lssvm.errors import ModelError
 
 LARGEST = 1e100  # of weights and features: sums of products of two of them are finite
+LONGEST = 1e150  # of coordinates: their squares are finite
 MOST = 2**62  # of whole numbers: sums of two of them fit 64 bits
 SHOWN = 60  # letters of a value that a message gives
 ROUNDING = 1e-6  # by which sums of shares may miss what they add up to
@@ -80,6 +81,11 @@ def array(
             f"expected {_range(least, most, infinite)}"
         )
     return found
+
+
+def vector(arrays: Arrays, name: str, shape: tuple[int | None, ...]) -> np.ndarray:
+    """The float64 array of that name, of vectors whose inner products are finite."""
+    return array(arrays, name, np.float64, shape, least=-LONGEST, most=LONGEST)
 
 
 def _range(least: float, most: float, infinite: bool = False) -> str:

@@ -40,7 +40,7 @@ Method = Literal["bundle", "cutting-plane", "n-slack", "bcfw", "lbfgs", "gradien
 class Section(BaseModel):
     """Base of the sections: unknown keys are refused, values never change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 def _as_list(value: Any) -> Any:

@@ -41,7 +41,7 @@ MOST_WEIGHTS = 2**31 - 1
 class Kernel(BaseModel):
     """Inner products of features; all but linear is for multiclass, taxonomy and sequence."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     type: Literal["linear", "poly", "rbf"] = Field(
         default="linear",

@@ -164,27 +164,31 @@ def saved_model(folder, name):
 
 
 def used(path, data):
-    """Load a model and do with it all that commands do; "refused", or "used"."""
+    """Load a model and do with it all that commands do. Raises LssvmError."""
+    model = Model.load(path)
+    examples = model.application.read([Source(str(data))])
+    ready, packed = train.prepared(model, examples)
+    application = ready.application
+    found = application.predict(ready.w, packed)
+    for write in application.formats.values():
+        with suppress(LssvmError):  # marginals, where there are none
+            write(packed, found, io.StringIO())
+    for record in application.records(packed, found):
+        json.dumps(record, allow_nan=False)
+    application.score(packed, found)
+    facts = model_facts(model, 10)
+    "\n".join(model_lines(facts, path)).encode()
+    json.dumps(facts, allow_nan=False)
+    dump(model.config)
+
+
+def refusal(function, *arguments):
+    """What a call is refused with; nothing if it is not."""
     try:
-        model = Model.load(path)
-        examples = model.application.read([Source(str(data))])
-        ready, packed = train.prepared(model, examples)
-        application = ready.application
-        found = application.predict(ready.w, packed)
-        for write in application.formats.values():
-            with suppress(LssvmError):  # marginals, where there are none
-                write(packed, found, io.StringIO())
-        for record in application.records(packed, found):
-            json.dumps(record, allow_nan=False)
-        application.score(packed, found)
-        facts = model_facts(model, 10)
-        "\n".join(model_lines(facts, path)).encode()
-        json.dumps(facts, allow_nan=False)
-        dump(model.config)
+        function(*arguments)
     except LssvmError as error:
-        assert "\n" not in str(error)
-        return "refused"
-    return "used"
+        return str(error)
+    return ""
 
 
 class Stop(Exception):
@@ -266,13 +270,8 @@ class Interrupted:
         )
 
     def resumed(self, path):
-        """Go on from another checkpoint; "refused", or "used"."""
-        try:
-            self.run(saving=train.Saving(path, 1000, resume=True))
-        except LssvmError as error:
-            assert "\n" not in str(error)
-            return "refused"
-        return "used"
+        """The model of a run that goes on from another checkpoint. Raises LssvmError."""
+        return self.run(saving=train.Saving(path, 1000, resume=True))
 
 
 def array_damages(name, array):

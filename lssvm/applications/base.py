@@ -22,7 +22,7 @@ from lssvm.plane import Plane
 class Options(BaseModel):
     """Base of an application's section of the configuration; unknown keys are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     name: str
 

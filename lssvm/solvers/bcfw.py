@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from lssvm.checked import array, generator, whole
+from lssvm.checked import array, generator, vector, whole
 from lssvm.executors import EachOracle, Found
 from lssvm.solvers.by_example import ByExample
 
@@ -138,6 +138,6 @@ class Bcfw(ByExample):
         for name in COUNTS:
             setattr(self, name, whole(values, name))
         self.rng = generator(values, "generator")
-        self.average = array(arrays, "average", np.float64, (self.dimension,))
+        self.average = vector(arrays, "average", (self.dimension,))
         blocks = -(-len(self.costs) // self.block)
         self.gaps = array(arrays, "block_gaps", np.float64, (blocks,), least=0.0, infinite=True)

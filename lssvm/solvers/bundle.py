@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from lssvm.checked import ROUNDING, Check, array, known, mapping, number, same, whole
+from lssvm.checked import ROUNDING, Check, array, known, mapping, number, same, vector, whole
 from lssvm.errors import LssvmError, ModelError
 from lssvm.executors import Oracle
 from lssvm.plane import Plane, Planes
@@ -307,9 +307,9 @@ class Bundle(SummedBounds, Rounds):
         cached = "cache" in values
         known(values, *VALUES, "completion_loss", "qp_method", "qp_osqp_calls", optional=["cache"])
         known(arrays, *ARRAYS, *OTHERS, *(CACHE_ARRAYS if cached else ()))
-        losses = array(arrays, "losses", np.float64, (None,))
+        losses = vector(arrays, "losses", (None,))
         k, d = len(losses), len(self.w)
-        gradients = array(arrays, "gradients", np.float64, (k, d))
+        gradients = vector(arrays, "gradients", (k, d))
         shapes = {"w": (d,), "gram": (k + 1, k + 1), "beta": (k + 1,), "idle": (k,)}
         for name, shape in shapes.items():
             kind, least = (np.int64, 0) if name == "idle" else (np.float64, -np.inf)
@@ -317,9 +317,9 @@ class Bundle(SummedBounds, Rounds):
         for name, check in VALUES.items():
             setattr(self, name, check(values, name))
         self._check_restored()
-        completion = array(arrays, "completion", np.float64, (d,))
+        completion = vector(arrays, "completion", (d,))
         self.completion = Plane(completion, number(values, "completion_loss"))
-        dual = array(arrays, "qp_dual", np.float64, (None,))
+        dual = vector(arrays, "qp_dual", (None,))
         method = same(values, "qp_method", self.qp.method)
         self.qp = SimplexQP(method, dual, whole(values, "qp_osqp_calls"))
         self.planes = Planes(d)

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy import sparse
 
-from lssvm.checked import Check, array, known, positive, sparse_rows, whole
+from lssvm.checked import Check, array, known, positive, sparse_rows, vector, whole
 from lssvm.errors import LssvmError
 from lssvm.executors import EachOracle, Found
 from lssvm.solvers.bounds import BOUNDS, Rounds
@@ -262,9 +262,9 @@ class ByExample(Rounds):
             setattr(self, name, check(values, name))
         self.costs = array(arrays, "costs", np.float64, (None,), least=0.0)
         n, d = len(self.costs), self.dimension
-        self.w = array(arrays, "w", np.float64, (d,))
-        self.images = array(arrays, "images", np.float64, (d,)) if images else self.w
-        self.truth_losses = array(arrays, "truth_losses", np.float64, (n,))
+        self.w = vector(arrays, "w", (d,))
+        self.images = vector(arrays, "images", (d,)) if images else self.w
+        self.truth_losses = vector(arrays, "truth_losses", (n,))
         # Infinite are those of examples that were not asked yet.
         self.heights = array(arrays, "heights", np.float64, (n,), least=LOWEST, infinite=True)
         self.truth = sparse_rows(arrays, "truth_", (n, d))

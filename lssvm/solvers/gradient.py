@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from lssvm.checked import Check, above, array, known, number, positive, whole
+from lssvm.checked import Check, above, known, number, positive, vector, whole
 from lssvm.executors import Oracle
 from lssvm.plane import Plane
 from lssvm.solvers.bounds import BOUNDS, Rounds, SummedBounds
@@ -165,6 +165,6 @@ class Gradient(SummedBounds, Rounds):
         asked = d if arrays["outputs"].size else 0  # no planes before the first pass
         for name in ARRAYS:
             length = asked if name in ("outputs", "cut") else d
-            setattr(self, name, array(arrays, name, np.float64, (length,)))
-        completion = array(arrays, "completion", np.float64, (d,))
+            setattr(self, name, vector(arrays, name, (length,)))
+        completion = vector(arrays, "completion", (d,))
         self.completion = Plane(completion, number(values, "completion_loss"))

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from lssvm.checked import Check, above, array, flag, known, number, positive
+from lssvm.checked import Check, above, flag, known, number, positive, vector
 from lssvm.errors import ModelError
 from lssvm.executors import Oracle
 from lssvm.plane import Plane
@@ -201,13 +201,13 @@ class Lbfgs(SummedBounds, Rounds):
         for name, check in VALUES.items():
             setattr(self, name, check(values, name))
         d = len(self.w)
-        self.w = array(arrays, "w", np.float64, (d,))
+        self.w = vector(arrays, "w", (d,))
         asked = d if arrays["outputs"].size else 0  # no plane before the first pass
-        self.outputs = array(arrays, "outputs", np.float64, (asked,))
-        self.steps = array(arrays, "steps", np.float64, (None, d))
-        self.changes = array(arrays, "changes", np.float64, self.steps.shape)
+        self.outputs = vector(arrays, "outputs", (asked,))
+        self.steps = vector(arrays, "steps", (None, d))
+        self.changes = vector(arrays, "changes", self.steps.shape)
         curved = np.einsum("ij,ij->i", self.steps, self.changes) > 0.0
         if len(self.steps) > self.memory or not curved.all():
             raise ModelError("arrays 'steps' and 'changes' are not those of a convex function")
-        completion = array(arrays, "completion", np.float64, (d,))
+        completion = vector(arrays, "completion", (d,))
         self.completion = Plane(completion, number(values, "completion_loss"))

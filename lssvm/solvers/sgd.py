@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from lssvm.checked import Check, array, flag, generator, known, number, positive, whole
+from lssvm.checked import Check, flag, generator, known, number, positive, vector, whole
 from lssvm.errors import LssvmError
 from lssvm.executors import Oracle, PartsOracle
 from lssvm.plane import Plane, total
@@ -252,11 +252,11 @@ class Sgd(SummedBounds):
         asked = d if self.evaluated or arrays["outputs"].size else 0
         for name in ARRAYS:
             length = asked if name == "outputs" else d
-            setattr(self, name, array(arrays, name, np.float64, (length,)))
-        completion = array(arrays, "completion", np.float64, (d,))
+            setattr(self, name, vector(arrays, name, (length,)))
+        completion = vector(arrays, "completion", (d,))
         self.completion = Plane(completion, number(values, "completion_loss"))
         given = values["first_loss"] is not None
-        first = array(arrays, "first", np.float64, (d if given else 0,))
+        first = vector(arrays, "first", (d if given else 0,))
         self.first = Plane(first, number(values, "first_loss")) if given else None
         self.rng = generator(values, "generator")
 

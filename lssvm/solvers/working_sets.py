@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import sparse
 
-from lssvm.checked import array
+from lssvm.checked import array, vector
 from lssvm.errors import ModelError
 from lssvm.kernels import _sweep
 from lssvm.solvers.conjugate_gradients import climb, images_of
@@ -333,7 +333,7 @@ class WorkingSets:
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
         """Take over what ``state`` gave. Raises ModelError for what it cannot have given."""
         d, last = self.dimension, len(self.limits) - 1
-        values = array(arrays, "sets_values", np.float64, (None,))
+        values = vector(arrays, "sets_values", (None,))
         used = len(values)
         indices = array(arrays, "sets_indices", np.int32, (used,), least=0, most=d - 1)
         count = len(array(arrays, "sets_alpha", np.float64, (None,), least=0.0))
@@ -341,8 +341,8 @@ class WorkingSets:
         for name, kind in COLUMNS.items():
             least, highest = -np.inf if name == "losses" else 0, most.get(name, np.inf)
             array(arrays, f"sets_{name}", kind, (count,), least=least, most=highest)
-        w = array(arrays, "sets_w", np.float64, (d,))
-        scores = array(arrays, "sets_scores", np.float64, (d,))
+        w = vector(arrays, "sets_w", (d,))
+        scores = vector(arrays, "sets_scores", (d,))
         added = array(arrays, "sets_added", np.int64, (), least=count)
         _check_places(arrays["sets_begins"], arrays["sets_ends"], indices)
         if not len(self.gram) and not np.array_equal(w, scores):

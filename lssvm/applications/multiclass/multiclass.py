@@ -7,7 +7,7 @@ mistake costs instead.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 import numpy as np
 from pydantic import (
@@ -16,7 +16,6 @@ from pydantic import (
     Field,
     ValidationInfo,
     field_validator,
-    model_validator,
 )
 
 from lssvm.applications import base
@@ -37,20 +36,19 @@ ZERO_ONE = "zero_one"
 class LossMatrix(BaseModel):
     """A loss matrix as the model keeps it: rows are true labels."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     labels: tuple[str, ...]
     rows: tuple[tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...], ...]
 
-    @model_validator(mode="after")
-    def _square(self) -> Self:
+    def check(self) -> None:
+        """Raise ValueError for what no file of a loss matrix holds; see ``read_loss_matrix``."""
         if len(set(self.labels)) < len(self.labels):
             raise ValueError("a label is named twice; expected distinct labels")
         if {len(self.labels)} != {len(self.rows), *map(len, self.rows)}:
-            raise ValueError("the rows are not as many and as long as there are labels")
+            raise ValueError("expected as many rows as labels, and as many losses in each")
         if any(row[place] != 0.0 for place, row in enumerate(self.rows)):
             raise ValueError("a label costs something where it is true; expected 0")
-        return self
 
     @classmethod
     def read(cls, path: Path) -> "LossMatrix":
@@ -74,6 +72,8 @@ class MulticlassOptions(RowOptions):
     @classmethod
     def _read(cls, value: str | LossMatrix, info: ValidationInfo) -> str | LossMatrix:
         """Put the matrix in the place of the file that holds it."""
+        if isinstance(value, LossMatrix):
+            value.check()
         if value == ZERO_ONE or isinstance(value, LossMatrix):
             return value
         try:
