@@ -283,8 +283,8 @@ TORN = [
     ("bundle", key("-infinity", "solver", "slack"), "slack is -inf; expected "),
     ("bundle", key("osqp", "solver", "qp_method"), "qp_method is 'osqp'; expected 'auto'"),
     ("bundle", key(3.0, "run", "total_cost"), "total_cost is 3.0; expected that of the examples"),
-    ("bundle", key([[1.0, 2]], "run", "history"), "history has 1 rows; expected 0"),
-    ("bundle", key(1, "run", "iteration"), "history has 0 rows; expected 1"),
+    ("bundle", key([[1.0, 2]] * 9, "run", "history"), "history has 9 rows; expected "),
+    ("bundle", key(9, "run", "iteration"), "rows; expected 9"),
     ("bundle", key(None, "run"), "there is a solver without a run"),
     ("bundle", key([{}], "finished"), "finished.seed: missing"),
     ("bundle", whole("best_w", np.zeros(15)), "array 'best_w' is "),
@@ -333,12 +333,15 @@ WATCHING = []
 
 def _note(event, arguments):
     if event == "open" and WATCHING:
-        OPENED.append(os.fspath(arguments[0]) if not isinstance(arguments[0], int) else "")
+        path = os.fsdecode(arguments[0]) if not isinstance(arguments[0], int) else "a descriptor"
+        # Which applications are installed is looked up in the packages' own files.
+        if not path.startswith(tuple(filter(None, [*sys.path, sys.prefix, sys.base_prefix]))):
+            OPENED.append(path)
 
 
 @pytest.fixture
 def opened():
-    """The files that are opened in the test."""
+    """The files that are opened in the test, those of the installation left aside."""
     if not hasattr(sys, "_noted_by_test_restore"):
         sys.addaudithook(_note)
         sys._noted_by_test_restore = True
@@ -423,7 +426,7 @@ def test_what_other_versions_add_or_lack_is_no_fault(models, tmp_path):
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ('"gap": ', '"gap": 1e999, "x": ', "Infinity|inf"),
+        ('"gap": ', '"gap": 1e999, "x": ', "1e999 in the header; expected a finite number"),
         ('"gap": ', '"gap": "\\ud800", "x": ', "surrogates not allowed"),
         ('"gap": ', '"x": ' + "[" * 60 + "]" * 60 + ', "gap": ', "nested too deeply"),
         ('"format_version": 1', '"format_version": true', "format version True is not known"),
