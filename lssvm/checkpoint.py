@@ -17,30 +17,34 @@ from typing import Any
 import numpy as np
 
 import lssvm
+from lssvm import checked
 from lssvm.cccp import Run
+from lssvm.checked import ROUNDING, Check, above, below, flag, number, positive, whole
 from lssvm.errors import Interrupted, ModelError
 from lssvm.held_out import Scores
-from lssvm.model import read_container, write_container
+from lssvm.model import read_container, refused_as_damaged, write_container
 from lssvm.solvers.solution import Solver
+from lssvm.stored_record import checked_restart
 
 CHECKPOINT = "lssvm-checkpoint"
 INFINITIES = {np.inf: "infinity", -np.inf: "-infinity"}
 TEXTS = {text: value for value, text in INFINITIES.items()}
 SOLVER = "solver."  # begins the names of the solver's arrays
-RUN_FIELDS = (
-    "looseness",
-    "total_cost",
-    "objective",
-    "iteration",
-    "passes",
-    "completions",
-    "gap",
-    "lower",
-    "concave",
-    "certified",
-    "converged",
-    "done",
-)
+ADVICE = "; delete it, or train without --resume"
+RUN_FIELDS: dict[str, Check] = {
+    "looseness": positive,
+    "total_cost": positive,
+    "objective": above,
+    "iteration": whole,
+    "passes": positive,
+    "completions": positive,
+    "gap": above,
+    "lower": below,
+    "concave": number,
+    "certified": flag,
+    "converged": flag,
+    "done": flag,
+}
 
 
 @dataclass
@@ -82,32 +86,94 @@ def save(path: Path, key: str, progress: Progress) -> None:
     write_container(path, CHECKPOINT, header, arrays)
 
 
-def load(path: Path, key: str, solver: Solver) -> Progress:
-    """The progress that was saved. Raises ModelError if it is that of another run.
+@dataclass(frozen=True)
+class Setting:
+    """The run that a checkpoint must be of.
 
     solver : one of the configuration's kind, which takes over the saved state
+    dimension, costs : d and the costs of the examples, (n,)
+    restarts : of the configuration; C : weight of the summed loss
     """
-    header, arrays = read_container(path, CHECKPOINT)
+
+    solver: Solver
+    dimension: int
+    costs: np.ndarray
+    restarts: int
+    C: float
+
+
+def load(path: Path, key: str, setting: Setting) -> Progress:
+    """The progress that was saved. Raises ModelError if it is that of another run, or damaged."""
+    try:
+        header, arrays = read_container(path, CHECKPOINT)
+    except ModelError as error:
+        raise ModelError(f"{error}{ADVICE}") from None
     if header.get("identity") != key:
         raise ModelError(
             f"{path}: belongs to another configuration, other data or another first model; "
             "train without --resume, or with those that it was made with"
         )
-    try:
-        run = _run(header, arrays, solver) if header["run"] is not None else None
-        scores = Scores(**header["scores"], w=arrays["scores_w"], last=arrays["scores_last"])
-        return Progress(run, header["finished"], arrays["best_w"], scores)
-    except (KeyError, TypeError, ValueError) as error:
-        raise ModelError(f"{path}: damaged: {error!r}") from None
+    with refused_as_damaged(path, ADVICE):
+        return _progress(header, arrays, setting)
 
 
-def _run(header: dict[str, Any], arrays: dict[str, np.ndarray], solver: Solver) -> Run:
-    values = {name: _restored(value) for name, value in header["solver"].items()}
+def _progress(header: dict[str, Any], arrays: dict[str, np.ndarray], setting: Setting) -> Progress:
+    """The progress of a container. Raises ModelError for what no run of this setting saves."""
     names = [name for name in arrays if name.startswith(SOLVER)]
-    solver.restore(values, {name.removeprefix(SOLVER): arrays[name] for name in names})
-    fields = {name: _restored(header["run"][name]) for name in RUN_FIELDS}
-    history = [(float(objective), int(passes)) for objective, passes in header["run"]["history"]]
-    return Run(solver, history=history, **fields)
+    state = {name.removeprefix(SOLVER): arrays.pop(name) for name in names}
+    checked.known(arrays, "best_w", "scores_w", "scores_last")
+    finished = [checked_restart(each) for each in checked.sequence(header, "finished")]
+    run = None
+    if header.get("run") is not None:
+        run = _run(header, state, setting)
+    elif state:
+        raise ModelError("there is a solver without a run; expected both or none")
+    if len(finished) + (run is not None) > setting.restarts:
+        raise ModelError(f"there are {len(finished)} restarts; expected {setting.restarts} at most")
+    length = setting.dimension if finished else 0
+    best = checked.array(arrays, "best_w", np.float64, (length,))
+    return Progress(run, finished, best, _scores(header, arrays, setting.dimension))
+
+
+def _run(header: dict[str, Any], state: dict[str, np.ndarray], setting: Setting) -> Run:
+    stored, solver = checked.mapping(header, "solver"), setting.solver
+    solver.restore({name: _restored(value) for name, value in stored.items()}, state)
+    if "costs" in state and not np.array_equal(state["costs"], setting.costs):
+        raise ModelError("array 'costs' is not that of the examples; expected their costs")
+    primal = solver.primal(setting.C)
+    if np.isfinite(primal) and solver.lower > primal + ROUNDING * abs(primal):
+        raise ModelError(f"lower is {solver.lower}, above the objective {primal}")
+    saved = checked.mapping(header, "run")
+    checked.known(saved, *RUN_FIELDS, "history")
+    restored = {name: _restored(value) for name, value in saved.items()}
+    fields = {name: check(restored, name) for name, check in RUN_FIELDS.items()}
+    if fields["total_cost"] != float(np.sum(setting.costs)):
+        raise ModelError(f"total_cost is {fields['total_cost']}; expected that of the examples")
+    rows = checked.sequence(saved, "history")
+    if len(rows) != fields["iteration"]:
+        raise ModelError(f"history has {len(rows)} rows; expected {fields['iteration']}")
+    return Run(solver, history=[(float(a), b) for a, b in map(_pair, rows)], **fields)
+
+
+def _scores(header: dict[str, Any], arrays: dict[str, np.ndarray], dimension: int) -> Scores:
+    saved = checked.mapping(header, "scores")
+    checked.known(saved, "looks", "best", "early")
+    looks = [list(_pair(row, backwards=True)) for row in checked.sequence(saved, "looks")]
+    length = dimension if looks else 0
+    w = checked.array(arrays, "scores_w", np.float64, (length,))
+    last = checked.array(arrays, "scores_last", np.float64, (length,))
+    best = checked.whole(saved, "best", least=0 if looks else -1, most=len(looks) - 1)
+    return Scores(looks, best, w, last, early=checked.whole(saved, "early", most=len(looks)))
+
+
+def _pair(row: Any, backwards: bool = False) -> tuple[Any, Any]:
+    """A finite number and a whole one, as a row of a list keeps them, or ``backwards``."""
+    if not isinstance(row, list) or len(row) != 2:
+        raise ModelError(f"{checked.shown(row)} stands in a list; expected two numbers")
+    named = dict(zip(("passes", "value") if backwards else ("value", "passes"), row, strict=True))
+    checked.number(named, "value")
+    checked.whole(named, "passes")
+    return row[0], row[1]
 
 
 def _stored(value: Any) -> Any:

@@ -61,6 +61,8 @@ def _unsolvable(kind: type[Application], document: Document) -> list[tuple[Place
     if not isinstance(objective, dict) or not isinstance(solver, dict):
         return []
     method, norm = solver.get("method", "bundle"), objective.get("slack_norm", 1)
+    if not isinstance(method, str) or not isinstance(objective.get("model", ""), str):
+        return []
     place = document.place(("solver", "method"))
     if method in BY_EXAMPLE and not kind.each:
         name = document.value["application"]["name"]

@@ -41,7 +41,7 @@ Method = Literal["bundle", "cutting-plane", "n-slack", "bcfw", "lbfgs", "gradien
 class Section(BaseModel):
     """Base of the sections: unknown keys are refused, values never change."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 def _as_list(value: Any) -> Any:
@@ -334,14 +334,16 @@ def set_values(config: Config, values: Mapping[str, Any]) -> Config:
     return _validated(Config, _replaced(config, values), config.origin, config._bases)
 
 
-def validate_options(section: Mapping[str, Any], origin: str = "application") -> Options:
-    """The options of a stored application section. Raises ConfigError or LssvmError."""
-    document = Document({"application": dict(section)}, {(): Place((0, 0, 0), origin)})
-    kind, faults = _application(document)
-    options = _options(kind, document, Path(), faults) if kind else None
-    if options is None or faults:
+def stored_config(values: Mapping[str, Any], origin: str) -> Config:
+    """The configuration that a model holds; it names data, but no file is opened.
+
+    Raises ConfigError if an option holds a path in the place of contents, as for all other faults.
+    """
+    document = Document(deepcopy(dict(values)), {(): Place((0, 0, 0), origin)})
+    config, faults = _checked(Config, document, None)
+    if config is None or faults:
         raise ConfigError(told(faults))
-    return options
+    return config
 
 
 def _replaced(config: Config, values: Mapping[str, Any]) -> Document:
@@ -406,9 +408,12 @@ def _validated(
 
 
 def _checked(
-    cls: type[Config], document: Document, base: Path
+    cls: type[Config], document: Document, base: Path | None
 ) -> tuple[Config | None, list[tuple[Place, str]]]:
-    """The configuration, and what is wrong with it but for the grid of ``search``."""
+    """The configuration, and what is wrong with it but for the grid of ``search``.
+
+    base : from which paths of the application's options count; None: there may be none
+    """
     kind, faults = _application(document)
     options = _options(kind, document, base, faults) if kind else None
     if kind is not None:
@@ -457,7 +462,7 @@ def _application(
 
 
 def _options(
-    kind: type[Application], document: Document, base: Path, faults: list[tuple[Place, str]]
+    kind: type[Application], document: Document, base: Path | None, faults: list[tuple[Place, str]]
 ) -> Options | None:
     """The application's options, or None once what is wrong with them is added to ``faults``.
 

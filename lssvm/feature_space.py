@@ -20,7 +20,7 @@ two features, a constant feature √(coef0 / gamma) being one of them, each gamm
 √2 if a = b. Products that do not occur in training would get the weight 0 and are left out.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Annotated, Any, Literal, NamedTuple, Protocol, overload
@@ -41,14 +41,14 @@ MOST_WEIGHTS = 2**31 - 1
 class Kernel(BaseModel):
     """Inner products of features; all but linear is for multiclass, taxonomy and sequence."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     type: Literal["linear", "poly", "rbf"] = Field(
         default="linear",
         description="linear: x · x'; poly: (gamma x · x' + coef0)^degree; "
         "rbf: exp(−gamma ‖x − x'‖²) (solver n-slack, or explicit)",
     )
-    degree: int = Field(default=3, ge=1, description="of poly")
+    degree: int = Field(default=3, ge=1, le=1000, description="of poly")
     gamma: Annotated[float, Field(gt=0, allow_inf_nan=False)] | Literal["scale"] = Field(
         default="scale",
         description="of poly and rbf; scale: 1 / (features · variance of all values of training)",
@@ -242,7 +242,7 @@ class Support:
         for first, last in _chunks(self.rows.shape[0], self.rows.shape[0]):
             values = self.inner(self.rows[first:last]) @ coefficients
             total += float(np.sum(values * coefficients[first:last]))
-        return total
+        return max(0.0, total)  # below 0 by rounding alone
 
     def names(self, names: Sequence[str]) -> Sequence[str]:
         """None: coefficients belong to rows."""
@@ -390,38 +390,6 @@ class ProductNames(Sequence[str]):
         parts = divmod(int(self._products.pairs[pair]), width + 1)
         shown = [self._names[part * columns + column] for part in parts if part < width]
         return " · ".join(shown) if shown else f"constant, column {column + 1}"
-
-
-def restored(settings: Mapping[str, Any], arrays: Mapping[str, np.ndarray], size: int) -> Space:
-    """The space of a stored model: its section ``kernel`` and its arrays.
-
-    size : number of weights. Raises KeyError or ValueError if they do not go together.
-    """
-    kernel = Kernel.model_validate(settings)
-    if kernel.type == "linear":
-        return Linear()
-    gamma, shape = float(arrays["gamma"][0]), tuple(arrays["shape"].tolist())
-    if kernel.explicit:
-        width, columns = shape
-        pairs = arrays["pairs"]
-        return _fitting(Products(pairs, width, columns, gamma, kernel.coef0), len(pairs), size)
-    count, width, columns = shape
-    if "rows" in arrays:
-        rows = arrays["rows"]
-        if rows.shape != (count, width):
-            raise ValueError("the support rows are not of their shape")
-    else:
-        parts = tuple(arrays[name] for name in ("data", "indices", "indptr"))
-        rows = sparse.csr_array(parts, shape=(count, width))
-        rows.check_format()
-    function = KernelFunction(kernel.type, kernel.degree, gamma, kernel.coef0)
-    return _fitting(Support(function, rows, columns), count, size)
-
-
-def _fitting(space: Any, count: int, size: int) -> Space:
-    if space.columns < 1 or count * space.columns > size:
-        raise ValueError("there are fewer weights than its kernel needs")
-    return space
 
 
 def _gamma(settings: Kernel, inputs: Any) -> float:

@@ -13,8 +13,9 @@ import os
 import struct
 import tokenize
 import zipfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,12 +23,14 @@ import numpy as np
 from numpy.lib import format as npy
 
 import lssvm
-from lssvm import applications
-from lssvm.applications.base import Application, Formulation
-from lssvm.config import validate_options
-from lssvm.errors import LssvmError, ModelError
-from lssvm.feature_space import Linear, Space, restored
+from lssvm import applications, checked, stored_space
+from lssvm.applications.base import Application
+from lssvm.config import Config, stored_config
+from lssvm.errors import ConfigError, LssvmError, ModelError
+from lssvm.feature_space import Linear, Space
 from lssvm.formats.output import replacing
+from lssvm.stored_record import checked_record
+from lssvm.stored_space import restored
 
 MODEL = "lssvm-model"
 FORMAT_VERSION = 1
@@ -35,6 +38,7 @@ HEADER = "header.json"
 STATE = "state."  # begins the names of arrays that are the application's state
 SPACE = "space."  # and of those that belong to a kernel
 KINDS = "biufSU"  # array types that hold plain values
+DEEPEST = 50  # nesting of a header
 MOST_NAMES = 100_000  # beyond that the header has the number of features only
 _DATE = (1980, 1, 1, 0, 0, 0)
 _MAGIC = b"PK\x03\x04"
@@ -113,6 +117,30 @@ def is_container(path: str | Path) -> bool:
         return False
 
 
+class Misfit(ModelError):
+    """A model that is whole, but not for what is installed here."""
+
+
+@contextmanager
+def refused_as_damaged(path: str | Path, advice: str = "") -> Iterator[None]:
+    """Make one line with the file's name of whatever is wrong with what it holds.
+
+    advice : what the user can do about it
+    """
+    try:
+        yield
+    except Misfit as error:
+        raise ModelError(f"{path}: {_line(error)}{advice}") from None
+    except Exception as error:
+        # A plug-in's restore may raise anything; ours raise ModelError.
+        reason = _line(error) if isinstance(error, LssvmError) else f"{type(error).__name__}"
+        raise ModelError(f"{path}: damaged: {reason}{advice}") from None
+
+
+def _line(error: Exception) -> str:
+    return " ".join(str(error).split())
+
+
 class _Refused(Exception):
     """What is wrong with a container, without its name."""
 
@@ -130,7 +158,7 @@ def _read(file: Any, format: str) -> tuple[dict[str, Any], dict[str, np.ndarray]
         raise _Refused(f"not a file of lssvm ({found}); expected a {format}")
     with zipfile.ZipFile(file) as archive:
         members = _members(archive, os.fstat(file.fileno()).st_size)
-        header = json.loads(archive.read(members[0]).decode("utf-8"), parse_constant=_no_constant)
+        header = _header(archive.read(members[0]).decode("utf-8"))
         listed = _checked_header(header, format)
         names = [member.filename for member in members[1:]]
         if names != [f"{entry.name}.npy" for entry in listed]:
@@ -160,14 +188,12 @@ def _members(archive: zipfile.ZipFile, size: int) -> list[zipfile.ZipInfo]:
     return members
 
 
-def _checked_header(header: Any, format: str) -> list[_Listed]:
+def _checked_header(header: dict[str, Any], format: str) -> list[_Listed]:
     """The arrays that a header lists, its format and version being right."""
-    if not isinstance(header, dict):
-        raise _Refused("damaged: the header is not a JSON object")
     found, version = header.get("format"), header.get("format_version")
     if found != format:
         raise _Refused(f"is a {found!r} file; expected a {format!r}")
-    if not isinstance(version, int) or version < 1:
+    if type(version) is not int or version < 1:
         raise _Refused(f"format version {version!r} is not known; expected {FORMAT_VERSION}")
     if version > FORMAT_VERSION:
         made = header.get("lssvm_version", "unknown")
@@ -206,8 +232,39 @@ def _array(data: bytes, entry: _Listed) -> np.ndarray:
     return np.frombuffer(bytearray(data), dtype, offset=start).reshape(shape)
 
 
+def _header(text: str) -> dict[str, Any]:
+    """The header, all its numbers finite and all its texts such that they can be written."""
+    header = json.loads(text, parse_constant=_no_constant, parse_float=_finite_number)
+    if not isinstance(header, dict):
+        raise _Refused("damaged: the header is not a JSON object")
+    _check_depth(header)
+    if "\\u" in text:
+        json.dumps(header, ensure_ascii=False).encode("utf-8")
+    return header
+
+
+def _check_depth(header: Any) -> None:
+    """Refuse nesting that whoever writes the header, or shows it, may not bear."""
+    level = [header]
+    for _ in range(DEEPEST):
+        level = [
+            child
+            for node in level
+            for child in (node.values() if isinstance(node, dict) else node)
+            if isinstance(child, dict | list)
+        ]
+        if not level:
+            return
+    raise _Refused("damaged: the header is nested too deeply")
+
+
 def _no_constant(text: str) -> float:
     raise ValueError(f"{text} in the header; expected a finite number")
+
+
+def _finite_number(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _no_constant(text)
 
 
 def _scalar(value: Any) -> Any:
@@ -249,7 +306,7 @@ class Model:
         Numbers of the record that are not finite (a bound that is not known) become null.
         Raises ModelError if a weight is not finite, LssvmError if the file cannot be written.
         """
-        bad = np.flatnonzero(~np.isfinite(self.w))
+        bad = np.flatnonzero(~(np.abs(self.w) <= checked.LARGEST))
         if len(bad):
             raise ModelError(
                 f"{path}: weight {bad[0]} is {self.w[bad[0]]}; expected finite weights"
@@ -275,33 +332,37 @@ class Model:
         The application is looked up among those installed; nothing is run from the file.
         """
         header, arrays = read_container(path, MODEL)
-        try:
-            dimension, record, config = header["dimension"], header["record"], header["config"]
-            section = config["application"]
-            name = header["application"]["name"]
-            w = arrays.pop("w")
-            objective = config.get("objective", {})
-            keys = [part.name for part in fields(Formulation)]
-            formulation = Formulation(**{key: objective[key] for key in keys if key in objective})
-        except (KeyError, TypeError) as error:
-            raise ModelError(f"{path}: damaged: the header lacks {error}") from None
-        if w.shape != (dimension,) or w.dtype != np.float64:
-            raise ModelError(f"{path}: w is {w.dtype} of shape {w.shape}; expected ({dimension},)")
-        if not np.isfinite(w).all():
-            raise ModelError(f"{path}: weight {np.flatnonzero(~np.isfinite(w))[0]} is not finite")
-        application = _application(path, name, section, formulation)
-        try:
-            space = restored(config.get("kernel", {}), _taken(arrays, SPACE), dimension)
-        except (KeyError, ValueError, IndexError, TypeError) as error:
-            reason = str(error).splitlines()[0]
-            raise ModelError(f"{path}: damaged: its kernel: {reason}") from None
-        try:
-            application.restore(_taken(arrays, STATE))
-        except KeyError as error:
-            raise ModelError(
-                f"{path}: damaged: the array {error} of its state is missing or unknown"
-            ) from None
-        return cls(application, config, w, record, arrays, space)
+        with refused_as_damaged(path):
+            return cls._restored(header, arrays)
+
+    @classmethod
+    def _restored(cls, header: dict[str, Any], arrays: dict[str, np.ndarray]) -> "Model":
+        """The model of a container. Raises LssvmError, without the file's name."""
+        values = checked.mapping(header, "config")
+        record = checked_record(checked.mapping(header, "record"))
+        config = _config(checked.mapping(header, "application").get("name"), values)
+        dimension = checked.whole(header, "dimension")
+        w = checked.array(
+            arrays,
+            "w",
+            np.float64,
+            (dimension,),
+            least=-checked.LARGEST,
+            most=checked.LARGEST,
+        )
+        state, parts = _taken(arrays, STATE), _taken(arrays, SPACE)
+        del arrays["w"]
+        application = config.create_application()
+        application.restore(state)
+        space = restored(config.kernel, parts, application.known_inputs())
+        expected = stored_space.dimension(space, application.known_dimension())
+        if dimension != (dimension if expected is None else expected):
+            raise ModelError(f"there are {dimension:,d} weights; expected {expected:,d}")
+        if not dimension and isinstance(space, Linear):
+            raise ModelError("there are no weights; expected some")
+        application.check_summary(w, arrays)
+        _check_features(header, dimension)
+        return cls(application, config.to_dict(), w, record, arrays, space)
 
     def feature_names(self) -> list[str]:
         """A readable name for each coordinate of w; none if they are coefficients of rows."""
@@ -344,18 +405,32 @@ def _taken(arrays: dict[str, np.ndarray], prefix: str) -> dict[str, np.ndarray]:
     return {key.removeprefix(prefix): arrays.pop(key) for key in names}
 
 
-def _application(
-    path: str | Path, name: Any, section: Any, formulation: Formulation
-) -> Application:
-    """The installed application of a model, with the options that the model stores."""
-    if not isinstance(section, dict) or section.get("name") != name:
-        raise ModelError(f"{path}: damaged: two names of its application")
+def _config(name: Any, values: dict[str, Any]) -> Config:
+    """The configuration of a model, whose application must be installed."""
+    section = checked.mapping(values, "application")
+    if not isinstance(name, str) or section.get("name") != name:
+        raise ModelError("two names of its application")
+    kind = f"a model of application {checked.shown(name)}"
     try:
-        kind = applications.load(str(name))
-        return kind(validate_options(section), formulation)
+        applications.load(name)
     except LssvmError as error:
-        first = str(error).splitlines()[0].removeprefix("application: ")
-        raise ModelError(f"{path}: a model of application {name!r}: {first}") from None
+        raise Misfit(f"{kind}: {error}") from None
+    try:
+        return stored_config(values, kind)
+    except ConfigError as error:
+        raise Misfit(error.messages[0]) from None
+
+
+def _check_features(header: dict[str, Any], dimension: int) -> None:
+    """Refuse names of features that are not as many as the weights; they are made anew."""
+    if "feature_names" not in header:
+        checked.same(header, "feature_count", dimension)
+        return
+    names = checked.sequence(header, "feature_names")
+    if len(names) != dimension or not all(isinstance(name, str) for name in names):
+        raise ModelError(
+            f"feature_names has not {dimension:,d} names; expected one for each weight"
+        )
 
 
 def _finite(value: Any) -> Any:

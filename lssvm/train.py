@@ -19,7 +19,7 @@ from lssvm import feature_space, record
 from lssvm.applications.base import Application
 from lssvm.beginning import new_run, new_solver, rules_of
 from lssvm.cccp import Observer, Rules, Run
-from lssvm.checkpoint import Progress
+from lssvm.checkpoint import Progress, Setting
 from lssvm.config import Config
 from lssvm.errors import LssvmError
 from lssvm.executors import DataOracle, Executor
@@ -99,12 +99,12 @@ def learn_on(
     metric = problem.gram, problem.labels
     restarts = config.cccp.restarts if w0 is None else 1
     data = [examples.fingerprint(), *([held.fingerprint()] if held is not None else [])]
+    rules = rules_of(config, len(examples), application.hidden)
     key = checkpoints.identity(config.to_dict(), " ".join(data), w0)
     progress = Progress()
     if saving is not None and saving.resume:
-        solver = new_solver(config, application.dimension(problem.examples), 0, metric)
-        progress = checkpoints.load(saving.path, key, solver)
-    rules = rules_of(config, len(examples), application.hidden)
+        setting = _setting(application, problem, config, restarts, rules.C)
+        progress = checkpoints.load(saving.path, key, setting)
     with (
         threadpool_limits(1),
         Executor(threads) as executor,
@@ -195,6 +195,15 @@ def prepared(model: Model, examples: Any) -> tuple[Model, Any]:
     with threadpool_limits(1):
         examples, w = model.space.prepared(examples, model.w)
     return replace(model, w=w, space=Linear()), examples
+
+
+def _setting(
+    application: Application, problem: Training, config: Config, restarts: int, C: float
+) -> Setting:
+    """What a checkpoint of this run must fit."""
+    dimension = application.dimension(problem.examples)
+    solver = new_solver(config, dimension, 0, (problem.gram, problem.labels))
+    return Setting(solver, dimension, problem.examples.costs, restarts, C)
 
 
 def _check_examples(application: Application, examples: Any, config: Config) -> None:

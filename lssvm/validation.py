@@ -101,7 +101,11 @@ def known_keys(model: type[BaseModel], path: Iterable[str | int]) -> list[str]:
     schema = model.model_json_schema()
     section = schema
     for part in path:
-        section = section["items"] if isinstance(part, int) else section["properties"][part]
+        # What is left of the path where a value may be of several types are names of types.
+        inner = "items" if isinstance(part, int) else "properties"
+        if inner not in section:
+            break
+        section = section[inner] if isinstance(part, int) else section[inner].get(part, {})
         while "$ref" in section:
             section = schema["$defs"][section["$ref"].rpartition("/")[2]]
     return list(section.get("properties", {}))

@@ -102,6 +102,9 @@ class Lines(base.Application):
         for name, score in zip(examples.names, predictions, strict=True):
             yield {"id": name, "y": 1 if score > 0 else -1, "score": float(score)}
 
+    def summary(self, w: np.ndarray, examples: LinesExamples) -> dict[str, np.ndarray]:
+        return {}
+
     def feature_names(self) -> list[str]:
         names = [f"number_{j}" for j in range(1, self.options.length + 1)]
         return names + ["bias"] * self.options.bias

@@ -215,11 +215,12 @@ def test_a_broken_model_is_refused_in_one_line_that_names_it(folder, name):
     assert not (folder / "p").exists()
 
 
-def test_a_model_without_the_arrays_of_its_application_is_refused_where_they_are_needed(folder):
+def test_a_model_without_the_arrays_of_its_application_is_refused(folder):
     saved_model(folder / "m")
     (folder / "m").write_bytes(without_arrays(folder / "m"))
-    expected = "the model lacks the array 'sites' of its application"
+    expected = "m: damaged: 'sites' is missing"
     assert refusal(main, "show", "m", "--meme", "x") == expected
+    assert refusal(classify, "train.fa", "m", "p") == expected
     assert not (folder / "x").exists()
 
 

@@ -21,7 +21,7 @@ from lssvm.applications.multiclass.labelled_rows import in_memory
 from lssvm.applications.multiclass.multiclass import LossMatrix, Multiclass, MulticlassOptions
 from lssvm.cli import classify, learn, main
 from lssvm.config import Config, load_config
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, ModelError
 from lssvm.executors import DataOracle, Executor, blocks
 from lssvm.experiments import simulate_classes
 from lssvm.formats.loss_matrix import read_loss_matrix
@@ -471,7 +471,7 @@ def test_a_model_keeps_classes_features_and_losses(read, tmp_path):
     test = read(loaded.application, "a 1:1 8:4\n", "t.txt")
     assert loaded.application.dimension(test) == len(loaded.w)
     for state in ({}, {"labels": np.array(["a"])}, {**app.state(), "more": np.zeros(1)}):
-        with pytest.raises(KeyError):
+        with pytest.raises(ModelError, match=r"is missing|is not known"):
             classifier().restore(state)
 
 

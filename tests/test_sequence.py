@@ -20,7 +20,7 @@ from lssvm.applications.sequence.sequence import SequenceLabelling, SequenceOpti
 from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
 from lssvm.cli import classify, learn, main
 from lssvm.config import Config
-from lssvm.errors import DataError, LssvmError
+from lssvm.errors import DataError, LssvmError, ModelError
 from lssvm.experiments import simulate_sequences
 from lssvm.experiments.letters import load_letters
 from lssvm.formats.conll_columns import read_columns
@@ -458,9 +458,9 @@ def test_the_vocabulary_is_kept_with_the_model(read):
         read(app, content)
         other.restore(app.state())
         assert other.vocabulary == app.vocabulary
-        with pytest.raises(KeyError):
+        with pytest.raises(ModelError, match="'width' is missing"):
             other.restore({name: value for name, value in app.state().items() if name != "width"})
-        with pytest.raises(KeyError):
+        with pytest.raises(ModelError, match="'odd' is not known"):
             other.restore({**app.state(), "odd": np.zeros(1)})
 
 

@@ -15,13 +15,14 @@ LONGEST_FUNCTION = 60
 
 MAY_IMPORT = {
     "errors": set(),
+    "checked": {"errors"},
     "plane": set(),
     "kernels": set(),
     "formats": {"errors", "formats"},
     "executors": {"errors", "plane"},
-    "solvers": {"errors", "executors", "kernels", "plane", "solvers"},
+    "solvers": {"checked", "errors", "executors", "kernels", "plane", "solvers"},
     "cccp": {"errors", "executors", "plane", "solvers"},
-    "applications": {"applications", "errors", "formats", "kernels", "plane"},
+    "applications": {"applications", "checked", "errors", "formats", "kernels", "plane"},
     "feature_space": {"applications", "errors"},
 }
 KNOW_SOLVERS = {"beginning", "cccp", "checkpoint", "solvers"}

@@ -7,12 +7,14 @@ feature map Φ(x, y, h) of dimension d, loss Δ(y_i, y, h), costs c_i.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TextIO
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationInfo
 from scipy import sparse
 
+from lssvm.checked import known
 from lssvm.errors import LssvmError
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.plane import Plane
@@ -21,9 +23,25 @@ from lssvm.plane import Plane
 class Options(BaseModel):
     """Base of an application's section of the configuration; unknown keys are refused."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     name: str
+
+
+def named_file(value: str, info: ValidationInfo) -> Path:
+    """The file that an option names, for validators that put its contents in the option's place.
+
+    Relative paths count from the folder of the configuration. Raises ValueError for the options of
+    a model: a model holds the contents, and opens no other file.
+    """
+    if is_stored(info):
+        raise ValueError("names a file; expected its contents, which a model holds itself")
+    return Path((info.context or {}).get("base", ".")) / value
+
+
+def is_stored(info: ValidationInfo) -> bool:
+    """Whether a model's options are validated, and not those of a configuration."""
+    return (info.context or {}).get("base", ".") is None
 
 
 TEMPERATURES = {  # (ε_y, ε_h) of the models that have no choice
@@ -213,9 +231,28 @@ class Application(ABC):
         return {}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Take over the ``state`` of a model, before anything is read. Raises KeyError."""
-        for name in state:
-            raise KeyError(name)
+        """Take over the ``state`` of a model, before anything is read.
+
+        Raises ModelError (see ``checked``) for any array that :meth:`state` would not have given:
+        what a kernel is handed is checked here or nowhere.
+        """
+        known(state)
+
+    def check_summary(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> None:
+        """Check a model's weights and the arrays that :meth:`summary` gave, after :meth:`restore`.
+
+        Raises ModelError. By default there are no arrays, unless ``summary`` gives some.
+        """
+        if type(self).summary is Application.summary:
+            known(arrays)
+
+    def known_dimension(self) -> int | None:
+        """d as options and state fix it; None where only examples do."""
+        return None
+
+    def known_inputs(self) -> tuple[int, int] | None:
+        """m and K of :meth:`columns_per_row` as options and state fix them, or None."""
+        return None
 
     @abstractmethod
     def dimension(self, examples: Any) -> int:

@@ -14,10 +14,11 @@ all of them at the same w, then a step for each. Steps never lower the dual, wha
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from lssvm.checked import array, generator, vector, whole
 from lssvm.executors import EachOracle, Found
 from lssvm.solvers.by_example import ByExample
 
@@ -40,6 +41,9 @@ class Bcfw(ByExample):
     average : (d,) the weighted average of the points; averaged : how many went into it
     epochs, checks : in the current problem; gaps : (b,) the last gap of each block, infinite if new
     """
+
+    own_values: ClassVar = (*COUNTS, "generator")
+    own_arrays: ClassVar = ("average", "block_gaps")
 
     seed: int = 0
     block: int = 8
@@ -132,7 +136,8 @@ class Bcfw(ByExample):
         """Stand where ``state`` was taken."""
         super().restore(values, arrays)
         for name in COUNTS:
-            setattr(self, name, values[name])
-        self.rng = np.random.default_rng(self.seed)
-        self.rng.bit_generator.state = values["generator"]
-        self.average, self.gaps = arrays["average"], arrays["block_gaps"]
+            setattr(self, name, whole(values, name))
+        self.rng = generator(values, "generator")
+        self.average = vector(arrays, "average", (self.dimension,))
+        blocks = -(-len(self.costs) // self.block)
+        self.gaps = array(arrays, "block_gaps", np.float64, (blocks,), least=0.0, infinite=True)

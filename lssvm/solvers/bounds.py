@@ -7,13 +7,22 @@ from typing import Any
 
 import numpy as np
 
+from lssvm.checked import Check, above, below, flag, positive
 from lssvm.executors import Oracle
 from lssvm.plane import Plane
 from lssvm.solvers.solution import Between, Solution
 from lssvm.solvers.steps import height
 
 STALLED_PASSES = 100  # without the gap falling by a millionth: rounding is the limit
-BOUNDS = ("slack", "tied", "lower", "began", "asked", "mark", "marked")
+BOUNDS: dict[str, Check] = {
+    "slack": above,
+    "tied": flag,
+    "lower": below,
+    "began": above,
+    "asked": positive,
+    "mark": above,
+    "marked": positive,
+}
 
 
 @dataclass(kw_only=True)

@@ -16,15 +16,18 @@ method and one QP each.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from lssvm.errors import LssvmError
+from lssvm.checked import ROUNDING, Check, array, known, mapping, number, same, vector, whole
+from lssvm.errors import LssvmError, ModelError
 from lssvm.executors import Oracle
 from lssvm.plane import Plane, Planes
 from lssvm.solvers.bounds import BOUNDS, Rounds, SummedBounds
 from lssvm.solvers.opening import EPOCHS, opened
+from lssvm.solvers.plane_cache import ARRAYS as CACHE_ARRAYS
 from lssvm.solvers.plane_cache import PlaneCache
 from lssvm.solvers.qp import SimplexQP
 
@@ -33,8 +36,15 @@ QP_FLOOR = 1e-12  # and never below this share of the bound
 CACHE_SHARE = 0.1  # of the gap, that a cut of kept planes must raise the model by
 LEVEL_SHARE = 1e-2  # cuts may differ in height by this share of the goal
 INEXACT = 1e-8  # share of the values that is more than their rounding
-VALUES = ("step", "max_planes", "row", *BOUNDS)
+VALUES: dict[str, Check] = {
+    "step": partial(number, least=0.0, most=1.0),
+    "max_planes": whole,
+    "row": partial(whole, least=-1),
+    **BOUNDS,
+}
 ARRAYS = ("w", "gram", "beta", "idle")
+OTHERS = ("gradients", "losses", "completion", "qp_dual")
+ASYMMETRY = 1e-8  # of a Gram matrix, as a share of its largest entry: rounding
 
 
 @dataclass
@@ -293,15 +303,38 @@ class Bundle(SummedBounds, Rounds):
         }
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Stand where ``state`` was taken."""
-        self.completion = Plane(arrays["completion"], values["completion_loss"])
-        self.qp = SimplexQP(values["qp_method"], arrays["qp_dual"], values["qp_osqp_calls"])
-        self.planes = Planes(len(arrays["w"]))
-        for gradient, loss in zip(arrays["gradients"], arrays["losses"], strict=True):
+        """Stand where ``state`` was taken. Raises ModelError, see ``checked``."""
+        cached = "cache" in values
+        known(values, *VALUES, "completion_loss", "qp_method", "qp_osqp_calls", optional=["cache"])
+        known(arrays, *ARRAYS, *OTHERS, *(CACHE_ARRAYS if cached else ()))
+        losses = vector(arrays, "losses", (None,))
+        k, d = len(losses), len(self.w)
+        gradients = vector(arrays, "gradients", (k, d))
+        shapes = {"w": (d,), "gram": (k + 1, k + 1), "beta": (k + 1,), "idle": (k,)}
+        for name, shape in shapes.items():
+            kind, least = (np.int64, 0) if name == "idle" else (np.float64, -np.inf)
+            setattr(self, name, array(arrays, name, kind, shape, least=least))
+        for name, check in VALUES.items():
+            setattr(self, name, check(values, name))
+        self._check_restored()
+        completion = vector(arrays, "completion", (d,))
+        self.completion = Plane(completion, number(values, "completion_loss"))
+        dual = vector(arrays, "qp_dual", (None,))
+        method = same(values, "qp_method", self.qp.method)
+        self.qp = SimplexQP(method, dual, whole(values, "qp_osqp_calls"))
+        self.planes = Planes(d)
+        for gradient, loss in zip(gradients, losses, strict=True):
             self.planes.append(Plane(gradient, float(loss)))
-        for name in ARRAYS:
-            setattr(self, name, arrays[name])
-        for name in VALUES:
-            setattr(self, name, values[name])
-        if "cache" in values:
-            self.cache = PlaneCache.restored(arrays, values["cache"])
+        if cached:
+            self.cache = PlaneCache.restored(arrays, mapping(values, "cache"), d)
+
+    def _check_restored(self) -> None:
+        """Refuse a Gram matrix, multipliers and an incumbent that cannot be."""
+        rounding = ASYMMETRY * np.abs(self.gram).max()
+        crooked = np.abs(self.gram - self.gram.T).max() > rounding
+        if crooked or np.any(np.diag(self.gram) < -rounding):
+            raise ModelError("array 'gram' is no Gram matrix; expected a symmetric one")
+        if np.any(self.beta < 0.0) or abs(float(self.beta.sum()) - 1.0) > ROUNDING:
+            raise ModelError("array 'beta' is not on the simplex; expected multipliers of sum 1")
+        if self.row >= len(self.idle):
+            raise ModelError(f"row is {self.row}; expected one of {len(self.idle)} cuts, or -1")

@@ -8,22 +8,26 @@ products of w with the unit vector of every coordinate (see ``working_sets``).
 """
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy import sparse
 
+from lssvm.checked import Check, array, known, positive, sparse_rows, vector, whole
 from lssvm.errors import LssvmError
 from lssvm.executors import EachOracle, Found
 from lssvm.solvers.bounds import BOUNDS, Rounds
 from lssvm.solvers.solution import Solution
+from lssvm.solvers.working_sets import ARRAYS as SET_ARRAYS
 from lssvm.solvers.working_sets import WorkingSets
 
 ADDED_SHARE = 0.01  # of the mean gap of an example: less is no reason to keep a plane
 MEGABYTE = 1_000_000
 INEXACT = 1e-8  # share of the values that is more than their rounding
-VALUES = ("C", "passes_saved", *BOUNDS)
+VALUES: dict[str, Check] = {"C": positive, "passes_saved": whole, **BOUNDS}
 ARRAYS = ("w", "heights", "costs", "truth_losses")
+LOWEST = float(np.finfo(np.float64).min)
+ROWS = ("truth_data", "truth_indices", "truth_indptr")
 
 
 @dataclass
@@ -36,6 +40,9 @@ class ByExample(Rounds):
     w : (d,) the best point; images : (d,) of it, w itself without a kernel
     heights : (n,) U⁺_i there, upper bounds if they are known
     """
+
+    own_values: ClassVar[tuple[str, ...]] = ()  # of a state, besides those of all these solvers
+    own_arrays: ClassVar[tuple[str, ...]] = ()
 
     dimension: int
     norm: int = 1
@@ -247,15 +254,20 @@ class ByExample(Rounds):
         return values, arrays | self.sets.state()
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Stand where ``state`` was taken."""
-        for name in VALUES:
-            setattr(self, name, values[name])
-        for name in ARRAYS:
-            setattr(self, name, arrays[name])
-        self.images = arrays["images"] if len(self.gram) else self.w
-        parts = (arrays[f"truth_{name}"] for name in ("data", "indices", "indptr"))
-        shape = (len(self.costs), len(self.w))
-        self.truth = sparse.csr_array(tuple(parts), shape=shape)
+        """Stand where ``state`` was taken. Raises ModelError, see ``checked``."""
+        images = ["images"] if len(self.gram) else []
+        known(values, *VALUES, *self.own_values)
+        known(arrays, *ARRAYS, *ROWS, *SET_ARRAYS, *images, *self.own_arrays)
+        for name, check in VALUES.items():
+            setattr(self, name, check(values, name))
+        self.costs = array(arrays, "costs", np.float64, (None,), least=0.0)
+        n, d = len(self.costs), self.dimension
+        self.w = vector(arrays, "w", (d,))
+        self.images = vector(arrays, "images", (d,)) if images else self.w
+        self.truth_losses = vector(arrays, "truth_losses", (n,))
+        # Infinite are those of examples that were not asked yet.
+        self.heights = array(arrays, "heights", np.float64, (n,), least=LOWEST, infinite=True)
+        self.truth = sparse_rows(arrays, "truth_", (n, d))
         self.sets = self._new_sets(self.C * self.costs)
         self.sets.restore(arrays)
 

@@ -23,12 +23,21 @@ from typing import Any
 
 import numpy as np
 
+from lssvm.checked import Check, above, known, number, positive, vector, whole
 from lssvm.executors import Oracle
 from lssvm.plane import Plane
 from lssvm.solvers.bounds import BOUNDS, Rounds, SummedBounds
 from lssvm.solvers.steps import Steps, height
 
-VALUES = ("C", "taken", "loss", "cut_loss", "cut_slack", "mean_loss", *BOUNDS)
+VALUES: dict[str, Check] = {
+    "C": positive,
+    "taken": whole,
+    "loss": number,
+    "cut_loss": number,
+    "cut_slack": above,
+    "mean_loss": number,
+    **BOUNDS,
+}
 ARRAYS = ("w", "outputs", "point", "cut", "mean")
 
 
@@ -147,9 +156,15 @@ class Gradient(SummedBounds, Rounds):
         return values, arrays | {"completion": self.completion.gradient}
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Stand where ``state`` was taken."""
-        self.completion = Plane(arrays["completion"], values["completion_loss"])
-        for name in VALUES:
-            setattr(self, name, values[name])
+        """Stand where ``state`` was taken. Raises ModelError, see ``checked``."""
+        known(values, *VALUES, "completion_loss")
+        known(arrays, *ARRAYS, "completion")
+        for name, check in VALUES.items():
+            setattr(self, name, check(values, name))
+        d = len(self.w)
+        asked = d if arrays["outputs"].size else 0  # no planes before the first pass
         for name in ARRAYS:
-            setattr(self, name, arrays[name])
+            length = asked if name in ("outputs", "cut") else d
+            setattr(self, name, vector(arrays, name, (length,)))
+        completion = vector(arrays, "completion", (d,))
+        self.completion = Plane(completion, number(values, "completion_loss"))

@@ -26,6 +26,8 @@ from typing import Any
 
 import numpy as np
 
+from lssvm.checked import Check, above, flag, known, number, positive, vector
+from lssvm.errors import ModelError
 from lssvm.executors import Oracle
 from lssvm.plane import Plane
 from lssvm.solvers.bounds import BOUNDS, Rounds, SummedBounds
@@ -33,7 +35,13 @@ from lssvm.solvers.steps import height
 
 DECREASE, SLOPE = 1e-4, 0.9  # of the Wolfe conditions
 MOST_TRIALS = 40  # points of one line search: beyond that rounding is the limit
-VALUES = ("C", "value", "loss", "completes", *BOUNDS)
+VALUES: dict[str, Check] = {
+    "C": positive,
+    "value": above,
+    "loss": number,
+    "completes": flag,
+    **BOUNDS,
+}
 ARRAYS = ("w", "outputs", "steps", "changes")
 
 
@@ -187,9 +195,19 @@ class Lbfgs(SummedBounds, Rounds):
         return values, arrays | {"completion": self.completion.gradient}
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Stand where ``state`` was taken."""
-        self.completion = Plane(arrays["completion"], values["completion_loss"])
-        for name in VALUES:
-            setattr(self, name, values[name])
-        for name in ARRAYS:
-            setattr(self, name, arrays[name])
+        """Stand where ``state`` was taken. Raises ModelError, see ``checked``."""
+        known(values, *VALUES, "completion_loss")
+        known(arrays, *ARRAYS, "completion")
+        for name, check in VALUES.items():
+            setattr(self, name, check(values, name))
+        d = len(self.w)
+        self.w = vector(arrays, "w", (d,))
+        asked = d if arrays["outputs"].size else 0  # no plane before the first pass
+        self.outputs = vector(arrays, "outputs", (asked,))
+        self.steps = vector(arrays, "steps", (None, d))
+        self.changes = vector(arrays, "changes", self.steps.shape)
+        curved = np.einsum("ij,ij->i", self.steps, self.changes) > 0.0
+        if len(self.steps) > self.memory or not curved.all():
+            raise ModelError("arrays 'steps' and 'changes' are not those of a convex function")
+        completion = vector(arrays, "completion", (d,))
+        self.completion = Plane(completion, number(values, "completion_loss"))

@@ -10,10 +10,11 @@ import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
+from lssvm.checked import flag
 from lssvm.errors import LssvmError
 from lssvm.executors import EachOracle
 from lssvm.solvers.by_example import ByExample
@@ -31,6 +32,8 @@ class NSlack(ByExample):
     sweeps : most sweeps over the kept planes between two oracle passes
     first_phase : whether passes are still made in blocks
     """
+
+    own_values: ClassVar = ("first_phase",)
 
     sweeps: int = 20
     first_phase: bool = True
@@ -86,4 +89,4 @@ class NSlack(ByExample):
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         """Stand where ``state`` was taken."""
         super().restore(values, arrays)
-        self.first_phase = values["first_phase"]
+        self.first_phase = flag(values, "first_phase")

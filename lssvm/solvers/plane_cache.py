@@ -11,11 +11,14 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 
+from lssvm.checked import array, known, positive, sparse_rows, whole
 from lssvm.executors import EachOracle, Found
 from lssvm.plane import Plane
+from lssvm.solvers.working_sets import ARRAYS as SET_ARRAYS
 from lssvm.solvers.working_sets import WorkingSets
 
 PARTS = ("data", "indices", "indptr")
+ARRAYS = ("costs", *(f"truth_{name}" for name in PARTS), *SET_ARRAYS)
 
 
 @dataclass
@@ -62,13 +65,18 @@ class PlaneCache:
         return parts | {"costs": self.costs} | self.sets.state()
 
     @classmethod
-    def restored(cls, arrays: dict[str, np.ndarray], saved: dict[str, Any]) -> Self:
-        """The cache whose ``state`` these arrays are; saved : most, max_bytes and saved of it."""
-        shape = (len(arrays["costs"]), len(arrays["sets_w"]))
-        truth = sparse.csr_array(tuple(arrays[f"truth_{name}"] for name in PARTS), shape=shape)
-        cache = cls(arrays["costs"], truth, saved["most"], saved["max_bytes"])
+    def restored(cls, arrays: dict[str, np.ndarray], saved: dict[str, Any], dimension: int) -> Self:
+        """The cache whose ``state`` these arrays are; saved : most, max_bytes and saved of it.
+
+        Raises ModelError.
+        """
+        known(saved, "most", "max_bytes", "saved")
+        costs = array(arrays, "costs", np.float64, (None,), least=0.0)
+        truth = sparse_rows(arrays, "truth_", (len(costs), dimension))
+        most, size = whole(saved, "most", least=1), positive(saved, "max_bytes")
+        cache = cls(costs, truth, most, size)
         cache.sets.restore(arrays)
-        cache.saved = saved["saved"]
+        cache.saved = whole(saved, "saved")
         return cache
 
     def _summed(self, differences: sparse.csr_array, losses: np.ndarray) -> Plane:

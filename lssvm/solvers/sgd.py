@@ -21,10 +21,12 @@ F is not convex, and nothing is proved of what is found but the value of F.
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 
+from lssvm.checked import Check, flag, generator, known, number, positive, vector, whole
 from lssvm.errors import LssvmError
 from lssvm.executors import Oracle, PartsOracle
 from lssvm.plane import Plane, total
@@ -36,7 +38,16 @@ SAMPLE = 10  # runs of a trial at least, and a tenth of them
 TRIALS = 12  # rates that are tried, at most
 FACTOR = 2.0  # between one rate and the next
 LONGEST = 1e150  # entries of a slope: their squares and sums of them are finite
-VALUES = ("C", "rate", "taken", "averaged", "epoch", "loss", "evaluated", *BOUNDS)
+VALUES: dict[str, Check] = {
+    "C": positive,
+    "rate": partial(number, least=0.0, most=1.0),
+    "taken": whole,
+    "averaged": whole,
+    "epoch": whole,
+    "loss": number,
+    "evaluated": flag,
+    **BOUNDS,
+}
 ARRAYS = ("w", "point", "mean", "outputs")
 
 
@@ -232,16 +243,22 @@ class Sgd(SummedBounds):
         return values, arrays | {"completion": self.completion.gradient, "first": first}
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Stand where ``state`` was taken."""
-        self.completion = Plane(arrays["completion"], values["completion_loss"])
-        loss = values["first_loss"]
-        self.first = None if loss is None else Plane(arrays["first"], loss)
-        for name in VALUES:
-            setattr(self, name, values[name])
+        """Stand where ``state`` was taken. Raises ModelError, see ``checked``."""
+        known(values, *VALUES, "generator", "completion_loss", "first_loss")
+        known(arrays, *ARRAYS, "completion", "first")
+        for name, check in VALUES.items():
+            setattr(self, name, check(values, name))
+        d = len(self.w)
+        asked = d if self.evaluated or arrays["outputs"].size else 0
         for name in ARRAYS:
-            setattr(self, name, arrays[name])
-        self.rng = np.random.default_rng(self.seed)
-        self.rng.bit_generator.state = values["generator"]
+            length = asked if name == "outputs" else d
+            setattr(self, name, vector(arrays, name, (length,)))
+        completion = vector(arrays, "completion", (d,))
+        self.completion = Plane(completion, number(values, "completion_loss"))
+        given = values["first_loss"] is not None
+        first = vector(arrays, "first", (d if given else 0,))
+        self.first = Plane(first, number(values, "first_loss")) if given else None
+        self.rng = generator(values, "generator")
 
 
 def _seconds(parts: Sequence[Oracle]) -> float:

@@ -107,5 +107,8 @@ class Solver(Protocol):
         ...
 
     def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Stand where ``state`` was taken."""
+        """Stand where ``state`` was taken, once it is sure that all of it fits this problem.
+
+        Raises ModelError (see ``checked``): kernels do not check what they are handed.
+        """
         ...

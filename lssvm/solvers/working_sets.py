@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import sparse
 
+from lssvm.checked import array, vector
+from lssvm.errors import ModelError
 from lssvm.kernels import _sweep
 from lssvm.solvers.conjugate_gradients import climb, images_of
 
@@ -30,6 +32,8 @@ COLUMNS = {
     "owner": np.int32,
     "idle": np.int32,
 }
+ARRAYS = tuple(f"sets_{name}" for name in (*COLUMNS, "indices", "values", "w", "scores", "added"))
+OVERFULL = 1e-6  # share by which multipliers may exceed their limit: rounding
 
 
 @dataclass
@@ -327,14 +331,30 @@ class WorkingSets:
         }
 
     def restore(self, arrays: dict[str, np.ndarray]) -> None:
-        """Take over what ``state`` gave."""
+        """Take over what ``state`` gave. Raises ModelError for what it cannot have given."""
+        d, last = self.dimension, len(self.limits) - 1
+        values = vector(arrays, "sets_values", (None,))
+        used = len(values)
+        indices = array(arrays, "sets_indices", np.int32, (used,), least=0, most=d - 1)
+        count = len(array(arrays, "sets_alpha", np.float64, (None,), least=0.0))
+        most = {"begins": used, "ends": used, "owner": last}
+        for name, kind in COLUMNS.items():
+            least, highest = -np.inf if name == "losses" else 0, most.get(name, np.inf)
+            array(arrays, f"sets_{name}", kind, (count,), least=least, most=highest)
+        w = vector(arrays, "sets_w", (d,))
+        scores = vector(arrays, "sets_scores", (d,))
+        added = array(arrays, "sets_added", np.int64, (), least=count)
+        _check_places(arrays["sets_begins"], arrays["sets_ends"], indices)
+        if not len(self.gram) and not np.array_equal(w, scores):
+            raise ModelError("array 'sets_scores' is not 'sets_w'; expected the same numbers")
         self._columns = {name: arrays[f"sets_{name}"] for name in COLUMNS}
-        self._count = len(self._columns["alpha"])
-        self.indices, self.values = arrays["sets_indices"], arrays["sets_values"]
-        self.used = len(self.values)
-        self.w[:] = arrays["sets_w"]
-        self.scores[:] = arrays["sets_scores"]
-        self.added = int(arrays["sets_added"])
+        self._count = count
+        self.indices, self.values, self.used = indices, values, used
+        if self.norm == 1 and np.any(self.sums() > self.limits * (1.0 + OVERFULL)):
+            raise ModelError("array 'sets_alpha' exceeds what the examples may have in all")
+        self.w[:] = w
+        self.scores[:] = scores
+        self.added = int(added)
         self._index()
 
     def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -405,7 +425,20 @@ class WorkingSets:
         self.slots[owner, np.arange(len(order)) - first[owner]] = order
 
 
-def _enlarged(array: np.ndarray, used: int, room: int) -> np.ndarray:
-    larger = np.empty(room, dtype=array.dtype)
-    larger[:used] = array[:used]
+def _check_places(begins: np.ndarray, ends: np.ndarray, indices: np.ndarray) -> None:
+    """Refuse rows of planes that overlap, or whose coordinates are not in order."""
+    if np.any(begins > ends) or np.any(begins[1:] < ends[:-1]):
+        raise ModelError("arrays 'sets_begins' and 'sets_ends' do not rise; expected rows in order")
+    edges = np.zeros(len(indices) + 1, dtype=np.int64)
+    long = ends > begins
+    np.add.at(edges, begins[long] + 1, 1)
+    np.add.at(edges, ends[long], -1)
+    inside = np.cumsum(edges)[1 : len(indices)] > 0
+    if np.any(np.diff(indices)[inside] < 0):
+        raise ModelError("array 'sets_indices' is not in order; expected rising coordinates")
+
+
+def _enlarged(old: np.ndarray, used: int, room: int) -> np.ndarray:
+    larger = np.empty(room, dtype=old.dtype)
+    larger[:used] = old[:used]
     return larger

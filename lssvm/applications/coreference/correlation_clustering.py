@@ -40,7 +40,10 @@ class CorrelationClusteringOptions(MentionOptions):
         default="correlation_clustering", description="supervised correlation clustering"
     )
     sweeps: int = Field(
-        default=100, ge=0, description="most rounds of moves of single mentions in inference"
+        default=100,
+        ge=0,
+        le=2**31 - 1,
+        description="most rounds of moves of single mentions in inference",
     )
 
 

@@ -1,6 +1,7 @@
 """What the applications that cluster mentions share: input, output and scores."""
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,6 +45,7 @@ class MentionOptions(base.Options):
     max_distance: int | None = Field(
         default=None,
         ge=1,
+        le=NO_LIMIT,
         description="pairs of mentions further apart than this many mentions are not made; "
         "true clusters are cut there in training",
     )
@@ -53,19 +55,22 @@ class MentionOptions(base.Options):
     def _named(cls, value: list[str] | int | str, info: ValidationInfo) -> list[str]:
         """Put the names in the place of their number or of the file that holds them."""
         if isinstance(value, int):
+            if base.is_stored(info):
+                raise ValueError("is a number; expected the names, which a model holds")
             if value < 1:
                 raise ValueError(f"expected at least 1 feature, got {value}")
             return [f"feature {number}" for number in range(1, value + 1)]
         names = value
         if isinstance(value, str):
             try:
-                with open_text(Path((info.context or {}).get("base", ".")) / value) as lines:
+                with open_text(base.named_file(value, info)) as lines:
                     names = [line.strip() for _, line in lines if line.strip()]
             except DataError as error:
                 raise ValueError(str(error)) from None
             if not names:
                 raise ValueError(f"{value} is empty; expected one name a line")
-        repeated = next((name for name in names if list(names).count(name) > 1), None)
+        times = Counter(names)
+        repeated = next((name for name in names if times[name] > 1), None)
         if repeated is not None:
             raise ValueError(f"{repeated!r} is named twice; expected distinct names")
         return list(names)
@@ -120,6 +125,10 @@ class MentionClustering(base.Application):
 
     def dimension(self, examples: Documents) -> int:
         """The number of features of a pair."""
+        return len(self.feature_names())
+
+    def known_dimension(self) -> int | None:
+        """As ``dimension``."""
         return len(self.feature_names())
 
     def feature_names(self) -> list[str]:

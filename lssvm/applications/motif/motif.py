@@ -36,7 +36,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from pathlib import Path
 from typing import Any, ClassVar, Literal, TextIO
 
 import numpy as np
@@ -92,9 +91,8 @@ class MotifOptions(base.Options):
             return value
         if isinstance(value, dict):
             return meme.complete_background(value)
-        folder = (info.context or {}).get("base", ".")
         try:
-            return meme.read_background(Path(folder) / value)
+            return meme.read_background(base.named_file(value, info))
         except DataError as error:
             raise ValueError(str(error)) from None
 
@@ -259,6 +257,14 @@ class Motif(base.Application):
             "frequencies": (totals + 1) / (totals.sum() + 4),
             "background_scores": weighted / np.maximum(totals, 1),
         }
+
+    def known_dimension(self) -> int | None:
+        """As ``dimension``."""
+        return len(self.feature_names())
+
+    def check_summary(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> None:
+        """Check what ``summary`` gave; see ``motif_matrix``. Raises ModelError."""
+        motif_matrix.check(arrays, self.length)
 
     def describe(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """The motif of a model: consensus, and bits relative to the training letters."""

@@ -19,14 +19,32 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import brentq
 
-from lssvm.errors import LssvmError, MissingExtraError
+from lssvm.checked import LARGEST, ROUNDING, array, known
+from lssvm.errors import LssvmError, MissingExtraError, ModelError
 from lssvm.formats.meme import LETTERS, write_motif
 from lssvm.formats.output import replacing
 
 NAME = "motif_1"
 ALTERNATIVE = "lssvm"
 _IUPAC = {"AC": "M", "AG": "R", "AT": "W", "CG": "S", "CT": "Y", "GT": "K"}
+_MOST_SITES = 2**40
+_RAREST = 1e-15  # a letter's share: one was added to the count of each
 _STEEPEST = 1e6  # a λ beyond this gives the same probabilities to the last printed digit
+
+
+def check(arrays: Mapping[str, np.ndarray], length: int) -> None:
+    """Refuse arrays that ``Motif.summary`` of a motif of so many letters would not give.
+
+    Raises ModelError.
+    """
+    known(arrays, "sites", "frequencies", "background_scores")
+    sites = array(arrays, "sites", np.int64, (length, 4), least=0, most=_MOST_SITES)
+    if len(set(sites.sum(axis=1).tolist())) > 1:
+        raise ModelError("array 'sites' has rows of different sums; expected a letter of each site")
+    shares = array(arrays, "frequencies", np.float64, (4,), least=_RAREST, most=1.0)
+    if abs(float(shares.sum()) - 1.0) > ROUNDING:
+        raise ModelError("array 'frequencies' does not sum to 1; expected shares of the letters")
+    array(arrays, "background_scores", np.float64, (4,), least=-LARGEST, most=LARGEST)
 
 
 def probabilities(w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> np.ndarray:

@@ -4,11 +4,30 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self, overload
+from typing import Annotated, Self, overload
 
 import numpy as np
+from pydantic import Field, TypeAdapter
 
+from lssvm import checked
 from lssvm.applications.packing import cumulated
+from lssvm.errors import ModelError
+
+MOST_WEIGHTS = 2**31 - 1
+_Count = Annotated[int, Field(strict=True, ge=1, le=MOST_WEIGHTS)]
+_Width = Annotated[int, Field(strict=True, ge=0, le=MOST_WEIGHTS)]
+_Names = list[Annotated[str, Field(strict=True)]]
+_Fields = TypeAdapter(
+    tuple[
+        _Names,
+        list[_Count],
+        list[_Width],
+        _Names,
+        list[tuple[_Count, _Count]],
+        list[_Width],
+        _Names,
+    ]
+)
 
 
 @dataclass(frozen=True)
@@ -66,14 +85,32 @@ class GraphClasses:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        """The classes of :meth:`arrays`. Raises KeyError for missing or unknown ones."""
-        for name in arrays:
-            if name != "classes":
-                raise KeyError(name)
-        fields = json.loads(arrays["classes"].tobytes())
-        shapes = tuple((first, second) for first, second in fields[4])
-        names, states, widths, edge_names, _, edge_widths, state_names = map(tuple, fields)
-        return cls(names, states, widths, edge_names, shapes, edge_widths, state_names)
+        """The classes of :meth:`arrays`. Raises ModelError for what they cannot be."""
+        checked.known(arrays, "classes")
+        try:
+            fields = json.loads(checked.text(arrays, "classes"))
+            found = _Fields.validate_python(fields)
+        except (ValueError, RecursionError):
+            raise ModelError("array 'classes' is not JSON of classes of nodes and edges") from None
+        names, states, widths, edge_names, pairs, edge_widths, state_names = found
+        shapes = tuple((first, second) for first, second in pairs)
+        if not len(names) == len(states) == len(widths):
+            raise ModelError("array 'classes' has other numbers of states than classes of nodes")
+        if not len(edge_names) == len(shapes) == len(edge_widths):
+            raise ModelError("array 'classes' has other numbers of states than classes of edges")
+        sizes = [*states, *(a * b for a, b in shapes)]
+        weights = [size * width for size, width in zip(sizes, [*widths, *edge_widths], strict=True)]
+        if max(sizes, default=0) > MOST_WEIGHTS or sum(weights) > MOST_WEIGHTS:
+            raise ModelError(f"array 'classes' asks for more than {MOST_WEIGHTS:,d} weights")
+        return cls(
+            checked.distinct(names, "classes of nodes"),
+            tuple(states),
+            tuple(widths),
+            checked.distinct(edge_names, "classes of edges"),
+            shapes,
+            tuple(edge_widths),
+            checked.distinct(state_names, "states"),
+        )
 
 
 class GraphWeightNames(Sequence[str]):

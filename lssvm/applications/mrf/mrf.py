@@ -85,7 +85,9 @@ class MrfOptions(base.Options):
         description="bp: messages are updated one after another, along the edges and back, or all "
         "at once from those before, which does not depend on the order of the file",
     )
-    sweeps: int = Field(default=200, ge=1, description="bp: most updates of all messages")
+    sweeps: int = Field(
+        default=200, ge=1, le=2**31 - 1, description="bp: most updates of all messages"
+    )
     tolerance: float = Field(
         default=1e-6, gt=0, lt=1, description="bp: relative change of messages that ends it"
     )
@@ -145,8 +147,12 @@ class MarkovRandomField(base.Application):
         return {} if self.classes is None else self.classes.arrays()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Take over the classes of a model. Raises KeyError."""
+        """Take over the classes of a model. Raises ModelError."""
         self.classes = GraphClasses.from_arrays(state)
+
+    def known_dimension(self) -> int | None:
+        """As ``dimension``."""
+        return None if self.classes is None else self.classes.dimension
 
     def dimension(self, examples: Graphs) -> int:
         """Features times states of every class, for edges the states of both ends."""

@@ -7,11 +7,18 @@ mistake costs instead.
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationInfo,
+    field_validator,
+)
 
+from lssvm.applications import base
 from lssvm.applications.multiclass.class_tree import Columns
 from lssvm.applications.multiclass.labelled_rows import LabelledRows
 from lssvm.applications.multiclass.row_classifier import (
@@ -29,10 +36,19 @@ ZERO_ONE = "zero_one"
 class LossMatrix(BaseModel):
     """A loss matrix as the model keeps it: rows are true labels."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     labels: tuple[str, ...]
-    rows: tuple[tuple[float, ...], ...]
+    rows: tuple[tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...], ...]
+
+    def check(self) -> None:
+        """Raise ValueError for what no file of a loss matrix holds; see ``read_loss_matrix``."""
+        if len(set(self.labels)) < len(self.labels):
+            raise ValueError("a label is named twice; expected distinct labels")
+        if {len(self.labels)} != {len(self.rows), *map(len, self.rows)}:
+            raise ValueError("expected as many rows as labels, and as many losses in each")
+        if any(row[place] != 0.0 for place, row in enumerate(self.rows)):
+            raise ValueError("a label costs something where it is true; expected 0")
 
     @classmethod
     def read(cls, path: Path) -> "LossMatrix":
@@ -56,11 +72,12 @@ class MulticlassOptions(RowOptions):
     @classmethod
     def _read(cls, value: str | LossMatrix, info: ValidationInfo) -> str | LossMatrix:
         """Put the matrix in the place of the file that holds it."""
+        if isinstance(value, LossMatrix):
+            value.check()
         if value == ZERO_ONE or isinstance(value, LossMatrix):
             return value
-        folder = (info.context or {}).get("base", ".")
         try:
-            return LossMatrix.read(Path(folder) / value)
+            return LossMatrix.read(base.named_file(value, info))
         except DataError as error:
             raise ValueError(str(error)) from None
 

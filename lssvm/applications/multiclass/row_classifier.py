@@ -22,6 +22,7 @@ import numpy as np
 from pydantic import Field
 from scipy import sparse
 
+from lssvm import checked
 from lssvm.applications import base
 from lssvm.applications.multiclass.class_tree import Columns
 from lssvm.applications.multiclass.labelled_rows import (
@@ -30,7 +31,7 @@ from lssvm.applications.multiclass.labelled_rows import (
     read_files,
     sorted_labels,
 )
-from lssvm.errors import DataError, LssvmError
+from lssvm.errors import DataError, LssvmError, ModelError
 from lssvm.formats.svmlight import SvmLight
 from lssvm.kernels import _multiclass
 from lssvm.plane import Plane
@@ -49,6 +50,7 @@ class RowOptions(base.Options):
     bias: float = Field(
         default=1.0,
         ge=0,
+        le=checked.LARGEST,
         allow_inf_nan=False,
         description="value of a constant feature behind the others, the larger the less its "
         "weights are held down by ½‖w‖² (1000: as good as not at all); 0: none",
@@ -220,14 +222,22 @@ class RowClassifier(base.Application):
         return {"labels": np.array(self.classes, dtype=str), "features": np.array([self.features])}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Take over classes and features. Raises KeyError."""
-        for name in state.keys() - {"labels", "features"}:
-            raise KeyError(name)
-        labels = [str(label) for label in state["labels"]]
+        """Take over classes and features. Raises ModelError."""
+        checked.known(state, "labels", "features")
+        labels = checked.words(state, "labels")
+        features = checked.array(state, "features", np.int64, (1,), least=0, most=MOST_WEIGHTS)
         try:
-            self.fix(labels, int(state["features"][0]))
-        except (ValueError, IndexError):
-            raise KeyError("labels") from None
+            self.fix(labels, int(features[0]))
+        except ValueError as error:
+            raise ModelError(str(error)) from None
+
+    def known_dimension(self) -> int | None:
+        """Features times columns."""
+        return self.width * len(self.columns) if self.classes else None
+
+    def known_inputs(self) -> tuple[int, int] | None:
+        """Features, the constant one included, and columns."""
+        return (self.width, len(self.columns)) if self.classes else None
 
     def dimension(self, examples: LabelledRows) -> int:
         """Features times columns."""

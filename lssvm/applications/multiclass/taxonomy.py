@@ -8,7 +8,6 @@ occur in training; they may be inner nodes.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -60,12 +59,12 @@ class TaxonomyOptions(RowOptions):
                 raise ValueError(f"{looped!r} is below itself; expected a tree")
             if not value:
                 raise ValueError("no nodes; expected the parent of each node")
+            ClassTree(value)
             return value
         if value == PATHS:
             return value
-        folder = (info.context or {}).get("base", ".")
         try:
-            return read_taxonomy(Path(folder) / value)
+            return read_taxonomy(base.named_file(value, info))
         except DataError as error:
             raise ValueError(str(error)) from None
 

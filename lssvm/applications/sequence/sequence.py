@@ -33,6 +33,7 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 from scipy import sparse
 
+from lssvm import checked
 from lssvm.applications import base
 from lssvm.applications.sequence import reading, sequence_metrics, sequence_output, templates
 from lssvm.applications.sequence.examples import SequenceExamples
@@ -70,6 +71,8 @@ class SequenceOptions(base.Options):
     )
     bias: float = Field(
         default=0.0,
+        ge=-checked.LARGEST,
+        le=checked.LARGEST,
         allow_inf_nan=False,
         description="value of a constant feature, 0 for none; the larger, the less regularised "
         "(1000: as good as not at all)",
@@ -164,8 +167,17 @@ class SequenceLabelling(base.Application):
         return {} if self.vocabulary is None else self.vocabulary.arrays()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Take over the names of a model. Raises KeyError."""
+        """Take over the names of a model. Raises ModelError."""
         self.vocabulary = Vocabulary.from_arrays(state)
+
+    def known_dimension(self) -> int | None:
+        """As ``dimension``."""
+        return None if self.vocabulary is None else len(self.feature_names())
+
+    def known_inputs(self) -> tuple[int, int] | None:
+        """Features of a token, and labels."""
+        found = self.vocabulary
+        return None if found is None else (found.width, len(found.labels))
 
     def dimension(self, examples: SequenceExamples) -> int:
         """m L + L², L³ more if the order is 2, 2 L more with ``ends``."""

@@ -2,11 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Self, overload
 
 import numpy as np
 
+from lssvm import checked
+from lssvm.errors import ModelError
+
 BIAS = "bias"
+MOST_WEIGHTS = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -43,13 +48,21 @@ class Vocabulary:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        """The vocabulary of :meth:`arrays`. Raises KeyError for missing or unknown ones."""
-        for name in arrays:
-            if name not in ("labels", "width", "attributes"):
-                raise KeyError(name)
-        width, bias = arrays["width"].tolist()
-        attributes = _decoded(arrays["attributes"]) if "attributes" in arrays else None
-        return cls(_decoded(arrays["labels"]), width, attributes, bool(bias))
+        """The vocabulary of :meth:`arrays`. Raises ModelError for what they cannot be."""
+        checked.known(arrays, "labels", "width", optional=["attributes"])
+        labels = _decoded(arrays, "labels")
+        if not labels:
+            raise ModelError("array 'labels' is empty; expected the name of a label at least")
+        sizes = checked.array(arrays, "width", np.int64, (2,), least=0, most=MOST_WEIGHTS)
+        width, bias = sizes.tolist()
+        if bias > min(1, width):
+            raise ModelError(f"array 'width' is {[width, bias]}; expected a width, and 0 or 1")
+        attributes = _decoded(arrays, "attributes") if "attributes" in arrays else None
+        if attributes is not None and len(attributes) != width - bias:
+            raise ModelError(
+                f"array 'attributes' has {len(attributes):,d} names; expected {width - bias:,d}"
+            )
+        return cls(labels, width, attributes, bool(bias))
 
 
 class WeightNames(Sequence[str]):
@@ -62,7 +75,7 @@ class WeightNames(Sequence[str]):
         self.vocabulary = vocabulary
         L = len(vocabulary.labels)
         sizes = [vocabulary.width * L, L**2, L**3 * (order == 2), L * ends, L * ends]
-        self._marks = np.cumsum(sizes).tolist()
+        self._marks = list(accumulate(sizes))
 
     def __len__(self) -> int:
         return self._marks[-1]
@@ -94,5 +107,6 @@ def _encoded(names: Sequence[str]) -> np.ndarray:
     return np.frombuffer("\n".join(names).encode(), dtype=np.uint8)
 
 
-def _decoded(array: np.ndarray) -> tuple[str, ...]:
-    return tuple(array.tobytes().decode().split("\n")) if len(array) else ()
+def _decoded(arrays: Mapping[str, np.ndarray], name: str) -> tuple[str, ...]:
+    text = checked.text(arrays, name)
+    return checked.distinct(text.split("\n"), name) if text else ()
