@@ -5,22 +5,19 @@ Nothing heavy is imported before a command runs, so that help and completion are
 
 import json
 import os
-import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from lssvm import __version__
+from lssvm import __version__, streams
 from lssvm.command import (
     CONTEXT,
     EXIT_CODES,
     NOT_REACHED,
     Command,
-    check_distinct,
-    check_output,
     count_option,
     letter_option,
     quiet_option,
@@ -36,6 +33,7 @@ if TYPE_CHECKING:
     from lssvm.applications.base import FolderFormat
     from lssvm.config import Config
     from lssvm.console import Console
+    from lssvm.files import Files
     from lssvm.model import Model
 
 # What svm_struct's letters stand for.
@@ -120,18 +118,12 @@ def learn(config: str, model: str, **options: Any) -> None:
     """
     from lssvm.config import load_config
     from lssvm.console import Console
-    from lssvm.formats.output import check_writable
 
     settings = load_config(config, [*options["settings"], *_letters(options)])
     log, initial = options["log"], options["initial"]
-    check_output(model, "MODEL", CONFIG=config, **{"--log": log})
-    check_writable(model)
-    check_distinct(model, settings, "train")
-    if log:
-        check_output(log, "--log", CONFIG=config)
-        check_distinct(log, settings, "train")
+    _learn_files(settings, config, model, initial, log).check_outputs()
     verbosity = 0 if options["quiet"] else options["verbosity"]
-    with Console(verbosity, log, append=options["resume"]) as console:
+    with Console(verbosity, log, options["resume"], files=[model]) as console:
         if options["dry_run"]:
             _dry_run(settings, console)
             return
@@ -139,7 +131,29 @@ def learn(config: str, model: str, **options: Any) -> None:
         console.event("written", path=model, dimension=len(trained.w))
         reached = _tell_written(settings, trained, model, console)
     if not reached:
-        sys.exit(NOT_REACHED)
+        click.get_current_context().exit(NOT_REACHED)
+
+
+def _learn_files(
+    config: "Config", path: str, model: str, initial: str | None, log: str | None
+) -> "Files":
+    """What a training run reads and writes. Raises LssvmError if an output is another file."""
+    from lssvm.files import Files
+
+    files = Files()
+    files.reads_config("CONFIG", path, config)
+    files.reads("--init", initial)
+    files.writes("MODEL", model)
+    checkpoint = _checkpoint(model)
+    files.writes("MODEL.checkpoint", str(checkpoint) if checkpoint else None)
+    files.writes("--log", log, check=None)
+    return files
+
+
+def _checkpoint(model: str) -> Path | None:
+    """Where the state of a run is kept; nowhere if the model goes to a device or a pipe."""
+    regular = os.path.isfile(model) or not os.path.exists(model)
+    return Path(f"{model}.checkpoint") if regular else None
 
 
 def _letters(options: dict[str, Any]) -> list[str]:
@@ -169,8 +183,7 @@ def _train(
     from lssvm.model import Model
     from lssvm.train import learn as train
 
-    regular = os.path.isfile(path) or not os.path.exists(path)
-    checkpoint = Path(f"{path}.checkpoint") if regular else None
+    checkpoint = _checkpoint(path)
     if options["resume"] and not (checkpoint and checkpoint.exists()):
         raise LssvmError(f"{path}.checkpoint: does not exist; nothing to resume")
     if checkpoint and checkpoint.exists() and not options["resume"]:
@@ -268,9 +281,9 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     lssvm-classify test.fa motif.model sites.tsv
     lssvm-classify configs/motif.yaml motif.model sites.tsv --metrics metrics.json
     """
-    from lssvm.applications.base import FolderFormat
+    from lssvm.applications.base import FolderFormat, Source
     from lssvm.console import counted
-    from lssvm.formats.output import write_folder
+    from lssvm.formats.output import check_folder, write_folder
     from lssvm.model import Model
     from lssvm.train import classify as predict
     from lssvm.train import prepared
@@ -278,9 +291,18 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     metrics = options["metrics"]
     trained = Model.load(model)
     form = _format(trained, options["format_name"], options["as_json"])
-    folder = isinstance(form, FolderFormat)
-    _check_outputs(folder, predictions, metrics, EXAMPLES=examples, MODEL=model)
-    packed = _read_examples(examples, trained, options["label"], (predictions, metrics))
+    config = _test_config(examples, trained, options["label"])
+    files = _classify_files(examples, config, trained, model)
+    if isinstance(form, FolderFormat):
+        files.writes("PREDICTIONS", predictions, check_folder, folder=True)
+    elif predictions != "-":
+        files.writes("PREDICTIONS", predictions)
+    files.writes("--metrics", metrics)
+    if predictions == "-" or not options["quiet"]:
+        files.prints()
+    files.check_outputs()
+    sources = config.sources("test") if config else [Source(examples, options["label"])]
+    packed = trained.application.read(sources)
     if metrics and not packed.labelled:
         raise LssvmError(f"--metrics: {examples} has no labels; expected labelled examples")
     names = form.names(packed) if isinstance(form, FolderFormat) else ()
@@ -296,40 +318,36 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
         _score(trained, packed, found, metrics, options["quiet"], to_stderr=predictions == "-")
     elif not options["quiet"]:
         count = counted(len(packed), "example")
-        click.echo(f"{count} without labels: nothing to score", err=True)
+        streams.tell(f"{count} without labels: nothing to score")
 
 
-def _check_outputs(folder: bool, predictions: str, metrics: str | None, **inputs: str) -> None:
-    """Refuse outputs that cannot be written, before anything is read."""
-    from lssvm.formats.output import check_folder, check_writable
+def _classify_files(
+    examples: str, config: "Config | None", trained: "Model", model: str
+) -> "Files":
+    """What predicting reads."""
+    from lssvm.files import Files
 
-    if folder and predictions == "-":
-        raise LssvmError("PREDICTIONS: expected the name of a folder, got '-'")
-    outputs = {"PREDICTIONS": predictions, "--metrics": metrics}
-    for name, path in outputs.items():
-        if path and path != "-":
-            others = {key: other for key, other in outputs.items() if key != name}
-            check_output(path, name, **inputs, **others)
-            (check_folder if folder and name == "PREDICTIONS" else check_writable)(path)
+    files = Files()
+    files.reads("MODEL", model)
+    if config is None:
+        files.reads_data("EXAMPLES", examples, trained.application)
+    else:
+        files.reads_config("EXAMPLES", examples, config)
+    return files
 
 
 def _opened(path: str) -> AbstractContextManager[Any]:
     from lssvm.formats.output import replacing
 
-    if path == "-":
-        return nullcontext(sys.stdout)
-    return replacing(path)
+    return streams.results() if path == "-" else replacing(path)
 
 
-def _read_examples(
-    path: str, model: "Model", label: str | None, outputs: Sequence[str | None]
-) -> Any:
-    """The examples of a file, or of the test files of a configuration."""
-    from lssvm.applications.base import Source
+def _test_config(path: str, model: "Model", label: str | None) -> "Config | None":
+    """The configuration that EXAMPLES is, for this model; None if it is a file of examples."""
     from lssvm.config import load_config
 
     if Path(path).suffix not in (".yaml", ".yml"):
-        return model.application.read([Source(path, label)])
+        return None
     if label is not None:
         raise LssvmError(f"--label: {path} names the labels itself; expected a file of examples")
     config = load_config(path)
@@ -338,10 +356,7 @@ def _read_examples(
         raise LssvmError(
             f"{path}: is of application {config.application.name!r}; the model is of {expected!r}"
         )
-    for output in outputs:
-        if output:
-            check_distinct(output, config, "test")
-    return model.application.read(config.sources("test"))
+    return config
 
 
 def _format(
@@ -385,5 +400,9 @@ def _score(
         with replacing(path) as file:
             file.write(json.dumps(metrics, indent=1) + "\n")
     if not quiet:
-        for line in metric_lines(metrics):
-            click.echo(line, err=to_stderr)
+        lines = metric_lines(metrics)
+        if to_stderr:
+            for line in lines:
+                streams.tell(line)
+        else:
+            streams.show(lines)

@@ -26,9 +26,8 @@ def read_brat(path: str | Path) -> AnnotatedText:
 
     Raises DataError, with the line, if either file is not what it should be.
     """
-    source = Path(path)
-    name = source.name.partition(".")[0]
-    texts = source.with_name(name + ".txt")
+    name = Path(path).name.partition(".")[0]
+    texts = text_of(path)
     content = _content(texts)
     tokens = [match.span() for match in re.finditer(r"\S+", content)]
     if not tokens:
@@ -68,6 +67,12 @@ def read_brat(path: str | Path) -> AnnotatedText:
         ordered,
         repeated,
     )
+
+
+def text_of(path: str | Path) -> Path:
+    """The file of the text that annotations belong to."""
+    source = Path(path)
+    return source.with_name(source.name.partition(".")[0] + ".txt")
 
 
 def _content(path: Path) -> str:

@@ -23,7 +23,7 @@ from lssvm.applications.coreference.mentions import (
 from lssvm.applications.packing import cumulated
 from lssvm.errors import DataError, LssvmError
 from lssvm.formats.annotated import AnnotatedText
-from lssvm.formats.brat import read_brat
+from lssvm.formats.brat import read_brat, text_of
 from lssvm.formats.conll_coreference import read_conll, write_conll
 from lssvm.formats.mention_pairs import PairDocument, read_pairs, read_pairs_npz
 from lssvm.formats.text import open_text
@@ -97,6 +97,11 @@ class MentionClustering(base.Application):
     def __init__(self, options: Any, formulation: base.Formulation | None = None) -> None:
         super().__init__(options, formulation)
         self.reach = options.max_distance or NO_LIMIT
+
+    @classmethod
+    def companions(cls, path: str) -> list[str]:
+        """The text that brat's annotations belong to."""
+        return [str(text_of(path))] if path.endswith(BRAT) else []
 
     def read(self, sources: Sequence[base.Source]) -> Documents:
         """The documents of files, or of all files of a folder by name.
