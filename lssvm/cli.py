@@ -25,6 +25,7 @@ from lssvm.command import (
     threads_option,
 )
 from lssvm.errors import LssvmError
+from lssvm.messages import printable_json
 from lssvm.tools import main
 
 __all__ = ["classify", "learn", "main"]
@@ -152,7 +153,10 @@ def _learn_files(
 
 def _checkpoint(model: str) -> Path | None:
     """Where the state of a run is kept; nowhere if the model goes to a device or a pipe."""
+    from lssvm.formats.descriptors import descriptor_of
+
     regular = os.path.isfile(model) or not os.path.exists(model)
+    regular = regular and descriptor_of(model) is None
     return Path(f"{model}.checkpoint") if regular else None
 
 
@@ -220,8 +224,9 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
     from lssvm.console import counted, size
 
     examples = config.origin if config.data.test else "EXAMPLES"
+    length = f"; {size(os.stat(path).st_size)}" if os.path.isfile(path) else ""
     console.say(
-        f"wrote {path} (d = {len(model.w):,d}; {size(os.stat(path).st_size)}). "
+        f"wrote {path} (d = {len(model.w):,d}{length}). "
         f"Score it: lssvm-classify {examples} {path} predictions"
     )
     record = model.record
@@ -369,7 +374,7 @@ def _format(
 
     def write_json(examples: Any, predictions: Any, file: TextIO) -> None:
         for record in application.records(examples, predictions):
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            file.write(printable_json(json.dumps(record, ensure_ascii=False)) + "\n")
 
     if as_json:
         return write_json

@@ -80,7 +80,7 @@ def _usage(error: click.ClickException) -> str:
     """What is wrong with the arguments, and where the right ones stand."""
     context = getattr(error, "ctx", None)
     told = error.format_message().rstrip(".")
-    return f"{told}; expected what '{context.command_path} --help' shows" if context else told
+    return f"{told}; see '{context.command_path} --help'" if context else told
 
 
 def _files(context: click.Context) -> list[str]:

@@ -13,6 +13,7 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 
 from lssvm.cccp import Iteration, Observer, Summary, Unsettled
 from lssvm.errors import LssvmError
+from lssvm.formats.descriptors import place_of
 from lssvm.messages import message, printable, printable_json
 from lssvm.streams import tell
 
@@ -37,7 +38,8 @@ class Console(Observer):
         files: Sequence[str] = (),
     ) -> None:
         self.verbosity = verbosity
-        self._files = [*files, *([str(log)] if log is not None else [])]
+        self._log_name = str(log)
+        self._files = [*files, self._log_name]
         self._log: IO[str] | None = None
         self._progress: Progress | None = None
         self._task = TaskID(0)
@@ -45,7 +47,8 @@ class Console(Observer):
         self._last: Iteration | None = None
         if log is not None:
             try:
-                self._log = open(log, "a" if append else "w", encoding="utf-8", buffering=1)  # noqa: SIM115
+                mode = "a" if append else "w"
+                self._log = open(place_of(log), mode, encoding="utf-8", buffering=1)  # noqa: SIM115
             except OSError as error:
                 raise LssvmError(f"{log}: cannot be written: {error.strerror}") from None
 
@@ -99,7 +102,7 @@ class Console(Observer):
             with suppress(OSError):
                 lost.close()
             reason = error.strerror or error
-            self.warned(f"{lost.name}: cannot be written: {reason}; the run goes on without a log")
+            self.warned(f"{self._log_name}: cannot be written: {reason}; the run goes on without it")
 
     def restarted(self, number: int, of: int) -> None:
         """Announce a restart, if there are several."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
 from lssvm.errors import LssvmError
+from lssvm.formats.descriptors import descriptor_of
 from lssvm.formats.output import check_writable
 
 if TYPE_CHECKING:
@@ -103,6 +104,8 @@ class Files:
             check()
 
     def _declare(self, file: _File, stream: TextIO | None, folder: bool = False) -> None:
+        if file.output and descriptor_of(file.path) is not None:
+            return
         status = _status(file.path, stream)
         identity = _identity(file.path, status)
         if identity is None:

@@ -6,7 +6,7 @@ Names and words of files go into messages as they are; what is printed passes th
 import re
 from collections.abc import Iterable
 
-LONGEST = 300  # characters of a message, file names not counted
+LONGEST = 290  # characters of a message, file names not counted; with "warning: " below 300
 _TOKEN = 40  # characters that a quoted word keeps at least
 _TAIL = 120  # and the end of a message, which says what was expected
 # C0, DEL, C1, line and paragraph separators, marks that reorder text (Unicode TR 36, section 2.5)

@@ -126,6 +126,7 @@ def _fill() -> None:
             os.set_inheritable(descriptor, True)
             stream = open(descriptor, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
             setattr(sys, name, stream)
+            setattr(sys, f"__{name}__", stream)
 
 
 def abandon_output() -> None:
