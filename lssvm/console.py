@@ -102,7 +102,9 @@ class Console(Observer):
             with suppress(OSError):
                 lost.close()
             reason = error.strerror or error
-            self.warned(f"{self._log_name}: cannot be written: {reason}; the run goes on without it")
+            self.warned(
+                f"{self._log_name}: cannot be written: {reason}; the run goes on without it"
+            )
 
     def restarted(self, number: int, of: int) -> None:
         """Announce a restart, if there are several."""

@@ -1,5 +1,6 @@
 """Files and folders that are written whole or not at all."""
 
+import io
 import os
 import secrets
 import shutil
@@ -27,7 +28,10 @@ def replacing(path: str | Path, mode: str = "w") -> Iterator[IO]:
     text = {} if "b" in mode else utf8
     if not _replaceable(path):
         with _explaining(path), open(place_of(path), mode, **text) as file:  # type: ignore[call-overload]
-            yield file
+            content = io.BytesIO() if "b" in mode else file
+            yield content  # in memory, as a device says what it likes of where its end is
+            if content is not file:
+                file.write(content.getbuffer())
         return
     with _explaining(path):
         temporary = _beside(target)
