@@ -16,9 +16,9 @@ BAD_USAGE, NOT_REACHED, INTERRUPTED, BROKEN_PIPE = 2, 3, 130, 141
 CONTEXT = {"help_option_names": ["-h", "-?", "--help"], "max_content_width": 100}
 EXIT_CODES = """\b
 Exit codes: 0 done; 1 internal error; 2 bad usage, configuration or data, or a
-result that cannot be written, to standard output for instance; 3 the asked
-precision was not reached (the model is written and says so); 130 (Ctrl-C) and
-143 (SIGTERM) interrupted, a checkpoint is written; 141 nobody reads the output.
+result that cannot be written; 3 the asked precision was not reached (the model
+is written and says so); 130 (Ctrl-C) and 143 (SIGTERM) interrupted, a
+checkpoint is written; 141 whoever read standard output went away.
 """
 
 

@@ -118,7 +118,7 @@ class Files:
         read = status is not None and stat.S_ISDIR(status.st_mode) and not file.output
         if folder or read:
             self._check_folder(identity, file)
-        if file.path != STREAM:
+        if self._folders and file.path != STREAM:
             for place in _folders_above(file.path):
                 around = self._folders.get(place)
                 if around is not None and (file.output or around.output):
