@@ -40,13 +40,14 @@ class Files:
         self._folders: dict[Identity, _File] = {}
         self._checks: list[Callable[[], None]] = []
 
-    def reads(self, name: str, path: str | None) -> None:
+    def reads(self, name: str, path: str | None, folder: bool = False) -> None:
         """Declare an input, ``-`` for standard input; None for none.
 
-        Raises LssvmError if it is an output, or lies in a folder that is one.
+        folder : whether it is a folder whose files are read
+        Raises LssvmError if it is an output, lies in a folder that is one, or holds one.
         """
         if path:
-            self._declare(_File(name, path, output=False), sys.stdin)
+            self._declare(_File(name, path, output=False), sys.stdin, folder)
 
     def writes(
         self,
@@ -93,10 +94,11 @@ class Files:
 
     def reads_data(self, name: str, path: str, kind: "type[Application] | Application") -> None:
         """Declare a file of data and what an application reads besides it."""
-        self.reads(name, path)
-        if os.path.isfile(path):
-            for other in kind.companions(path):
-                self.reads(f"a file that {path} names", str(other))
+        inside = os.path.isdir(path)
+        others = list(kind.companions(path)) if inside or os.path.isfile(path) else []
+        self.reads(name, path, folder=inside and bool(others))
+        for other in others:
+            self.reads(f"a file that {path} {'holds' if inside else 'names'}", str(other))
 
     def check_outputs(self) -> None:
         """Raise LssvmError if an output cannot be written; nothing is left behind."""
@@ -115,8 +117,7 @@ class Files:
             raise _taken(file, other)
         if other is None:
             self._known[identity] = file
-        read = status is not None and stat.S_ISDIR(status.st_mode) and not file.output
-        if folder or read:
+        if folder:
             self._check_folder(identity, file)
         if self._folders and file.path != STREAM:
             for place in _folders_above(file.path):
@@ -153,11 +154,13 @@ def _identity(path: str, status: os.stat_result | None) -> Identity | None:
         return (status.st_dev, status.st_ino) if kept else None
     if path == STREAM:
         return None
-    real = os.path.realpath(path)
-    above = _status(os.path.dirname(real), None)
+    if os.path.islink(path):
+        path = os.path.realpath(path)
+    folder, name = os.path.split(path.rstrip(os.sep))
+    above = _status(folder or os.curdir, None)
     if above is None:
-        return (real,)
-    return (above.st_dev, above.st_ino, os.path.basename(real))
+        return (os.path.realpath(path),)
+    return (above.st_dev, above.st_ino, name)
 
 
 def _folders_above(path: str) -> Iterator[Identity]:

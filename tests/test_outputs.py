@@ -18,6 +18,7 @@ from pydantic import Field
 from lssvm import applications
 from lssvm.applications.base import FolderFormat
 from lssvm.cli import classify, learn, main
+from lssvm.errors import LssvmError
 from lssvm.experiments.simulate import FILES
 from lssvm.files import Files
 
@@ -44,6 +45,8 @@ class Filed(lines.Lines):
 
     @classmethod
     def companions(cls, path: str) -> Iterable[str]:
+        if os.path.isdir(path):
+            return [os.path.join(path, name) for name in os.listdir(path)]
         return [f"{path}.more"]
 
     @property
@@ -266,13 +269,25 @@ def test_a_folder_of_predictions_holds_no_other_file(folder):
 
 def test_an_output_within_a_folder_that_is_read_is_refused(folder):
     (folder / "read").mkdir()
+    (folder / "read" / "data").write_text(ROWS)
     os.symlink("read", "alias")
     arguments = ["c.yaml", "alias/m", "--set", "data.test=read"]
-    refused(folder, learn, arguments, "MODEL", "data.test of c.yaml")
-    files = Files()
-    files.writes("MODEL", "read/sub/m")
-    with pytest.raises(Exception, match="lies in the folder alias, which is the data"):
-        files.reads("the data", "alias")
+    line = refused(folder, learn, arguments, "MODEL", "data.test of c.yaml")
+    assert line.endswith("expected a place outside of it")
+    os.link("read/data", "hard")
+    refused(folder, learn, ["c.yaml", "hard", *arguments[2:]], "MODEL", "a file that read holds")
+
+
+def test_a_folder_is_declared_before_or_after_what_lies_in_it(folder):
+    (folder / "read").mkdir()
+    os.symlink("read", "alias")
+    before, after = Files(), Files()
+    before.reads("the data", "alias", folder=True)
+    with pytest.raises(LssvmError, match="MODEL lies in the folder alias, which is the data"):
+        before.writes("MODEL", "read/sub/m")
+    after.writes("MODEL", "read/sub/m")
+    with pytest.raises(LssvmError, match="MODEL lies in the folder alias, which is the data"):
+        after.reads("the data", "alias", folder=True)
 
 
 def test_devices_may_be_given_many_times(folder):
@@ -310,7 +325,12 @@ def test_images_that_a_list_names_are_inputs(tmp_path, monkeypatch):
 
 def test_the_text_of_annotations_is_an_input(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("a.ann").write_text("")
-    Path("a.txt").write_text("words")
-    Path("c.yaml").write_text("application: coreference\ndata: {train: a.ann}\n")
-    refused(tmp_path, learn, ["c.yaml", "a.txt"], "MODEL", "a file that a.ann names")
+    Path("d").mkdir()
+    Path("d/a.ann").write_text("")
+    Path("d/a.txt").write_text("words")
+    Path("c.yaml").write_text("application: coreference\ndata: {train: d/a.ann}\n")
+    refused(tmp_path, learn, ["c.yaml", "d/a.txt"], "MODEL", "a file that d/a.ann names")
+    Path("c.yaml").write_text("application: coreference\ndata: {train: d}\n")
+    os.link("d/a.txt", "hard")
+    refused(tmp_path, learn, ["c.yaml", "hard"], "MODEL", "a file that d holds")
+    refused(tmp_path, learn, ["c.yaml", "d/m"], "MODEL", "the folder d")

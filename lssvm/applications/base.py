@@ -207,9 +207,10 @@ class Application(ABC):
 
     @classmethod
     def companions(cls, path: str) -> Iterable[str]:
-        """Files that reading the file ``path`` opens besides, such as images that it names.
+        """Files that reading ``path`` opens besides, such as images that it names.
 
-        None by default. Nothing is raised: what is wrong with a file, ``read`` tells.
+        Of a folder, where folders can be read, the files in it. None by default. Nothing is
+        raised: what is wrong with a file, ``read`` tells.
         """
         return ()
 

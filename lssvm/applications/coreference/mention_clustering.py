@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TextIO
@@ -99,9 +100,14 @@ class MentionClustering(base.Application):
         self.reach = options.max_distance or NO_LIMIT
 
     @classmethod
-    def companions(cls, path: str) -> list[str]:
-        """The text that brat's annotations belong to."""
-        return [str(text_of(path))] if path.endswith(BRAT) else []
+    def companions(cls, path: str) -> Iterator[str]:
+        """The files of a folder, and the texts that brat's annotations belong to."""
+        with suppress(DataError):
+            for file in _files(path):
+                if file != path:
+                    yield file
+                if file.endswith(BRAT):
+                    yield str(text_of(file))
 
     def read(self, sources: Sequence[base.Source]) -> Documents:
         """The documents of files, or of all files of a folder by name.
