@@ -81,7 +81,8 @@ class Console(Observer):
         if self.verbosity < level:
             return
         if self._progress is not None:
-            self._progress.console.print(printable(text), markup=False, soft_wrap=True)
+            console = self._progress.console
+            console.print(printable(text), markup=False, emoji=False, soft_wrap=True)
         else:
             tell(text)
 

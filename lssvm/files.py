@@ -38,7 +38,7 @@ class Files:
     def __init__(self) -> None:
         self._known: dict[Identity, _File] = {}
         self._folders: dict[Identity, _File] = {}
-        self._checks: list[Callable[[], None]] = []
+        self._checks: list[tuple[Callable[[str], None], str]] = []
 
     def reads(self, name: str, path: str | None, folder: bool = False) -> None:
         """Declare an input, ``-`` for standard input; None for none.
@@ -70,7 +70,7 @@ class Files:
             raise LssvmError(f"{name}: expected {kind}, got '-'")
         self._declare(_File(name, path, output=True), None, folder)
         if check is not None:
-            self._checks.append(lambda: check(path))
+            self._checks.append((check, path))
 
     def prints(self) -> None:
         """Declare that standard output is written. Raises LssvmError if it is another file."""
@@ -102,8 +102,12 @@ class Files:
 
     def check_outputs(self) -> None:
         """Raise LssvmError if an output cannot be written; nothing is left behind."""
-        for check in self._checks:
-            check()
+        for check, path in self._checks:
+            try:
+                check(path)
+            except LssvmError as error:
+                error.files = (*error.files, path)
+                raise
 
     def _declare(self, file: _File, stream: TextIO | None, folder: bool = False) -> None:
         if file.output and descriptor_of(file.path) is not None:
@@ -152,7 +156,7 @@ def _identity(path: str, status: os.stat_result | None) -> Identity | None:
     if status is not None:
         kept = stat.S_ISREG(status.st_mode) or stat.S_ISDIR(status.st_mode)
         return (status.st_dev, status.st_ino) if kept else None
-    if path == STREAM:
+    if path == STREAM or "\0" in path:  # no file has such a name, whatever a list of files says
         return None
     if os.path.islink(path):
         path = os.path.realpath(path)

@@ -9,6 +9,7 @@ from collections.abc import Iterable
 LONGEST = 290  # characters of a message, file names not counted; with "warning: " below 300
 _TOKEN = 40  # characters that a quoted word keeps at least
 _TAIL = 120  # and the end of a message, which says what was expected
+_LOOKED_AT = 1000  # characters at both ends of a text that are looked at for quoted words
 # C0, DEL, C1, line and paragraph separators, marks that reorder text (Unicode TR 36, section 2.5)
 # and halves of surrogate pairs, which stand for bytes of file names that are not UTF-8.
 _UNSAFE = "\x00-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
@@ -49,7 +50,8 @@ def message(text: str, names: Iterable[str] = (), longest: int = LONGEST) -> str
     parts, files = _apart(printable(text), [printable(name) for name in names])
     excess = sum(map(len, parts)) - longest
     if excess > 0:
-        parts = _with_short_words(parts, excess)
+        parts = [_ends(part) for part in parts]
+        parts = _with_short_words(parts, sum(map(len, parts)) - longest)
     excess = sum(map(len, parts)) - longest
     if excess > 0:
         parts = _without_middle(parts, longest)
@@ -64,6 +66,11 @@ def _apart(text: str, names: list[str]) -> tuple[list[str], list[str]]:
     pattern = rf"(?<!\w)({'|'.join(map(re.escape, known))})(?!\w)"
     found = re.split(pattern, text, maxsplit=3)
     return found[::2], found[1::2]
+
+
+def _ends(part: str) -> str:
+    """What is looked at of a text, so that one without end takes no time."""
+    return part if len(part) <= 2 * _LOOKED_AT else f"{part[:_LOOKED_AT]}…{part[-_LOOKED_AT:]}"
 
 
 def _with_short_words(parts: list[str], excess: int) -> list[str]:

@@ -74,7 +74,7 @@ def config(file: str | None, settings: tuple[str, ...], schema: bool) -> None:
     files = Files()
     files.prints()
     files.reads("FILE", file)
-    if file is not None and is_container(file):
+    if file is not None and Path(file).is_file() and is_container(file):  # a pipe is read once
         if settings:
             raise LssvmError(f"--set: {file} is a model; expected a configuration")
         values = Model.load(file).config

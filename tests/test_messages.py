@@ -1,6 +1,7 @@
 """What is printed: one line, of a bounded length, nothing that steers a terminal."""
 
 import json
+import time
 import unicodedata
 
 import numpy as np
@@ -86,6 +87,13 @@ def test_what_stands_in_the_middle_goes_where_no_word_is_quoted():
     assert told.startswith("f.txt:3: yyy")
     assert told.endswith("yyy; expected z") or told.endswith("…; expected z")
     assert len(told) <= LONGEST + len("f.txt")
+
+
+@pytest.mark.parametrize("text", ["'\\", "'", '"' + "'", "\x1b", "a: ", "; expected "], ids=repr)
+def test_a_message_without_end_is_short_at_once(text):
+    began = time.process_time()
+    assert len(message(text * 500_000, ["a"])) <= LONGEST + 3
+    assert time.process_time() - began < 3
 
 
 def test_names_of_files_are_not_shortened_but_words_like_them_are():

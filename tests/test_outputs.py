@@ -316,7 +316,7 @@ def test_a_file_that_is_given_by_set_is_an_input(folder):
 
 def test_images_that_a_list_names_are_inputs(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("a.images").write_text("label sky 0 0 255\nimage a.png b.png\n")
+    Path("a.images").write_text("label sky 0 0 255\nimage a.png b.png\nimage a\0/b -\n")
     Path("a.png").write_text("")
     Path("c.yaml").write_text("application: mrf\ndata: {train: a.images}\n")
     refused(tmp_path, learn, ["c.yaml", "b.png"], "MODEL", "a file that a.images names")

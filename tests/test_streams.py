@@ -179,3 +179,10 @@ def test_standard_output_by_its_name_is_what_is_open(folder):
     assert written.startswith((folder / "predicted").read_bytes() + b"error ")
     done = run(["classify", "t.txt", "whole", "/dev/stdout", "-q"])
     assert done.stdout == (folder / "predicted").read_bytes()
+
+
+def test_a_configuration_can_come_through_a_pipe(folder):
+    text = (folder / "c.yaml").read_bytes()
+    code = [sys.executable, "-c", CODE, "main", "config", "/dev/stdin"]
+    done = subprocess.run(code, input=text, capture_output=True, check=True)
+    assert b"path: t.txt" in done.stdout
