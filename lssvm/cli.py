@@ -6,22 +6,19 @@ Nothing heavy is imported before a command runs, so that help and completion are
 import json
 import math
 import os
-import sys
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from lssvm import __version__
+from lssvm import __version__, streams
 from lssvm.command import (
     CONTEXT,
     EXIT_CODES,
     NOT_REACHED,
     Command,
-    check_distinct,
-    check_output,
     count_option,
     letter_option,
     quiet_option,
@@ -29,6 +26,7 @@ from lssvm.command import (
     threads_option,
 )
 from lssvm.errors import LssvmError
+from lssvm.messages import printable_json
 from lssvm.tools import main
 
 __all__ = ["classify", "learn", "main"]
@@ -37,6 +35,8 @@ if TYPE_CHECKING:
     from lssvm.applications.base import FolderFormat
     from lssvm.config import Config
     from lssvm.console import Console
+    from lssvm.files import Files
+    from lssvm.formats.limit import Limit
     from lssvm.model import Model
 
 # What svm_struct's letters stand for.
@@ -121,18 +121,12 @@ def learn(config: str, model: str, **options: Any) -> None:
     """
     from lssvm.config import load_config
     from lssvm.console import Console
-    from lssvm.formats.output import check_writable
 
     settings = load_config(config, [*options["settings"], *_letters(options)])
     log, initial = options["log"], options["initial"]
-    check_output(model, "MODEL", CONFIG=config, **{"--log": log})
-    check_writable(model)
-    check_distinct(model, settings, "train")
-    if log:
-        check_output(log, "--log", CONFIG=config)
-        check_distinct(log, settings, "train")
+    _learn_files(settings, config, model, initial, log).check_outputs()
     verbosity = 0 if options["quiet"] else options["verbosity"]
-    with Console(verbosity, log, append=options["resume"]) as console:
+    with Console(verbosity, log, options["resume"], files=[model]) as console:
         if options["dry_run"]:
             _dry_run(settings, console)
             return
@@ -140,7 +134,32 @@ def learn(config: str, model: str, **options: Any) -> None:
         console.event("written", path=model, dimension=len(trained.w))
         reached = _tell_written(settings, trained, model, console)
     if not reached:
-        sys.exit(NOT_REACHED)
+        click.get_current_context().exit(NOT_REACHED)
+
+
+def _learn_files(
+    config: "Config", path: str, model: str, initial: str | None, log: str | None
+) -> "Files":
+    """What a training run reads and writes. Raises LssvmError if an output is another file."""
+    from lssvm.files import Files
+
+    files = Files()
+    files.reads_config("CONFIG", path, config)
+    files.reads("--init", initial)
+    files.writes("MODEL", model)
+    checkpoint = _checkpoint(model)
+    files.writes("MODEL.checkpoint", str(checkpoint) if checkpoint else None)
+    files.writes("--log", log, check=None)
+    return files
+
+
+def _checkpoint(model: str) -> Path | None:
+    """Where the state of a run is kept; nowhere if the model goes to a device or a pipe."""
+    from lssvm.formats.descriptors import descriptor_of
+
+    regular = os.path.isfile(model) or not os.path.exists(model)
+    regular = regular and descriptor_of(model) is None
+    return Path(f"{model}.checkpoint") if regular else None
 
 
 def _letters(options: dict[str, Any]) -> list[str]:
@@ -170,8 +189,7 @@ def _train(
     from lssvm.model import Model
     from lssvm.train import learn as train
 
-    regular = os.path.isfile(path) or not os.path.exists(path)
-    checkpoint = Path(f"{path}.checkpoint") if regular else None
+    checkpoint = _checkpoint(path)
     if options["resume"] and not (checkpoint and checkpoint.exists()):
         raise LssvmError(f"{path}.checkpoint: does not exist; nothing to resume")
     if checkpoint and checkpoint.exists() and not options["resume"]:
@@ -210,8 +228,9 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
     from lssvm.console import counted, size
 
     examples = config.origin if config.data.test else "EXAMPLES"
+    length = f"; {size(os.stat(path).st_size)}" if os.path.isfile(path) else ""
     console.say(
-        f"wrote {path} (d = {len(model.w):,d}; {size(os.stat(path).st_size)}). "
+        f"wrote {path} (d = {len(model.w):,d}{length}). "
         f"Score it: lssvm-classify {examples} {path} predictions"
     )
     record = model.record
@@ -278,9 +297,9 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     lssvm-classify test.fa motif.model sites.tsv
     lssvm-classify configs/motif.yaml motif.model sites.tsv --metrics metrics.json
     """
-    from lssvm.applications.base import FolderFormat
+    from lssvm.applications.base import FolderFormat, Source
     from lssvm.console import counted
-    from lssvm.formats.output import write_folder
+    from lssvm.formats.output import check_folder, write_folder
     from lssvm.model import Model
     from lssvm.train import classify as predict
     from lssvm.train import prepared
@@ -288,10 +307,19 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     metrics = options["metrics"]
     trained = Model.load(model)
     form = _format(trained, options["format_name"], options["as_json"])
-    folder = isinstance(form, FolderFormat)
-    _check_outputs(folder, predictions, metrics, EXAMPLES=examples, MODEL=model)
-    outputs = (predictions, metrics)
-    packed = _read_examples(examples, trained, options["label"], outputs, options["max_mb"])
+    config = _test_config(examples, trained, options["label"], options["max_mb"])
+    files = _classify_files(examples, config, trained, model)
+    if isinstance(form, FolderFormat):
+        files.writes("PREDICTIONS", predictions, check_folder, folder=True)
+    elif predictions != "-":
+        files.writes("PREDICTIONS", predictions)
+    files.writes("--metrics", metrics)
+    if predictions == "-" or not options["quiet"]:
+        files.prints()
+    files.check_outputs()
+    alone = Source(examples, options["label"], limit=_limit(options["max_mb"]))
+    sources = config.sources("test") if config else [alone]
+    packed = trained.application.read(sources)
     if metrics and not packed.labelled:
         raise LssvmError(f"--metrics: {examples} has no labels; expected labelled examples")
     names = form.names(packed) if isinstance(form, FolderFormat) else ()
@@ -307,48 +335,48 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
         _score(trained, packed, found, metrics, options["quiet"], to_stderr=predictions == "-")
     elif not options["quiet"]:
         count = counted(len(packed), "example")
-        click.echo(f"{count} without labels: nothing to score", err=True)
+        streams.tell(f"{count} without labels: nothing to score")
 
 
-def _check_outputs(folder: bool, predictions: str, metrics: str | None, **inputs: str) -> None:
-    """Refuse outputs that cannot be written, before anything is read."""
-    from lssvm.formats.output import check_folder, check_writable
+def _classify_files(
+    examples: str, config: "Config | None", trained: "Model", model: str
+) -> "Files":
+    """What predicting reads."""
+    from lssvm.files import Files
 
-    if folder and predictions == "-":
-        raise LssvmError("PREDICTIONS: expected the name of a folder, got '-'")
-    outputs = {"PREDICTIONS": predictions, "--metrics": metrics}
-    for name, path in outputs.items():
-        if path and path != "-":
-            others = {key: other for key, other in outputs.items() if key != name}
-            check_output(path, name, **inputs, **others)
-            (check_folder if folder and name == "PREDICTIONS" else check_writable)(path)
+    files = Files()
+    files.reads("MODEL", model)
+    if config is None:
+        files.reads_data("EXAMPLES", examples, trained.application)
+    else:
+        files.reads_config("EXAMPLES", examples, config)
+    return files
 
 
 def _opened(path: str) -> AbstractContextManager[Any]:
     from lssvm.formats.output import replacing
 
-    if path == "-":
-        return nullcontext(sys.stdout)
-    return replacing(path)
+    return streams.results() if path == "-" else replacing(path)
 
 
-def _read_examples(
-    path: str,
-    model: "Model",
-    label: str | None,
-    outputs: Sequence[str | None],
-    max_mb: float | None,
-) -> Any:
-    """The examples of a file, or of the test files of a configuration."""
-    from lssvm.applications.base import Source
-    from lssvm.config import load_config
+def _limit(max_mb: float | None) -> "Limit":
+    """The limit of what a file may take that --max-mb sets. Raises LssvmError."""
     from lssvm.formats.limit import MEGABYTES, Limit
 
     if max_mb is not None and not 0 < max_mb < math.inf:
         raise LssvmError(f"--max-mb {max_mb:g}: expected a finite number greater than 0")
-    limit = Limit(MEGABYTES if max_mb is None else max_mb, "--max-mb")
+    return Limit(MEGABYTES if max_mb is None else max_mb, "--max-mb")
+
+
+def _test_config(
+    path: str, model: "Model", label: str | None, max_mb: float | None
+) -> "Config | None":
+    """The configuration that EXAMPLES is, for this model; None if it is a file of examples."""
+    from lssvm.config import load_config
+
+    _limit(max_mb)
     if Path(path).suffix not in (".yaml", ".yml"):
-        return model.application.read([Source(path, label, limit=limit)])
+        return None
     if label is not None:
         raise LssvmError(f"--label: {path} names the labels itself; expected a file of examples")
     config = load_config(path, () if max_mb is None else [f"data.max_mb={max_mb!r}"])
@@ -357,10 +385,7 @@ def _read_examples(
         raise LssvmError(
             f"{path}: is of application {config.application.name!r}; the model is of {expected!r}"
         )
-    for output in outputs:
-        if output:
-            check_distinct(output, config, "test")
-    return model.application.read(config.sources("test"))
+    return config
 
 
 def _format(
@@ -373,7 +398,7 @@ def _format(
 
     def write_json(examples: Any, predictions: Any, file: TextIO) -> None:
         for record in application.records(examples, predictions):
-            file.write(json.dumps(record, ensure_ascii=False) + "\n")
+            file.write(printable_json(json.dumps(record, ensure_ascii=False)) + "\n")
 
     if as_json:
         return write_json
@@ -404,5 +429,9 @@ def _score(
         with replacing(path) as file:
             file.write(json.dumps(metrics, indent=1) + "\n")
     if not quiet:
-        for line in metric_lines(metrics):
-            click.echo(line, err=to_stderr)
+        lines = metric_lines(metrics)
+        if to_stderr:
+            for line in lines:
+                streams.tell(line)
+        else:
+            streams.show(lines)

@@ -3,24 +3,22 @@
 Nothing heavy is imported here, so that help and completion are quick.
 """
 
-import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from lssvm import streams
 from lssvm.errors import Interrupted, LssvmError
-
-if TYPE_CHECKING:
-    from lssvm.config import Config
 
 BAD_USAGE, NOT_REACHED, INTERRUPTED, BROKEN_PIPE = 2, 3, 130, 141
 CONTEXT = {"help_option_names": ["-h", "-?", "--help"], "max_content_width": 100}
 EXIT_CODES = """\b
-Exit codes: 0 done; 1 internal error; 2 bad usage, configuration or data;
-3 the asked precision was not reached (the model is written and says so);
-130 (Ctrl-C) and 143 (SIGTERM) interrupted, a checkpoint is written.
+Exit codes: 0 done; 1 internal error; 2 bad usage, configuration or data, or a
+result that cannot be written; 3 the asked precision was not reached (the model
+is written and says so); 130 (Ctrl-C) and 143 (SIGTERM) interrupted, a
+checkpoint is written; 141 whoever read standard output went away.
 """
 
 
@@ -29,26 +27,67 @@ class _Guarded:
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run as a program."""
-        try:
-            return super().main(*args, **kwargs)  # type: ignore[misc]
-        except LssvmError as error:
-            for line in str(error).splitlines():
-                click.echo(f"error: {line}", err=True)
-            sys.exit(BAD_USAGE)
-        except Interrupted as stop:
-            click.echo(str(stop), err=True)
-            sys.exit(stop.exit_code)
+        run = super().main  # type: ignore[misc]
+        with streams.standing():
+            code = _exit_code(lambda: run(*args, **{**kwargs, "standalone_mode": False}))
+            code = code or _exit_code(sys.stdout.flush)
+        sys.exit(code)
 
     def invoke(self, context: click.Context) -> Any:
-        """Run inside click, which has its own ideas of these two."""
+        """Run inside click, which has its own ideas of these."""
         try:
             return super().invoke(context)  # type: ignore[misc]
+        except LssvmError as error:
+            error.files = (*error.files, *_files(context))
+            raise
         except KeyboardInterrupt:
-            click.echo("interrupted", err=True)
+            streams.tell("interrupted")
             context.exit(INTERRUPTED)
         except BrokenPipeError:
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            context.exit(BROKEN_PIPE)
+            raise streams.PipeClosed from None
+
+
+def _exit_code(run: Callable[[], Any]) -> int:
+    """Run it, tell what went wrong, and say with which code the program ends."""
+    try:
+        code = run()
+        return code if isinstance(code, int) else 0
+    except LssvmError as error:
+        if isinstance(error, streams.OutputError):
+            streams.abandon_output()
+        streams.tell_error(error)
+        return BAD_USAGE
+    except Interrupted as stop:
+        streams.tell(str(stop))
+        return stop.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        click.echo(error.format_message(), err=True)
+        return BAD_USAGE
+    except click.ClickException as error:
+        streams.tell_error(LssvmError(_usage(error)))
+        return BAD_USAGE
+    except (click.Abort, KeyboardInterrupt) as stop:
+        if isinstance(stop.__cause__, EOFError):  # which click takes for an end of typing
+            raise stop.__cause__ from None
+        streams.tell("interrupted")
+        return INTERRUPTED
+    except streams.PipeClosed:
+        streams.abandon_output()
+        return BROKEN_PIPE
+
+
+def _usage(error: click.ClickException) -> str:
+    """What is wrong with the arguments, and where the right ones stand."""
+    context = getattr(error, "ctx", None)
+    told = error.format_message().rstrip(".")
+    return f"{told}; see '{context.command_path} --help'" if context else told
+
+
+def _files(context: click.Context) -> list[str]:
+    """The names of files among the arguments of a command."""
+    paths = [each.name for each in context.command.params if isinstance(each.type, click.Path)]
+    given = [context.params.get(name) for name in paths if name]
+    return [path for path in given if isinstance(path, str)]
 
 
 class Command(_Guarded, click.Command):
@@ -100,19 +139,3 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 threads_option = click.option(
     "--threads", type=click.IntRange(1), metavar="N", help="Threads to use. [default: all cores]"
 )
-
-
-def check_output(path: str, name: str, **others: str | None) -> None:
-    """Refuse an output that would go to a stream or over another file of the command."""
-    if path == "-":
-        raise LssvmError(f"{name}: expected a file name, got '-'")
-    for other, taken in others.items():
-        if taken and os.path.realpath(taken) == os.path.realpath(path):
-            raise LssvmError(f"{path}: is given as {name} and as {other}; expected two files")
-
-
-def check_distinct(path: str, config: "Config", split: str) -> None:
-    """Refuse an output that is one of the data files."""
-    for source in config.sources(split):
-        if os.path.realpath(source.path) == os.path.realpath(path):
-            raise LssvmError(f"{path}: is a data file of {config.origin}; expected another name")

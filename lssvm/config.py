@@ -31,6 +31,7 @@ from lssvm.feature_space import unfit as unfit_kernel
 from lssvm.formats import yaml12
 from lssvm.formats.limit import MEGABYTES, Limit
 from lssvm.formats.yaml12 import Document, KeyPath, NotAMapping, Place
+from lssvm.option_files import named_files
 from lssvm.validation import explained, shown, told
 
 SEARCHABLE = ("application", "kernel", "objective", "solver", "cccp")
@@ -255,6 +256,7 @@ class Config(Section):
 
     _origin: str = PrivateAttr(default="configuration")
     _bases: dict[str, Path] = PrivateAttr(default_factory=dict)
+    _written: dict[str, Any] = PrivateAttr(default_factory=dict)
 
     @classmethod
     def from_dict(
@@ -303,6 +305,12 @@ class Config(Section):
             )
             for entry in entries
         ]
+
+    def application_files(self) -> list[tuple[str, str]]:
+        """Files that the application's section, or the grid for it, names: (dotted key, path)."""
+        options = applications.load(self.application.name).Options
+        section = self._written.get("application", {})
+        return list(named_files(section, self.search.grid, options, self.base))
 
     def create_application(self) -> Application:
         """The application with its options. Raises LssvmError if it cannot be loaded."""
@@ -400,7 +408,7 @@ def _validated(
     config, faults = _checked(cls, document, bases["application"])
     if config is None or faults:
         raise ConfigError(told(faults))
-    config._origin, config._bases = origin, dict(bases)
+    config._origin, config._bases, config._written = origin, dict(bases), document.value
     faults = unstoppable(config, document) + _unsearchable(config, document)
     if faults:
         raise ConfigError(told(faults))

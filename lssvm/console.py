@@ -3,7 +3,8 @@
 import json
 import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Self
 
@@ -12,6 +13,9 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemaining
 
 from lssvm.cccp import Iteration, Observer, Summary, Unsettled
 from lssvm.errors import LssvmError
+from lssvm.formats.descriptors import place_of
+from lssvm.messages import message, printable, printable_json
+from lssvm.streams import tell
 
 HEADING = "iter    objective     decrease    loss      gap  planes  passes    secs"
 QUIET, NORMAL, MORE, EVERYTHING = 0, 1, 2, 3
@@ -23,12 +27,19 @@ class Console(Observer):
     verbosity : 0 nothing; 1 a line for each CCCP iteration and the summary; 2 each restart's
         result besides; 3 every oracle pass
     log : file for one JSON object a line; ``append`` keeps what it holds
+    files : names of files that warnings may quote, which are never shortened
     """
 
     def __init__(
-        self, verbosity: int = NORMAL, log: str | Path | None = None, append: bool = False
+        self,
+        verbosity: int = NORMAL,
+        log: str | Path | None = None,
+        append: bool = False,
+        files: Sequence[str] = (),
     ) -> None:
         self.verbosity = verbosity
+        self._log_name = str(log)
+        self._files = [*files, self._log_name]
         self._log: IO[str] | None = None
         self._progress: Progress | None = None
         self._task = TaskID(0)
@@ -36,7 +47,8 @@ class Console(Observer):
         self._last: Iteration | None = None
         if log is not None:
             try:
-                self._log = open(log, "a" if append else "w", encoding="utf-8", buffering=1)  # noqa: SIM115
+                mode = "a" if append else "w"
+                self._log = open(place_of(log), mode, encoding="utf-8", buffering=1)  # noqa: SIM115
             except OSError as error:
                 raise LssvmError(f"{log}: cannot be written: {error.strerror}") from None
 
@@ -59,22 +71,41 @@ class Console(Observer):
         if self._progress is not None:
             self._progress.stop()
         if self._log is not None:
-            self._log.close()
+            try:
+                self._log.close()
+            except OSError as error:
+                self._lose_log(error)
 
     def say(self, text: str, level: int = NORMAL) -> None:
         """A line on standard error, unless the verbosity is below ``level``."""
         if self.verbosity < level:
             return
         if self._progress is not None:
-            self._progress.console.print(text, markup=False, soft_wrap=True)
+            console = self._progress.console
+            console.print(printable(text), markup=False, emoji=False, soft_wrap=True)
         else:
-            print(text, file=sys.stderr, flush=True)
+            tell(text)
 
     def event(self, name: str, **values: Any) -> None:
         """A line of the log."""
         if self._log is not None:
             row = {"event": name, **{key: _finite(value) for key, value in values.items()}}
-            self._log.write(json.dumps(row, ensure_ascii=False, allow_nan=False) + "\n")
+            text = json.dumps(row, ensure_ascii=False, allow_nan=False)
+            try:
+                self._log.write(printable_json(text) + "\n")
+            except OSError as error:
+                self._lose_log(error)
+
+    def _lose_log(self, error: OSError) -> None:
+        """Go on without the log: the training is worth more."""
+        lost, self._log = self._log, None
+        if lost is not None:
+            with suppress(OSError):
+                lost.close()
+            reason = error.strerror or error
+            self.warned(
+                f"{self._log_name}: cannot be written: {reason}; the run goes on without it"
+            )
 
     def restarted(self, number: int, of: int) -> None:
         """Announce a restart, if there are several."""
@@ -120,9 +151,9 @@ class Console(Observer):
             self.say(line)
 
     def warned(self, text: str) -> None:
-        """Print a warning."""
+        """Print a warning, of a bounded length."""
         self.event("warning", text=text)
-        self.say(f"warning: {text}")
+        self.say(f"warning: {message(text, self._files)}")
 
     def _describe(self, text: str) -> None:
         if self._progress is not None:

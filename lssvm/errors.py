@@ -5,7 +5,17 @@ from pathlib import Path
 
 
 class LssvmError(Exception):
-    """Bad usage, configuration or data: the message is complete, no traceback is shown."""
+    """Bad usage, configuration or data: the message is complete, no traceback is shown.
+
+    files : names of files that the message quotes, which are never shortened
+    """
+
+    files: tuple[str, ...] = ()
+
+    @property
+    def faults(self) -> list[str]:
+        """What is to be told, a line each: one, but for the faults of a configuration."""
+        return [str(self)]
 
 
 class DataError(LssvmError):
@@ -14,6 +24,7 @@ class DataError(LssvmError):
     def __init__(self, path: str | Path, line: int | None, message: object) -> None:
         where = f"{path}:{line}" if line is not None else f"{path}"
         super().__init__(f"{where}: {message}")
+        self.files = (str(path),)
 
 
 class ConfigError(LssvmError):
@@ -22,6 +33,11 @@ class ConfigError(LssvmError):
     def __init__(self, messages: Sequence[str]) -> None:
         self.messages = list(messages)
         super().__init__("\n".join(self.messages))
+
+    @property
+    def faults(self) -> list[str]:
+        """Every fault."""
+        return self.messages
 
 
 class ModelError(LssvmError):

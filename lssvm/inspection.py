@@ -16,6 +16,7 @@ from lssvm import __version__, applications
 from lssvm.config import SPLITS, Config
 from lssvm.console import counted, metric_lines, number, size
 from lssvm.errors import LssvmError
+from lssvm.messages import message
 from lssvm.model import Model
 from lssvm.train import check_weights
 
@@ -92,7 +93,7 @@ def data_lines(facts: dict[str, Any]) -> list[str]:
         if "classes" in row:
             counts = ", ".join(f"{name}: {count:,d}" for name, count in row["classes"].items())
             lines.append(f"  examples by class: {counts}")
-    lines += [f"warning: {text}" for text in facts["warnings"]]
+    lines += [f"warning: {message(text)}" for text in facts["warnings"]]
     return lines
 
 
@@ -135,7 +136,7 @@ def model_lines(facts: dict[str, Any], path: str | Path) -> list[str]:
         lines.append("  stopped early, as held-out scores got no better")
     elif not (record.get("certified", True) and record.get("converged", True)):
         lines.append("  the asked precision was NOT reached")
-    lines += [f"  warning: {text}" for text in record.get("warnings", [])]
+    lines += [f"  warning: {message(text)}" for text in record.get("warnings", [])]
     if facts["weights"]:
         lines += ["", "largest weights"]
         lines += [f"  {row['weight']:12.5g}  {row['feature']}" for row in facts["weights"]]

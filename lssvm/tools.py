@@ -2,33 +2,34 @@
 
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from lssvm import __version__
+from lssvm import __version__, streams
 from lssvm.command import (
     CONTEXT,
     EXIT_CODES,
     Group,
-    check_distinct,
-    check_output,
     count_option,
     json_option,
     quiet_option,
     settings_option,
 )
 from lssvm.errors import LssvmError
+from lssvm.messages import printable_json
 
 
 def _print_json(value: Any) -> None:
-    click.echo(json.dumps(value, indent=1, ensure_ascii=False))
+    with streams.results() as file:
+        file.write(printable_json(json.dumps(value, indent=1, ensure_ascii=False)) + "\n")
 
 
-def _print_lines(lines: Iterable[str]) -> None:
-    click.echo("\n".join(lines))
+def _print_text(text: str) -> None:
+    with streams.results() as file:
+        file.write(text)
 
 
 @click.group(cls=Group, context_settings=CONTEXT, epilog=EXIT_CODES)
@@ -47,7 +48,7 @@ def init(application: str) -> None:
     """
     from lssvm.starter import starter
 
-    click.echo(starter(application), nl=False)
+    _print_text(starter(application))
 
 
 @main.command()
@@ -63,22 +64,30 @@ def config(file: str | None, settings: tuple[str, ...], schema: bool) -> None:
     lssvm config --schema motif.yaml > motif.schema.json
     """
     from lssvm.config import load_config
+    from lssvm.files import Files
     from lssvm.formats.yaml12 import dump
     from lssvm.model import Model, is_container
     from lssvm.starter import json_schema
 
     if file is None and not schema:
         raise LssvmError("config: no FILE; expected a configuration or a model, or --schema")
-    if file is not None and is_container(file):
+    files = Files()
+    files.prints()
+    files.reads("FILE", file)
+    if file is not None and Path(file).is_file() and is_container(file):  # a pipe is read once
         if settings:
             raise LssvmError(f"--set: {file} is a model; expected a configuration")
         values = Model.load(file).config
     else:
-        values = load_config(file, settings).to_dict() if file is not None else {}
+        values = {}
+        if file is not None:
+            loaded = load_config(file, settings)
+            files.reads_config("FILE", file, loaded)
+            values = loaded.to_dict()
     if schema:
         _print_json(json_schema(values["application"]["name"] if values else None))
     else:
-        click.echo(dump(values), nl=False)
+        _print_text(dump(values))
 
 
 @main.command()
@@ -92,13 +101,18 @@ def check(config: str, settings: tuple[str, ...], as_json: bool) -> None:
     lssvm check configs/motif.yaml
     """
     from lssvm.config import load_config
+    from lssvm.files import Files
     from lssvm.inspection import data_facts, data_lines
 
-    facts = data_facts(load_config(config, settings))
+    loaded = load_config(config, settings)
+    files = Files()
+    files.prints()
+    files.reads_config("CONFIG", config, loaded)
+    facts = data_facts(loaded)
     if as_json:
         _print_json(facts)
     else:
-        _print_lines(data_lines(facts))
+        streams.show(data_lines(facts))
 
 
 @main.command()
@@ -114,19 +128,22 @@ def check(config: str, settings: tuple[str, ...], as_json: bool) -> None:
 )
 @click.option("--meme", metavar="FILE", type=click.Path(), help="--export meme=FILE, a motif.")
 @click.option("--logo", metavar="FILE", type=click.Path(), help="--export logo=FILE, .png or .svg.")
-def show(model: str, top: int, as_json: bool, named: tuple[str, ...], **files: str | None) -> None:
+def show(model: str, top: int, as_json: bool, named: tuple[str, ...], **given: str | None) -> None:
     """Print the settings of MODEL, how it was trained, and its largest weights.
 
     \b
     lssvm show motif.model --meme motif.meme --logo motif.png
     """
-    from lssvm.formats.output import check_writable
+    from lssvm.files import Files
     from lssvm.inspection import model_facts, model_lines
     from lssvm.model import Model
 
     trained = Model.load(model)
-    wanted = _exports(named) | {name: path for name, path in files.items() if path}
+    wanted = _exports(named) | {name: path for name, path in given.items() if path}
     exports = trained.application.exports
+    files = Files()
+    files.prints()
+    files.reads("MODEL", model)
     for name, path in wanted.items():
         if name not in exports:
             kind = trained.application.options.name
@@ -134,16 +151,15 @@ def show(model: str, top: int, as_json: bool, named: tuple[str, ...], **files: s
             raise LssvmError(
                 f"--export {name}: application {kind!r} cannot write it (known: {offered})"
             )
-        others = {f"--export {other}": taken for other, taken in wanted.items() if other != name}
-        check_output(path, f"--export {name}", MODEL=model, **others)
-        check_writable(path)
+        files.writes(f"--export {name}", path)
+    files.check_outputs()
     facts = model_facts(trained, top)
     for name, path in wanted.items():
         exports[name](trained.w, trained.arrays, path)
     if as_json:
         _print_json(facts)
     else:
-        _print_lines(model_lines(facts, model))
+        streams.show(model_lines(facts, model))
 
 
 def _exports(named: Sequence[str]) -> dict[str, str]:
@@ -176,23 +192,24 @@ def cv(config: str, settings: tuple[str, ...], **options: Any) -> None:
     """
     from lssvm.config import load_config
     from lssvm.cross_validation import run
-    from lssvm.formats.output import check_writable
+    from lssvm.files import Files
     from lssvm.inspection import available_cores
     from lssvm.tables import write_csv, write_json
 
     loaded = load_config(config, settings)
-    outputs = {"--csv": options["csv_file"], "--json": options["json_file"]}
-    for name, path in outputs.items():
-        if path:
-            others = {other: taken for other, taken in outputs.items() if other != name}
-            check_output(path, name, CONFIG=config, **others)
-            check_distinct(path, loaded, "train")
-            check_writable(path)
+    files = Files()
+    files.reads_config("CONFIG", config, loaded)
+    files.writes("--csv", options["csv_file"])
+    files.writes("--json", options["json_file"])
+    if not options["quiet"]:
+        files.prints()
+    files.check_outputs()
     shown = sys.stderr.isatty() and not options["quiet"]
 
     def progress(done: int, of: int) -> None:
         if shown:
-            click.echo(f"\r{done} of {of} done", nl=done == of, err=True)
+            end = "\n" if done == of else ""
+            print(f"\r{done} of {of} done", end=end, file=sys.stderr, flush=True)
 
     result = run(
         loaded,
@@ -205,7 +222,7 @@ def cv(config: str, settings: tuple[str, ...], **options: Any) -> None:
     if options["json_file"]:
         write_json(Path(options["json_file"]), result.summary())
     if not options["quiet"]:
-        click.echo(result.text())
+        streams.show(result.text().splitlines())
 
 
 @main.group()
@@ -234,11 +251,16 @@ def simulate_motif(out: str, quiet: bool, **options: Any) -> None:
     \b
     lssvm simulate motif --out planted --seed 1 --conservation 0.95
     """
-    from lssvm.experiments.simulate import write_motif
+    from lssvm.experiments.simulate import FILES, write_motif
+    from lssvm.files import Files
 
+    files = Files()
+    for name in FILES:
+        files.writes("--out", str(Path(out) / name), check=None)
+    files.prints()
     told = write_motif(Path(out), **options)
     if not quiet:
-        click.echo(told)
+        streams.show(told.splitlines())
 
 
 @main.command("list")
@@ -251,7 +273,7 @@ def list_applications(as_json: bool) -> None:
     if as_json:
         _print_json(rows)
     else:
-        _print_lines(application_lines(rows))
+        streams.show(application_lines(rows))
 
 
 @main.command()
@@ -259,4 +281,4 @@ def info() -> None:
     """Print versions, machine and applications, to be pasted into a bug report."""
     from lssvm.inspection import info_lines
 
-    _print_lines(info_lines())
+    streams.show(info_lines())

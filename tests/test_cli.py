@@ -188,11 +188,15 @@ def test_the_letters_of_svm_struct_are_translated(run):
         ("-e 0", "-e 0: expected a number between 0 and 1"),
         ("-e 1", "-e 1: expected a number between 0 and 1"),
         ("--set seed=x", "--set seed: expected a whole number, got 'x'"),
-        ("--init m", "m: cannot be read: No such file or directory"),
+        ("--init absent", "absent: cannot be read: No such file or directory"),
+        ("--init m", "m: is given as MODEL and as --init; expected two files"),
         ("--resume", "m.checkpoint: does not exist; nothing to resume"),
         ("--log c.yaml", "c.yaml: is given as --log and as CONFIG; expected two files"),
         ("--log m", "m: is given as MODEL and as --log; expected two files"),
-        ("--log train.txt", "train.txt: is a data file of c.yaml; expected another name"),
+        (
+            "--log train.txt",
+            "train.txt: is given as --log and as data.train of c.yaml; expected two files",
+        ),
         ("--log no/log", "no/log: cannot be written: No such file or directory"),
     ],
 )
@@ -207,7 +211,10 @@ def test_options_that_mean_nothing_are_refused(run, folder, arguments, message):
     [
         ("c.yaml", "c.yaml: is given as MODEL and as CONFIG; expected two files"),
         ("./c.yaml", "./c.yaml: is given as MODEL and as CONFIG; expected two files"),
-        ("train.txt", "train.txt: is a data file of c.yaml; expected another name"),
+        (
+            "train.txt",
+            "train.txt: is given as MODEL and as data.train of c.yaml; expected two files",
+        ),
         ("-", "MODEL: expected a file name, got '-'"),
         (".", ".: is a directory; expected a file name"),
         ("no/m", "no/m: the folder 'no' does not exist"),
@@ -369,7 +376,10 @@ def test_examples_without_labels_are_predicted_and_not_scored(run, trained, fold
             "test.txt m test.txt",
             "test.txt: is given as PREDICTIONS and as EXAMPLES; expected two files",
         ),
-        ("c.yaml m test.txt", "test.txt: is a data file of c.yaml; expected another name"),
+        (
+            "c.yaml m test.txt",
+            "test.txt: is given as PREDICTIONS and as data.test of c.yaml; expected two files",
+        ),
         ("test.txt m .", ".: is a directory; expected a file name"),
         ("test.txt m no/p", "no/p: the folder 'no' does not exist"),
         (
@@ -526,7 +536,7 @@ def test_cv_prints_a_table_and_writes_its_runs(run, folder):
     assert len((folder / "runs.csv").read_text().splitlines()) == 1 + 2 * 3
     assert json.loads((folder / "cv.json").read_text())["folds"] == 3
     assert refused(run, main, "cv", "cv.yaml", "--csv", "train.txt") == (
-        "error: train.txt: is a data file of cv.yaml; expected another name"
+        "error: train.txt: is given as --csv and as data.train of cv.yaml; expected two files"
     )
     assert refused(run, main, "cv", "cv.yaml", "--jobs", "1", "--criterion", "f2") == (
         "error: unknown criterion 'f2' (known: error, examples, auc)"

@@ -5,7 +5,7 @@ feature map Φ(x, y, h) of dimension d, loss Δ(y_i, y, h), costs c_i.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TextIO
@@ -225,6 +225,15 @@ class Application(ABC):
         The first data that an application reads are those to train on: what it learns from them
         for good (names of labels and of features) is its ``state``.
         """
+
+    @classmethod
+    def companions(cls, path: str) -> Iterable[str]:
+        """Files that reading ``path`` opens besides, such as images that it names.
+
+        Of a folder, where folders can be read, the files in it. None by default. Nothing is
+        raised: what is wrong with a file, ``read`` tells.
+        """
+        return ()
 
     def state(self) -> dict[str, np.ndarray]:
         """What the first ``read`` fixed, as arrays that the model keeps (nothing by default)."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
+from lssvm import streams
 from lssvm.errors import LssvmError
 from lssvm.tables import make_folder
 
@@ -38,15 +39,18 @@ def main(
         "--jobs", type=_count, default=os.cpu_count() or 1, help="processes (default: all cores)"
     )
     options = parser.parse_args()
-    try:
-        make_folder(options.out)
-        print(experiment(Arguments(options.data, options.out, options.quick, options.jobs)))
-    except LssvmError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(2)
-    except KeyboardInterrupt:
-        print("interrupted", file=sys.stderr)
-        sys.exit(130)
+    with streams.standing():
+        try:
+            make_folder(options.out)
+            text = experiment(Arguments(options.data, options.out, options.quick, options.jobs))
+            streams.show(text.splitlines())
+            sys.stdout.flush()
+        except LssvmError as error:
+            streams.tell_error(error, [str(options.out), str(options.data)])
+            sys.exit(2)
+        except KeyboardInterrupt:
+            streams.tell("interrupted")
+            sys.exit(130)
 
 
 def show_progress(done: int, of: int) -> None:

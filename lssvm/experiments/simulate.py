@@ -27,6 +27,7 @@ from lssvm.experiments.sequences import spelled, write_fasta
 from lssvm.formats.output import replacing
 from lssvm.tables import make_folder
 
+FILES = ("train.fa", "test.fa", "train-sites.tsv", "test-sites.tsv", "truth.json")
 BACKGROUND_SEED = 2009
 BACKGROUND_ORDER = 3
 BACKGROUND_LETTERS = np.array([0.32, 0.18, 0.18, 0.32])

@@ -32,9 +32,8 @@ def read_brat(path: str | Path, limit: Limit = DEFAULT) -> AnnotatedText:
 
     Raises DataError, with the line, if either file is not what it should be.
     """
-    source = Path(path)
-    name = source.name.partition(".")[0]
-    texts = source.with_name(name + ".txt")
+    name = Path(path).name.partition(".")[0]
+    texts = text_of(path)
     content = _content(texts, limit)
     words = [match.span() for match in re.finditer(r"\S+", content)]
     if not words:
@@ -75,6 +74,12 @@ def read_brat(path: str | Path, limit: Limit = DEFAULT) -> AnnotatedText:
         ordered,
         repeated,
     )
+
+
+def text_of(path: str | Path) -> Path:
+    """The file of the text that annotations belong to."""
+    source = Path(path)
+    return source.with_name(source.name.partition(".")[0] + ".txt")
 
 
 def _content(path: Path, limit: Limit) -> str:

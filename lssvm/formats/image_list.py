@@ -16,7 +16,8 @@ channels. A missing label is a hidden value of the image.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -126,6 +127,16 @@ def read_images(path: str | Path, limit: Limit = DEFAULT) -> GraphFile:
     ]
     names = tuple(palette.names)
     return replace(as_graphs(grids, len(names)), pictures=pictures, state_names=names)
+
+
+def named_images(path: str | Path) -> Iterator[str]:
+    """The images and label images that a list names, as far as it can be read."""
+    folder = Path(path).parent
+    with suppress(DataError), open_text(path) as rows:
+        for _, line in rows:
+            kind, *names = line.split("\t") if "\t" in line else line.split() or [""]
+            if kind == "image":
+                yield from (str(folder / name) for name in names[:2] if name != _NONE)
 
 
 def _check_words(words: Sequence[str], palette: _Palette, grids: Sequence[Grid]) -> None:

@@ -1,5 +1,6 @@
 """Files and folders that are written whole or not at all."""
 
+import io
 import os
 import secrets
 import shutil
@@ -9,22 +10,28 @@ from pathlib import Path
 from typing import IO
 
 from lssvm.errors import LssvmError
+from lssvm.formats.descriptors import descriptor_of, place_of
 
 
 @contextmanager
 def replacing(path: str | Path, mode: str = "w") -> Iterator[IO]:
     """A file that takes the place of ``path`` when the block ends without an exception.
 
-    mode : "w" for UTF-8 text with unix line ends, "wb" for bytes
+    mode : "w" for UTF-8 text with unix line ends, "wb" for bytes; bytes of file names that are
+        not UTF-8 are written out in text
     What was at ``path`` stays as it is until then, and for good if the block raises. A
     device or a pipe is written directly; of a symbolic link, the target is replaced.
     Raises LssvmError if the file cannot be written.
     """
     target = os.path.realpath(path)
-    text = {} if "b" in mode else {"encoding": "utf-8", "newline": "\n"}
-    if os.path.exists(target) and not os.path.isfile(target) and not os.path.isdir(target):
-        with _explaining(path), open(target, mode, **text) as file:  # type: ignore[call-overload]
-            yield file
+    utf8 = {"encoding": "utf-8", "errors": "backslashreplace", "newline": "\n"}
+    text = {} if "b" in mode else utf8
+    if not _replaceable(path):
+        with _explaining(path), open(place_of(path), mode, **text) as file:  # type: ignore[call-overload]
+            content = io.BytesIO() if "b" in mode else file
+            yield content  # in memory, as a device says what it likes of where its end is
+            if content is not file:
+                file.write(content.getbuffer())
         return
     with _explaining(path):
         temporary = _beside(target)
@@ -44,6 +51,8 @@ def replacing(path: str | Path, mode: str = "w") -> Iterator[IO]:
 def check_writable(path: str | Path) -> None:
     """Raise LssvmError if a file could not be put at ``path``; nothing is left behind."""
     target = os.path.realpath(path)
+    if descriptor_of(path) is not None:
+        return
     with _explaining(path):
         if os.path.isdir(target):
             raise LssvmError(f"{path}: is a directory; expected a file name")
@@ -88,6 +97,14 @@ def check_folder(path: str | Path) -> None:
             raise LssvmError(f"{path}: the folder is not empty; expected a new or an empty one")
         _check_parent(path, target)
         os.rmdir(_folder_beside(target))
+
+
+def _replaceable(path: str | Path) -> bool:
+    """Whether what is written takes the place of a file; devices and pipes are written directly."""
+    if descriptor_of(path) is not None:
+        return False
+    target = os.path.realpath(path)
+    return os.path.isfile(target) or os.path.isdir(target) or not os.path.exists(target)
 
 
 @contextmanager

@@ -3,6 +3,7 @@
 from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, TextIO
@@ -24,7 +25,7 @@ from lssvm.applications.coreference.mentions import (
 from lssvm.applications.packing import cumulated
 from lssvm.errors import DataError, LssvmError
 from lssvm.formats.annotated import AnnotatedText
-from lssvm.formats.brat import read_brat
+from lssvm.formats.brat import read_brat, text_of
 from lssvm.formats.conll_coreference import read_conll, write_conll
 from lssvm.formats.mention_pairs import PairDocument, read_pairs, read_pairs_npz
 from lssvm.formats.text import open_text
@@ -103,6 +104,16 @@ class MentionClustering(base.Application):
     def __init__(self, options: Any, formulation: base.Formulation | None = None) -> None:
         super().__init__(options, formulation)
         self.reach = options.max_distance or NO_LIMIT
+
+    @classmethod
+    def companions(cls, path: str) -> Iterator[str]:
+        """The files of a folder, and the texts that brat's annotations belong to."""
+        with suppress(DataError):
+            for file in _files(path):
+                if file != path:
+                    yield file
+                if file.endswith(BRAT):
+                    yield str(text_of(file))
 
     def read(self, sources: Sequence[base.Source]) -> Documents:
         """The documents of files, or of all files of a folder by name.

@@ -31,7 +31,7 @@ With belief propagation no upper bound of U⁺ is known, and no gap is certified
 larger convex function takes the place of U⁺ (see ``spanning``): the gap is that of this problem.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TextIO
 
@@ -126,6 +126,11 @@ class MarkovRandomField(base.Application):
         self.inference = Inference(options.inference, exact, loopy)
         self.classes: GraphClasses | None = None
         self._propagated: list[tuple[int, int]] = []  # appended to by several threads
+
+    @classmethod
+    def companions(cls, path: str) -> Iterable[str]:
+        """The images that a list names."""
+        return image_list.named_images(path) if image_list.SUFFIX in Path(path).suffixes else ()
 
     def read(self, sources: Sequence[base.Source]) -> Graphs:
         """The graphs of text files, of archives named ``.npz``, of lists of images ``.images``.
