@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from lssvm import __version__
+from lssvm import __version__, stopping
 from lssvm.command import (
     CONTEXT,
     EXIT_CODES,
@@ -120,8 +120,10 @@ def learn(config: str, model: str, **options: Any) -> None:
     """
     from lssvm.config import load_config
     from lssvm.console import Console
+    from lssvm.formats.locks import owned
     from lssvm.formats.output import check_writable
 
+    stopping.tell(lambda: "nothing was written")
     settings = load_config(config, [*options["settings"], *_letters(options)])
     log, initial = options["log"], options["initial"]
     check_output(model, "MODEL", CONFIG=config, **{"--log": log})
@@ -131,15 +133,33 @@ def learn(config: str, model: str, **options: Any) -> None:
         check_output(log, "--log", CONFIG=config)
         check_distinct(log, settings, "train")
     verbosity = 0 if options["quiet"] else options["verbosity"]
-    with Console(verbosity, log, append=options["resume"]) as console:
+    checkpoint = _checkpoint_of(model)
+    mine = () if options["dry_run"] else (model, checkpoint)
+    with owned(*mine) as unlocked, Console(verbosity, log, append=options["resume"]) as console:
         if options["dry_run"]:
             _dry_run(settings, console)
             return
-        trained = _train(settings, model, console, initial, options)
+        if unlocked:
+            console.warned(f"{model}: its file system has no locks; start one run on it at a time")
+        trained = _train(settings, model, checkpoint, console, initial, options)
         console.event("written", path=model, dimension=len(trained.w))
         reached = _tell_written(settings, trained, model, console)
     if not reached:
-        sys.exit(NOT_REACHED)
+        click.get_current_context().exit(NOT_REACHED)
+
+
+def _checkpoint_of(model: str) -> Path | None:
+    """Where the state of a run on ``model`` is kept; nowhere for devices and pipes.
+
+    Raises LssvmError if it cannot be written, as when the name is too long.
+    """
+    from lssvm.formats.output import check_writable, replaceable
+
+    if not replaceable(model):
+        return None
+    path = Path(f"{model}.checkpoint")
+    check_writable(path)
+    return path
 
 
 def _letters(options: dict[str, Any]) -> list[str]:
@@ -162,19 +182,34 @@ def _letters(options: dict[str, Any]) -> list[str]:
 
 
 def _train(
-    config: "Config", path: str, console: "Console", initial: str | None, options: dict[str, Any]
+    config: "Config",
+    path: str,
+    checkpoint: Path | None,
+    console: "Console",
+    initial: str | None,
+    options: dict[str, Any],
 ) -> "Model":
     """Train with a checkpoint beside the model, which goes once the model is safe."""
+    from lssvm.checkpoint import GO_ON
     from lssvm.inspection import available_cores
     from lssvm.model import Model
     from lssvm.train import learn as train
 
-    regular = os.path.isfile(path) or not os.path.exists(path)
-    checkpoint = Path(f"{path}.checkpoint") if regular else None
     if options["resume"] and not (checkpoint and checkpoint.exists()):
         raise LssvmError(f"{path}.checkpoint: does not exist; nothing to resume")
     if checkpoint and checkpoint.exists() and not options["resume"]:
         console.warned(f"{checkpoint} of an interrupted run is overwritten; --resume goes on")
+    before = _stamp(checkpoint)
+
+    def how() -> str:
+        """What is true whenever the run is stopped at once."""
+        if checkpoint is None or _stamp(checkpoint) is None:
+            return "nothing was written"
+        if options["resume"] or _stamp(checkpoint) != before:
+            return f"{checkpoint} is safe, {GO_ON}"
+        return f"nothing was written; {checkpoint} is still that of an earlier run"
+
+    stopping.tell(how)
     console.event("start", version=__version__, config=config.to_dict(), resume=options["resume"])
     model = train(
         config,
@@ -186,9 +221,19 @@ def _train(
         initial=Model.load(initial) if initial else None,
     )
     model.save(path)
+    stopping.tell(lambda: f"{path} was written")
     if checkpoint:
         checkpoint.unlink(missing_ok=True)
     return model
+
+
+def _stamp(path: Path | None) -> tuple[int, int] | None:
+    """What tells one version of a file from another; None if there is none."""
+    try:
+        found = os.stat(path) if path is not None else None
+    except OSError:
+        return None
+    return (found.st_ino, found.st_mtime_ns) if found is not None else None
 
 
 def _dry_run(config: "Config", console: "Console") -> None:
@@ -269,17 +314,32 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     lssvm-classify configs/motif.yaml motif.model sites.tsv --metrics metrics.json
     """
     from lssvm.applications.base import FolderFormat
-    from lssvm.console import counted
-    from lssvm.formats.output import write_folder
+    from lssvm.formats.locks import owned
     from lssvm.model import Model
-    from lssvm.train import classify as predict
-    from lssvm.train import prepared
 
     metrics = options["metrics"]
     trained = Model.load(model)
     form = _format(trained, options["format_name"], options["as_json"])
     folder = isinstance(form, FolderFormat)
     _check_outputs(folder, predictions, metrics, EXAMPLES=examples, MODEL=model)
+    with owned(predictions, metrics):
+        _classified(examples, trained, form, predictions, options)
+
+
+def _classified(
+    examples: str,
+    trained: "Model",
+    form: "Callable[[Any, Any, TextIO], None] | FolderFormat",
+    predictions: str,
+    options: dict[str, Any],
+) -> None:
+    from lssvm.applications.base import FolderFormat
+    from lssvm.console import counted
+    from lssvm.formats.output import write_folder
+    from lssvm.train import classify as predict
+    from lssvm.train import prepared
+
+    metrics = options["metrics"]
     packed = _read_examples(examples, trained, options["label"], (predictions, metrics))
     if metrics and not packed.labelled:
         raise LssvmError(f"--metrics: {examples} has no labels; expected labelled examples")

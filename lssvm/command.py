@@ -4,12 +4,14 @@ Nothing heavy is imported here, so that help and completion are quick.
 """
 
 import os
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from lssvm import stopping
 from lssvm.errors import Interrupted, LssvmError
 
 if TYPE_CHECKING:
@@ -20,12 +22,20 @@ CONTEXT = {"help_option_names": ["-h", "-?", "--help"], "max_content_width": 100
 EXIT_CODES = """\b
 Exit codes: 0 done; 1 internal error; 2 bad usage, configuration or data;
 3 the asked precision was not reached (the model is written and says so);
-130 (Ctrl-C) and 143 (SIGTERM) interrupted, a checkpoint is written.
+130 (Ctrl-C) and 143 (SIGTERM) interrupted: standard error says how to go on.
 """
 
 
 class _Guarded:
     """The one place where errors become lines on standard error and an exit code."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run as the whole of a program: signals end it at once."""
+        stopping.arm()
+        try:
+            return self.main(*args, **kwargs)
+        finally:
+            stopping.finish()
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run as a program."""
@@ -39,8 +49,18 @@ class _Guarded:
             click.echo(str(stop), err=True)
             sys.exit(stop.exit_code)
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the arguments; click would end an interrupt here with exit code 1."""
+        try:
+            return super().make_context(*args, **kwargs)  # type: ignore[misc]
+        except KeyboardInterrupt:
+            raise Interrupted(signal.SIGINT, stopping.line(signal.SIGINT, "")) from None
+
     def invoke(self, context: click.Context) -> Any:
-        """Run inside click, which has its own ideas of these two."""
+        """Run inside click, which has its own ideas of these.
+
+        The commands themselves end with ``context.exit``: a SystemExit is somebody else's.
+        """
         try:
             return super().invoke(context)  # type: ignore[misc]
         except KeyboardInterrupt:
@@ -49,6 +69,10 @@ class _Guarded:
         except BrokenPipeError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             context.exit(BROKEN_PIPE)
+        except SystemExit as error:
+            from lssvm.applications import of_exit
+
+            raise LssvmError(of_exit(error)) from None
 
 
 class Command(_Guarded, click.Command):
