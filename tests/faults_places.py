@@ -8,7 +8,7 @@ import re
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -83,7 +83,7 @@ def listing(folder, *expected):
 @check
 def full_disk_by_a_limit_on_files(folder):
     old = trained(folder)
-    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64))"
+    limit = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (4, 4))"
     problems = [one_line(run(folder, *LEARN, prelude=limit), 2, contains="cannot be written")]
     problems.append(None if (folder / "m").read_bytes() == old else "the old model is gone")
     for words in (("classify", "t.txt", "m", "p", "-q"), ("cv", "c.yaml", *SEARCH, "--csv", "p")):
@@ -93,18 +93,20 @@ def full_disk_by_a_limit_on_files(folder):
 
 @check
 def full_disk_by_a_small_file_system(folder):
-    with mounted(folder, ["-t", "tmpfs", "-o", "size=16k", "none"]) as small:
+    with mounted(folder, ["-t", "tmpfs", "-o", "size=1m", "none"]) as small:
         prepare(folder)
-        done = run(folder, "learn", "c.yaml", "small/m", "-q", "--set", "application.bias=1.0")
-        (small / "fill").write_bytes(bytes(4096 * 4 - small_use(small)))
+        words = ("learn", "c.yaml", "small/m", "-q")
+        problem = quiet(run(folder, *words), 0)
+        if problem:
+            return problem
         old = (small / "m").read_bytes()
-        full = run(folder, "learn", "c.yaml", "small/m", "-q")
+        with open(small / "fill", "wb", buffering=0) as file, suppress(OSError):
+            while True:
+                file.write(bytes(512))
+        full = one_line(run(folder, *words), 2, contains="No space")
         kept = None if (small / "m").read_bytes() == old else "the old model is gone"
-        return first(quiet(done, 0), one_line(full, 2, contains="No space"), kept)
-
-
-def small_use(folder):
-    return sum(-(-path.stat().st_size // 4096) * 4096 for path in folder.iterdir())
+        left = sorted(os.listdir(small))
+        return first(full, kept, None if left == ["fill", "m"] else f"left: {left}")
 
 
 @check
@@ -279,9 +281,17 @@ def a_second_run_on_one_model(folder):
 
 PLUGIN = """\
 import sys
-from lssvm.applications.multiclass.multiclass import Multiclass
+from typing import Literal
+from lssvm.applications.multiclass.multiclass import Multiclass, MulticlassOptions
+
 {at_import}
+
+class EndsOptions(MulticlassOptions):
+    name: Literal["ends"] = "ends"
+
 class Ends(Multiclass):
+    Options = EndsOptions
+
     def __init__(self, *arguments):
         {at_start}
         super().__init__(*arguments)
@@ -295,10 +305,11 @@ class Ends(Multiclass):
 @check
 def plugins_that_call_exit(folder):
     prepare(folder)
+    (folder / "c.yaml").write_text(CONFIG.replace("multiclass", "ends"))
     plug = folder / "plug"
     (plug / "ends-1.dist-info").mkdir(parents=True)
     (plug / "ends-1.dist-info" / "METADATA").write_text("Name: ends\nVersion: 1\n")
-    entry = "[lssvm.applications]\nmulticlass = ends:Ends\n"
+    entry = "[lssvm.applications]\nends = ends:Ends\n"
     (plug / "ends-1.dist-info" / "entry_points.txt").write_text(entry)
     path = {"PYTHONPATH": os.pathsep.join([str(plug), str(ROOT)]), "PYTHONDONTWRITEBYTECODE": "1"}
     problems = []
@@ -313,7 +324,7 @@ def plugins_that_call_exit(folder):
             if words[0] == "check" and where == "at_inference":
                 continue
             done = run(folder, *words, environment=path)
-            problem = one_line(done, 1, 2, contains="application 'multiclass'")
+            problem = one_line(done, 1, 2, contains="application 'ends'")
             problems.append(f"{where}, {words[0]}: {problem}" if problem else None)
     return first(*problems)
 
