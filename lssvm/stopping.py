@@ -96,6 +96,7 @@ def _end(number: int, frame: Any) -> None:
     if sys.stderr is not None:  # closed: its number may be that of another file by now
         with suppress(OSError, ValueError):
             descriptor = sys.__stderr__.fileno()  # type: ignore[union-attr]
-            start = CLEAN_LINE if os.isatty(descriptor) else ""
+            plain = os.environ.get("TERM", "dumb") == "dumb" or not os.isatty(descriptor)
+            start = "" if plain else CLEAN_LINE
             os.write(descriptor, f"{start}{line(number, text)}\n".encode(errors="replace"))
     os._exit(128 + number)

@@ -33,8 +33,9 @@ def load(name: str) -> type[Application]:
     try:
         return known[name].load()
     except (Exception, SystemExit) as error:
+        why = f"it called {_exit_call(error)}" if isinstance(error, SystemExit) else repr(error)
         raise LssvmError(
-            f"application {name!r} ({known[name].value}) cannot be loaded: {error!r}"
+            f"application {name!r} ({known[name].value}) cannot be loaded: {why}"
         ) from error
 
 
@@ -49,5 +50,8 @@ def of_exit(error: SystemExit) -> str:
         place = f"{frame.f_code.co_filename}:{line}"
         if package in owners:
             whose = f"application {owners[package]!r}: "
-    code = repr(error.code)[:40]
-    return f"{whose}{place} called sys.exit({code}); expected an exception"
+    return f"{whose}{place} called {_exit_call(error)}; expected an exception"
+
+
+def _exit_call(error: SystemExit) -> str:
+    return f"sys.exit({repr(error.code)[:40]})"
