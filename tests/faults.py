@@ -69,13 +69,15 @@ APPLICATIONS = [
     learning("precision_at_k", "precision_at_k"),
     learning("mrf", "mrf", "objective.C=0.01"),
 ]
+HIDDEN = ("objective.model=lssvm", "objective.C=0.01")
 SOLVERS = [
     learning(method, "multiclass", f"solver.method={method}", "objective.C=1")
     for method in ("bundle", "cutting-plane", "n-slack", "bcfw", "sgd")
 ] + [
     learning("bundle by OSQP", "multiclass", "solver.qp=osqp"),
     learning("kernel", "multiclass", "solver.method=n-slack", "kernel.type=rbf"),
-    learning("bcfw, hidden", "motif-simulated", "solver.method=bcfw", "objective.C=0.01"),
+    learning("n-slack, hidden", "mrf", *HIDDEN, "solver.method=n-slack"),
+    learning("bcfw, hidden", "mrf", *HIDDEN, "solver.method=bcfw"),
     *(
         learning(f"{method}, smooth", "sequence", "objective.model=crf", f"solver.method={method}")
         for method in ("lbfgs", "gradient", "sgd")
@@ -175,6 +177,7 @@ def shoot(reference, folder, rng):
     while True:
         number, group = rng.choice(SIGNALS), rng.random() < 0.5
         delay = rng.uniform(0.0, 1.05) * reference.seconds
+        there = set(os.listdir(folder))
         process = started(case, folder, reference.before, *resumed)
         time.sleep(delay)
         if process.poll() is None:
@@ -182,6 +185,9 @@ def shoot(reference, folder, rng):
         code, err = ended(process)
         where = f"{number.name}{' to all' if group else ''} after {delay:.3f} s"
         stopped = judge(reference, folder, number, code, err, where)
+        left = set(os.listdir(folder)) - {*there, *case.outputs, case.state}
+        if left and stopped != "killed":
+            raise Fault(f"{where}: {sorted(left)} stays")
         outcome = outcome or stopped
         resumed = ("--resume",) if case.state and (folder / case.state).exists() else ()
         if rng.random() < 0.7:
@@ -223,9 +229,6 @@ def judge(reference, folder, number, code, err, where):
         return "too early"  # the interpreter had not come to our first line, and said so
     if code != 128 + number or len(lines) != 1 or not lines[0].startswith("stopped by SIG"):
         raise Fault(f"{where}: exit code {code}: {err}")
-    left = set(os.listdir(folder)) - {*case.outputs, case.state}
-    if left:
-        raise Fault(f"{where}: {sorted(left)} stays")
     return "stopped"
 
 
