@@ -208,7 +208,7 @@ def contents(case, folder):
 
 def judge(reference, folder, number, code, err, where):
     """What a run left when it was stopped."""
-    case, found = reference.case, contents(reference.case, folder)
+    found = contents(reference.case, folder)
     for name, content in found.items():
         if content not in (OLD, reference.contents[name]):
             raise Fault(f"{where}: {name} is neither the old nor the new one")
