@@ -17,7 +17,7 @@ EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq200
 NEEDED = lssvm needs Python 3.11 or later; name one, as in: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint experiments $(EXPERIMENTS) photographs bench bench-letters build clean
+.PHONY: help run test lint faults experiments $(EXPERIMENTS) photographs bench bench-letters build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -38,6 +38,9 @@ lint: $(VENV)/dev.installed ## check style and types only
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+faults: $(VENV)/dev.installed ## stop every command at random times (SHOTS=100 SECONDS=0 SEED=0)
+	$(BIN)/python -u tests/faults.py --shots $(or $(SHOTS),100) --seconds $(or $(SECONDS),0) --seed $(or $(SEED),0)
 
 experiments: $(EXPERIMENTS) ## run all experiments, one after the other
 

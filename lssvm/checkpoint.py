@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import lssvm
-from lssvm import checked
+from lssvm import checked, stopping
 from lssvm.cccp import Run
 from lssvm.checked import ROUNDING, Check, above, below, flag, number, positive, whole
 from lssvm.errors import Interrupted, ModelError
@@ -29,6 +29,7 @@ from lssvm.stored_record import checked_restart
 CHECKPOINT = "lssvm-checkpoint"
 INFINITIES = {np.inf: "infinity", -np.inf: "-infinity"}
 TEXTS = {text: value for value, text in INFINITIES.items()}
+GO_ON = "go on with the same command and --resume"
 SOLVER = "solver."  # begins the names of the solver's arrays
 ADVICE = "; delete it, or train without --resume"
 RUN_FIELDS: dict[str, Check] = {
@@ -190,9 +191,10 @@ def stoppable() -> Iterator[Callable[[], int]]:
     """Turn SIGINT and SIGTERM into a number that the run asks for between two passes.
 
     Yields a function that returns the signal's number, 0 if there was none. A second signal
-    acts as it did before. Outside the main thread signals are left alone.
+    acts as it did before, and so does one that came too late for the run to ask, once the block
+    has ended. Outside the main thread signals are left alone.
     """
-    received = [0]
+    received, answered = [0], [0]
     previous: dict[signal.Signals, Any] = {}
 
     def note(number: int, frame: Any) -> None:
@@ -207,18 +209,21 @@ def stoppable() -> Iterator[Callable[[], int]]:
                 previous[name] = signal.signal(name, note)
     except ValueError:
         previous.clear()
+
+    def ask() -> int:
+        answered[0] = received[0]
+        return received[0]
+
     try:
-        yield lambda: received[0]
+        yield ask
     finally:
         for name, handler in previous.items():
             signal.signal(name, handler)
+    if received[0] != answered[0]:
+        signal.raise_signal(received[0])
 
 
 def interrupted(number: int, path: Path | None) -> Interrupted:
     """What to raise once the state is safe: says how to go on."""
-    how = (
-        f"; {path} was written, go on with the same command and --resume"
-        if path
-        else "; there is no checkpoint"
-    )
-    return Interrupted(number, f"stopped by {signal.Signals(number).name}{how}")
+    how = f"{path} was written, {GO_ON}" if path else "there is no checkpoint"
+    return Interrupted(number, stopping.line(number, how))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from lssvm import __version__, streams
+from lssvm import __version__, stopping, streams
 from lssvm.command import (
     CONTEXT,
     EXIT_CODES,
@@ -121,16 +121,25 @@ def learn(config: str, model: str, **options: Any) -> None:
     """
     from lssvm.config import load_config
     from lssvm.console import Console
+    from lssvm.formats.locks import owned
 
+    stopping.tell(lambda: "nothing was written")
     settings = load_config(config, [*options["settings"], *_letters(options)])
     log, initial = options["log"], options["initial"]
     _learn_files(settings, config, model, initial, log).check_outputs()
     verbosity = 0 if options["quiet"] else options["verbosity"]
-    with Console(verbosity, log, options["resume"], files=[model]) as console:
+    checkpoint = _checkpoint_of(model)
+    mine = () if options["dry_run"] else (model, checkpoint)
+    with (
+        owned(*mine) as unlocked,
+        Console(verbosity, log, options["resume"], files=[model]) as console,
+    ):
         if options["dry_run"]:
             _dry_run(settings, console)
             return
-        trained = _train(settings, model, console, initial, options)
+        if unlocked:
+            console.warned(f"{model}: its file system has no locks; start one run on it at a time")
+        trained = _train(settings, model, checkpoint, console, initial, options)
         console.event("written", path=model, dimension=len(trained.w))
         reached = _tell_written(settings, trained, model, console)
     if not reached:
@@ -147,19 +156,17 @@ def _learn_files(
     files.reads_config("CONFIG", path, config)
     files.reads("--init", initial)
     files.writes("MODEL", model)
-    checkpoint = _checkpoint(model)
+    checkpoint = _checkpoint_of(model)
     files.writes("MODEL.checkpoint", str(checkpoint) if checkpoint else None)
     files.writes("--log", log, check=None)
     return files
 
 
-def _checkpoint(model: str) -> Path | None:
-    """Where the state of a run is kept; nowhere if the model goes to a device or a pipe."""
-    from lssvm.formats.descriptors import descriptor_of
+def _checkpoint_of(model: str) -> Path | None:
+    """Where the state of a run on ``model`` is kept; nowhere for devices and pipes."""
+    from lssvm.formats.output import replaceable
 
-    regular = os.path.isfile(model) or not os.path.exists(model)
-    regular = regular and descriptor_of(model) is None
-    return Path(f"{model}.checkpoint") if regular else None
+    return Path(f"{model}.checkpoint") if replaceable(model) else None
 
 
 def _letters(options: dict[str, Any]) -> list[str]:
@@ -182,18 +189,34 @@ def _letters(options: dict[str, Any]) -> list[str]:
 
 
 def _train(
-    config: "Config", path: str, console: "Console", initial: str | None, options: dict[str, Any]
+    config: "Config",
+    path: str,
+    checkpoint: Path | None,
+    console: "Console",
+    initial: str | None,
+    options: dict[str, Any],
 ) -> "Model":
     """Train with a checkpoint beside the model, which goes once the model is safe."""
+    from lssvm.checkpoint import GO_ON
     from lssvm.inspection import available_cores
     from lssvm.model import Model
     from lssvm.train import learn as train
 
-    checkpoint = _checkpoint(path)
     if options["resume"] and not (checkpoint and checkpoint.exists()):
         raise LssvmError(f"{path}.checkpoint: does not exist; nothing to resume")
     if checkpoint and checkpoint.exists() and not options["resume"]:
         console.warned(f"{checkpoint} of an interrupted run is overwritten; --resume goes on")
+    before = _stamp(checkpoint)
+
+    def how() -> str:
+        """What is true whenever the run is stopped at once."""
+        if checkpoint is None or _stamp(checkpoint) is None:
+            return "nothing was written"
+        if options["resume"] or _stamp(checkpoint) != before:
+            return f"{checkpoint} is safe, {GO_ON}"
+        return f"nothing was written; {checkpoint} is still that of an earlier run"
+
+    stopping.tell(how)
     console.event("start", version=__version__, config=config.to_dict(), resume=options["resume"])
     model = train(
         config,
@@ -205,9 +228,19 @@ def _train(
         initial=Model.load(initial) if initial else None,
     )
     model.save(path)
+    stopping.tell(lambda: f"{path} was written")
     if checkpoint:
         checkpoint.unlink(missing_ok=True)
     return model
+
+
+def _stamp(path: Path | None) -> tuple[int, int] | None:
+    """What tells one version of a file from another; None if there is none."""
+    try:
+        found = os.stat(path) if path is not None else None
+    except OSError:
+        return None
+    return (found.st_ino, found.st_mtime_ns) if found is not None else None
 
 
 def _dry_run(config: "Config", console: "Console") -> None:
@@ -298,11 +331,9 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     lssvm-classify configs/motif.yaml motif.model sites.tsv --metrics metrics.json
     """
     from lssvm.applications.base import FolderFormat, Source
-    from lssvm.console import counted
-    from lssvm.formats.output import check_folder, write_folder
+    from lssvm.formats.locks import owned
+    from lssvm.formats.output import check_folder
     from lssvm.model import Model
-    from lssvm.train import classify as predict
-    from lssvm.train import prepared
 
     metrics = options["metrics"]
     trained = Model.load(model)
@@ -319,9 +350,27 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     files.check_outputs()
     alone = Source(examples, options["label"], limit=_limit(options["max_mb"]))
     sources = config.sources("test") if config else [alone]
-    packed = trained.application.read(sources)
-    if metrics and not packed.labelled:
-        raise LssvmError(f"--metrics: {examples} has no labels; expected labelled examples")
+    with owned(predictions, metrics):
+        packed = trained.application.read(sources)
+        if metrics and not packed.labelled:
+            raise LssvmError(f"--metrics: {examples} has no labels; expected labelled examples")
+        _classified(packed, trained, form, predictions, options)
+
+
+def _classified(
+    packed: Any,
+    trained: "Model",
+    form: "Callable[[Any, Any, TextIO], None] | FolderFormat",
+    predictions: str,
+    options: dict[str, Any],
+) -> None:
+    """Predict, write what was predicted, and score it."""
+    from lssvm.applications.base import FolderFormat
+    from lssvm.console import counted
+    from lssvm.formats.output import write_folder
+    from lssvm.train import classify as predict
+    from lssvm.train import prepared
+
     names = form.names(packed) if isinstance(form, FolderFormat) else ()
     trained, packed = prepared(trained, packed)
     found = predict(trained, packed, top=options["top"])
@@ -332,7 +381,8 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
         with _opened(predictions) as file:
             form(packed, found, file)
     if packed.labelled:
-        _score(trained, packed, found, metrics, options["quiet"], to_stderr=predictions == "-")
+        metrics, quiet = options["metrics"], options["quiet"]
+        _score(trained, packed, found, metrics, quiet, to_stderr=predictions == "-")
     elif not options["quiet"]:
         count = counted(len(packed), "example")
         streams.tell(f"{count} without labels: nothing to score")

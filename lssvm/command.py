@@ -3,13 +3,14 @@
 Nothing heavy is imported here, so that help and completion are quick.
 """
 
+import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
 
-from lssvm import streams
+from lssvm import stopping, streams
 from lssvm.errors import Interrupted, LssvmError
 
 BAD_USAGE, NOT_REACHED, INTERRUPTED, BROKEN_PIPE = 2, 3, 130, 141
@@ -17,13 +18,21 @@ CONTEXT = {"help_option_names": ["-h", "-?", "--help"], "max_content_width": 100
 EXIT_CODES = """\b
 Exit codes: 0 done; 1 internal error; 2 bad usage, configuration or data, or a
 result that cannot be written; 3 the asked precision was not reached (the model
-is written and says so); 130 (Ctrl-C) and 143 (SIGTERM) interrupted, a
-checkpoint is written; 141 whoever read standard output went away.
+is written and says so); 130 (Ctrl-C) and 143 (SIGTERM) interrupted: standard
+error says how to go on; 141 whoever read standard output went away.
 """
 
 
 class _Guarded:
     """The one place where errors become lines on standard error and an exit code."""
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Run as the whole of a program: signals end it at once."""
+        stopping.arm()
+        try:
+            return self.main(*args, **kwargs)
+        finally:
+            stopping.finish()
 
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run as a program."""
@@ -33,8 +42,18 @@ class _Guarded:
             code = code or _exit_code(sys.stdout.flush)
         sys.exit(code)
 
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
+        """Read the arguments; click would end an interrupt here with exit code 1."""
+        try:
+            return super().make_context(*args, **kwargs)  # type: ignore[misc]
+        except KeyboardInterrupt:
+            raise Interrupted(signal.SIGINT, stopping.line(signal.SIGINT, "")) from None
+
     def invoke(self, context: click.Context) -> Any:
-        """Run inside click, which has its own ideas of these."""
+        """Run inside click, which has its own ideas of these.
+
+        The commands themselves end with ``context.exit``: a SystemExit is somebody else's.
+        """
         try:
             return super().invoke(context)  # type: ignore[misc]
         except LssvmError as error:
@@ -45,6 +64,10 @@ class _Guarded:
             context.exit(INTERRUPTED)
         except BrokenPipeError:
             raise streams.PipeClosed from None
+        except SystemExit as error:
+            from lssvm.applications import of_exit
+
+            raise LssvmError(of_exit(error)) from None
 
 
 def _exit_code(run: Callable[[], Any]) -> int:

@@ -13,31 +13,26 @@ processes.
 """
 
 import itertools
-import multiprocessing
-import os
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
 from lssvm.applications.base import Application
+from lssvm.checkpoint import identity
 from lssvm.config import Config, set_values
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, ModelError
 from lssvm.held_out import sign_of
+from lssvm.journal import Journal
+from lssvm.processes import run_tasks
 from lssvm.tables import mean_and_error, plus_minus, text_table
 from lssvm.train import classify, learn_path
 
 C_KEY = "objective.C"
 FOLD_STREAM = 0x466F6C64  # keeps the draw of the folds apart from the runs' own generators
 
-Shared = TypeVar("Shared")
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 Scores = dict[str, float | None]
 
 
@@ -235,16 +230,23 @@ def run(
     jobs: int = 1,
     criterion: str | None = None,
     progress: Callable[[int, int], None] = lambda done, of: None,
+    checkpoint: Path | None = None,
+    resume: bool = False,
 ) -> CrossValidation:
     """Cross-validate the grid of ``config.search`` on the training data.
 
     jobs : processes; with 1 everything runs in this one
     criterion : metric by which a setting is picked, by default the application's first
     progress : told how many of how many tasks are done
+    checkpoint : file to which each finished run is added, and which is read first if ``resume``;
+        it stays, for whoever keeps the results to remove
 
-    Raises LssvmError for bad data, an unknown criterion, or more folds than examples.
+    Raises LssvmError for bad data, an unknown criterion, more folds than examples, or a
+    checkpoint of another configuration or other data.
     """
-    return evaluate(study_of(config), jobs=jobs, criterion=criterion, progress=progress)
+    study = study_of(config)
+    journal = Journal(checkpoint, _identity(study), resume=resume) if checkpoint else None
+    return evaluate(study, jobs=jobs, criterion=criterion, progress=progress, journal=journal)
 
 
 def study_of(
@@ -294,15 +296,83 @@ def evaluate(
     jobs: int = 1,
     criterion: str | None = None,
     progress: Callable[[int, int], None] = lambda done, of: None,
+    journal: Journal | None = None,
 ) -> CrossValidation:
-    """Train and score every task of a study; see :func:`run`."""
-    found = run_tasks(_solve, study, study.tasks, jobs=jobs, progress=progress)
-    runs = sorted(itertools.chain(*found), key=lambda run: (run.setting, run.fold, run.seed))
+    """Train and score every task of a study; see :func:`run`.
+
+    journal : holds the runs of finished tasks, and is told those of every other one
+    """
+    tasks = study.tasks
+    found = _kept(study, journal) if journal else {}
+    left = [number for number in range(len(tasks)) if number not in found]
+
+    def finished(place: int, runs: list[Run]) -> None:
+        number = left[place]
+        if journal:
+            entry = journal.add({"task": number, "runs": [asdict(run) for run in runs]})
+            runs = [Run(**values) for values in entry["runs"]]
+        found[number] = runs
+
+    run_tasks(
+        _solve,
+        study,
+        [tasks[number] for number in left],
+        jobs=jobs,
+        progress=lambda done, of: progress(len(tasks) - of + done, len(tasks)),
+        finished=finished,
+    )
+    every = itertools.chain(*found.values())
+    runs = sorted(every, key=lambda run: (run.setting, run.fold, run.seed))
     metrics = list(runs[0].validation)
     if criterion is not None and criterion not in metrics:
         raise LssvmError(f"unknown criterion {criterion!r} (known: {', '.join(metrics)})")
     folds = study.config.search.folds
     return CrossValidation(study.settings, runs, folds, criterion or metrics[0])
+
+
+def _identity(study: Study) -> str:
+    """A hash of everything that decides the runs."""
+    data = dict.fromkeys(examples.fingerprint() for examples in study.examples)
+    return identity(study.config.to_dict(), " ".join(data), None)
+
+
+def _kept(study: Study, journal: Journal) -> dict[int, list[Run]]:
+    """The runs in a journal by the number of their task. Raises ModelError."""
+    found, tasks = {}, study.tasks
+    for entry in journal.entries:
+        try:
+            number, runs = entry["task"], [_checked(values) for values in entry["runs"]]
+            task = tasks[number] if type(number) is int and number >= 0 else None
+        except (KeyError, TypeError, IndexError):
+            task = None
+        places = [(run.setting, run.fold, run.seed) for run in runs] if task else []
+        if task is None or places != [
+            (setting, task.fold, task.seed) for setting in study.paths[task.variant]
+        ]:
+            raise ModelError(f"{journal.path}: damaged: it has runs that the search has not")
+        found[number] = runs
+    return found
+
+
+def _checked(values: Any) -> Run:
+    """A run from plain values. Raises TypeError where one is of another kind."""
+    run = Run(**values)
+    kinds: dict[str, tuple[type, ...]] = {
+        "gap": (int, float, type(None)),
+        "certified": (bool,),
+        "converged": (bool,),
+        "objective": (int, float),
+        "passes": (int, float),
+        "validation": (dict,),
+        "test": (dict,),
+    }
+    for place in fields(Run):
+        if type(getattr(run, place.name)) not in kinds.get(place.name, (int,)):
+            raise TypeError(place.name)
+    for value in (*run.validation.values(), *run.test.values()):
+        if not isinstance(value, int | float | None):
+            raise TypeError("scores")
+    return run
 
 
 def assign_folds(
@@ -321,79 +391,6 @@ def assign_folds(
     fold = np.empty(n, dtype=np.int64)
     fold[order] = np.arange(n) % folds
     return fold
-
-
-def run_tasks(
-    function: Callable[[Shared, Item], Result],
-    shared: Shared,
-    tasks: Sequence[Item],
-    *,
-    jobs: int = 1,
-    progress: Callable[[int, int], None] = lambda done, of: None,
-) -> list[Result]:
-    """function(shared, task) for every task, in their order, by ``jobs`` processes.
-
-    ``shared`` is sent to each process once; ``function`` is a module's top-level function.
-    An interrupt or a failing task ends all processes before the exception goes on.
-    """
-    if jobs == 1 or len(tasks) == 1:
-        results = []
-        for number, task in enumerate(tasks, 1):
-            results.append(function(shared, task))
-            progress(number, len(tasks))
-        return results
-    others = set(multiprocessing.active_children())
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(jobs, len(tasks)), context, _share, (shared,)) as pool:
-        try:
-            with _deaf_to_interrupts():
-                futures: list[Future] = [pool.submit(_call, function, task) for task in tasks]
-            for number, future in enumerate(as_completed(futures), 1):
-                future.result()
-                progress(number, len(tasks))
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for child in set(multiprocessing.active_children()) - others:
-                child.terminate()
-            raise
-        return [future.result() for future in futures]
-
-
-_shared: Any = None
-
-
-def _share(value: Any) -> None:
-    global _shared
-    _shared = value
-    threading.Thread(target=_end_with_parent, daemon=True).start()
-
-
-def _end_with_parent() -> None:
-    """A killed parent cannot end its processes, and they would wait for it for ever."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        parent.join()
-        os._exit(1)
-
-
-def _call(function: Callable[[Any, Any], Any], task: Any) -> Any:
-    try:
-        return function(_shared, task)
-    except LssvmError as error:
-        raise LssvmError(str(error)) from None  # its own class may not survive the journey
-
-
-@contextmanager
-def _deaf_to_interrupts() -> Iterator[None]:
-    """Processes started within ignore Ctrl-C: the one that started them ends them."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _solve(study: Study, task: Task) -> list[Run]:

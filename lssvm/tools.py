@@ -4,11 +4,11 @@ import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from lssvm import __version__, streams
+from lssvm import __version__, stopping, streams
 from lssvm.command import (
     CONTEXT,
     EXIT_CODES,
@@ -20,6 +20,9 @@ from lssvm.command import (
 )
 from lssvm.errors import LssvmError
 from lssvm.messages import printable_json
+
+if TYPE_CHECKING:
+    from lssvm.config import Config
 
 
 def _print_json(value: Any) -> None:
@@ -135,6 +138,7 @@ def show(model: str, top: int, as_json: bool, named: tuple[str, ...], **given: s
     lssvm show motif.model --meme motif.meme --logo motif.png
     """
     from lssvm.files import Files
+    from lssvm.formats.locks import owned
     from lssvm.inspection import model_facts, model_lines
     from lssvm.model import Model
 
@@ -154,8 +158,9 @@ def show(model: str, top: int, as_json: bool, named: tuple[str, ...], **given: s
         files.writes(f"--export {name}", path)
     files.check_outputs()
     facts = model_facts(trained, top)
-    for name, path in wanted.items():
-        exports[name](trained.w, trained.arrays, path)
+    with owned(*wanted.values()):
+        for name, path in wanted.items():
+            exports[name](trained.w, trained.arrays, path)
     if as_json:
         _print_json(facts)
     else:
@@ -180,6 +185,15 @@ def _exports(named: Sequence[str]) -> dict[str, str]:
 @click.option("--criterion", metavar="METRIC", help="Metric to choose by. [default: the first]")
 @click.option("--csv", "csv_file", metavar="FILE", type=click.Path(), help="Write all runs.")
 @click.option("--json", "json_file", metavar="FILE", type=click.Path(), help="Write all results.")
+@click.option(
+    "--checkpoint",
+    metavar="FILE",
+    type=click.Path(),
+    help="Add each finished run to FILE, which is removed at the end. [default: FILE.checkpoint "
+    "for that of --json or --csv, else CONFIG.SETTINGS.checkpoint in the working directory, "
+    "SETTINGS being eight digits that depend on the configuration]",
+)
+@click.option("--resume", is_flag=True, help="Go on from the checkpoint of an interrupted run.")
 @quiet_option
 def cv(config: str, settings: tuple[str, ...], **options: Any) -> None:
     """Compare the settings in CONFIG's search.grid by cross-validation on its training data.
@@ -191,38 +205,75 @@ def cv(config: str, settings: tuple[str, ...], **options: Any) -> None:
     lssvm cv configs/motif.yaml --set 'search.grid={objective.C: [0.1, 1, 10]}' --csv cv.csv
     """
     from lssvm.config import load_config
-    from lssvm.cross_validation import run
     from lssvm.files import Files
-    from lssvm.inspection import available_cores
-    from lssvm.tables import write_csv, write_json
+    from lssvm.formats.locks import owned
 
+    stopping.tell(lambda: "nothing was written")
     loaded = load_config(config, settings)
+    outputs = {"--csv": options["csv_file"], "--json": options["json_file"]}
+    outputs["--checkpoint"] = options["checkpoint"] or _state_of(config, loaded, outputs)
     files = Files()
     files.reads_config("CONFIG", config, loaded)
-    files.writes("--csv", options["csv_file"])
-    files.writes("--json", options["json_file"])
+    for name, path in outputs.items():
+        files.writes(name, path)
     if not options["quiet"]:
         files.prints()
     files.check_outputs()
-    shown = sys.stderr.isatty() and not options["quiet"]
+    with owned(*outputs.values()):
+        _cross_validate(loaded, Path(outputs["--checkpoint"]), options)
+
+
+def _state_of(path: str, config: "Config", outputs: dict[str, str | None]) -> str:
+    """Where finished runs are kept: beside the results, else in a file for these settings."""
+    from lssvm.checkpoint import identity
+
+    result = outputs["--json"] or outputs["--csv"]
+    digits = identity(config.to_dict(), "", None)[:8]
+    return f"{result or f'{Path(path).name}.{digits}'}.checkpoint"
+
+
+def _cross_validate(config: "Config", checkpoint: Path, options: dict[str, Any]) -> None:
+    from lssvm import journal
+    from lssvm.checkpoint import GO_ON
+    from lssvm.cross_validation import run
+    from lssvm.inspection import available_cores
+    from lssvm.tables import write_csv, write_json
+
+    resume, quiet = options["resume"], options["quiet"]
+    if resume and not checkpoint.exists():
+        raise LssvmError(f"{checkpoint}: does not exist; nothing to resume")
+    begun = resume
+    if checkpoint.exists() and not resume and not quiet:
+        text = f"warning: {checkpoint} of an interrupted run is overwritten; --resume goes on"
+        streams.tell(text)
+    shown = sys.stderr.isatty() and not quiet
 
     def progress(done: int, of: int) -> None:
+        nonlocal begun
+        begun = True
         if shown:
             end = "\n" if done == of else ""
             print(f"\r{done} of {of} done", end=end, file=sys.stderr, flush=True)
 
+    stopping.tell(
+        lambda: f"{checkpoint} has the finished runs, {GO_ON}" if begun else "no run was finished"
+    )
     result = run(
-        loaded,
+        config,
         jobs=options["jobs"] or available_cores(),
         criterion=options["criterion"],
         progress=progress,
+        checkpoint=checkpoint,
+        resume=resume,
     )
     if options["csv_file"]:
         write_csv(Path(options["csv_file"]), result.rows())
     if options["json_file"]:
         write_json(Path(options["json_file"]), result.summary())
-    if not options["quiet"]:
+    if not quiet:
         streams.show(result.text().splitlines())
+    stopping.tell(lambda: "the results were written")
+    journal.remove(checkpoint)
 
 
 @main.group()

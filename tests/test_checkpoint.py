@@ -141,3 +141,11 @@ def test_threads_change_no_bit(method):
     one, two = (train.learn_on(app, pairs, config, threads=threads) for threads in (1, 2))
     assert essentials(one) == essentials(two)
     assert np.any(one.w)
+
+
+def test_a_signal_that_the_run_did_not_ask_for_acts_once_it_has_ended():
+    with pytest.raises(KeyboardInterrupt), checkpoint.stoppable():
+        os.kill(os.getpid(), signal.SIGINT)
+    with checkpoint.stoppable() as signalled:
+        os.kill(os.getpid(), signal.SIGINT)
+        assert signalled() == signal.SIGINT

@@ -14,10 +14,11 @@ import pytest
 from click.testing import CliRunner
 
 import lssvm
-from lssvm import applications
+from lssvm import applications, stopping
 from lssvm.cccp import Iteration, Summary
 from lssvm.cli import classify, learn, main
 from lssvm.console import Console, iteration_line, metric_lines, progress_of, size, summary_lines
+from lssvm.errors import LssvmError
 from lssvm.model import Model
 
 ROOT = Path(__file__).parent.parent
@@ -652,3 +653,27 @@ def test_metrics_and_sizes_are_printed_for_people():
         "1.5 MB",
         "3.0 GB",
     ]
+
+
+def test_a_run_that_is_stopped_at_once_says_what_is_true(run, folder, monkeypatch):
+    told = []
+
+    def note(*arguments, checkpoint, **options):
+        told.append(stopping._how())
+        checkpoint.write_text("of this run")
+        told.append(stopping._how())
+        raise LssvmError("enough")
+
+    monkeypatch.setattr("lssvm.train.learn", note)
+    go_on = "m.checkpoint is safe, go on with the same command and --resume"
+    for options in ((), (), ("--resume",)):
+        run(learn, "c.yaml", "m", "-q", *options, expect=2)
+    earlier = "nothing was written; m.checkpoint is still that of an earlier run"
+    assert told == ["nothing was written", go_on, earlier, go_on, go_on, go_on]
+
+
+def test_an_exit_code_of_a_command_is_its_own(run, folder):
+    """A precision that is not reached is no plug-in's exit."""
+    told = run(learn, "c.yaml", "m", "--set", "solver.max_passes=1", expect=3)
+    assert "sys.exit" not in told.stderr
+    assert (folder / "m").exists()

@@ -1,11 +1,17 @@
 """The QP over the simplex: every method, its certificate, and problems that break solvers."""
 
+import os
+import signal
+import sys
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from lssvm.kernels import _simplex
+from lssvm.solvers import qp
 from lssvm.solvers.qp import SimplexQP
 
 NATURAL = Path(__file__).parent / "data" / "bundle_duals.npz"
@@ -155,3 +161,42 @@ def test_osqp_follows_a_bundle_that_drops_planes():
     start = first.beta[rows] / first.beta[rows].sum()
     solved = solver.solve(smaller, offsets[rows], start, 1e-6)
     assert solved.gap <= 1e-6
+
+
+@pytest.mark.parametrize("broken", ["not convex", "not a number"])
+def test_osqp_prints_nothing_when_it_cannot_factor(broken, capsys):
+    gram = np.array([[1.0, 2.0], [2.0, -5.0 if broken == "not convex" else np.nan]])
+    solved = SimplexQP("osqp")._osqp(gram, np.ones(2), np.array([0.5, 0.5]), 1e-6)
+    assert solved.gap == np.inf
+    assert capsys.readouterr().out == ""
+
+
+def test_osqp_prints_nothing_when_it_is_interrupted_and_other_threads_may_print(
+    monkeypatch, capsys
+):
+    gram, offsets = synthetic("low rank", 100, 10.0)
+    solver, start = SimplexQP("osqp"), vertex(100)
+    monkeypatch.setitem(qp.OSQP_SETTINGS, "max_iter", 10**8)
+    received, before = [], sys.stdout
+
+    def note(number, frame):
+        received.append(number)
+        qp.OSQP_SETTINGS["max_iter"] = 100
+
+    def interrupt():
+        time.sleep(0.3)
+        print("another thread")
+        os.kill(os.getpid(), signal.SIGINT)
+
+    handler = signal.signal(signal.SIGINT, note)
+    thread = threading.Thread(target=interrupt)
+    try:
+        thread.start()
+        solver._osqp(gram, offsets, start, 1e-300)
+    finally:
+        thread.join()
+        signal.signal(signal.SIGINT, handler)
+    assert received == [signal.SIGINT]
+    assert solver.osqp_calls == 2  # it was interrupted, and solved again
+    assert capsys.readouterr().out == "another thread\n"
+    assert sys.stdout is before

@@ -5,6 +5,8 @@ broken plug-in cannot stop another application.
 """
 
 import difflib
+import sys
+import traceback
 from importlib.metadata import EntryPoint, entry_points
 
 from lssvm.applications.base import Application
@@ -30,7 +32,26 @@ def load(name: str) -> type[Application]:
         raise LssvmError(f"unknown application {name!r}{hint} (known: {', '.join(known)})")
     try:
         return known[name].load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        why = f"it called {_exit_call(error)}" if isinstance(error, SystemExit) else repr(error)
         raise LssvmError(
-            f"application {name!r} ({known[name].value}) cannot be loaded: {error!r}"
+            f"application {name!r} ({known[name].value}) cannot be loaded: {why}"
         ) from error
+
+
+def of_exit(error: SystemExit) -> str:
+    """Whose ``sys.exit`` it was, and where: no application may end a run, least with success."""
+    owners = {entry.module.partition(".")[0]: name for name, entry in registered().items()}
+    whose, place = "", "something"
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        package = str(frame.f_globals.get("__name__")).partition(".")[0]
+        if package in sys.stdlib_module_names or package == __name__.partition(".")[0]:
+            continue
+        place = f"{frame.f_code.co_filename}:{line}"
+        if package in owners:
+            whose = f"application {owners[package]!r}: "
+    return f"{whose}{place} called {_exit_call(error)}; expected an exception"
+
+
+def _exit_call(error: SystemExit) -> str:
+    return f"sys.exit({repr(error.code)[:40]})"

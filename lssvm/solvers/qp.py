@@ -8,7 +8,12 @@ here. The exact steps come from ``lssvm.kernels._simplex``; this module alone im
 """
 
 import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 import osqp
@@ -104,22 +109,23 @@ class SimplexQP:
         dual = np.zeros(k + 1)
         dual[: min(len(self.dual), k + 1)] = self.dual[: k + 1]
         while True:
-            problem = osqp.OSQP()
             try:
-                problem.setup(
-                    _upper_triangle(gram / scale),
-                    -offsets / scale,
-                    constraints,
-                    lower,
-                    upper,
-                    eps_abs=epsilon,
-                    eps_rel=epsilon,
-                    **OSQP_SETTINGS,
-                )
+                with _silenced():
+                    problem = osqp.OSQP()
+                    problem.setup(
+                        _upper_triangle(gram / scale),
+                        -offsets / scale,
+                        constraints,
+                        lower,
+                        upper,
+                        eps_abs=epsilon,
+                        eps_rel=epsilon,
+                        **OSQP_SETTINGS,
+                    )
+                    problem.warm_start(x=start, y=dual)
+                    answer = problem.solve(raise_error=False)
             except osqp.OSQPException:  # its matrix could not be factored
                 return Solved(start, np.inf, 1)
-            problem.warm_start(x=start, y=dual)
-            answer = problem.solve(raise_error=False)
             self.osqp_calls += 1
             if answer.info.status_val != osqp.SolverStatus.OSQP_SIGINT:
                 break
@@ -131,6 +137,46 @@ class SimplexQP:
             return Solved(start, np.inf, 1)
         self.dual = np.nan_to_num(np.asarray(answer.y, dtype=np.float64))
         return Solved(beta, _gap(gram, offsets, beta), 1)
+
+
+class _Muted:
+    """Standard output without what some threads write to it.
+
+    OSQP prints its errors and "Solver interrupted" whatever ``verbose`` says, by way of
+    ``sys.stdout``, which other threads may be using at the same time.
+    """
+
+    def __init__(self) -> None:
+        self.threads: set[int] = set()
+        self.changing = threading.Lock()
+        self.before: Any = None
+
+    def write(self, text: str) -> int:
+        if threading.get_ident() in self.threads or self.before is None:
+            return len(text)
+        return self.before.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.before, name)
+
+
+_muted = _Muted()
+
+
+@contextmanager
+def _silenced() -> Iterator[None]:
+    """Nothing that this thread prints within the block reaches standard output."""
+    with _muted.changing:
+        if not _muted.threads:
+            _muted.before, sys.stdout = sys.stdout, _muted
+        _muted.threads.add(threading.get_ident())
+    try:
+        yield
+    finally:
+        with _muted.changing:
+            _muted.threads.discard(threading.get_ident())
+            if not _muted.threads and sys.stdout is _muted:
+                sys.stdout = _muted.before
 
 
 def _better(old: Solved, new: Solved) -> Solved:
