@@ -3,6 +3,7 @@
 Each function gives what is wrong as pairs of a place in the document and a message.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from lssvm.applications.base import Application
@@ -21,6 +22,16 @@ DESCENT = {"lbfgs", "sgd"}  # solvers that work on F itself
 def default_model(kind: type[Application]) -> str:
     """The model that an application is trained with unless the configuration names one."""
     return next((name for name in USUAL_MODELS if name in kind.models), min(kind.models))
+
+
+def meaningful(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings for a reader: temperatures are left out where the model has none to set."""
+    objective = settings.get("objective")
+    if not isinstance(objective, Mapping):
+        return dict(settings)
+    unset = {key for key in TEMPERATURES if objective.get(key) is None}
+    kept = {key: value for key, value in objective.items() if key not in unset}
+    return {**settings, "objective": kept}
 
 
 def unfit(kind: type[Application], document: Document) -> list[tuple[Place, str]]:

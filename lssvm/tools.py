@@ -62,6 +62,7 @@ def config(file: str | None, settings: tuple[str, ...], schema: bool) -> None:
     lssvm config motif.model > again.yaml
     lssvm config --schema motif.yaml > motif.schema.json
     """
+    from lssvm.compatibility import meaningful
     from lssvm.config import load_config
     from lssvm.formats.yaml12 import dump
     from lssvm.model import Model, is_container
@@ -78,7 +79,7 @@ def config(file: str | None, settings: tuple[str, ...], schema: bool) -> None:
     if schema:
         _print_json(json_schema(values["application"]["name"] if values else None))
     else:
-        click.echo(dump(values), nl=False)
+        click.echo(dump(meaningful(values)), nl=False)
 
 
 @main.command()
