@@ -8,7 +8,7 @@ from typing import Any
 
 from lssvm.applications.base import Application
 from lssvm.formats.yaml12 import Document, Place
-from lssvm.validation import nearest
+from lssvm.validation import nearest, shown
 
 DEFAULT_MODEL = "lssvm"
 ANNEALED = "epsilon"  # the model whose temperatures are settings
@@ -46,7 +46,8 @@ def unfit(kind: type[Application], document: Document) -> list[tuple[Place, str]
         if type(value) is not type(choices[0]) or value in values:
             continue
         has = ", ".join(map(str, choices))
-        wrong = f"application {name!r} has no {key} {value!r}{nearest(value, map(str, choices))}"
+        near = nearest(value, map(str, choices))
+        wrong = f"application {name!r} has no {key} {shown(value)}{near}"
         place = document.place(("objective", key))
         faults.append((place, f"objective.{key}: {wrong} (known: {has})"))
     return faults + _temperatures(kind, document) + _unsolvable(kind, document)
@@ -72,12 +73,15 @@ def _unsolvable(kind: type[Application], document: Document) -> list[tuple[Place
     if not isinstance(objective, dict) or not isinstance(solver, dict):
         return []
     method, norm = solver.get("method", "bundle"), objective.get("slack_norm", 1)
+    model = objective.get("model", default_model(kind))
+    if not isinstance(method, str) or not isinstance(model, str):
+        return []  # the schema refuses them
     place = document.place(("solver", "method"))
     if method in BY_EXAMPLE and not kind.each:
         name = document.value["application"]["name"]
         wrong = f"{method} needs planes by example, which application {name!r} does not give"
         return [(place, f"solver.method: {wrong}; expected bundle or cutting-plane")]
-    if method == "lbfgs" and objective.get("model", default_model(kind)) not in kind.smooth:
+    if method == "lbfgs" and model not in kind.smooth:
         smooth = ", ".join(sorted(kind.smooth)) or "none here"
         wrong = f"lbfgs needs a smooth objective.model ({smooth})"
         return [(place, f"solver.method: {wrong}; expected bundle or n-slack")]

@@ -68,7 +68,9 @@ def case_of(samples: list[Target], seed: int, number: int) -> Case:
     rng = np.random.default_rng([seed, number])
     target = samples[number % len(samples)]
     changed = mutators.pick(rng, target.changed)
-    others = [other.files[name] for other in (mutators.pick(rng, samples),) for name in other.changed]
+    others = [
+        other.files[name] for other in (mutators.pick(rng, samples),) for name in other.changed
+    ]
     mutate = mutators.BY_SUFFIX.get(Path(changed).suffix, mutators.text)
     content = mutate(target.files[changed], rng, others)
     arguments = mutators.pick(rng, target.commands)
@@ -181,7 +183,9 @@ def judged(case: Case, folder: Path, code: int, out: str, err: str) -> tuple[str
     odd = [line for line in lines if not line.isprintable()]
     if odd:
         return f"message not printable: {shape(odd[0])}", repr(odd[0])[:3000]
-    long = [line for line in lines if len(line) > LONGEST + sum(len(n) for n in case.files if n in line)]
+    long = [
+        line for line in lines if len(line) > LONGEST + sum(len(n) for n in case.files if n in line)
+    ]
     if long:
         return f"message of {len(long[0])} characters: {shape(long[0])}", long[0][:3000]
     if code == 2:
@@ -445,7 +449,9 @@ def main() -> None:
     for (fault, area), numbers in sorted(kinds.items(), key=lambda kind: -len(kind[1])):
         print(f"{len(numbers):6d}  {area}: {fault}  (such as --case {numbers[0]})")
     codes = ", ".join(f"{code}: {n:,d}" for code, n in sorted(run.codes.items(), key=str))
-    print(f"{run.done:,d} cases in {took:.0f} s, {run.done / took:.0f} a second; exit codes {codes}")
+    print(
+        f"{run.done:,d} cases in {took:.0f} s, {run.done / took:.0f} a second; exit codes {codes}"
+    )
     print(f"{len(failed):,d} failed")
     sys.exit(bool(failed))
 

@@ -27,10 +27,60 @@ WORDS = """? - * # : ; , | = == " ' ( ) [ ] { } & ! % @ ` ~ . .. / \\ null true 
 1:1 0:1 -1:1 1: :1 1:1:1 label=+1 cost=nan cost=-1 docid=3 #docid=3 /dev/zero /etc/passwd . train
 missing image graph node edge document clusters pair begin end B-X I-X O <s> (1 1) (1|(2 1)|2)
 >x ACGT acgu NNNN XXXX é ß 字 😀 _ -- --- ... !!python/object:os.system &a *a <<:""".split()
-CONTROL = [*map(chr, range(32)), "\x7f", "\x85", "\xa0", "\u2028", "\u200b", "\ufeff", "\ud800", "\u202e"]
-BROKEN = [b"\xff", b"\xc3", b"\xed\xa0\x80", b"\xf4\x90\x80\x80", b"\x00", b"\xef\xbb\xbf", b"\xfe\xff"]
-VALUES = [None, True, False, 0, -1, 1, 2, 3, 2**31, 2**63, 10**30, -(10**30), 0.5, -0.0, 1e308, 1e-320]
-VALUES += ["", "0", "x", "\x00", "a\nb", "é", "😀", "/dev/zero", "/etc/passwd", "..", "w", [], {}, [[]]]
+CONTROL = [
+    *map(chr, range(32)),
+    "\x7f",
+    "\x85",
+    "\xa0",
+    "\u2028",
+    "\u200b",
+    "\ufeff",
+    "\ud800",
+    "\u202e",
+]
+BROKEN = [
+    b"\xff",
+    b"\xc3",
+    b"\xed\xa0\x80",
+    b"\xf4\x90\x80\x80",
+    b"\x00",
+    b"\xef\xbb\xbf",
+    b"\xfe\xff",
+]
+VALUES = [
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1,
+    2,
+    3,
+    2**31,
+    2**63,
+    10**30,
+    -(10**30),
+    0.5,
+    -0.0,
+    1e308,
+    1e-320,
+]
+VALUES += [
+    "",
+    "0",
+    "x",
+    "\x00",
+    "a\nb",
+    "é",
+    "😀",
+    "/dev/zero",
+    "/etc/passwd",
+    "..",
+    "w",
+    [],
+    {},
+    [[]],
+]
 VALUES += [[1], [1, "x"], {"x": 1}, {"": {}}, [None] * 3, "x" * 3000, list(range(3000))]
 
 
@@ -47,7 +97,9 @@ def token(rng):
         return pick(rng, WORDS)
     if kind == 8:
         return pick(rng, CONTROL)
-    return pick(rng, ["9", "x", "1e", "0.", "-", "é", "\\", "a:"]) * pick(rng, [50, 400, 5000, 20000])
+    return pick(rng, ["9", "x", "1e", "0.", "-", "é", "\\", "a:"]) * pick(
+        rng, [50, 400, 5000, 20000]
+    )
 
 
 def flipped(data, rng):
@@ -60,7 +112,9 @@ def flipped(data, rng):
         elif kind == 1 and place < len(out):
             out[place] = int(rng.integers(256))
         elif kind == 2:
-            out[place:place] = pick(rng, BROKEN) if rng.integers(2) else bytes([int(rng.integers(256))])
+            out[place:place] = (
+                pick(rng, BROKEN) if rng.integers(2) else bytes([int(rng.integers(256))])
+            )
         else:
             del out[place : place + int(rng.integers(1, 9))]
     return bytes(out)
@@ -144,20 +198,32 @@ def whitespace(data, rng):
 
 def wrapped(data, rng):
     """A byte order mark, a prefix, a very long line, deep nesting."""
-    long = pick(rng, [b"1 ", b"x", b"9", b"1:1 ", b"ACGT", b"[", b"{a: ", b"- ", b"\x00", b" ", b"(1|"])
+    long = pick(
+        rng, [b"1 ", b"x", b"9", b"1:1 ", b"ACGT", b"[", b"{a: ", b"- ", b"\x00", b" ", b"(1|"]
+    )
     kind = int(rng.integers(4))
     if kind == 0:
         return pick(rng, BROKEN) + data
     if kind == 1:
-        return data + long * pick(rng, [100, 5000, 30000])
+        return data + long * pick(rng, [10, 100, 100, 1000, 30000])
     if kind == 2:
         place = int(rng.integers(len(data) + 1))
-        return data[:place] + long * pick(rng, [100, 5000, 30000]) + data[place:]
+        return data[:place] + long * pick(rng, [10, 100, 100, 1000, 30000]) + data[place:]
     return data * pick(rng, [2, 3, 20])
 
 
 DUMB = (flipped, cut, lines_moved, inserted, wrapped)
-TEXT = (flipped, cut, lines_moved, tokens_changed, tokens_changed, tokens_changed, inserted, whitespace, wrapped)
+TEXT = (
+    flipped,
+    cut,
+    lines_moved,
+    tokens_changed,
+    tokens_changed,
+    tokens_changed,
+    inserted,
+    whitespace,
+    wrapped,
+)
 
 
 def several(mutators, data, rng):
@@ -192,11 +258,17 @@ def tree(value, rng):
         holder[pick(rng, ["x", "", "w", key + "x", key.upper()])] = holder.pop(key)
     elif kind == 1 or kind == 2:
         other = pick(rng, holders)
-        holder[key] = copy.deepcopy(pick(rng, [*other.values()] if isinstance(other, dict) else other))
+        holder[key] = copy.deepcopy(
+            pick(rng, [*other.values()] if isinstance(other, dict) else other)
+        )
     elif kind == 3 and isinstance(holder[key], int | float) and not isinstance(holder[key], bool):
-        holder[key] = pick(rng, [-holder[key], holder[key] + 1, holder[key] - 1, holder[key] * 10**6])
+        holder[key] = pick(
+            rng, [-holder[key], holder[key] + 1, holder[key] - 1, holder[key] * 10**6]
+        )
     elif kind == 3 and isinstance(holder[key], list) and holder[key]:
-        holder[key] = pick(rng, [holder[key][:-1], holder[key] * 2, holder[key][::-1], holder[key][:1]])
+        holder[key] = pick(
+            rng, [holder[key][:-1], holder[key] * 2, holder[key][::-1], holder[key][:1]]
+        )
     else:
         holder[key] = copy.deepcopy(pick(rng, VALUES))
     return value
@@ -226,7 +298,21 @@ def array(values, rng):
     if kind == 4:
         return np.zeros((), values.dtype)
     if kind == 5:
-        types = ["?", "i1", "u1", "<i4", "<u8", "<f4", "<f8", ">f8", "<f2", "<U3", "S3", "<c16", "<M8[s]"]
+        types = [
+            "?",
+            "i1",
+            "u1",
+            "<i4",
+            "<u8",
+            "<f4",
+            "<f8",
+            ">f8",
+            "<f2",
+            "<U3",
+            "S3",
+            "<c16",
+            "<M8[s]",
+        ]
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             try:
@@ -277,9 +363,40 @@ def npy_header(data, rng):
     """The header of an array with another word in it, its length being right."""
     length = struct.unpack("<H", data[8:10])[0]
     head = data[10 : 10 + length].decode("latin1").rstrip()
-    words = ["'<f8'", "'|O'", "'<U9'", "'<f8', ", "[('a', '<f8')]", "'V8'", "True", "(3,)", "(10**15,)"]
-    words += ["(1000000000000000,)", "(-1,)", "(2, 1000000000)", "()", "{}", "{", "(", "'", "é", "\n", "\0"]
-    words += ["('<f8', (1000000,))", "'<M8[s]'", "None", "-1", "9" * 5000, "(" * 300, "b'x'", "(1.5,)"]
+    words = [
+        "'<f8'",
+        "'|O'",
+        "'<U9'",
+        "'<f8', ",
+        "[('a', '<f8')]",
+        "'V8'",
+        "True",
+        "(3,)",
+        "(10**15,)",
+    ]
+    words += [
+        "(1000000000000000,)",
+        "(-1,)",
+        "(2, 1000000000)",
+        "()",
+        "{}",
+        "{",
+        "(",
+        "'",
+        "é",
+        "\n",
+        "\0",
+    ]
+    words += [
+        "('<f8', (1000000,))",
+        "'<M8[s]'",
+        "None",
+        "-1",
+        "9" * 5000,
+        "(" * 300,
+        "b'x'",
+        "(1.5,)",
+    ]
     if rng.integers(2):
         old = pick(rng, re.findall(r"'[^']*'|\([^)]*\)|True|False|[{},:]", head) or ["{"])
         head = head.replace(old, pick(rng, words), 1)
@@ -314,7 +431,10 @@ def members_changed(members, rng):
     elif kind == 1:
         members.append(members[i])
     elif kind == 2:
-        members[i] = (pick(rng, ["", "x", "../x.npy", "a\nb.npy", "é.npy", members[j][0]]), members[i][1])
+        members[i] = (
+            pick(rng, ["", "x", "../x.npy", "a\nb.npy", "é.npy", members[j][0]]),
+            members[i][1],
+        )
     elif kind == 3:
         members[i], members[j] = (members[i][0], members[j][1]), (members[j][0], members[i][1])
     elif kind == 4 and members[i][0].endswith(".npy"):
@@ -327,7 +447,9 @@ def members_changed(members, rng):
 def directory_changed(data, rng):
     """Flags, methods, sizes and offsets of a zip file's headers."""
     out = bytearray(data)
-    places = [match.start() for match in re.finditer(rb"PK(\x01\x02|\x03\x04|\x05\x06|\x06\x06)", data)]
+    places = [
+        match.start() for match in re.finditer(rb"PK(\x01\x02|\x03\x04|\x05\x06|\x06\x06)", data)
+    ]
     for _ in range(pick(rng, [1, 1, 2])):
         place = pick(rng, places)
         central = out[place + 2 : place + 3] == b"\x01"
@@ -382,7 +504,9 @@ def container(data, rng, others=()):
             name = pick(rng, [*arrays])
             arrays[name] = array(arrays[name], rng)
         if rng.integers(8) == 0:
-            arrays[pick(rng, ["x", "state.x", "space.x", "solver.x"])] = arrays.pop(pick(rng, [*arrays]))
+            arrays[pick(rng, ["x", "state.x", "space.x", "solver.x"])] = arrays.pop(
+                pick(rng, [*arrays])
+            )
         listed = [{"name": n, "dtype": a.dtype.str, "shape": [*a.shape]} for n, a in arrays.items()]
         header["arrays"] = listed
         if "dimension" in header and "w" in arrays and rng.integers(2):
@@ -411,7 +535,10 @@ def png(data, rng, others=()):
     elif kind == 1:
         width, height = (pick(rng, [0, 1, 2, 5, 2000, 60000, 2**31 - 1, 2**32 - 1]) for _ in "wh")
         rest = bytes(pick(rng, [0, 1, 2, 3, 4, 6, 8, 16]) for _ in range(5))
-        chunks[0] = (b"IHDR", struct.pack(">II", width, height) + pick(rng, [chunks[0][1][8:], rest]))
+        chunks[0] = (
+            b"IHDR",
+            struct.pack(">II", width, height) + pick(rng, [chunks[0][1][8:], rest]),
+        )
     elif kind == 2:
         raw = [(n, c) for n, c in chunks if n != b"IDAT"]
         rows = cut(zlib.decompress(b"".join(c for n, c in chunks if n == b"IDAT")), rng)
@@ -423,8 +550,13 @@ def png(data, rng, others=()):
     elif kind == 4:
         del chunks[i]
     else:
-        chunks[i] = (pick(rng, [b"tRNS", b"PLTE", b"acTL", b"fcTL", b"IDAT", b"gAMA", b"abcd"]), content)
-    parts = [struct.pack(">I", len(c)) + n + c + struct.pack(">I", zlib.crc32(n + c)) for n, c in chunks]
+        chunks[i] = (
+            pick(rng, [b"tRNS", b"PLTE", b"acTL", b"fcTL", b"IDAT", b"gAMA", b"abcd"]),
+            content,
+        )
+    parts = [
+        struct.pack(">I", len(c)) + n + c + struct.pack(">I", zlib.crc32(n + c)) for n, c in chunks
+    ]
     return data[:8] + b"".join(parts)
 
 
@@ -449,7 +581,9 @@ def compressed(data, rng, others=()):
 
 def word(data, rng, others=()):
     """A setting KEY=VALUE of the command line, which cannot hold a NUL."""
-    found = text(data, rng) if rng.integers(2) else data.partition(b"=")[0] + b"=" + encoded(token(rng))
+    found = (
+        text(data, rng) if rng.integers(2) else data.partition(b"=")[0] + b"=" + encoded(token(rng))
+    )
     return found.replace(b"\0", b"")[:100_000]
 
 

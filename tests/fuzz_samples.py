@@ -46,7 +46,8 @@ GGGGTTTTCCCCAAAAGGTTAC
 """
 BACKGROUND = "# order 0\nA 0.3\nC 0.2\nG 0.2\nT 0.3\n"
 ROWS = "".join(
-    f"{'abc'[i % 3]} 1:{i % 5 - 2}.5 2:{i % 3} {4 + i % 2}:{i * 0.25} # row {i}\n" for i in range(12)
+    f"{'abc'[i % 3]} 1:{i % 5 - 2}.5 2:{i % 3} {4 + i % 2}:{i * 0.25} # row {i}\n"
+    for i in range(12)
 )
 LOSSES = "a b c\na 0 1 2\nb 1 0 1.5\nc 2 1 0\n"
 TAXONOMY = "# child parent\nx top\ny top\na x\nb x\nc y\n"
@@ -185,7 +186,11 @@ PROBLEMS: dict[str, tuple[dict, dict[str, bytes | str], dict]] = {
     "ranking": ({"name": "precision_at_k", "k": 2}, {"t.txt": QUERIES}, {}),
     "conll": ({**LABELLER, **COLUMNS}, {"t.conll": shipped("sequence/train.conll", 24)}, {}),
     "svm_hmm": ({**LABELLER, "format": "svm_hmm"}, {"t.txt": TAGS.replace("?", "N")}, {}),
-    "latent": (HIDDEN, {"t.conll": shipped("sequence/train.conll", 16)}, {"objective": {"model": "hcrf"}}),
+    "latent": (
+        HIDDEN,
+        {"t.conll": shipped("sequence/train.conll", 16)},
+        {"objective": {"model": "hcrf"}},
+    ),
     "coreference": (
         {"name": "coreference", "penalty": 0.1},
         {"t.conll": shipped("coreference/train.conll", 30)},
@@ -290,7 +295,9 @@ def dumped(values: dict) -> bytes:
 
 
 def files_of(name: str, extra: dict) -> dict[str, bytes]:
-    files = {key: raw.encode() if isinstance(raw, str) else raw for key, raw in PROBLEMS[name][1].items()}
+    files = {
+        key: raw.encode() if isinstance(raw, str) else raw for key, raw in PROBLEMS[name][1].items()
+    }
     return {"c.yaml": dumped(settings_of(name, extra)), **files}
 
 
@@ -335,7 +342,9 @@ def data_targets(models: dict[str, bytes]) -> list[Target]:
 def configuration_targets() -> list[Target]:
     bounds = [f"{key}={value}" for key, value in LIMITS.items()]
     found = []
-    sources = {f"shipped/{path.stem}": path.read_bytes() for path in (ROOT / "configs").glob("*.yaml")}
+    sources = {
+        f"shipped/{path.stem}": path.read_bytes() for path in (ROOT / "configs").glob("*.yaml")
+    }
     problems = {settings["name"]: name for name, (settings, _, _) in reversed(PROBLEMS.items())}
     for name in problems:
         sources[f"init/{name}"] = starter(name).encode()
@@ -378,7 +387,17 @@ def model_targets(models: dict[str, bytes]) -> list[Target]:
 
 
 def checkpoint_targets(checkpoints: dict[str, bytes]) -> list[Target]:
-    command = ("learn", "c.yaml", "m", "-q", "--threads", "1", "--resume", "--checkpoint-every", "1")
+    command = (
+        "learn",
+        "c.yaml",
+        "m",
+        "-q",
+        "--threads",
+        "1",
+        "--resume",
+        "--checkpoint-every",
+        "1",
+    )
     return [
         Target(
             f"checkpoint/{name}",
@@ -397,7 +416,10 @@ def setting_targets() -> list[Target]:
             "settings",
             {**files, **{f"{number}.set": setting.encode()}},
             (f"{number}.set",),
-            (("config", "c.yaml", "--set", "@"), ("learn", "c.yaml", "m", "-q", "--dry-run", "--set", "@")),
+            (
+                ("config", "c.yaml", "--set", "@"),
+                ("learn", "c.yaml", "m", "-q", "--dry-run", "--set", "@"),
+            ),
         )
         for number, setting in enumerate(SETTINGS)
     ]
@@ -414,7 +436,9 @@ def trained(folder: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
         with placed(folder, files_of(problem, extra)):
             path = Path("m.checkpoint")
             with contextlib.suppress(_Enough):
-                learn(load_config("c.yaml"), checkpoint=path, checkpoint_every=1, observer=_Stopper(3))
+                learn(
+                    load_config("c.yaml"), checkpoint=path, checkpoint_every=1, observer=_Stopper(3)
+                )
             checkpoints[name] = path.read_bytes()
     return models, checkpoints
 

@@ -12,6 +12,7 @@ from lssvm.applications.base import Application
 from lssvm.errors import LssvmError
 
 GROUP = "lssvm.applications"
+LONGEST = 60  # characters of an unknown name that a message quotes
 
 
 def registered() -> dict[str, EntryPoint]:
@@ -32,9 +33,10 @@ def load(name: str) -> type[Application]:
     """
     known = registered()
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
+        quoted = name[:LONGEST] + "…" * (len(name) > LONGEST)
+        near = difflib.get_close_matches(quoted, known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise LssvmError(f"unknown application {name!r}{hint} (known: {', '.join(known)})")
+        raise LssvmError(f"unknown application {quoted!r}{hint} (known: {', '.join(known)})")
     try:
         return known[name].load()
     except Exception as error:
