@@ -1,10 +1,11 @@
 """Damaged and odd files, given to the commands: ``make fuzz MINUTES=10`` or ``CASES=100000``.
 
-A case is a sample (``fuzz_samples``), one file of which a mutator (``fuzz_mutators``) changes, and a
-command that then reads it, run in this process as a user runs it. Right is: exit code 0, 2 or 3; with
-2, lines ``error: …`` of at most 300 characters beside file names, all printable, and no output; with
-0 and 3, whole outputs; never a traceback, a crash, a warning of Python's, more than 5 s, or more than
-500 MB. Case K of seed S is the same bytes always: ``python tests/fuzz.py --seed S --case K``.
+A case is a sample (``fuzz_samples``), one file of which a mutator (``fuzz_mutators``) changes, and
+a command that then reads it, run in this process as a user runs it. Right is: exit code 0, 2 or 3;
+with 2, lines ``error: …`` of at most 300 characters beside file names, all printable, and no
+output; with 0 and 3, whole outputs; never a traceback, a crash, a warning of Python's, more than
+5 s, or more than 500 MB. Case K of seed S is the same bytes always:
+``python tests/fuzz.py --seed S --case K``.
 """
 
 import os
@@ -15,6 +16,7 @@ import argparse
 import collections
 import contextlib
 import io
+import itertools
 import json
 import multiprocessing
 import multiprocessing.connection
@@ -26,13 +28,14 @@ import tempfile
 import time
 import traceback
 import warnings
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import numpy as np
-
 import fuzz_mutators as mutators
+import numpy as np
 from fuzz_samples import Target, targets
+
 from lssvm import tools
 from lssvm.cli import classify, learn
 from lssvm.model import Model
@@ -88,22 +91,27 @@ class Runner:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self.streams = [tempfile.TemporaryFile(dir=folder.parent) for _ in range(2)]
+        self.streams = [open(folder.parent / f"{folder.name}.{n}", "w+b") for n in (1, 2)]  # noqa: SIM115
 
     def run(self, case: Case) -> Outcome:
         """What came of a case. The folder is empty afterwards."""
         for name, content in case.files.items():
             (self.folder / name).write_bytes(content)
-        before = peak()
+        before = peak(anew=True)
         code, raised = self._called(case.arguments)
         grown = peak() - before
         out, err = (self._taken(stream) for stream in self.streams)
         fault, detail = raised or judged(case, self.folder, code, out, err)
-        if not fault and grown > GROWTH:
+        if grown > GROWTH:
             fault, detail = "growth", f"{grown / 2**20:.0f} MB"
         for path in self.folder.iterdir():
             shutil.rmtree(path) if path.is_dir() else path.unlink()
         return Outcome(fault, detail or err[-3000:], code)
+
+    def close(self) -> None:
+        """Close the files that stand for standard streams."""
+        for stream in self.streams:
+            stream.close()
 
     def _called(self, arguments: tuple[str, ...]) -> tuple[int, tuple[str, str] | None]:
         """The exit code, and what came out of the command that should not."""
@@ -151,13 +159,13 @@ def shown_warnings():
         yield
 
 
-def peak() -> int:
-    """Bytes of the largest resident memory since the last call, then counted anew where possible."""
+def peak(anew: bool = False) -> int:
+    """Bytes of the largest resident memory, counted anew from now on where that is possible."""
     with contextlib.suppress(OSError):
+        if anew:
+            Path("/proc/self/clear_refs").write_text("5")
         status = Path("/proc/self/status").read_text()
-        high = int(status.partition("VmHWM:")[2].split()[0]) * 1024
-        Path("/proc/self/clear_refs").write_text("5")
-        return high
+        return int(status.partition("VmHWM:")[2].split()[0]) * 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
@@ -282,9 +290,11 @@ class Worker:
         theirs.close()
         self.connection.recv()
         self.done, self.number = 0, -1
+        self.recent: collections.deque[int] = collections.deque(maxlen=20)
         self.began = self.computed = 0.0
 
     def give(self, number: int) -> None:
+        self.recent.append(number)
         self.number, self.began, self.computed = number, time.monotonic(), self._seconds()
         self.connection.send(number)
 
@@ -324,9 +334,9 @@ class Fuzz:
     def _worker(self, place: int) -> Worker:
         return Worker(self.samples, self.folder / str(place), self.seed)
 
-    def run(self, first: int, last: int, seconds: float) -> None:
-        """Cases first..last-1, as far as the seconds allow."""
-        numbers, until = iter(range(first, last)), time.monotonic() + seconds
+    def run(self, numbers: Iterable[int], seconds: float) -> None:
+        """Cases of these numbers, as far as the seconds allow."""
+        numbers, until = iter(numbers), time.monotonic() + seconds
         for each in self.workers:
             self._next(each, numbers, until)
         while busy := [each for each in self.workers if each.number >= 0]:
@@ -336,6 +346,9 @@ class Fuzz:
                 if outcome is None:
                     continue
                 self.done += 1
+                if self.done % 1000 == 0:
+                    told = f"{self.done:,d} cases, {len(self.failures):,d} failed"
+                    print(told, file=sys.stderr, flush=True)
                 self.codes[outcome.code] += 1
                 if outcome.fault:
                     self.failures.append((each.number, outcome))
@@ -351,7 +364,8 @@ class Fuzz:
                 each.process.join()
                 code = each.process.exitcode or 0
                 name = signal.Signals(-code).name if code < 0 else f"exit code {code}"
-                return Outcome(f"crash {name}")
+                # Memory that one case damages may end the process in a later one.
+                return Outcome(f"crash {name}", f"after the cases {[*each.recent]}")
         if each.hangs():
             return Outcome("hang", f"more than {SLOWEST:g} s")
         return None
@@ -395,25 +409,26 @@ def scratch():
         yield Path(folder)
 
 
-def chosen(samples: list[Target], only: str | None) -> list[Target]:
-    """The samples whose names begin so; all if nothing is asked for."""
-    found = [target for target in samples if target.name.startswith(only or "")]
-    if not found:
+def chosen(samples: list[Target], numbers: Iterable[int], only: str) -> Iterator[int]:
+    """The numbers of cases whose sample's name begins so."""
+    if not any(target.name.startswith(only) for target in samples):
         known = ", ".join(target.name for target in samples)
         sys.exit(f"--only {only}: no sample is called so (known: {known})")
-    return found
+    return (n for n in numbers if samples[n % len(samples)].name.startswith(only))
 
 
 def fuzz(
-    first: int, last: int, *, seed=0, jobs=2, seconds=1e9, only: str | None = None
+    numbers: Iterable[int], *, seed: int = 0, jobs: int = 2, seconds: float = 1e9, only: str = ""
 ) -> tuple[list[tuple[int, Case, Outcome]], Fuzz]:
     """Run cases; those that failed, each with its number."""
     with scratch() as folder:
         (folder / "made").mkdir()
-        samples = chosen(targets(folder / "made"), only)
+        samples = targets(folder / "made")
         run = Fuzz(samples, folder, seed, jobs)
         try:
-            run.run(first, last, seconds)
+            run.run(chosen(samples, numbers, only), seconds)
+        except KeyboardInterrupt:
+            print("interrupted", file=sys.stderr)
         finally:
             run.close()
     found = [(number, case_of(samples, seed, number), outcome) for number, outcome in run.failures]
@@ -426,18 +441,18 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, help="minutes to run")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--jobs", type=int, default=2, help="processes")
-    parser.add_argument("--only", metavar="NAME", help="samples whose names begin so")
+    parser.add_argument("--only", metavar="NAME", default="", help="samples whose names begin so")
     parser.add_argument("--keep", metavar="DIR", type=Path, help="write the cases that failed")
     parser.add_argument("--case", metavar="K", type=int, help="run one case and show it")
     given = parser.parse_args()
-    first, last = 0, given.cases if given.cases else (10**9 if given.minutes else 2000)
+    numbers: Iterable[int] = itertools.count()
     if given.case is not None:
-        first, last = given.case, given.case + 1
+        numbers = [given.case]
+    elif given.cases or not given.minutes:
+        numbers = range(given.cases or 2000)
     began = time.monotonic()
     seconds = 60 * given.minutes if given.minutes else 1e9
-    failed, run = fuzz(
-        first, last, seed=given.seed, jobs=given.jobs, seconds=seconds, only=given.only
-    )
+    failed, run = fuzz(numbers, seed=given.seed, jobs=given.jobs, seconds=seconds, only=given.only)
     took = time.monotonic() - began
     kinds = collections.defaultdict(list)
     for number, case, outcome in failed:

@@ -20,13 +20,23 @@ import numpy as np
 import yaml
 from numpy.lib import format as npy
 
-NUMBERS = """0 -0 1 -1 2 3 7 1e400 -1e400 1e-400 nan NaN inf -inf Infinity 0x10 0o17 1_000 1e3 +1 .5 5.
-1e308 -1e308 1e16 127 128 255 256 32767 65536 2147483647 2147483648 4294967296 9223372036854775807
-9223372036854775808 -9223372036854775809 18446744073709551616 1e18 1e19 0.1e-1 1,5 ² ٣ １ ½ Ⅷ""".split()
-WORDS = """? - * # : ; , | = == " ' ( ) [ ] { } & ! % @ ` ~ . .. / \\ null true false yes no None qid: qid:1
-1:1 0:1 -1:1 1: :1 1:1:1 label=+1 cost=nan cost=-1 docid=3 #docid=3 /dev/zero /etc/passwd . train
-missing image graph node edge document clusters pair begin end B-X I-X O <s> (1 1) (1|(2 1)|2)
->x ACGT acgu NNNN XXXX é ß 字 😀 _ -- --- ... !!python/object:os.system &a *a <<:""".split()
+
+def words(text):
+    """What stands between the blanks."""
+    return text.split()
+
+
+NUMBERS = words("""
+0 -0 1 -1 2 3 7 1e400 -1e400 1e-400 nan NaN inf -inf Infinity 0x10 0o17 1_000 1e3 +1 .5 5. 1e308
+-1e308 1e16 127 128 255 256 32767 65536 2147483647 2147483648 4294967296 9223372036854775807
+9223372036854775808 -9223372036854775809 18446744073709551616 1e18 1e19 0.1e-1 1,5 ² ٣ １ ½ Ⅷ
+""")
+WORDS = words("""
+? - * # : ; , | = == " ' ( ) [ ] { } & ! % @ ` ~ . .. / \\ null true false yes no None qid:
+qid:1 1:1 0:1 -1:1 1: :1 1:1:1 label=+1 cost=nan cost=-1 docid=3 #docid=3 /dev/zero /etc/passwd
+. train missing image graph node edge document clusters pair begin end B-X I-X O <s> (1 1) (1|(2
+1)|2) >x ACGT acgu NNNN XXXX é ß 字 😀 _ -- --- ... !!python/object:os.system &a *a <<:
+""")
 CONTROL = [
     *map(chr, range(32)),
     "\x7f",

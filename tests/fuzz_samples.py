@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+from fuzz_mutators import words
 from PIL import Image
 
 from lssvm.cccp import Observer
@@ -34,6 +35,8 @@ OPTIONS = {  # what decides how long a run of an application is
     "mrf": {"sweeps": 5, "table": 1000},
     "correlation_clustering": {"sweeps": 2},
 }
+SEVERAL = {"motif", "sequence", "coreference", "correlation_clustering"}  # those with --top
+RUN = ("-q", "--threads", "1")
 FASTA = """>p1 label=+1 cost=0.5
 ACGTTGCATGACGTCAATGCACGT
 >n1 label=-1
@@ -250,9 +253,12 @@ CHECKPOINTS: dict[str, tuple[str, dict]] = {
     "gram": ("svmlight", {"kernel": {"type": "rbf"}, "solver": {"method": "n-slack"}}),
     "hidden": ("graphs", {"solver": {"method": "n-slack"}}),
 }
-SETTINGS = """solver.epsilon=1e-3 objective.C=10 seed=3 data.train=t.txt data.train=[t.txt,t.txt]
+SETTINGS = words("""
+solver.epsilon=1e-3 objective.C=10 seed=3 data.train=t.txt data.train=[t.txt,t.txt]
 application.bias=0 application={name:multiclass} search.grid={objective.C:[1,2]} kernel.type=rbf
-application.class_costs={a:2} objective={model:ssvm,C:2} data={train:t.txt} solver.method=n-slack""".split()
+application.class_costs={a:2} objective={model:ssvm,C:2} data={train:t.txt}
+solver.method=n-slack
+""")
 
 
 class _Enough(Exception):
@@ -319,7 +325,7 @@ def placed(folder: Path, files: dict[str, bytes]):
 def read_commands(train: str) -> tuple[tuple[str, ...], ...]:
     return (
         ("check", "c.yaml"),
-        ("learn", "c.yaml", "m", "-q", "--threads", "1"),
+        ("learn", "c.yaml", "m", *RUN),
         ("learn", "c.yaml", "m", "-q", "--dry-run"),
         ("classify", train, "known.model", "out", "-q"),
         ("classify", train, "known.model", "out", "--json", "--metrics", "metrics"),
@@ -359,7 +365,7 @@ def configuration_targets() -> list[Target]:
             limits = [*bounds, *(f"application.{key}={value}" for key, value in options.items())]
             limits += [f"data.{key}={value}" for key, value in limit().items()]
             settings = [part for setting in limits for part in ("--set", setting)]
-            commands.append(("learn", "c.yaml", "m", "-q", "--threads", "1", *settings))
+            commands.append(("learn", "c.yaml", "m", *RUN, *settings))
             commands.append(("learn", "c.yaml", "m", "-q", "--dry-run"))
         found.append(Target(f"config/{source}", files, ("c.yaml",), tuple(commands)))
     return found
@@ -374,14 +380,17 @@ def model_targets(models: dict[str, bytes]) -> list[Target]:
         commands: list[tuple[str, ...]] = [
             ("classify", train, "a.model", "out", "-q"),
             ("classify", train, "a.model", "out", "--json", "--metrics", "metrics"),
-            ("classify", train, "a.model", "out", "--top", "2", "-q"),
             ("show", "a.model"),
             ("show", "a.model", "--json", "--top", "3"),
             ("config", "a.model"),
-            ("learn", "c.yaml", "m", "-q", "--threads", "1", "--init", "a.model"),
         ]
-        if PROBLEMS[problem][0]["name"] == "motif":
+        application = PROBLEMS[problem][0]["name"]
+        if application in SEVERAL:
+            commands.append(("classify", train, "a.model", "out", "--top", "2", "-q"))
+        if application == "motif":
             commands.append(("show", "a.model", "--meme", "out"))
+        if "kernel" not in extra:
+            commands.append(("learn", "c.yaml", "m", *RUN, "--init", "a.model"))
         found.append(Target(f"model/{name}", files, ("a.model",), tuple(commands)))
     return found
 
