@@ -15,6 +15,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # threads of libraries do no
 import argparse
 import collections
 import contextlib
+import faulthandler
 import io
 import itertools
 import json
@@ -156,7 +157,12 @@ def shown_warnings():
             warnings.simplefilter("ignore", kind)
         warnings.simplefilter("always", RuntimeWarning)
         warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = write_warning
         yield
+
+
+def write_warning(message: Any, category: type[Warning], file: str, line: int, *_: Any) -> None:
+    sys.stderr.write(warnings.formatwarning(message, category, file, line))
 
 
 def peak(anew: bool = False) -> int:
@@ -246,6 +252,7 @@ def left(case: Case, folder: Path, code: int, out: str) -> tuple[str, str]:
 def worker(connection: Any, samples: list[Target], folder: Path, seed: int) -> None:
     """Answers numbers of cases with outcomes, until None comes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    faulthandler.disable()
     sys.stdin = open(os.devnull)  # noqa: SIM115
     os.dup2(sys.stdin.fileno(), 0)
     sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), "utf-8", write_through=True)

@@ -139,4 +139,4 @@ def test_the_harness_sees_each_kind_of_fault(monkeypatch, tmp_path):
     found = {samples[number].name: outcome.fault for number, outcome in run.failures}
     assert found.keys() == ILL.keys()
     for kind, (_, fault) in ILL.items():
-        assert found[kind].startswith(fault), (kind, found[kind])
+        assert found[kind].startswith(fault), (kind, run.failures)
