@@ -17,7 +17,7 @@ EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq200
 NEEDED = lssvm needs Python 3.11 or later; name one, as in: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint faults experiments $(EXPERIMENTS) photographs bench bench-letters build clean
+.PHONY: help run test fuzz lint faults experiments $(EXPERIMENTS) photographs bench bench-letters build clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -33,6 +33,10 @@ run: $(READY) ## train on the yeast DNA in data/motif, test, write model, sites,
 
 test: lint ## check style and types, run all tests
 	$(BIN)/python -m pytest
+
+fuzz: $(VENV)/dev.installed ## damaged files for every command (MINUTES=10, or CASES=N; SEED=N)
+	$(BIN)/python tests/fuzz.py $(if $(CASES),--cases $(CASES),--minutes $(or $(MINUTES),10)) \
+		--seed $(or $(SEED),0) $(if $(JOBS),--jobs $(JOBS)) --keep "$(OUT)/fuzz"
 
 lint: $(VENV)/dev.installed ## check style and types only
 	$(BIN)/ruff check .

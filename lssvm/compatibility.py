@@ -3,11 +3,12 @@
 Each function gives what is wrong as pairs of a place in the document and a message.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from lssvm.applications.base import Application
 from lssvm.formats.yaml12 import Document, Place
-from lssvm.validation import nearest
+from lssvm.validation import nearest, shown
 
 DEFAULT_MODEL = "lssvm"
 ANNEALED = "epsilon"  # the model whose temperatures are settings
@@ -23,6 +24,16 @@ def default_model(kind: type[Application]) -> str:
     return next((name for name in USUAL_MODELS if name in kind.models), min(kind.models))
 
 
+def meaningful(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings for a reader: temperatures are left out where the model has none to set."""
+    objective = settings.get("objective")
+    if not isinstance(objective, Mapping):
+        return dict(settings)
+    unset = {key for key in TEMPERATURES if objective.get(key) is None}
+    kept = {key: value for key, value in objective.items() if key not in unset}
+    return {**settings, "objective": kept}
+
+
 def unfit(kind: type[Application], document: Document) -> list[tuple[Place, str]]:
     """A model or formulation of the objective that the application does not have."""
     objective = document.value.get("objective", {})
@@ -35,7 +46,8 @@ def unfit(kind: type[Application], document: Document) -> list[tuple[Place, str]
         if type(value) is not type(choices[0]) or value in values:
             continue
         has = ", ".join(map(str, choices))
-        wrong = f"application {name!r} has no {key} {value!r}{nearest(value, map(str, choices))}"
+        near = nearest(value, map(str, choices))
+        wrong = f"application {name!r} has no {key} {shown(value)}{near}"
         place = document.place(("objective", key))
         faults.append((place, f"objective.{key}: {wrong} (known: {has})"))
     return faults + _temperatures(kind, document) + _unsolvable(kind, document)
@@ -61,14 +73,15 @@ def _unsolvable(kind: type[Application], document: Document) -> list[tuple[Place
     if not isinstance(objective, dict) or not isinstance(solver, dict):
         return []
     method, norm = solver.get("method", "bundle"), objective.get("slack_norm", 1)
-    if not isinstance(method, str) or not isinstance(objective.get("model", ""), str):
-        return []
+    model = objective.get("model", default_model(kind))
+    if not isinstance(method, str) or not isinstance(model, str):
+        return []  # the schema refuses them
     place = document.place(("solver", "method"))
     if method in BY_EXAMPLE and not kind.each:
         name = document.value["application"]["name"]
         wrong = f"{method} needs planes by example, which application {name!r} does not give"
         return [(place, f"solver.method: {wrong}; expected bundle or cutting-plane")]
-    if method == "lbfgs" and objective.get("model", default_model(kind)) not in kind.smooth:
+    if method == "lbfgs" and model not in kind.smooth:
         smooth = ", ".join(sorted(kind.smooth)) or "none here"
         wrong = f"lbfgs needs a smooth objective.model ({smooth})"
         return [(place, f"solver.method: {wrong}; expected bundle or n-slack")]

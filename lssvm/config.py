@@ -6,6 +6,7 @@ application's own Options, so a plug-in brings its own keys.
 """
 
 import json
+import math
 import os
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
@@ -30,11 +31,12 @@ from lssvm.feature_space import Kernel
 from lssvm.feature_space import unfit as unfit_kernel
 from lssvm.formats import yaml12
 from lssvm.formats.limit import MEGABYTES, Limit
-from lssvm.formats.yaml12 import Document, KeyPath, NotAMapping, Place
+from lssvm.formats.yaml12 import DEEPEST, Document, KeyPath, NotAMapping, Place, dotted, is_text
 from lssvm.option_files import named_files
 from lssvm.validation import explained, shown, told
 
 SEARCHABLE = ("application", "kernel", "objective", "solver", "cccp")
+MOST_SETTINGS = 10_000  # of a search, each of which is trained many times over
 SPLITS = ("train", "validate", "test")
 Method = Literal["bundle", "cutting-plane", "n-slack", "bcfw", "lbfgs", "gradient", "sgd"]
 
@@ -368,12 +370,13 @@ def _replaced(config: Config, values: Mapping[str, Any]) -> Document:
 def _override(document: Document, override: str, number: int, bases: dict[str, Path]) -> None:
     key, equals, text = override.partition("=")
     key = key.strip()
-    place = Place((1, number, 0), f"--set {key}")
-    if not equals or not key or not all(key.split(".")):
-        wrong = f"--set {override}: expected KEY=VALUE, such as solver.epsilon=1e-4"
+    path: KeyPath = tuple(key.split("."))
+    place = Place((1, number, 0), f"--set {dotted(path)}")
+    if not equals or not all(path) or len(path) > DEEPEST or not is_text(key):
+        start = dotted((override,))
+        wrong = f"--set {start}: expected KEY=VALUE, such as solver.epsilon=1e-4"
         document.faults.append((Place((1, number, 0), wrong), ""))
         return
-    path: KeyPath = tuple(key.split("."))
     try:
         value, faults = yaml12.parse_value(text, place.text)
         if path[0] == "application" and _is_file(value):
@@ -386,8 +389,6 @@ def _override(document: Document, override: str, number: int, bases: dict[str, P
         document.faults.append((place, str(error)))
         return
     document.faults += [(place, fault) for fault in faults]
-    for stale in [known for known in document.places if known[: len(path)] == path]:
-        del document.places[stale]
     for depth in range(1, len(path)):
         document.places.setdefault(path[:depth], place)
     document.places[path] = place
@@ -493,9 +494,14 @@ def _choose_model(kind: type[Application], document: Document) -> None:
 
 def _unsearchable(config: Config, document: Document) -> list[tuple[Place, str]]:
     """Grid entries whose key or values the schema refuses."""
-    faults = []
-    for key, values in config.search.grid.items():
-        place, where = document.place(("search", "grid", key)), f"search.grid.{key}"
+    faults: list[tuple[Place, str]] = []
+    grid = config.search.grid
+    settings = math.prod(map(len, grid.values()))
+    if max(settings, sum(map(len, grid.values()))) > MOST_SETTINGS:
+        wrong = f"more than {MOST_SETTINGS:,} settings to try; expected fewer"
+        return [(document.place(("search", "grid")), f"search.grid: {wrong}")]
+    for key, values in grid.items():
+        place, where = document.place(("search", "grid", key)), dotted(("search", "grid", key))
         if key.partition(".")[0] not in SEARCHABLE or key.count(".") != 1 or key.endswith(".name"):
             sections = ", ".join(f"{name}.*" for name in SEARCHABLE)
             faults.append((place, f"{where}: cannot be searched; expected a key of {sections}"))

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from lssvm import __version__, applications
+from lssvm.compatibility import meaningful
 from lssvm.config import SPLITS, Config
 from lssvm.console import counted, metric_lines, number, size
 from lssvm.errors import LssvmError
@@ -102,7 +103,7 @@ def model_facts(model: Model, top: int) -> dict[str, Any]:
     names = model.names
     largest = np.argsort(-np.abs(model.w), kind="stable")[: min(top, len(names))]
     return {
-        "config": model.config,
+        "config": meaningful(model.config),
         "dimension": len(model.w),
         "nonzero": int(np.count_nonzero(model.w)),
         "norm": float(np.sqrt(model.space.squared_norm(model.w))),

@@ -10,17 +10,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import PydanticUndefined
 
 from lssvm import applications
-from lssvm.config import (
-    Cccp,
-    Config,
-    Data,
-    Objective,
-    Search,
-    Solver,
-    default_model,
-)
+from lssvm.applications.base import Application
+from lssvm.config import Config, Data, Objective, default_model
 from lssvm.errors import LssvmError
-from lssvm.feature_space import Kernel
 from lssvm.formats.yaml12 import dump_inline
 
 WIDTH = 96
@@ -33,28 +25,29 @@ def starter(name: str) -> str:
     there is no such application or it gives no example of an option without a default.
     """
     kind = applications.load(name)
-    sections: tuple[tuple[str, type[BaseModel]], ...] = (
-        *(("kernel", Kernel),) * kind.kernels,
-        ("objective", Objective),
-        ("solver", Solver),
-        ("cccp", Cccp),
-        ("search", Search),
-    )
-    lines = [f"# lssvm-learn THIS-FILE {name}.model", ""]
-    lines += ["application:", f"  name: {name}"]
-    lines += _keys(kind.Options, {}, skip=("name",), application=name)
-    lines += ["", *_comment(_summary(Data), ""), "data:"]
-    lines += [
-        "  # Each entry is a file name, or has more to say of its examples, such as",
-        "  # {path: positive.txt, label: +1, cost: 0.5}; - is standard input.",
-    ]
-    lines += _keys(Data, kind.starter_files)
-    for key, section in sections:
-        chosen = {"model": default_model(kind)} if section is Objective else {}
-        lines += ["", *_comment(_summary(section), ""), f"{key}:", *_keys(section, chosen)]
-    seed = Config.model_fields["seed"]
-    lines += ["", *_comment(seed.description or "", ""), f"seed: {seed.default}"]
+    lines = [f"# lssvm-learn THIS-FILE {name}.model"]
+    for key, info in Config.model_fields.items():
+        lines += ["", *_part(key, info, name, kind)]
     return "\n".join(lines) + "\n"
+
+
+def _part(key: str, info: FieldInfo, name: str, kind: type[Application]) -> list[str]:
+    """A section of the configuration, or a value that stands outside of all sections."""
+    if key == "application":
+        return [f"{key}:", f"  name: {name}", *_keys(kind.Options, {}, ("name",), name)]
+    section = info.annotation
+    if not (isinstance(section, type) and issubclass(section, BaseModel)):
+        value = dump_inline(_value(key, info, name))
+        return [*_comment(info.description or "", ""), f"{key}: {value}"]
+    chosen: Mapping[str, Any] = {"model": default_model(kind)} if section is Objective else {}
+    notes = []
+    if section is Data:
+        chosen = kind.starter_files
+        notes = [
+            "  # Each entry is a file name, or has more to say of its examples, such as",
+            "  # {path: positive.txt, label: +1, cost: 0.5}; - is standard input.",
+        ]
+    return [*_comment(_summary(section), ""), f"{key}:", *notes, *_keys(section, chosen)]
 
 
 def _keys(

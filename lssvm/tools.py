@@ -66,6 +66,7 @@ def config(file: str | None, settings: tuple[str, ...], schema: bool) -> None:
     lssvm config motif.model > again.yaml
     lssvm config --schema motif.yaml > motif.schema.json
     """
+    from lssvm.compatibility import meaningful
     from lssvm.config import load_config
     from lssvm.files import Files
     from lssvm.formats.yaml12 import dump
@@ -90,7 +91,7 @@ def config(file: str | None, settings: tuple[str, ...], schema: bool) -> None:
     if schema:
         _print_json(json_schema(values["application"]["name"] if values else None))
     else:
-        _print_text(dump(values))
+        _print_text(dump(meaningful(values)))
 
 
 @main.command()

@@ -1,13 +1,17 @@
 """What a schema finds wrong with a configuration, in words that its user knows."""
 
 import difflib
+import functools
 import json
 from collections.abc import Iterable
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
-from lssvm.formats.yaml12 import Document, KeyPath, Place, dotted
+from lssvm.formats.yaml12 import Document, KeyPath, Place, dotted, printable
+
+MOST_TOLD = 20  # faults of a configuration that are printed
+LONGEST_WORD = 100  # characters of a word that a known one is looked for
 
 
 def explained(
@@ -30,12 +34,16 @@ def explained(
 
 
 def told(faults: list[tuple[Place, str]]) -> list[str]:
-    """Faults as a user reads them, in the order of the file; an override names its key itself."""
+    """Faults as a user reads them, in the order of the file; an override names its key itself.
+
+    Of many faults the first ``MOST_TOLD``, and how many more there are.
+    """
     lines = []
-    for place, message in sorted(faults, key=lambda fault: fault[0].order):
+    for place, message in sorted(faults, key=lambda fault: fault[0].order)[:MOST_TOLD]:
         key = place.text.removeprefix("--set ")
         lines.append(f"{place.text}: {message.removeprefix(f'{key}: ')}".removesuffix(": "))
-    return lines
+    more = len(faults) - len(lines)
+    return [*lines, f"and {more:,} more of such faults"] if more else lines
 
 
 def _existing(value: Any, path: KeyPath) -> KeyPath:
@@ -98,7 +106,7 @@ def _expected(found: Any) -> str:
 
 def known_keys(model: type[BaseModel], path: Iterable[str | int]) -> list[str]:
     """The keys of the section at ``path`` below ``model``, in the order of the schema."""
-    schema = model.model_json_schema()
+    schema = _schema(model)
     section = schema
     for part in path:
         # What is left of the path where a value may be of several types are names of types.
@@ -109,6 +117,11 @@ def known_keys(model: type[BaseModel], path: Iterable[str | int]) -> list[str]:
         while "$ref" in section:
             section = schema["$defs"][section["$ref"].rpartition("/")[2]]
     return list(section.get("properties", {}))
+
+
+@functools.lru_cache(maxsize=64)
+def _schema(model: type[BaseModel]) -> dict[str, Any]:
+    return model.model_json_schema()
 
 
 # What other tools, or other sections, call a key.
@@ -124,11 +137,16 @@ SYNONYMS = {
 def nearest(word: object, known: Iterable[str]) -> str:
     """``; did you mean 'x'?`` for the known word that means ``word`` or is most like it, if any."""
     words, meant = list(known), SYNONYMS.get(str(word), "")
+    if len(str(word)) > LONGEST_WORD:
+        return ""
     near = [meant] if meant in words else difflib.get_close_matches(str(word), words, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def shown(value: Any, longest: int = 60) -> str:
     """A value for a message: text in quotes, all else as YAML would write it, shortened."""
-    text = repr(value) if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str):
+        text = repr(value[:longest])
+    else:
+        text = printable(json.dumps(value, ensure_ascii=False)[: longest + 1])
     return text if len(text) <= longest else text[: longest - 1] + "…"

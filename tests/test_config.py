@@ -1,5 +1,6 @@
 import json
 import os
+import time
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -7,6 +8,7 @@ import pytest
 
 from lssvm import applications
 from lssvm.applications.base import Source
+from lssvm.compatibility import meaningful
 from lssvm.config import Config, load_config, set_values
 from lssvm.errors import ConfigError
 from lssvm.formats import yaml12
@@ -457,6 +459,43 @@ def test_the_application_is_made_with_its_options(load):
     assert load(GOOD).create_application().options.length == 2
 
 
+def keys_of(schema, section=None, prefix=""):
+    """The dotted keys below a section of a JSON schema."""
+    section = schema if section is None else section
+    while "$ref" in section:
+        section = schema["$defs"][section["$ref"].rpartition("/")[2]]
+    if "properties" not in section:
+        return {prefix}
+    return set().union(
+        *(keys_of(schema, part, f"{prefix}.{key}") for key, part in section["properties"].items())
+    )
+
+
+@pytest.mark.parametrize("name", [*BUILT_IN, "lines"])
+def test_a_starter_configuration_writes_every_key_of_the_schema(load, name):
+    options = applications.load(name).Options
+    schema = Config.model_json_schema()
+    del schema["properties"]["application"]
+    known = keys_of(schema) | keys_of(options.model_json_schema(), prefix=".application")
+    written = yaml12.parse_value(starter(name), "starter")[0]
+    sections = {key: value for key, value in written.items() if isinstance(value, dict)}
+    single = {f".{key}" for key in written.keys() - sections.keys()}
+    assert known == single | {f".{s}.{key}" for s, keys in sections.items() for key in keys}
+
+
+@pytest.mark.parametrize("name", [*BUILT_IN, "lines"])
+def test_a_starter_configuration_holds_the_default_values(load, name):
+    config = load(starter(name))
+    options = {
+        key: getattr(config.application, key) for key in ("name", "length")[: 1 + (name == "lines")]
+    }
+    plain = Config.from_dict({"application": options})
+    found, default = config.to_dict(), plain.to_dict()
+    assert config.data.train
+    del found["data"], default["data"]
+    assert found == default
+
+
 @pytest.mark.parametrize("name", [*BUILT_IN, "lines"])
 def test_every_starter_configuration_loads(load, name):
     config = load(starter(name))
@@ -510,3 +549,95 @@ def test_held_out_scores_need_files_one_start_and_slack(load):
         load(base)
     with pytest.raises(ConfigError, match=r"expected cccp\.restarts: 1"):
         load(base + "data: {validate: x}\ncccp: {restarts: 2}")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "application: {name: lines, length: 2}\n" + "".join(f"key{i}: 1\n" for i in range(8000)),
+        "application:\n  name: lines\n  length: 2\n"
+        + "".join(f"  key{i}: 1\n" for i in range(8000)),
+        "application: {name: lines, length: 2}\ndata:\n  train:\n" + "  - 3\n" * 8000,
+        "application: {name: lines, length: 2}\nsearch:\n  grid:\n"
+        + "".join(f"    objective.C{i}: [1]\n" for i in range(8000)),
+        "application: {name: lines, length: 2}\n" + "seed: 1\n" * 8001,
+    ],
+    ids=["sections", "options", "items", "grid", "twice"],
+)
+def test_thousands_of_faults_are_found_at_once_and_the_first_are_told(faults, text):
+    begun = time.process_time()
+    told = faults(text)
+    assert time.process_time() - begun < 5  # 40 s where each fault asks for the schema anew
+    assert len(told) == 21
+    assert len(set(told)) == 21
+    assert told[-1] == "and 7,980 more of such faults"
+
+
+def test_a_fault_more_than_are_told_is_counted(faults):
+    text = "application: {name: lines, length: 2}\n"
+    keys = [f"key{i}: 1\n" for i in range(21)]
+    assert len(faults(text + "".join(keys[:20]))) == 20
+    assert faults(text + "".join(keys))[20:] == ["and 1 more of such faults"]
+
+
+def test_thousands_of_overrides_are_applied_in_time_that_grows_with_their_number(load):
+    begun = time.process_time()
+    config = load(
+        GOOD, *(f"search.grid.objective.C{i}={{}}" for i in range(3000)), "search.grid={}"
+    )
+    assert time.process_time() - begun < 3
+    assert config.search.grid == {}
+
+
+LARGE = {
+    "a list": ("a: [" + "1," * 490_000 + "]", "more than 100,000 keys and values"),
+    "mappings": ("a: [" + "a: 1," * 190_000 + "]", "more than 100,000 keys and values"),
+    "keys": ("".join(f"{i}: 1\n" for i in range(110_000)), "more than 100,000 keys and values"),
+    "nested lists": ("[" * 900_000, "nested too deeply"),
+    "nested mappings": ("{a: " * 200_000, "nested too deeply"),
+    "nested items": ("- " * 400_000, "nested too deeply"),
+    "documents": ("---\n" * 200_000, "a second document"),
+    "aliases": ("a: &a [1]\nb: [" + "*a, " * 200_000 + "]", "anchors (&name) are not supported"),
+    "a key": ("b" * 900_000 + ": 1", "not valid YAML"),
+    "a quoted key": ('? "' + "b" * 900_000 + '"\n: 1', "unknown key"),
+    "a value": ("seed: " + "b" * 900_000, "expected a whole number"),
+    "a text": ('data: "' + "a b " * 200_000 + '"', "expected a mapping"),
+    "a block": ("data: |\n" + " a\n" * 300_000, "expected a mapping"),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_configurations_are_refused_soon_and_briefly(faults, name):
+    text, wrong = LARGE[name]
+    begun = time.process_time()
+    told = faults(text)
+    assert time.process_time() - begun < 5
+    assert wrong in "\n".join(told)
+    assert max(map(len, told)) < 300
+
+
+def test_keys_and_values_in_messages_are_printable(faults):
+    told = faults(
+        'application: {name: lines, length: 2}\n"a\\nb\\u2028\\e": 1\nseed: ["\\u2028", "\\x85"]\n'
+    )
+    assert all(line.isprintable() for line in told)
+    assert "a\\nb\\u2028\\x1b: unknown key" in told[0]
+
+
+def test_a_search_of_too_many_settings_is_refused(faults):
+    grid = ", ".join(
+        f"solver.{key}: [1, 2, 3, 4]" for key in ("block", "sweeps", "epochs", "cache")
+    )
+    more = ", ".join(f"cccp.{key}: [1, 2, 3, 4, 5, 6, 7]" for key in ("restarts", "max_iterations"))
+    assert faults(f"{GOOD}search: {{grid: {{{grid}, {more}}}}}") == [
+        "c.yaml:6:10: search.grid: more than 10,000 settings to try; expected fewer"
+    ]
+
+
+def test_temperatures_that_mean_nothing_are_not_shown(load):
+    plain, annealed = load(GOOD), "application: mrf\nobjective: {model: epsilon, epsilon_y: 0"
+    settings = meaningful(plain.to_dict())
+    assert settings["objective"].keys() == {"model", "C", "c_scaling", "rescaling", "slack_norm"}
+    assert Config.from_dict(settings).to_dict() == plain.to_dict()
+    kept = meaningful(load(annealed + ", epsilon_h: 0.5}").to_dict())["objective"]
+    assert (kept["epsilon_y"], kept["epsilon_h"]) == (0.0, 0.5)

@@ -5,6 +5,7 @@ broken plug-in cannot stop another application.
 """
 
 import difflib
+import functools
 import sys
 import traceback
 from importlib.metadata import EntryPoint, entry_points
@@ -13,11 +14,18 @@ from lssvm.applications.base import Application
 from lssvm.errors import LssvmError
 
 GROUP = "lssvm.applications"
+LONGEST = 60  # characters of an unknown name that a message quotes
 
 
 def registered() -> dict[str, EntryPoint]:
     """Every registered application by name, none of them loaded."""
-    return {entry.name: entry for entry in sorted(entry_points(group=GROUP), key=lambda e: e.name)}
+    return {entry.name: entry for entry in _entries()}
+
+
+@functools.cache
+def _entries() -> list[EntryPoint]:
+    """Entry points in the order of their names; looking for them takes milliseconds."""
+    return sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
 
 
 def load(name: str) -> type[Application]:
@@ -27,9 +35,10 @@ def load(name: str) -> type[Application]:
     """
     known = registered()
     if name not in known:
-        near = difflib.get_close_matches(name, known, n=1)
+        quoted = name[:LONGEST] + "…" * (len(name) > LONGEST)
+        near = difflib.get_close_matches(quoted, known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
-        raise LssvmError(f"unknown application {name!r}{hint} (known: {', '.join(known)})")
+        raise LssvmError(f"unknown application {quoted!r}{hint} (known: {', '.join(known)})")
     try:
         return known[name].load()
     except (Exception, SystemExit) as error:

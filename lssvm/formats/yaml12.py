@@ -18,6 +18,8 @@ from lssvm.errors import ConfigError
 
 LARGEST = 1_000_000  # bytes; a configuration is written by hand
 DEEPEST = 50  # levels of nesting
+MOST = 100_000  # keys and values; PyYAML takes 25 µs for each
+LONGEST = 60  # characters of a key that a message shows
 KeyPath = tuple[str | int, ...]
 
 
@@ -64,7 +66,19 @@ class Document:
             values = values.setdefault(part, {})
             if not isinstance(values, dict):
                 raise NotAMapping(f"{dotted(path[:depth])!r} is not a mapping; set it as a whole")
+        self._forget(path, values.get(path[-1]))
         values[path[-1]] = value
+
+    def _forget(self, path: KeyPath, value: Any) -> None:
+        """Drop the places of a value that another one replaces, and of all within it."""
+        self.places.pop(path, None)
+        parts: Any = value.items() if isinstance(value, dict) else ()
+        for part, item in enumerate(value) if isinstance(value, list) else parts:
+            self._forget((*path, part), item)
+
+
+class _Refused(yaml.MarkedYAMLError):
+    """What is valid YAML, but not in a configuration."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -72,17 +86,24 @@ class _Loader(yaml.SafeLoader):
 
     yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012 (PyYAML's own attribute)
 
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream)
+        self.composed = 0
+
     def fetch_alias(self) -> None:
-        raise yaml.MarkedYAMLError(
-            problem="aliases (*name) are not supported; write the value out",
-            problem_mark=self.get_mark(),
-        )
+        wrong = "aliases (*name) are not supported; write the value out"
+        raise _Refused(problem=wrong, problem_mark=self.get_mark())
 
     def fetch_anchor(self) -> None:
-        raise yaml.MarkedYAMLError(
-            problem="anchors (&name) are not supported; write the value out, or quote the text",
-            problem_mark=self.get_mark(),
-        )
+        wrong = "anchors (&name) are not supported; write the value out, or quote the text"
+        raise _Refused(problem=wrong, problem_mark=self.get_mark())
+
+    def compose_node(self, parent: Any, index: Any) -> yaml.Node | None:
+        self.composed += 1
+        if self.composed > MOST:
+            wrong = f"more than {MOST:,} keys and values; expected a YAML configuration"
+            raise _Refused(problem=wrong, problem_mark=self.get_mark())
+        return super().compose_node(parent, index)
 
 
 _INTEGER = r"[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+"
@@ -168,7 +189,7 @@ def _compose(text: str, source: str, marks: bool = True) -> yaml.Node | None:
 
 def _explained(error: yaml.MarkedYAMLError) -> str:
     problem = " ".join((error.problem or "cannot be parsed").split())
-    if "aliases (" in problem or "anchors (" in problem:
+    if isinstance(error, _Refused):
         return problem
     if "'\\t'" in problem:
         return "a tab character where YAML wants spaces; indent with spaces"
@@ -222,7 +243,7 @@ class _Builder:
         lines: dict[str, int] = {}
         for key, value in node.value:
             line = key.start_mark.line + 1
-            if not isinstance(key, yaml.ScalarNode) or not _is_text(key.value):
+            if not isinstance(key, yaml.ScalarNode) or not is_text(key.value):
                 self.fault(self.place(key), path, f"a key must be text, got {kind(key)}")
             elif key.value in lines:
                 first = lines[key.value]
@@ -239,7 +260,7 @@ class _Builder:
         name, text = node.tag.removeprefix("tag:yaml.org,2002:"), node.value
         try:
             if name == "str":
-                if _is_text(text):
+                if is_text(text):
                     return text
                 raise ValueError(text)
             if name == "null":
@@ -265,7 +286,7 @@ class _Builder:
         return value
 
 
-def _is_text(text: str) -> bool:
+def is_text(text: str) -> bool:
     """Whether escapes made no NUL and no half of a surrogate pair, which no file name can hold."""
     return not any(letter == "\0" or "\ud800" <= letter <= "\udfff" for letter in text)
 
@@ -278,14 +299,23 @@ def _integer(text: str) -> int:
 
 
 def dotted(path: KeyPath) -> str:
-    """A path as ``data.train[0].cost``; a key that has a dot itself is left as it is."""
+    """A path as ``data.train[0].cost``; a key that has a dot itself is left as it is.
+
+    Keys are shortened, and characters that cannot be printed are escaped: it is for messages.
+    """
     text = ""
     for part in path:
         if isinstance(part, int):
             text += f"[{part}]"
         else:
-            text += f".{part}" if text else part
+            key = printable(_shortened(part, LONGEST))
+            text += f".{key}" if text else key
     return text
+
+
+def printable(text: str) -> str:
+    """``text`` with the characters that cannot be printed on a line as Python escapes them."""
+    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in text)
 
 
 class _Dumper(yaml.SafeDumper):
