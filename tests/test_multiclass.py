@@ -529,6 +529,11 @@ BROKEN_MATRIX = {
     "a row of another label": ("a b\na 0 1\nc 0 1\n", "x:3: label 'c' is not in the first line"),
     "a short row": ("a b\na 0\n", "x:2: 1 losses of 'a'; expected 2"),
     "a long row": ("a b\na 0 1 1\n", "x:2: 3 losses of 'a'; expected 2"),
+    "an empty label": ("\ta\t\n", "x:1: column 2 is empty"),
+    "an empty loss": ("\ta\tb\na\t0\t\n", "x:2: column 3 is empty"),
+    "an empty row name": ("\ta\tb\n\t0\t1\n", "x:2: column 1 (label) is empty"),
+    "blanks among tabs": ("\ta\tb\na\t0 1\n", "x:2: 1 losses of 'a', with tabs between them"),
+    "a blank for a tab": ("\ta\tb\na 0 1\n", "x:2: no tab"),
     "words": ("a b\na 0 one\n", "x:2: loss 'one' is not a number"),
     "a negative loss": ("a b\na 0 -1\n", "x:2: loss '-1'; expected"),
     "an infinite loss": ("a b\na 0 inf\n", "x:2: loss 'inf'; expected"),
@@ -544,6 +549,15 @@ def test_a_loss_matrix_is_read_in_any_order_of_rows(tmp_path):
         labels, losses = read_loss_matrix(tmp_path / "x")
         assert labels == ("a", "b", "c")
         np.testing.assert_array_equal(losses, [[0, 1, 2], [1, 0, 2], [3, 3, 0]])
+
+
+@pytest.mark.parametrize("corner", ["", "\t"])
+def test_labels_of_a_loss_matrix_with_tabs_may_hold_blanks(tmp_path, corner):
+    text = f"{corner}wild cat\tdog\nwild cat\t0\t2\t# far\ndog\t1\t0\n"
+    (tmp_path / "x").write_text(text)
+    labels, losses = read_loss_matrix(tmp_path / "x")
+    assert labels == ("wild cat", "dog")
+    np.testing.assert_array_equal(losses, [[0, 2], [1, 0]])
 
 
 @pytest.mark.parametrize("name", BROKEN_MATRIX)

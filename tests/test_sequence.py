@@ -122,7 +122,10 @@ def test_the_same_sentences_however_they_are_stored(read, change):
 
 
 def test_other_spaces_than_blanks_and_tabs_are_part_of_a_token(read):
-    examples = read(conll(), "10\u00a0000 CD O\nx\u2028y\x0bz  \t NN \t X\n")
+    text = "10\u00a0000  CD O \n x\u2028y\x0bz NN   X\n"
+    examples = read(conll(), text)
+    tabs = text.replace(" CD O ", "\t CD\tO").replace(" NN   X", "\tNN \t X")
+    assert read(conll(), tabs, "y.txt").fingerprint() == examples.fingerprint()
     assert examples.vocabulary.labels == ("O", "X")
     assert names_of(examples)[0] == {"word[0]=10\u00a0000", "pos[-1]=<-1>"}
     assert names_of(examples)[1] == {"word[0]=x\u2028y\x0bz", "pos[-1]=CD"}
@@ -360,6 +363,13 @@ CONLL_FILES = {
     "a column less": (b"a b c\na b\n", "2 columns; expected 3 as on the lines before"),
     "a column more": (b"a b c\n\na b c d\n", "4 columns; expected 3 as on the lines before"),
     "a label late": (b"a b\na b c\n", "3 columns; expected 2 as on the lines before"),
+    "a row of one column among tabs": (b"a\tb\tc\na b c\n", "no tab; expected columns with tabs"),
+    "a tab among blanks": (b"a b c\na\tb c\n", "a tab; expected columns with blanks between them"),
+    "an empty column": (b"a\tb\tc\na\t\tc\n", "column 2 (pos) is empty; expected a value"),
+    "an empty label": (b"a\tb\t\n", "column 3 (label) is empty; expected a value"),
+    "a blank in a column": (b"New York\tB\n\na\n", "no tab; expected columns with tabs between"),
+    "two of three with tabs": (b"New York\n", "no token has a label; expected labels"),
+    "four with tabs": (b"a\tb c\td\te\n", "4 columns, with tabs between them; expected 2 or 3"),
     "no labels": (b"a b\n", "no token has a label; expected labels to train on"),
 }
 
@@ -559,6 +569,39 @@ def test_predictions_are_the_input_with_a_column_more(folder):
     result = run(classify, "bare.conll", "model", "out")
     assert Path("out").read_text() == "Ana\tNNP\tB-PER\n\n"
     assert result.stderr == "1 example without labels: nothing to score\n"
+
+
+TOWNS = "in\tIN\tO\nNew York\tNNP NNP\tB town\n\nNew York\tNNP NNP\tB town\n"
+
+
+def test_blanks_are_part_of_values_where_tabs_separate(folder):
+    Path("train.conll").write_text("\t \t\n" + TOWNS)
+    run(learn, "c.yaml", "model", "-q")
+    app = conll(templates=("word", "pos[-1]"))
+    examples = app.read([Source("train.conll")])
+    assert examples.vocabulary.labels == ("O", "B town")
+    assert names_of(examples)[1] == {"word[0]=New York", "pos[-1]=IN"}
+    assert examples.lines.tolist() == [2, 5]
+    run(classify, "train.conll", "model", "out", "--metrics", "metrics.json")
+    rows = [line.split("\t") for line in TOWNS.splitlines() if line]
+    found = [line.split("\t") for line in Path("out").read_text().splitlines() if line]
+    assert found == [[*row, row[2]] for row in rows]
+    assert json.loads(Path("metrics.json").read_text())["error"] == 0
+
+
+def test_labels_with_blanks_are_not_written_beside_columns_with_blanks(folder):
+    Path("train.conll").write_text(TOWNS)
+    run(learn, "c.yaml", "model", "-q")
+    Path("out").write_text("as it was")
+    result = CliRunner().invoke(classify, ["test.conll", "model", "out"])
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "error: test.conll:1: sequence '1' has columns with blanks between them, and label "
+        "'B town' of the model holds one; expected tabs, or --format tags\n"
+    )
+    assert Path("out").read_text() == "as it was"
+    run(classify, "test.conll", "model", "out", "--format", "tags", "-q")
+    assert len(Path("out").read_text().splitlines()) == 3
 
 
 def test_several_paths_are_written_best_first(folder):
