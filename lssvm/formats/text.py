@@ -29,8 +29,10 @@ _CORRUPT = (EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
 @contextmanager
-def open_text(path: str | Path) -> Iterator[Iterator[tuple[int, str]]]:
+def open_text(path: str | Path, ends: bool = False) -> Iterator[Iterator[tuple[int, str]]]:
     """The lines of a UTF-8 text file as pairs (number from 1, line without its end).
+
+    ends : with its end, to write the line again
 
     Raises DataError if the file is missing, is a directory, cannot be read, is not UTF-8
     or is a compressed file that is cut short or damaged.
@@ -42,7 +44,8 @@ def open_text(path: str | Path) -> Iterator[Iterator[tuple[int, str]]]:
         except OSError as error:
             message = f"cannot be read: {error.strerror or error}; expected a file"
             raise DataError(path, None, message) from None
-        yield _lines(path, kind, stream)
+        numbered = _lines(path, kind, stream)
+        yield numbered if ends else ((number, line.rstrip("\r\n")) for number, line in numbered)
 
 
 def _opened(path: str | Path, stack: contextlib.ExitStack) -> BinaryIO:
@@ -72,7 +75,7 @@ def _lines(path: str | Path, kind: str | None, stream: BinaryIO) -> Iterator[tup
             line = raw.decode("utf-8")
             if number == 1:
                 line = line.removeprefix("\ufeff")
-            yield number, line.rstrip("\r\n")
+            yield number, line
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         raise DataError(path, number, f"byte 0x{byte:02x} is not UTF-8; expected text") from None

@@ -172,14 +172,17 @@ class MentionClustering(base.Application):
     def write(self, examples: Documents, predictions: Predictions, file: TextIO) -> None:
         """Each document with its predicted clusters, numbered from 1.
 
-        Column files come back with another last column, brat's documents as column files of
-        number, word and coreference; a span stands there once, whatever the input had.
+        Column files come back with another last column and nothing else changed, brat's documents
+        as column files of number, word and coreference; a span stands there once, whatever the
+        input had.
         Documents of pairs are two lines: ``document NAME`` and ``clusters 1 1 2 …``.
         """
+        ended = True
         for name, text, where in zip(examples.names, examples.texts, examples.places, strict=True):
             clusters = (predictions.clusters[where] + 1).tolist()
+            file.write("" if ended else "\n")
             if text is not None:
-                write_conll(text, clusters, file)
+                ended = write_conll(text, clusters, file)
             else:
                 file.write(f"document {name}\nclusters {' '.join(map(str, clusters))}\n")
 
