@@ -268,7 +268,7 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     lssvm-classify test.fa motif.model sites.tsv
     lssvm-classify configs/motif.yaml motif.model sites.tsv --metrics metrics.json
     """
-    from lssvm.applications.base import FolderFormat
+    from lssvm.applications.base import JSON, FolderFormat
     from lssvm.console import counted
     from lssvm.formats.output import write_folder
     from lssvm.model import Model
@@ -292,6 +292,10 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     else:
         with _opened(predictions) as file:
             form(packed, found, file)
+    if not options["quiet"]:
+        written = JSON if options["as_json"] else options["format_name"] or ""
+        for text in trained.application.output_warnings(packed, written):
+            click.echo(f"warning: {text}", err=True)
     if packed.labelled:
         _score(trained, packed, found, metrics, options["quiet"], to_stderr=predictions == "-")
     elif not options["quiet"]:

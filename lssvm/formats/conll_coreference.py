@@ -45,6 +45,7 @@ _PART = re.compile(r"\((?P<name>.*)\);?(?:\s*part\s+(?P<part>\S+))?\s*")
 _BRACKET = re.compile(r"\(?[^()|]+\)?")
 _GUM = re.compile(r"(?P<entity>[a-z]+)-(?P<cluster>\d+)(?:-.*)?", re.DOTALL)
 _ENDS = "\r\n"
+_SHOWN = 20  # characters of a wrong value that a message quotes
 
 
 class _Layout(NamedTuple):
@@ -232,8 +233,8 @@ def _layout(draft: _Draft, cells: list[str], separator: Separator) -> _Layout:
         least = "at least " * (draft.layout == CONLL_2012)
         raise ValueError(f"{columns}; expected {least}{draft.layout} as in the sentences before")
     if number == _KEY and not cells[2].isdecimal():
-        message = f"{cells[2]!r} is no number; expected document, part, number, word, coreference"
-        raise ValueError(message)
+        wrong = f"{cells[2][:_SHOWN]!r} is no number"
+        raise ValueError(f"{wrong}; expected document, part, number, word, coreference")
     draft.layout = number
     return _LAYOUTS[number]
 
@@ -252,18 +253,19 @@ def _brackets(draft: _Draft, number: int, token: int, cell: str) -> None:
     """Open and close the mentions of one cell. Raises ValueError."""
     found = _BRACKET.findall(cell)
     if "".join(found) != cell.replace("|", ""):
-        raise ValueError(f"{cell!r} cannot be read; expected such as (12)|(3")
+        raise ValueError(f"{cell[:_SHOWN]!r} cannot be read; expected such as (12)|(3")
     for bracket in found:
         name = bracket.strip("()")
         opens, closes = bracket.startswith("("), bracket.endswith(")")
         if not (opens or closes):
-            raise ValueError(f"{bracket!r} has no bracket; expected such as (12, 12) or (12)")
+            wrong = f"{bracket[:_SHOWN]!r} has no bracket"
+            raise ValueError(f"{wrong}; expected such as (12, 12) or (12)")
         if opens:
             draft.open.setdefault(name, []).append((token, number))
         if closes:
             if not draft.open.get(name):
-                message = f"{bracket!r} closes a mention that is not open; expected ({name} before"
-                raise ValueError(message)
+                message = f"{bracket[:_SHOWN]!r} closes a mention that is not open"
+                raise ValueError(f"{message}; expected ({name[:_SHOWN]} before")
             start, line = draft.open[name].pop()
             draft.closed.append((start, token + 1, line, name))
 
@@ -272,7 +274,8 @@ def _finished(draft: _Draft) -> AnnotatedText:
     """The document, once its last line is read."""
     for name, starts in draft.open.items():
         if starts:
-            message = f"'({name}' is never closed; expected {name}) before the document ends"
+            shown = name[:_SHOWN]
+            message = f"'({shown}' is never closed; expected {shown}) before the document ends"
             raise DataError(draft.path, starts[-1][1], message)
     if not draft.words:
         message = f"document {draft.name!r} has no tokens; expected token lines"

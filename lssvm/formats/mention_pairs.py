@@ -108,7 +108,7 @@ def _check_words(words: list[str]) -> None:
     check_filled(words, ())
     spaced = next((word for word in words if " " in word), None)
     if spaced is not None:
-        raise ValueError(f"{spaced!r} holds a blank; expected words with tabs between them")
+        raise ValueError(f"{spaced[:20]!r} holds a blank; expected words with tabs between them")
 
 
 def _header(path: str | Path, number: int, words: list[str], names: dict[str, int]) -> PairDocument:

@@ -1,8 +1,9 @@
 """SVM-light files as flat arrays: the format of svm_rank, svm_multiclass and LETOR.
 
 A line is ``label qid:ID index:value index:value … # comment``; ``qid:ID`` may be left out, and
-features that are 0 too. Labels are numbers or, where they are asked for so, any words. Indices
-count from 1 and increase. Blank lines and lines that hold a comment alone are passed over.
+features that are 0 too. Labels are numbers, ``?`` where one is not known, or, where they are asked
+for so, any words. Indices count from 1 and increase. Blank lines and lines that hold a comment
+alone are passed over.
 """
 
 import math
@@ -20,6 +21,7 @@ from lssvm.errors import DataError
 from lssvm.formats.text import open_text
 
 MOST = 2**31 - 1  # highest index
+UNKNOWN = "?"  # stands where a label is not known
 _PREFIX = "qid:"
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _PAIRS = re.compile(r"(?:\s+\d{1,10}:[-+.\deE]+)*\s*", re.ASCII)
@@ -31,7 +33,7 @@ _SHOWN = 20  # characters of a wrong token that a message quotes
 class SvmLight:
     """The n rows of a file.
 
-    labels : (n,) float64; or (n,) int32, rows of ``words``
+    labels : (n,) float64, NaN where not known; or (n,) int32, rows of ``words``
     queries : (n,) int32, row of ``names``, -1 where a row has no qid
     names : the distinct qids, in the order in which they first occur
     offsets : (n + 1,) int64, where each row's features start, and the end
@@ -162,7 +164,7 @@ def _word(text: str) -> str:
 
 
 def _label(text: str) -> float:
-    return _finite(text, "label")
+    return math.nan if text == UNKNOWN else _finite(text, "label")
 
 
 def _finite(text: str, what: str) -> float:

@@ -29,7 +29,7 @@ _CORRUPT = (EOFError, OSError, zlib.error, lzma.LZMAError)
 
 
 @contextmanager
-def open_text(path: str | Path, ends: bool = False) -> Iterator[Iterator[tuple[int, str]]]:
+def open_text(path: str | Path, *, ends: bool = False) -> Iterator[Iterator[tuple[int, str]]]:
     """The lines of a UTF-8 text file as pairs (number from 1, line without its end).
 
     ends : with its end, to write the line again
