@@ -691,6 +691,54 @@ def test_the_commands_train_predict_and_score(folder):
     assert result.stderr == "error: --top 2: nothing is hidden here; expected no --top\n"
 
 
+def test_check_names_the_classes(folder):
+    lines = run(main, "check", "c.yaml").stdout.splitlines()
+    assert lines[2] == "  examples by class: ash: 2, oak: 2, pine: 2"
+    facts = json.loads(run(main, "check", "c.yaml", "--json").stdout)
+    assert facts["splits"]["train"]["classes"] == {"ash": 2, "oak": 2, "pine": 2}
+
+
+@pytest.mark.parametrize("command", ["check", "learn", "classify"])
+def test_a_row_of_several_labels_is_refused_with_what_to_do(folder, command):
+    run(learn, "c.yaml", "model", "-q")
+    Path("train.txt").write_text("1 1:1\n3 2:1\n\n1,3 1:1 2:1\n")
+    message = (
+        "error: train.txt:4: '1,3' is several labels; expected one, without a comma: "
+        "learn one model for each label (this one against the rest)\n"
+    )
+    calls = {
+        "check": (main, ["check", "c.yaml"]),
+        "learn": (learn, ["c.yaml", "other"]),
+        "classify": (classify, ["train.txt", "model", "labels"]),
+    }
+    function, arguments = calls[command]
+    result = CliRunner().invoke(function, arguments)
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", message)
+
+
+def test_a_number_with_and_without_its_sign_is_one_label(folder):
+    Path("train.txt").write_text("+1 1:1\n-1 2:1\n1 1:2\n-1 2:2\n")
+    assert "examples by class: -1: 2, +1: 2\n" in run(main, "check", "c.yaml").stdout
+    run(learn, "c.yaml", "model", "-q")
+    Path("test.txt").write_text("1 1:3\n-1 2:3\n1 1:1\n")
+    result = run(classify, "test.txt", "model", "labels")
+    assert Path("labels").read_text() == "+1\n-1\n+1\n"
+    assert "error         0\n" in result.stdout
+    assert "unseen_labels 0\n" in result.stdout
+
+
+def test_the_label_of_a_source_may_have_a_sign(read):
+    app = classifier()
+    examples = read(app, "1 1:1\n? 2:1\n", label="+1")
+    assert (app.classes, examples.labels.tolist()) == (("+1",), [0, 0])
+
+
+def test_labels_that_only_look_alike_are_several(read):
+    app = classifier()
+    read(app, "1 1:1\n1.0 1:1\n01 1:1\n+x 1:1\nx 1:1\n")
+    assert set(app.classes) == {"1", "1.0", "01", "+x", "x"}
+
+
 @pytest.mark.parametrize("rescaling", ["margin", "slack"])
 def test_both_rescalings_train(folder, rescaling):
     run(
