@@ -485,6 +485,16 @@ def entities(text):
         ("I-X B-X O", "I-X B-X O", 100, 100),
         ("B-X E-X S-Y O", "B-X E-X O O", 200 / 3, 200 / 3),
         ("O O", "O B-X", 0, 0),
+        ("B-X L-X O U-Y", "B-X L-X O U-Y", 100, 100),  # BILOU
+        ("B-X I-X L-X U-Y O", "B-X I-X L-X O U-Y", 50, 50),
+        ("B-X L-X O U-Y", "B-X I-X O U-Y", 100, 200 / 3),
+        ("B-X M-X E-X S-Y", "B-X E-X S-X S-Y", 40, 40),  # BMES: 1 of 2 and of 3
+        ("B M E S B E", "B E S S B E", 400 / 7, 400 / 7),  # 2 of 3 and of 4
+        ("B I O B", "B I O B", 100, 100),
+        ("B I O B", "B O O B", 50, 50),
+        ("I O I I", "I O I O", 50, 50),
+        ("B I I", "I I I", 100, 0),
+        ("I-X E-X O E-X", "I-X E-X O O", 200 / 3, 200 / 3),  # IOE2
     ],
 )
 def test_entities_are_scored_as_conlleval_counts_them(truth, found, f1, strict):
@@ -503,13 +513,132 @@ def test_entities_are_scored_as_conlleval_counts_them(truth, found, f1, strict):
         ("I-X B-X", "IOB1"),
         ("S-X O", "IOBES"),
         ("B-X B-X", "IOB2"),
+        ("B-X U-Y L-X", "IOBES"),
+        ("B-X M-X", "IOBES"),
+        ("B I O", "IOB2"),
+        ("I I O I", "IOB1"),
+        ("I-X E-X O E-Y", "IOE2"),
+        ("I-X O E-X I-X E-X", "IOE1"),
     ],
 )
 def test_the_scheme_is_seen_from_the_labels(labels, scheme):
     assert sequence_metrics.scheme_of(entities(labels)) == scheme
 
 
-@pytest.mark.parametrize("labels", ["a b", "O O", "B-X PER", "B-", "NN", "1 2"])
+SCHEMES = {  # entities of one, two and three tokens
+    "IOB2": ("B", "BI", "BII"),
+    "IOBES": ("S", "BE", "BIE"),
+    "BILOU": ("U", "BL", "BIL"),
+    "BMES": ("S", "BE", "BME"),
+    "IOE2": ("E", "IE", "IIE"),
+}
+
+
+def random_pieces(rng):
+    """30 sentences of (length, type) each, entities of types X and Y among single words, O."""
+    return [
+        [
+            (1, "O") if rng.random() < 0.4 else (int(rng.integers(1, 4)), "XY"[rng.integers(2)])
+            for _ in range(6)
+        ]
+        for _ in range(30)
+    ]
+
+
+def changed(rng, sentence):
+    """The sentence with some entities of another type or none."""
+    return [
+        (length, "XYO"[rng.integers(3)] if rng.random() < 0.5 else kind)
+        for length, kind in sentence
+    ]
+
+
+def encoded(sentence, scheme, typed):
+    labels = []
+    for length, kind in sentence:
+        prefixes = "O" * length if kind == "O" else SCHEMES[scheme][length - 1]
+        labels += [p if p == "O" or not typed else f"{p}-{kind}" for p in prefixes]
+    return labels
+
+
+@pytest.mark.parametrize(
+    ("scheme", "typed"),
+    [(name, typed) for name in SCHEMES for typed in (True, False) if typed or name != "IOE2"],
+)
+def test_the_same_entities_have_the_same_scores_in_every_scheme(scheme, typed):
+    pytest.importorskip("seqeval")
+    rng = np.random.default_rng(0)
+    truth = random_pieces(rng)
+    found = [changed(rng, sentence) for sentence in truth]
+    pairs = [
+        {(i, k, part) for i, row in enumerate(rows) for k, part in enumerate(row) if part[1] != "O"}
+        for rows in (truth, found)
+    ]
+    if not typed:
+        pairs = [{(i, k, part[0]) for i, k, part in side} for side in pairs]
+    f1 = 200 * len(pairs[0] & pairs[1]) / (len(pairs[0]) + len(pairs[1]))
+    rows = [[encoded(sentence, scheme, typed) for sentence in side] for side in (truth, found)]
+    scores = sequence_metrics.entity_scores(*rows)
+    assert scores["f1"] == pytest.approx(f1)
+    assert scores["f1_strict"] == pytest.approx(f1)
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_strict_scores_of_bilou_are_those_of_seqeval_itself(typed):
+    metrics = pytest.importorskip("seqeval.metrics")
+    scheme = pytest.importorskip("seqeval.scheme")
+    rng = np.random.default_rng(3)
+    names = ["O", *(f"{p}-{t}" if typed else p for p in "BILU" for t in "XY")]
+    truth = [encoded(sentence, "BILOU", typed) for sentence in random_pieces(rng)]
+    found = [
+        [x if rng.random() < 0.7 else names[rng.integers(len(names))] for x in row] for row in truth
+    ]
+    own = metrics.f1_score(truth, found, mode="strict", scheme=scheme.BILOU)
+    scores = sequence_metrics.entity_scores(truth, found)
+    assert 10 < scores["f1_strict"] == pytest.approx(100 * own)
+
+
+@pytest.mark.parametrize(
+    ("labels", "label"),
+    [
+        ("B-PER I-PER O X", "X"),
+        ("B-PER I-PER O B", "B"),
+        ("B I O X", "X"),
+        ("B-X M-X E-X S-X L-X", "L-X"),
+        ("B-X I-X O", None),
+        ("B-X I-X U-X O", None),
+        ("NN VB S-ADV", None),
+        ("A B I O Z", None),
+        ("O", None),
+    ],
+)
+def test_the_label_that_keeps_entities_from_being_scored_is_named(read, labels, label):
+    assert sequence_metrics.misfit(labels.split()) == label
+    app = conll(columns=("word", "label"), templates=("word",))
+    text = "".join(f"a {name}\n" for name in labels.split())
+    told = [text for text in app.warnings(read(app, text)) if "entities" in text]
+    assert told == (
+        [
+            f"entities are not scored: label {label!r} fits no scheme of the others; "
+            "expected O and B-…, I-… (or IOE, IOBES, BILOU, BMES)"
+        ]
+        if label
+        else []
+    )
+
+
+def test_classify_says_which_label_keeps_entities_from_being_scored(folder):
+    Path("train.conll").write_text(CONLL.replace("fell VBD O", "fell VBD X"))
+    run(learn, "c.yaml", "model", "-q")
+    result = run(classify, "train.conll", "model", "out")
+    assert result.stderr.startswith("warning: entities are not scored: label 'X' fits no scheme")
+    assert result.stderr.count("\n") == 1
+    assert "f1             n/a\n" in result.stdout
+    Path("bare.conll").write_text("Ana\tNNP\n")
+    assert "entities" not in run(classify, "bare.conll", "model", "out").stderr
+
+
+@pytest.mark.parametrize("labels", ["a b", "O O", "B-X PER", "B-", "NN", "1 2", "B S", "N E S W"])
 def test_labels_that_are_not_of_entities_have_no_f1(labels):
     scores = sequence_metrics.entity_scores(entities(labels), entities(labels))
     assert scores == dict.fromkeys(("precision", "recall", "f1", "f1_strict"))
