@@ -148,8 +148,9 @@ class MentionClustering(base.Application):
         """MITRE loss, pair loss, MUC, B³, CEAF_e and their mean in percent.
 
         mitre_loss is 100 − MUC F1, pair_loss the pairs that are put together or apart wrongly;
-        both are ours. B³, CEAF_e and the CoNLL mean need scorch and are None without it. See
-        ``coreference_scores`` on sums over documents and on singletons.
+        both are ours. B³, CEAF_e and the CoNLL mean need scorch and are None without it. What is
+        not defined (0 / 0) is None and counts as 0 in the mean, ``undefined_as_0`` of the three.
+        See ``coreference_scores`` on sums over documents and on singletons.
         """
         if not examples.labelled:
             raise LssvmError("the documents have no clusters; expected them to score")
