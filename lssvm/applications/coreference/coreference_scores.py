@@ -72,9 +72,9 @@ def conll_table(documents: Iterable[tuple[np.ndarray, np.ndarray]]) -> dict[str,
 
     documents : true and predicted clusters of the mentions of each document
 
-    All are None where scorch is not installed. An F1 whose denominators are all 0, that of MUC where
-    neither side has a link, that of B³ and CEAF_e where there is no mention, is not defined: None.
-    In the mean it counts as 0, which is what the official scorer prints for it
+    All are None where scorch is not installed. An F1 whose denominators are all 0, that of MUC
+    where neither side has a link, that of B³ and CEAF_e where there is no mention, is not defined:
+    None. In the mean it counts as 0, which is what the official scorer prints for it
     (reference-coreference-scorers, ``ShowRPF``); ``undefined_as_0`` is how many of the three did.
     """
     if find_spec("scorch") is None:
