@@ -167,8 +167,8 @@ def test_files_of_two_columns_are_read(tmp_path):
     assert text.words == ("nw/a", "nw/a", "nw/a", "#", "#y")
     assert spans(text) == [(0, 1, "1"), (2, 3, "1"), (4, 5, "1")]
     assert written(text, [1, 1, 1]) == TWO.replace("nw/a \n", "nw/a -\n")
-    (tabbed,) = conll(tmp_path, "New York\t(1)\nit \t(1)\nis\t\n")
-    assert tabbed.words == ("New York", "it", "is")
+    (tabbed,) = conll(tmp_path, "New York\t(1)\n# a note\n#\t-\nit \t(1)\nis\t\n")
+    assert tabbed.words == ("New York", "#", "it", "is")
 
 
 @pytest.mark.parametrize("text", [PUBLISHED, KEY, "\n# a\n0 he (1)\n\n# b\n1 it (1)\n\n"])

@@ -183,8 +183,9 @@ class _Reader:
         """Whether ``#`` begins a word of a file of words and coreference alone."""
         if self._draft is None or self._draft.layout != 2:
             return False
-        cells = self._separator.cells(0, line) if self._separator.tab else line.split()
-        return len(cells) == 2 and (cells[1] in NONE or cells[1][0] == "(" or cells[1][-1] == ")")
+        cells = line.split("\t" if self._separator.tab else None)
+        last = cells[-1].strip()
+        return len(cells) == 2 and (last in NONE or last.startswith("(") or last.endswith(")"))
 
 
 def _name(text: str) -> str:
