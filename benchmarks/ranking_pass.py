@@ -40,6 +40,7 @@ def simulated():
         costs=np.ones(QUERIES),
         positions=np.arange(total),
         documents=np.arange(total).astype(str).astype(object),
+        named=np.ones(total, dtype=bool),
         identifiers=np.arange(QUERIES).astype(str).astype(object),
         lines=np.arange(1, total + 1, DOCUMENTS),
         files=np.zeros(QUERIES, dtype=np.int32),

@@ -365,7 +365,7 @@ def _classified(
     options: dict[str, Any],
 ) -> None:
     """Predict, write what was predicted, and score it."""
-    from lssvm.applications.base import FolderFormat
+    from lssvm.applications.base import JSON, FolderFormat
     from lssvm.console import counted
     from lssvm.formats.output import write_folder
     from lssvm.train import classify as predict
@@ -380,6 +380,10 @@ def _classified(
     else:
         with _opened(predictions) as file:
             form(packed, found, file)
+    if not options["quiet"]:
+        written = JSON if options["as_json"] else options["format_name"] or ""
+        for text in trained.application.output_warnings(packed, written):
+            streams.tell(f"warning: {text}")
     if packed.labelled:
         metrics, quiet = options["metrics"], options["quiet"]
         _score(trained, packed, found, metrics, quiet, to_stderr=predictions == "-")

@@ -71,7 +71,8 @@ def _split_facts(application: Any, examples: Any) -> dict[str, Any]:
     if groups is not None:
         values, counts = np.unique(groups, return_counts=True)
         facts["classes"] = {
-            str(value): int(count) for value, count in zip(values, counts, strict=True)
+            application.group_name(examples, int(value)): int(count)
+            for value, count in zip(values, counts, strict=True)
         }
     return facts
 

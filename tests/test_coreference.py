@@ -332,9 +332,43 @@ def test_gold_against_gold_is_perfect(tmp_path):
     assert (scores["mitre_loss"], scores["pair_loss"], scores["singletons"]) == (0, 0, 1)
 
 
+@pytest.mark.parametrize(
+    ("gold", "found", "expected"),
+    [
+        # (muc, b_cubed, ceaf_e, conll, undefined_as_0), F1 in percent
+        ([0, 1, 2], [0, 1, 2], (None, 100, 100, 200 / 3, 1)),
+        ([0, 0], [0, 1], (0, 200 / 3, 400 / 9, 1000 / 27, 0)),  # CEAF_e: 2/3 of 1 and 2/3 of 2
+        ([0, 1], [0, 0], (0, 200 / 3, 400 / 9, 1000 / 27, 0)),
+        ([], [], (None, None, None, 0, 3)),
+    ],
+)
+def test_what_is_not_defined_counts_as_0_in_the_mean_and_is_told(gold, found, expected):
+    pytest.importorskip("scorch")
+    gold, found = np.array(gold, dtype=np.int32), np.array(found, dtype=np.int32)
+    table = coreference_scores.conll_table([(gold, found)])
+    muc = coreference_scores.count(gold, found).muc[2]
+    names = ("b_cubed", "ceaf_e", "conll", "undefined_as_0")
+    for value, wanted in zip((muc, *(table[name] for name in names)), expected, strict=True):
+        assert value == pytest.approx(wanted)
+
+
+def test_the_output_says_what_is_not_defined(tmp_path, monkeypatch):
+    pytest.importorskip("scorch")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "x.conll").write_text(STORY)
+    (tmp_path / "alone.conll").write_text("0 Ann (1)\n1 mountains (2)\n")
+    (tmp_path / "c.yaml").write_text("application: {name: coreference}\ndata: {train: x.conll}\n")
+    assert CliRunner().invoke(learn, ["c.yaml", "m", "-q"]).exit_code == 0
+    done = CliRunner().invoke(classify, ["alone.conll", "m", "out"])
+    metrics = dict(line.split() for line in done.stdout.splitlines())
+    assert (metrics["muc"], metrics["undefined_as_0"]) == ("n/a", "1")
+    assert (metrics["b_cubed"], metrics["conll"]) == ("100", "66.6667")
+
+
 def test_without_scorch_the_losses_remain(monkeypatch):
     monkeypatch.setattr(coreference_scores, "find_spec", lambda name: None)
-    assert coreference_scores.conll_table([]) == dict.fromkeys(("b_cubed", "ceaf_e", "conll"))
+    names = ("b_cubed", "ceaf_e", "conll", "undefined_as_0")
+    assert coreference_scores.conll_table([]) == dict.fromkeys(names)
 
 
 # features from words

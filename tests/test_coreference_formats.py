@@ -14,7 +14,7 @@ from click.testing import CliRunner
 from lssvm.applications.base import Source
 from lssvm.applications.coreference.coreference import Coreference, CoreferenceOptions
 from lssvm.applications.coreference.mention_clustering import Predictions
-from lssvm.cli import learn
+from lssvm.cli import classify, learn
 from lssvm.config import Config
 from lssvm.errors import DataError
 from lssvm.formats.brat import read_brat
@@ -90,6 +90,133 @@ def test_the_twelve_columns_of_conll_2012_are_read(tmp_path):
     assert text.tags == ("NNP", "NNP", "VBD")
     assert text.speakers == ("Ann",) * 3
     assert [m.entity for m in text.mentions] == ["gpe"]
+
+
+# As published: columns are padded with blanks, and behind the named entities there is one column
+# for each predicate of the sentence.
+PUBLISHED = """\
+#begin document (nw/wsj/00/wsj_0004); part 000
+nw/wsj/00/wsj_0004   0    0      The    DT   (TOP(S(NP*        -    -   -   -           *   (ARG0*       *     (4
+nw/wsj/00/wsj_0004   0    1     town    NN           *)        -    -   -   -           *        *)  (ARG0*)    4)
+nw/wsj/00/wsj_0004   0    2     said   VBD        (VP*       say   01   1   -           *      (V*)      *      -
+nw/wsj/00/wsj_0004   0    3       it   PRP       (NP*)         -    -   -   -           *   (ARG1*)    (V*)    (4)
+nw/wsj/00/wsj_0004   0    4        .     .         *))         -    -   -   -           *        *       *      -
+
+nw/wsj/00/wsj_0004   0    0       In    IN   (TOP(PP*          -    -   -   Ann         *    -
+nw/wsj/00/wsj_0004   0    1      New   NNP        (NP*         -    -   -   Ann     (GPE*   (7
+nw/wsj/00/wsj_0004   0    2     York   NNP         *)))        -    -   -   Ann         *)   7)
+
+nw/wsj/00/wsj_0004   0    0       He   PRP  (TOP(S(NP*)        -    -   -   Bo   (PERSON)  (ARG0*)   (9)
+nw/wsj/00/wsj_0004   0    1    slept   VBD      (VP*)))    sleep   01   1   Bo          *     (V*)    -
+
+#end document
+
+#begin document (nw/wsj/00/wsj_0004); part 001
+nw/wsj/00/wsj_0004   1    0      Yes    UH      (TOP*)         -    -   -   -           *    -
+#end document
+"""  # noqa: E501
+
+
+def last_changed(text, cell="X"):
+    """The text with another last column in every line of a token."""
+    lines = text.splitlines(keepends=True)
+    for place, line in enumerate(lines):
+        if line.strip() and not line.startswith("#"):
+            bare = line.rstrip()
+            lines[place] = bare[: bare.rindex(bare.split()[-1])] + cell + line[len(bare) :]
+    return "".join(lines)
+
+
+def test_conll_2012_as_published_has_other_columns_in_every_sentence(tmp_path):
+    first, second = conll(tmp_path, PUBLISHED)
+    assert spans(first) == [(0, 2, "4"), (3, 4, "4"), (6, 8, "7"), (8, 9, "9")]
+    assert first.words == ("The", "town", "said", "it", ".", "In", "New", "York", "He", "slept")
+    assert first.tags[:3] == ("DT", "NN", "VBD")
+    assert first.speakers == ("",) * 5 + ("Ann",) * 3 + ("Bo",) * 2
+    assert [mention.entity for mention in first.mentions] == ["", "", "gpe", "person"]
+    assert list(first.sentences) == [0] * 5 + [1] * 3 + [2] * 2
+    assert (second.name, second.words) == ("nw/wsj/00/wsj_0004 part 001", ("Yes",))
+
+
+KEY = """\
+# made by hand
+#begin document (a test);\x20
+
+test1\t0\t0\ta1\t(0
+test1\t0\t1\ta2\t0)
+test1\t0\t2\tb1\t(1(2
+test1\t0\t3\tb2\t1)2)
+test1\t0\t4\t.\t-\t
+
+test2\t0\t0\tb3\t(1)
+#end document
+# the end
+"""
+TWO = "#begin document (a); part 000\nnw/a (1)\nnw/a \nnw/a (1)\n# x\n# -\n#y (1)\n#end document"
+
+
+def test_keys_of_the_official_scorer_are_read(tmp_path):
+    (text,) = conll(tmp_path, KEY)
+    assert spans(text) == [(0, 2, "0"), (2, 4, "1"), (5, 6, "1")]
+    assert text.repeated == 1
+    assert text.words == ("a1", "a2", "b1", "b2", ".", "b3")
+    assert (text.tags, text.speakers) == (("",) * 6, ("",) * 6)
+    assert text.name == "a test"
+
+
+def test_files_of_two_columns_are_read(tmp_path):
+    (text,) = conll(tmp_path, TWO)
+    assert text.words == ("nw/a", "nw/a", "nw/a", "#", "#y")
+    assert spans(text) == [(0, 1, "1"), (2, 3, "1"), (4, 5, "1")]
+    assert written(text, [1, 1, 1]) == TWO.replace("nw/a \n", "nw/a -\n")
+    (tabbed,) = conll(tmp_path, "New York\t(1)\n# a note\n#\t-\nit \t(1)\nis\t\n")
+    assert tabbed.words == ("New York", "#", "it", "is")
+
+
+@pytest.mark.parametrize("text", [PUBLISHED, KEY, "\n# a\n0 he (1)\n\n# b\n1 it (1)\n\n"])
+@pytest.mark.parametrize("end", ["\n", "\r\n", " \n", "  \r\n"])
+def test_what_is_written_differs_in_the_last_column_alone(tmp_path, monkeypatch, text, end):
+    monkeypatch.chdir(tmp_path)
+    text = text.replace("\n", end)
+    (tmp_path / "x.conll").write_bytes(text.encode())
+    (tmp_path / "c.yaml").write_text("application: {name: coreference}\ndata: {train: x.conll}\n")
+    assert CliRunner().invoke(learn, ["c.yaml", "m", "-q"]).exit_code == 0
+    done = CliRunner().invoke(classify, ["x.conll", "m", "out", "-q"])
+    assert done.exit_code == 0, done.output
+    out = (tmp_path / "out").read_bytes().decode()
+    assert last_changed(out) == last_changed(text)
+    assert [len(t.mentions) for t in read_conll("out")] == [
+        len(t.mentions) for t in read_conll("x.conll")
+    ]
+
+
+def test_mentions_numbered_as_in_the_file_are_written_to_the_same_bytes(tmp_path):
+    for source in (PUBLISHED, PUBLISHED.replace("\n", "\r\n"), PUBLISHED[:-1]):
+        texts = conll(tmp_path, source)
+        assert "".join(written(t, [int(m.cluster) for m in t.mentions]) for t in texts) == source
+
+
+def test_files_written_together_begin_on_lines_of_their_own(tmp_path):
+    for name in ("a.conll", "b.conll"):
+        (tmp_path / name).write_text("0 he (1)\n1 it (1)")
+    app = Coreference(CoreferenceOptions())
+    examples = app.read([Source(str(tmp_path))])
+    file = io.StringIO()
+    app.write(examples, Predictions(examples.clusters, None, np.zeros(2)), file)
+    assert file.getvalue() == "0 he (1)\n1 it (1)\n0 he (1)\n1 it (1)"
+
+
+def test_what_a_layout_lacks_is_not_known(tmp_path):
+    row = "d 0 {0} {1} {2} * - - - Ann{3}\n"
+    (eleven,) = conll(tmp_path, row.format(0, "he", "PRP", " (1)") + row.format(1, "a", "X", " -"))
+    assert (eleven.words, eleven.speakers) == (("he", "a"), ("Ann", "Ann"))
+    assert [mention.entity for mention in eleven.mentions] == [""]
+    app = Coreference(CoreferenceOptions())
+    for text in (KEY, TWO, "he (1)\nit (1)\n"):
+        (tmp_path / "y.conll").write_text(text)
+        examples = app.read([Source(str(tmp_path / "y.conll"))])
+        used = {app.feature_names()[j] for j in examples.indices}
+        assert not {name for name in used if "speaker" in name or "entity" in name}
 
 
 def test_entity_types_and_names_of_gum_are_read(tmp_path):
@@ -284,7 +411,21 @@ CONLL_FILES = {
     "only comments": b"# nothing\n",
     "binary": bytes(range(256)),
     "truncated gzip": gzip.compress(GOOD.encode() * 50)[:40],
-    "two columns": b"0 he\n",
+    "two columns, the last of them a word": b"0 he\n",
+    "one column": b"(1)\n",
+    "a coreference column that is missing": b"he (1)\nit\n",
+    "a column of blanks that is missing": b"0 0 0 he (1)\n0 0 1 him \n",
+    "an empty coreference column": b"0\the\t\n1\thim\t(1)\n",
+    "five columns that are no key": b"0 he PRP x (1)\n",
+    "a predicate that comes and goes": PUBLISHED.replace("  (ARG0*)    4)", "    4)").encode(),
+    "another layout in the next sentence": b"0 he (1)\n\n0 him PRP (1)\n",
+    "less than CONLL-2012 in the next sentence": (
+        b"d 0 0 he PRP * - - - - * (1)\n\nd 0 0 him PRP * - - - - (1)\n"
+    ),
+    "a tab among blanks": b"0 he (1)\n1\thim\t(1)\n",
+    "blanks among tabs": b"0\the\t(1)\n1 him (1)\n",
+    "tokens before a document": b"0 he (1)\n#begin document (a)\n0 he (1)\n#end document\n",
+    "tokens behind a document": b"#begin document (a)\n0 he (1)\n#end document\n0 he (1)\n",
     "six columns": b"0 he PRP x y (1)\n",
     "columns that change": b"0 he (1)\n1 him PRP (1)\n",
     "a mention that is never closed": b"0 he (1\n1 him -\n",
@@ -319,6 +460,10 @@ PAIR_FILES = {
     "a negative cost": "document a cost=-1\nclusters 1 1\npair 1 2\n",
     "the same name twice": "document a\nclusters 1\ndocument a\nclusters 1\n",
     "clusters known in part": "document a\nclusters 1 ?\npair 1 2\n",
+    "an empty cluster": "document\ta\nclusters\t1\t\t1\npair\t1\t2\n",
+    "a cluster with a blank": "document\ta\nclusters\tNew York\t1\npair\t1\t2\n",
+    "a name with a blank": "document\tNew York\nclusters\t1\t1\npair\t1\t2\n",
+    "blanks among tabs": "document\ta\nclusters 1 1\npair\t1\t2\n",
     "labelled and unlabelled documents": "document a\nclusters 1\ndocument b\nclusters ?\n",
 }
 ANNOTATIONS = {

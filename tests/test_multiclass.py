@@ -529,6 +529,11 @@ BROKEN_MATRIX = {
     "a row of another label": ("a b\na 0 1\nc 0 1\n", "x:3: label 'c' is not in the first line"),
     "a short row": ("a b\na 0\n", "x:2: 1 losses of 'a'; expected 2"),
     "a long row": ("a b\na 0 1 1\n", "x:2: 3 losses of 'a'; expected 2"),
+    "an empty label": ("\ta\t\n", "x:1: column 2 is empty"),
+    "an empty loss": ("\ta\tb\na\t0\t\n", "x:2: column 3 is empty"),
+    "an empty row name": ("\ta\tb\n\t0\t1\n", "x:2: column 1 (label) is empty"),
+    "blanks among tabs": ("\ta\tb\na\t0 1\n", "x:2: 1 losses of 'a', with tabs between them"),
+    "a blank for a tab": ("\ta\tb\na 0 1\n", "x:2: no tab"),
     "words": ("a b\na 0 one\n", "x:2: loss 'one' is not a number"),
     "a negative loss": ("a b\na 0 -1\n", "x:2: loss '-1' is negative; expected at least 0"),
     "an infinite loss": (
@@ -550,6 +555,15 @@ def test_a_loss_matrix_is_read_in_any_order_of_rows(tmp_path):
         labels, losses = read_loss_matrix(tmp_path / "x")
         assert labels == ("a", "b", "c")
         np.testing.assert_array_equal(losses, [[0, 1, 2], [1, 0, 2], [3, 3, 0]])
+
+
+@pytest.mark.parametrize("corner", ["", "\t"])
+def test_labels_of_a_loss_matrix_with_tabs_may_hold_blanks(tmp_path, corner):
+    text = f"{corner}wild cat\tdog\nwild cat\t0\t2\t# far\ndog\t1\t0\n"
+    (tmp_path / "x").write_text(text)
+    labels, losses = read_loss_matrix(tmp_path / "x")
+    assert labels == ("wild cat", "dog")
+    np.testing.assert_array_equal(losses, [[0, 2], [1, 0]])
 
 
 @pytest.mark.parametrize("name", BROKEN_MATRIX)
@@ -681,6 +695,54 @@ def test_the_commands_train_predict_and_score(folder):
     assert run(main, "check", "c.yaml").stdout
     result = CliRunner().invoke(classify, ["c.yaml", "model", "x", "--top", "2"])
     assert result.stderr == "error: --top 2: nothing is hidden here; expected no --top\n"
+
+
+def test_check_names_the_classes(folder):
+    lines = run(main, "check", "c.yaml").stdout.splitlines()
+    assert lines[2] == "  examples by class: ash: 2, oak: 2, pine: 2"
+    facts = json.loads(run(main, "check", "c.yaml", "--json").stdout)
+    assert facts["splits"]["train"]["classes"] == {"ash": 2, "oak": 2, "pine": 2}
+
+
+@pytest.mark.parametrize("command", ["check", "learn", "classify"])
+def test_a_row_of_several_labels_is_refused_with_what_to_do(folder, command):
+    run(learn, "c.yaml", "model", "-q")
+    Path("train.txt").write_text("1 1:1\n3 2:1\n\n1,3 1:1 2:1\n")
+    message = (
+        "error: train.txt:4: '1,3' is several labels; expected one, without a comma: "
+        "learn one model for each label (this one against the rest)\n"
+    )
+    calls = {
+        "check": (main, ["check", "c.yaml"]),
+        "learn": (learn, ["c.yaml", "other"]),
+        "classify": (classify, ["train.txt", "model", "labels"]),
+    }
+    function, arguments = calls[command]
+    result = CliRunner().invoke(function, arguments)
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", message)
+
+
+def test_a_number_with_and_without_its_sign_is_one_label(folder):
+    Path("train.txt").write_text("+1 1:1\n-1 2:1\n1 1:2\n-1 2:2\n")
+    assert "examples by class: -1: 2, +1: 2\n" in run(main, "check", "c.yaml").stdout
+    run(learn, "c.yaml", "model", "-q")
+    Path("test.txt").write_text("1 1:3\n-1 2:3\n1 1:1\n")
+    result = run(classify, "test.txt", "model", "labels")
+    assert Path("labels").read_text() == "+1\n-1\n+1\n"
+    assert "error         0\n" in result.stdout
+    assert "unseen_labels 0\n" in result.stdout
+
+
+def test_the_label_of_a_source_may_have_a_sign(read):
+    app = classifier()
+    examples = read(app, "1 1:1\n? 2:1\n", label="+1")
+    assert (app.classes, examples.labels.tolist()) == (("+1",), [0, 0])
+
+
+def test_labels_that_only_look_alike_are_several(read):
+    app = classifier()
+    read(app, "1 1:1\n1.0 1:1\n01 1:1\n+x 1:1\nx 1:1\n")
+    assert set(app.classes) == {"1", "1.0", "01", "+x", "x"}
 
 
 @pytest.mark.parametrize("rescaling", ["margin", "slack"])

@@ -20,6 +20,7 @@ from lssvm.config import Config
 from lssvm.errors import LssvmError
 from lssvm.executors import DataOracle, Executor
 from lssvm.kernels import _ranking
+from lssvm.model import Model
 from lssvm.train import learn_on
 
 ROOT = Path(__file__).parents[1]
@@ -287,7 +288,8 @@ def test_queries_are_grouped_in_any_order_and_documents_keep_theirs(read):
     app = ranker(1)
     examples = read(app, text)
     assert examples.names == ["b", "a"]
-    assert examples.documents.tolist() == ["B1", "x7", "A1", "4"]
+    assert examples.documents.tolist() == ["B1", "x7", "A1", "two"]
+    assert examples.named.all()
     assert examples.relevant.tolist() == [1, 0, 0, 1]
     assert examples.lines.tolist() == [1, 2]
     predictions = app.predict(np.array([1.0]), examples)
@@ -730,6 +732,9 @@ BROKEN = {
     "an index twice": b"1 qid:1 2:1 2:1\n",
     "an index beyond all bounds": b"1 qid:1 99999999999:1\n",
     "more features than weights can be": b"1 qid:1 2000000000:1\n",
+    "labels that are not known": b"? qid:1 1:1\n? qid:1 1:2\n? qid:1 1:3\n",
+    "a label that is not known among others": b"0 qid:1 1:1\n1 qid:1 1:2\n? qid:1 1:3\n",
+    "several labels": b"1,3 qid:1 1:1\n",
     "no relevant document": b"0 qid:1 1:1\n0 qid:1 1:2\n0 qid:1 1:3\n",
     "no query with more than k documents": b"1 qid:1 1:1\n0 qid:1 1:2\n",
     "only relevant documents": b"1 qid:1 1:1\n1 qid:1 1:2\n1 qid:1 1:3\n",
@@ -786,9 +791,80 @@ def test_the_commands_train_rank_and_score(folder):
     assert [json.loads(row)["id"] for row in result.stdout.splitlines()] == ["1", "2"]
     assert "feature 1" in run(main, "show", "model", "--top", "1").stdout
     assert "application: precision_at_k" not in run(main, "check", "c.yaml").stdout
-    Path("unlabelled").write_text(TRAIN.replace("1 qid", "0 qid"))
+    Path("unlabelled").write_text(TRAIN.replace("1 qid", "? qid").replace("0 qid", "? qid"))
     result = run(classify, "unlabelled", "model", "scores")
     assert result.stderr == "2 examples without labels: nothing to score\n"
+
+
+def test_a_query_without_a_relevant_document_counts_as_0_alone_and_beside_others(folder):
+    run(learn, "c.yaml", "model", "-q")
+    Path("none").write_text("0 qid:7 1:1\n0 qid:7 1:2\n0 qid:8 1:1\n")
+    Path("both").write_text("0 qid:7 1:1\n0 qid:7 1:2\n1 qid:8 1:1\n")
+    for name, mean, without in (("none", 0, 2), ("both", 0.5, 1)):
+        run(classify, name, "model", "scores", "--metrics", "metrics.json")
+        metrics = json.loads(Path("metrics.json").read_text())
+        assert metrics["without_relevant"] == without
+        assert [metrics[key] for key in ("MAP", "P@1", "NDCG@1", "NDCG@10")] == [mean] * 4
+        assert metrics["P@k"] == mean / 2
+    said = "no query has a relevant document: every metric is 0; "
+    said = f"warning: {said}labels that are not known are written as ?\n"
+    assert run(classify, "none", "model", "scores").stderr == said
+    assert run(classify, "both", "model", "scores").stderr == ""
+    checked = run(main, "check", "c.yaml", "--set", "data.test=none").stdout
+    said = "data.test: 2 queries have no relevant document: they score 0; training leaves them out"
+    assert f"warning: {said}" in checked
+    assert "without label" not in checked
+    Path("unknown").write_text("? qid:7 1:1\n? qid:7 1:2\n")
+    checked = run(main, "check", "c.yaml", "--set", "data.test=unknown").stdout
+    assert "warning: data.test: examples without label" in checked
+    assert "no relevant document" not in checked
+
+
+def test_a_file_of_queries_without_a_relevant_document_does_not_change_training(folder):
+    pairs = ("-q", "--set", "application.start=pairwise")
+    run(learn, "c.yaml", "model", *pairs)
+    Path("none.txt").write_text("0 qid:7 1:1\n0 qid:7 1:2\n0 qid:7 2:1\n")
+    run(learn, "c.yaml", "other", *pairs, "--set", "data.train=[train.txt, none.txt]")
+    weights = [Model.load(name).w for name in ("model", "other")]
+    np.testing.assert_array_equal(*weights)
+
+
+NAMED = """\
+1 qid:1 1:9 #docid = D1 inc = 1 prob = 0.08
+0 qid:1 1:8 # DocId:D2, inc = 1
+0 qid:1 1:7 # GX3 and more
+0 qid:1 1:6 # prob = 1 doc_id=D4
+0 qid:1 1:5 #DOCID : D5
+0 qid:1 1:4 # docid D6
+0 qid:1 1:3 #
+0 qid:1 1:2
+0 qid:1 1:1 # docid =
+"""
+
+
+def test_docids_are_those_of_the_comments(folder):
+    Path("train.txt").write_text(NAMED)
+    run(learn, "c.yaml", "model", "-q")
+    result = run(classify, "c.yaml", "model", "out", "--format", "trec")
+    rows = [row.split() for row in Path("out").read_text().splitlines()]
+    assert [row[2] for row in rows] == ["D1", "D2", "GX3", "D4", "D5", "D6", "7", "8", "9"]
+    assert result.stderr == (
+        "warning: 3 documents have no docid in a comment, such as '# docid = D1': "
+        "the numbers of their rows are written\n"
+    )
+    assert run(classify, "c.yaml", "model", "out").stderr == ""
+    assert run(classify, "c.yaml", "model", "out", "--json").stderr == result.stderr
+    assert run(classify, "c.yaml", "model", "out", "--format", "trec", "-q").stderr == ""
+
+
+def test_a_docid_that_a_query_has_twice_is_told_where_it_is_written(folder):
+    Path("train.txt").write_text(TRAIN.replace("\n", " # D\n"))
+    run(learn, "c.yaml", "model", "-q")
+    said = "4 documents have the docid of another one of their query"
+    result = run(classify, "c.yaml", "model", "out", "--format", "trec")
+    assert result.stderr == f"warning: {said}\n"
+    assert run(classify, "c.yaml", "model", "out").stderr == ""
+    assert f"warning: data.train: {said}" in run(main, "check", "c.yaml").stdout
 
 
 @pytest.mark.parametrize(

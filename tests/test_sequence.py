@@ -122,7 +122,10 @@ def test_the_same_sentences_however_they_are_stored(read, change):
 
 
 def test_other_spaces_than_blanks_and_tabs_are_part_of_a_token(read):
-    examples = read(conll(), "10\u00a0000 CD O\nx\u2028y\x0bz  \t NN \t X\n")
+    text = "10\u00a0000  CD O \n x\u2028y\x0bz NN   X\n"
+    examples = read(conll(), text)
+    tabs = text.replace(" CD O ", "\t CD\tO").replace(" NN   X", "\tNN \t X")
+    assert read(conll(), tabs, "y.txt").fingerprint() == examples.fingerprint()
     assert examples.vocabulary.labels == ("O", "X")
     assert names_of(examples)[0] == {"word[0]=10\u00a0000", "pos[-1]=<-1>"}
     assert names_of(examples)[1] == {"word[0]=x\u2028y\x0bz", "pos[-1]=CD"}
@@ -363,6 +366,13 @@ CONLL_FILES = {
     "a column less": (b"a b c\na b\n", "2 columns; expected 3 as on the lines before"),
     "a column more": (b"a b c\n\na b c d\n", "4 columns; expected 3 as on the lines before"),
     "a label late": (b"a b\na b c\n", "3 columns; expected 2 as on the lines before"),
+    "a row of one column among tabs": (b"a\tb\tc\na b c\n", "no tab; expected columns with tabs"),
+    "a tab among blanks": (b"a b c\na\tb c\n", "a tab; expected columns with blanks between them"),
+    "an empty column": (b"a\tb\tc\na\t\tc\n", "column 2 (pos) is empty; expected a value"),
+    "an empty label": (b"a\tb\t\n", "column 3 (label) is empty; expected a value"),
+    "a blank in a column": (b"New York\tB\n\na\n", "no tab; expected columns with tabs between"),
+    "two of three with tabs": (b"New York\n", "no token has a label; expected labels"),
+    "four with tabs": (b"a\tb c\td\te\n", "4 columns, with tabs between them; expected 2 or 3"),
     "no labels": (b"a b\n", "no token has a label; expected labels to train on"),
 }
 
@@ -478,6 +488,16 @@ def entities(text):
         ("I-X B-X O", "I-X B-X O", 100, 100),
         ("B-X E-X S-Y O", "B-X E-X O O", 200 / 3, 200 / 3),
         ("O O", "O B-X", 0, 0),
+        ("B-X L-X O U-Y", "B-X L-X O U-Y", 100, 100),  # BILOU
+        ("B-X I-X L-X U-Y O", "B-X I-X L-X O U-Y", 50, 50),
+        ("B-X L-X O U-Y", "B-X I-X O U-Y", 100, 200 / 3),
+        ("B-X M-X E-X S-Y", "B-X E-X S-X S-Y", 40, 40),  # BMES: 1 of 2 and of 3
+        ("B M E S B E", "B E S S B E", 400 / 7, 400 / 7),  # 2 of 3 and of 4
+        ("B I O B", "B I O B", 100, 100),
+        ("B I O B", "B O O B", 50, 50),
+        ("I O I I", "I O I O", 50, 50),
+        ("B I I", "I I I", 100, 0),
+        ("I-X E-X O E-X", "I-X E-X O O", 200 / 3, 200 / 3),  # IOE2
     ],
 )
 def test_entities_are_scored_as_conlleval_counts_them(truth, found, f1, strict):
@@ -496,13 +516,132 @@ def test_entities_are_scored_as_conlleval_counts_them(truth, found, f1, strict):
         ("I-X B-X", "IOB1"),
         ("S-X O", "IOBES"),
         ("B-X B-X", "IOB2"),
+        ("B-X U-Y L-X", "IOBES"),
+        ("B-X M-X", "IOBES"),
+        ("B I O", "IOB2"),
+        ("I I O I", "IOB1"),
+        ("I-X E-X O E-Y", "IOE2"),
+        ("I-X O E-X I-X E-X", "IOE1"),
     ],
 )
 def test_the_scheme_is_seen_from_the_labels(labels, scheme):
     assert sequence_metrics.scheme_of(entities(labels)) == scheme
 
 
-@pytest.mark.parametrize("labels", ["a b", "O O", "B-X PER", "B-", "NN", "1 2"])
+SCHEMES = {  # entities of one, two and three tokens
+    "IOB2": ("B", "BI", "BII"),
+    "IOBES": ("S", "BE", "BIE"),
+    "BILOU": ("U", "BL", "BIL"),
+    "BMES": ("S", "BE", "BME"),
+    "IOE2": ("E", "IE", "IIE"),
+}
+
+
+def random_pieces(rng):
+    """30 sentences of (length, type) each, entities of types X and Y among single words, O."""
+    return [
+        [
+            (1, "O") if rng.random() < 0.4 else (int(rng.integers(1, 4)), "XY"[rng.integers(2)])
+            for _ in range(6)
+        ]
+        for _ in range(30)
+    ]
+
+
+def changed(rng, sentence):
+    """The sentence with some entities of another type or none."""
+    return [
+        (length, "XYO"[rng.integers(3)] if rng.random() < 0.5 else kind)
+        for length, kind in sentence
+    ]
+
+
+def encoded(sentence, scheme, typed):
+    labels = []
+    for length, kind in sentence:
+        prefixes = "O" * length if kind == "O" else SCHEMES[scheme][length - 1]
+        labels += [p if p == "O" or not typed else f"{p}-{kind}" for p in prefixes]
+    return labels
+
+
+@pytest.mark.parametrize(
+    ("scheme", "typed"),
+    [(name, typed) for name in SCHEMES for typed in (True, False) if typed or name != "IOE2"],
+)
+def test_the_same_entities_have_the_same_scores_in_every_scheme(scheme, typed):
+    pytest.importorskip("seqeval")
+    rng = np.random.default_rng(0)
+    truth = random_pieces(rng)
+    found = [changed(rng, sentence) for sentence in truth]
+    pairs = [
+        {(i, k, part) for i, row in enumerate(rows) for k, part in enumerate(row) if part[1] != "O"}
+        for rows in (truth, found)
+    ]
+    if not typed:
+        pairs = [{(i, k, part[0]) for i, k, part in side} for side in pairs]
+    f1 = 200 * len(pairs[0] & pairs[1]) / (len(pairs[0]) + len(pairs[1]))
+    rows = [[encoded(sentence, scheme, typed) for sentence in side] for side in (truth, found)]
+    scores = sequence_metrics.entity_scores(*rows)
+    assert scores["f1"] == pytest.approx(f1)
+    assert scores["f1_strict"] == pytest.approx(f1)
+
+
+@pytest.mark.parametrize("typed", [True, False])
+def test_strict_scores_of_bilou_are_those_of_seqeval_itself(typed):
+    metrics = pytest.importorskip("seqeval.metrics")
+    scheme = pytest.importorskip("seqeval.scheme")
+    rng = np.random.default_rng(3)
+    names = ["O", *(f"{p}-{t}" if typed else p for p in "BILU" for t in "XY")]
+    truth = [encoded(sentence, "BILOU", typed) for sentence in random_pieces(rng)]
+    found = [
+        [x if rng.random() < 0.7 else names[rng.integers(len(names))] for x in row] for row in truth
+    ]
+    own = metrics.f1_score(truth, found, mode="strict", scheme=scheme.BILOU)
+    scores = sequence_metrics.entity_scores(truth, found)
+    assert 10 < scores["f1_strict"] == pytest.approx(100 * own)
+
+
+@pytest.mark.parametrize(
+    ("labels", "label"),
+    [
+        ("B-PER I-PER O X", "X"),
+        ("B-PER I-PER O B", "B"),
+        ("B I O X", "X"),
+        ("B-X M-X E-X S-X L-X", "L-X"),
+        ("B-X I-X O", None),
+        ("B-X I-X U-X O", None),
+        ("NN VB S-ADV", None),
+        ("A B I O Z", None),
+        ("O", None),
+    ],
+)
+def test_the_label_that_keeps_entities_from_being_scored_is_named(read, labels, label):
+    assert sequence_metrics.misfit(labels.split()) == label
+    app = conll(columns=("word", "label"), templates=("word",))
+    text = "".join(f"a {name}\n" for name in labels.split())
+    told = [text for text in app.warnings(read(app, text)) if "entities" in text]
+    assert told == (
+        [
+            f"entities are not scored: label {label!r} fits no scheme of the others; "
+            "expected O and B-…, I-… (or IOE, IOBES, BILOU, BMES)"
+        ]
+        if label
+        else []
+    )
+
+
+def test_classify_says_which_label_keeps_entities_from_being_scored(folder):
+    Path("train.conll").write_text(CONLL.replace("fell VBD O", "fell VBD X"))
+    run(learn, "c.yaml", "model", "-q")
+    result = run(classify, "train.conll", "model", "out")
+    assert result.stderr.startswith("warning: entities are not scored: label 'X' fits no scheme")
+    assert result.stderr.count("\n") == 1
+    assert "f1             n/a\n" in result.stdout
+    Path("bare.conll").write_text("Ana\tNNP\n")
+    assert "entities" not in run(classify, "bare.conll", "model", "out").stderr
+
+
+@pytest.mark.parametrize("labels", ["a b", "O O", "B-X PER", "B-", "NN", "1 2", "B S", "N E S W"])
 def test_labels_that_are_not_of_entities_have_no_f1(labels):
     scores = sequence_metrics.entity_scores(entities(labels), entities(labels))
     assert scores == dict.fromkeys(("precision", "recall", "f1", "f1_strict"))
@@ -562,6 +701,39 @@ def test_predictions_are_the_input_with_a_column_more(folder):
     result = run(classify, "bare.conll", "model", "out")
     assert Path("out").read_text() == "Ana\tNNP\tB-PER\n\n"
     assert result.stderr == "1 example without labels: nothing to score\n"
+
+
+TOWNS = "in\tIN\tO\nNew York\tNNP NNP\tB town\n\nNew York\tNNP NNP\tB town\n"
+
+
+def test_blanks_are_part_of_values_where_tabs_separate(folder):
+    Path("train.conll").write_text("\t \t\n" + TOWNS)
+    run(learn, "c.yaml", "model", "-q")
+    app = conll(templates=("word", "pos[-1]"))
+    examples = app.read([Source("train.conll")])
+    assert examples.vocabulary.labels == ("O", "B town")
+    assert names_of(examples)[1] == {"word[0]=New York", "pos[-1]=IN"}
+    assert examples.lines.tolist() == [2, 5]
+    run(classify, "train.conll", "model", "out", "--metrics", "metrics.json")
+    rows = [line.split("\t") for line in TOWNS.splitlines() if line]
+    found = [line.split("\t") for line in Path("out").read_text().splitlines() if line]
+    assert found == [[*row, row[2]] for row in rows]
+    assert json.loads(Path("metrics.json").read_text())["error"] == 0
+
+
+def test_labels_with_blanks_are_not_written_beside_columns_with_blanks(folder):
+    Path("train.conll").write_text(TOWNS)
+    run(learn, "c.yaml", "model", "-q")
+    Path("out").write_text("as it was")
+    result = CliRunner().invoke(classify, ["test.conll", "model", "out"])
+    assert result.exit_code == 2
+    assert result.stderr == (
+        "error: test.conll:1: sequence '1' has columns with blanks between them, and label "
+        "'B town' of the model holds one; expected tabs, or --format tags\n"
+    )
+    assert Path("out").read_text() == "as it was"
+    run(classify, "test.conll", "model", "out", "--format", "tags", "-q")
+    assert len(Path("out").read_text().splitlines()) == 3
 
 
 def test_several_paths_are_written_best_first(folder):

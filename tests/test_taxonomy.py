@@ -301,8 +301,12 @@ def test_folds_that_lack_labels_keep_all_columns(read):
 TREES = {
     "empty": ("", "x: no nodes"),
     "comments alone": ("# nothing\n", "x: no nodes"),
-    "one name": ("a\n", "x:1: 1 names"),
+    "one name": ("a\n", "x:1: 1 name;"),
     "three names": ("a r\nb r r\n", "x:2: 3 names"),
+    "an empty name": ("a\tr\nb\t\n", "x:2: column 2 (parent) is empty"),
+    "a blank for a tab": ("a\tr\nb r\n", "x:2: no tab"),
+    "a tab for a blank": ("a r\nb\tr\n", "x:2: a tab"),
+    "three names with tabs": ("New York\tUSA\tAmerica\n", "x:1: 3 names, with tabs"),
     "two parents": ("a r\nb r\na b\n", "x:3: 'a' has a parent already, 'r' in line 1"),
     "a parent twice": ("a r\na r\n", "x:2: 'a' has a parent already"),
     "a node below itself": ("a a\n", "x:1: 'a' is below itself"),
@@ -325,8 +329,13 @@ def test_a_broken_taxonomy_gives_one_clear_line(tmp_path, monkeypatch, name):
 
 @pytest.mark.parametrize("packed", [bytes, bz2.compress])
 def test_a_taxonomy_may_be_compressed_and_come_from_windows(tmp_path, packed):
-    (tmp_path / "x").write_bytes(packed("\ufeffa r # first\r\n\r\n# none\r\nb\ta".encode()))
+    (tmp_path / "x").write_bytes(packed("\ufeffa r # first\r\n\r\n# none\r\nb  a".encode()))
     assert read_taxonomy(tmp_path / "x") == {"a": "r", "b": "a"}
+
+
+def test_names_of_a_taxonomy_with_tabs_may_hold_blanks(tmp_path):
+    (tmp_path / "x").write_text("New York\tUSA\t# a town\nRome \t Italy\n")
+    assert read_taxonomy(tmp_path / "x") == {"New York": "USA", "Rome": "Italy"}
 
 
 @pytest.mark.parametrize(

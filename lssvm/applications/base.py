@@ -52,6 +52,7 @@ TEMPERATURES = {  # (ε_y, ε_h) of the models that have no choice
     "loss_augmented_likelihood": (1.0, 1.0),
 }
 ANNEALED = "epsilon"
+JSON = "json"  # the name of that format, beside an application's own
 SMOOTH = frozenset({"hcrf", "loss_augmented_likelihood", ANNEALED})
 
 
@@ -352,6 +353,10 @@ class Application(ABC):
         """The class of each example, (n,) int, by which folds are stratified; or None."""
         return None
 
+    def group_name(self, examples: Any, group: int) -> str:
+        """What a class of :meth:`groups` is called."""
+        return str(group)
+
     def summary(self, w: np.ndarray, examples: Any) -> dict[str, np.ndarray]:
         """Arrays besides w that the model keeps of its training data (none by default)."""
         return {}
@@ -369,6 +374,13 @@ class Application(ABC):
 
     def training_warnings(self, examples: Any, predictions: Any) -> list[str]:
         """What looks wrong with the predictions for the training data, one sentence each."""
+        return []
+
+    def output_warnings(self, examples: Any, name: str) -> list[str]:
+        """What is doubtful about predictions for examples, one sentence each.
+
+        name : of the format that they are written in, or :data:`JSON`
+        """
         return []
 
     def describe(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:

@@ -36,8 +36,8 @@ class AnnotatedText:
     sentences : (tokens,) int64, the number of each token's sentence
     repeated : mentions left out because their span was there already
     line : where the document begins in its file
-    columns : the lines of a column file up to the last column, token lines and others alike,
-        to write the document again; empty for other formats
+    columns : the lines of a column file, to write the document again: what stands before and
+        behind the last column of a token, or a whole line and None; empty for other formats
     none : what stands in the last column of a token where no mention begins or ends
     """
 
@@ -50,7 +50,7 @@ class AnnotatedText:
     sentences: np.ndarray
     mentions: tuple[Mention, ...]
     repeated: int = 0
-    columns: tuple[tuple[bool, str], ...] = field(default=(), repr=False)
+    columns: tuple[tuple[str, str | None], ...] = field(default=(), repr=False)
     none: str = "-"
 
 

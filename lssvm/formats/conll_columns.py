@@ -1,11 +1,12 @@
 """CoNLL column files: a token a line, a blank line after each sentence.
 
-Columns are separated by blanks or tabs, and by nothing else: other spaces of Unicode may be part of
-a token. All lines of a file have as many. Lines that begin with
-``-DOCSTART-`` mark documents and are passed over, with a blank line after them or without. There
-are no comments: ``#`` is a token like any other.
+Columns are separated by tabs alone, where the file has them, or by blanks (see ``separators``). All
+lines of a file have as many, and none is empty. Lines that begin with ``-DOCSTART-`` mark documents
+and are passed over, with a blank line after them or without; lines of blanks and tabs alone are
+blank. There are no comments: ``#`` is a token like any other.
 """
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +14,10 @@ import numpy as np
 
 from lssvm.errors import DataError
 from lssvm.formats.limit import DEFAULT, Limit
+from lssvm.formats.separators import Separator, check_filled
 from lssvm.formats.text import open_text
 
-DOCUMENT = "-DOCSTART-"
+_DOCUMENT = re.compile(r"[ \t]*-DOCSTART-(?![^ \t])")
 
 
 @dataclass(frozen=True)
@@ -43,18 +45,21 @@ def read_columns(
     optional : how many of the last columns a file may be without
 
     Raises DataError, with the line, where a line has another number of columns than ``names``
-    or than the lines before it.
+    or than the lines before it, another separator than those, or an empty column.
     """
     tokens: list[list[str]] = []
     rows: list[str] = []
     offsets, lines = [0], []
+    separator = Separator()
     with open_text(path, limit) as numbered:
         for number, line in numbered:
-            fields = [field for field in line.replace("\t", " ").split(" ") if field]
-            if fields and fields[0] != DOCUMENT:
-                expected = {len(tokens[0])} if tokens else _counts(names, optional)
-                if len(fields) not in expected:
-                    raise DataError(path, number, _miscounted(fields, expected, names, tokens))
+            try:
+                fields = [] if _DOCUMENT.match(line) else separator.cells(number, line)
+                if fields:
+                    _check(fields, names, optional, tokens, separator)
+            except ValueError as error:
+                raise DataError(path, number, error) from None
+            if fields:
                 if len(tokens) == offsets[-1]:
                     lines.append(number)
                 tokens.append(fields)
@@ -73,18 +78,22 @@ def read_columns(
     )
 
 
-def _counts(names: tuple[str, ...], optional: int) -> set[int]:
-    return {len(names) - k for k in range(optional + 1)} - {0}
-
-
-def _miscounted(
-    fields: list[str], expected: set[int], names: tuple[str, ...], tokens: list[list[str]]
-) -> str:
-    columns = f"{len(fields)} column{'s' * (len(fields) > 1)}"
-    if tokens:
-        return f"{columns}; expected {len(tokens[0])} as on the lines before"
-    counts = " or ".join(map(str, sorted(expected)))
-    return f"{columns}; expected {counts}: {_listed(names)}"
+def _check(
+    fields: list[str],
+    names: tuple[str, ...],
+    optional: int,
+    tokens: list[list[str]],
+    separator: Separator,
+) -> None:
+    """Raise ValueError for a wrong number of columns, and for an empty one."""
+    expected = {len(tokens[0])} if tokens else {len(names) - k for k in range(optional + 1)} - {0}
+    if len(fields) not in expected:
+        columns = f"{len(fields)} column{'s' * (len(fields) > 1)}{separator.means}"
+        if tokens:
+            raise ValueError(f"{columns}; expected {len(tokens[0])} as on the lines before")
+        counts = " or ".join(map(str, sorted(expected)))
+        raise ValueError(f"{columns}; expected {counts}: {_listed(names)}")
+    check_filled(fields, names)
 
 
 def _listed(names: tuple[str, ...]) -> str:

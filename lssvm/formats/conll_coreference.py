@@ -1,16 +1,23 @@
-"""Column files with coreference in the last column: CoNLL-2012, GUM, and plain ones.
+"""Column files with coreference in the last column: CoNLL-2012, GUM, the official scorer's.
 
-One token a line; columns apart by tabs or, in lines without one, by blanks. Documents lie
-between ``#begin document`` and ``#end document`` (a blank after ``#`` is allowed; a file without
-such lines is one document); each part of a document is read on its own; other lines that
-begin with ``#`` are ignored. The last column opens and closes mentions: ``(12`` … ``12)``, ``(12)``
-for one token, ``|`` between several or nothing at all; ``-``, ``_`` and ``*`` for none. Mentions
-may nest and cross. Columns:
+One token a line; columns are separated by tabs alone, where the file has them, or by blanks (see
+``separators``). Documents lie between ``#begin document`` and ``#end document`` (a blank after
+``#`` is allowed; a file without such lines is one document); each part of a document is read on
+its own; other lines that begin with ``#`` are comments. The last column opens and closes mentions:
+``(12`` … ``12)``, ``(12)`` for one token, ``|`` between several or nothing at all; ``-``, ``_``
+and ``*`` for none. Mentions may nest and cross. Columns:
 
+    2            word, coreference (``#`` and a mention or none is a token there)
     3            number, word, coreference (GUM)
     4            number, word, part of speech, coreference
-    11 or more   CoNLL-2012: document, part, number, word, part of speech, parse, lemma, frame,
-                 sense, speaker, named entities, …, coreference
+    5            document, part, number, word, coreference (the official scorer's keys)
+    11           document, part, number, word, part of speech, parse, lemma, frame, sense, speaker,
+                 coreference
+    12 or more   CoNLL-2012: the same with named entities, and then one column for each predicate
+                 of the sentence, before coreference
+
+All lines of a sentence have as many columns, all sentences of a document one of these layouts.
+What a layout lacks is not known; an empty column is an empty value, as the last one none.
 
 GUM writes ``(person-3-Wikipedia_name``: entity type, cluster and more. A cluster ``?`` is not
 known. Sentences end at blank lines; in a document without any, after ``.``, ``!`` and ``?``.
@@ -18,7 +25,7 @@ known. Sentences end at blank lines; in a document without any, after ``.``, ``!
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
@@ -27,17 +34,19 @@ import numpy as np
 from lssvm.errors import DataError
 from lssvm.formats.annotated import AnnotatedText, Mention, check_all_known, in_order
 from lssvm.formats.limit import DEFAULT, Limit
+from lssvm.formats.separators import Separator
 from lssvm.formats.text import open_text
 
 NONE = ("-", "_", "*")
 ENDS = (".", "!", "?")
-CONLL_2012 = 11  # columns of the layout with the document's name, at the least
+CONLL_2012 = 12  # columns of the layout with named entities, at the least
 _BEGIN = re.compile(r"#\s*begin document\b\s*(.*)")
 _END = re.compile(r"#\s*end document\b")
 _PART = re.compile(r"\((?P<name>.*)\);?(?:\s*part\s+(?P<part>\S+))?\s*")
 _BRACKET = re.compile(r"\(?[^()|]+\)?")
 _GUM = re.compile(r"(?P<entity>[a-z]+)-(?P<cluster>\d+)(?:-.*)?", re.DOTALL)
-_BLANKS, _TABS = re.compile(r"\S+"), re.compile(r"[^\t]+|(?<=\t)(?=\t)")
+_ENDS = "\r\n"
+_SHOWN = 20  # characters of a wrong value that a message quotes
 
 
 class _Layout(NamedTuple):
@@ -49,8 +58,15 @@ class _Layout(NamedTuple):
     entity: int
 
 
-_LAYOUTS = {3: _Layout(1, -1, -1, -1), 4: _Layout(1, 2, -1, -1)}
-_WIDE = _Layout(3, 4, 9, 10)
+_LAYOUTS = {
+    2: _Layout(0, -1, -1, -1),
+    3: _Layout(1, -1, -1, -1),
+    4: _Layout(1, 2, -1, -1),
+    5: _Layout(3, -1, -1, -1),
+    11: _Layout(3, 4, 9, -1),
+    CONLL_2012: _Layout(3, 4, 9, 10),
+}
+_KEY = 5  # columns of the official scorer's keys, where the third is a number
 
 
 @dataclass
@@ -68,8 +84,9 @@ class _Draft:
     breaks: list[int] = field(default_factory=list)
     open: dict[str, list[tuple[int, int]]] = field(default_factory=dict)
     closed: list[tuple[int, int, int, str]] = field(default_factory=list)
-    columns: list[tuple[bool, str]] = field(default_factory=list)
-    width: int = 0
+    columns: list[tuple[str, str | None]] = field(default_factory=list)
+    layout: int = 0  # its key in _LAYOUTS, 0 before the first token
+    width: int = 0  # columns of the sentence, 0 before its first token
     none: str = ""
     entity: str = ""
 
@@ -79,39 +96,97 @@ def read_conll(path: str | Path, limit: Limit = DEFAULT) -> list[AnnotatedText]:
 
     Raises DataError, with the line, if it is not such a file.
     """
-    texts = []
-    draft: _Draft | None = None
-    with open_text(path, limit) as lines:
+    reader = _Reader(str(path))
+    with open_text(path, limit, ends=True) as lines:
         for number, line in lines:
-            begin = _BEGIN.match(line)
-            if begin:
-                if draft is not None and draft.begun:
-                    message = f"a document begins within {draft.name!r}; expected '#end document'"
-                    raise DataError(path, number, message)
-                name = _name(begin[1]) or Path(path).stem
-                draft = _Draft(str(path), number, name, True, columns=[(False, line)])
-            elif _END.match(line):
-                if draft is None or not draft.begun:
-                    message = "'#end document' without a document; expected '#begin document'"
-                    raise DataError(path, number, message)
-                draft.columns.append((False, line))
-                texts.append(_finished(draft))
-                draft = None
-            elif line.lstrip().startswith("#") or not line.strip():
-                if draft is not None:
-                    draft.columns.append((False, line))
-                    draft.breaks += [] if line.strip() else [len(draft.words)]
-            else:
-                if draft is None:
-                    draft = _Draft(str(path), number, Path(path).stem, False)
-                _token(draft, number, line)
-    if draft is not None and draft.begun:
-        message = f"the file ends within document {draft.name!r}; expected '#end document'"
-        raise DataError(path, draft.line, message)
-    texts += [_finished(draft)] if draft is not None else []
-    if not texts:
-        raise DataError(path, None, "no documents; expected token lines with a coreference column")
-    return texts
+            try:
+                reader.take(number, line)
+            except ValueError as error:
+                raise DataError(path, number, error) from None
+    return reader.finished()
+
+
+class _Reader:
+    """The documents of a file, from its lines in their order."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._texts: list[AnnotatedText] = []
+        self._draft: _Draft | None = None
+        self._separator = Separator()
+        self._outside: list[tuple[str, str | None]] = []  # lines since the last document
+
+    def take(self, number: int, line: str) -> None:
+        """Read one line with its end. Raises ValueError, or DataError for another line."""
+        bare = line.rstrip(_ENDS)
+        begin = _BEGIN.match(bare)
+        if begin:
+            self._begin(number, line, begin[1])
+        elif _END.match(bare):
+            self._end(line)
+        elif not bare.strip() or (bare.lstrip().startswith("#") and not self._is_token(bare)):
+            lines = self._outside if self._draft is None else self._draft.columns
+            lines.append((line, None))
+            if self._draft is not None and not bare.strip():
+                self._draft.breaks.append(len(self._draft.words))
+                self._draft.width = 0
+        else:
+            if self._draft is None:
+                self._check_alone()
+                self._draft = self._new(number, Path(self._path).stem, begun=False)
+            _token(self._draft, number, self._separator, bare, line[len(bare) :])
+
+    def finished(self) -> list[AnnotatedText]:
+        """The documents, once all lines are read. Raises DataError."""
+        draft = self._draft
+        if draft is not None and draft.begun:
+            message = f"the file ends within document {draft.name!r}; expected '#end document'"
+            raise DataError(self._path, draft.line, message)
+        if draft is not None:
+            self._texts.append(_finished(draft))
+        if not self._texts:
+            message = "no documents; expected token lines with a coreference column"
+            raise DataError(self._path, None, message)
+        last = self._texts[-1]
+        self._texts[-1] = replace(last, columns=(*last.columns, *self._outside))
+        return self._texts
+
+    def _new(self, number: int, name: str, begun: bool) -> _Draft:
+        draft = _Draft(self._path, number, name, begun, columns=self._outside)
+        self._outside = []
+        return draft
+
+    def _begin(self, number: int, line: str, name: str) -> None:
+        draft = self._draft
+        if draft is not None and draft.begun:
+            message = f"a document begins within {draft.name!r}; expected '#end document'"
+            raise ValueError(message)
+        if draft is not None:
+            message = "a token of no document; expected '#begin document' before it"
+            raise DataError(self._path, draft.line, message)
+        self._draft = self._new(number, _name(name) or Path(self._path).stem, begun=True)
+        self._draft.columns.append((line, None))
+
+    def _end(self, line: str) -> None:
+        draft = self._draft
+        if draft is None or not draft.begun:
+            message = "'#end document' without a document; expected '#begin document'"
+            raise ValueError(message)
+        draft.columns.append((line, None))
+        self._texts.append(_finished(draft))
+        self._draft = None
+
+    def _check_alone(self) -> None:
+        if self._texts:
+            raise ValueError("a token of no document; expected '#begin document' before it")
+
+    def _is_token(self, line: str) -> bool:
+        """Whether ``#`` begins a word of a file of words and coreference alone."""
+        if self._draft is None or self._draft.layout != 2:
+            return False
+        cells = line.split("\t" if self._separator.tab else None)
+        last = cells[-1].strip()
+        return len(cells) == 2 and (last in NONE or last.startswith("(") or last.endswith(")"))
 
 
 def _name(text: str) -> str:
@@ -122,18 +197,17 @@ def _name(text: str) -> str:
     return parts["name"] + (f" part {parts['part']}" if parts["part"] else "")
 
 
-def _token(draft: _Draft, number: int, line: str) -> None:
-    """Add one token line to the draft."""
-    columns = _TABS if "\t" in line else _BLANKS
-    spans = [match.span() for match in columns.finditer(line)]
-    cells = [line[a:b].strip() for a, b in spans]
-    layout = _LAYOUTS.get(len(cells)) or (_WIDE if len(cells) >= CONLL_2012 else None)
-    if layout is None:
-        message = f"{len(cells)} columns; expected 3, 4, or at least {CONLL_2012}"
-        raise DataError(draft.path, number, message)
-    if draft.width and draft.width != len(cells):
-        message = f"{len(cells)} columns; expected {draft.width} as on the lines before"
-        raise DataError(draft.path, number, message)
+def _token(draft: _Draft, number: int, separator: Separator, line: str, end: str) -> None:
+    """Add one token line to the draft. Raises ValueError."""
+    cells = separator.cells(number, line)
+    width = draft.width or (draft.layout if draft.layout < CONLL_2012 else 0)
+    if len(cells) == width + 1 and not cells[-1]:
+        cells.pop()  # a tab behind the last column, as in some of the official scorer's files
+    elif cells and len(cells) + 1 == width == 2 and line[-1:].isspace():
+        cells.append("")  # a name and a blank, as in others
+    layout = _layout(draft, cells, separator)
+    if not (cells[-1] or width):
+        raise ValueError("the last column is empty; expected such as (12), or - for none")
     draft.width = len(cells)
     token = len(draft.words)
     draft.words.append(cells[layout.word])
@@ -141,11 +215,30 @@ def _token(draft: _Draft, number: int, line: str) -> None:
         cell = cells[place] if place >= 0 else "-"
         column.append("" if cell in NONE else cell)
     draft.entities.append(_entity(draft, cells[layout.entity]) if layout.entity >= 0 else "")
-    draft.columns.append((True, line[: spans[-1][0]]))
+    stop = len(line.rstrip(" \t")) if cells[-1] else len(line)
+    draft.columns.append((line[: stop - len(cells[-1])], line[stop:] + end))
     if cells[-1] in NONE:
         draft.none = draft.none or cells[-1]
-    else:
+    elif cells[-1]:
         _brackets(draft, number, token, cells[-1])
+
+
+def _layout(draft: _Draft, cells: list[str], separator: Separator) -> _Layout:
+    """What the columns of a token hold. Raises ValueError if it is not what those before have."""
+    columns = f"{len(cells)} column{'s' * (len(cells) > 1)}{separator.means}"
+    if draft.width and draft.width != len(cells):
+        raise ValueError(f"{columns}; expected {draft.width} as on the lines before")
+    number = min(len(cells), CONLL_2012)
+    if number not in _LAYOUTS:
+        raise ValueError(f"{columns}; expected 2 to 5, or at least 11")
+    if draft.layout and draft.layout != number:
+        least = "at least " * (draft.layout == CONLL_2012)
+        raise ValueError(f"{columns}; expected {least}{draft.layout} as in the sentences before")
+    if number == _KEY and not cells[2].isdecimal():
+        wrong = f"{cells[2][:_SHOWN]!r} is no number"
+        raise ValueError(f"{wrong}; expected document, part, number, word, coreference")
+    draft.layout = number
+    return _LAYOUTS[number]
 
 
 def _entity(draft: _Draft, cell: str) -> str:
@@ -159,22 +252,22 @@ def _entity(draft: _Draft, cell: str) -> str:
 
 
 def _brackets(draft: _Draft, number: int, token: int, cell: str) -> None:
-    """Open and close the mentions of one cell."""
+    """Open and close the mentions of one cell. Raises ValueError."""
     found = _BRACKET.findall(cell)
     if "".join(found) != cell.replace("|", ""):
-        raise DataError(draft.path, number, f"{cell!r} cannot be read; expected such as (12)|(3")
+        raise ValueError(f"{cell[:_SHOWN]!r} cannot be read; expected such as (12)|(3")
     for bracket in found:
         name = bracket.strip("()")
         opens, closes = bracket.startswith("("), bracket.endswith(")")
         if not (opens or closes):
-            message = f"{bracket!r} has no bracket; expected such as (12, 12) or (12)"
-            raise DataError(draft.path, number, message)
+            wrong = f"{bracket[:_SHOWN]!r} has no bracket"
+            raise ValueError(f"{wrong}; expected such as (12, 12) or (12)")
         if opens:
             draft.open.setdefault(name, []).append((token, number))
         if closes:
             if not draft.open.get(name):
-                message = f"{bracket!r} closes a mention that is not open; expected ({name} before"
-                raise DataError(draft.path, number, message)
+                message = f"{bracket[:_SHOWN]!r} closes a mention that is not open"
+                raise ValueError(f"{message}; expected ({name[:_SHOWN]} before")
             start, line = draft.open[name].pop()
             draft.closed.append((start, token + 1, line, name))
 
@@ -183,7 +276,8 @@ def _finished(draft: _Draft) -> AnnotatedText:
     """The document, once its last line is read."""
     for name, starts in draft.open.items():
         if starts:
-            message = f"'({name}' is never closed; expected {name}) before the document ends"
+            shown = name[:_SHOWN]
+            message = f"'({shown}' is never closed; expected {shown}) before the document ends"
             raise DataError(draft.path, starts[-1][1], message)
     if not draft.words:
         message = f"document {draft.name!r} has no tokens; expected token lines"
@@ -226,27 +320,31 @@ def _sentences(draft: _Draft) -> np.ndarray:
     return np.cumsum(starts)
 
 
-def write_conll(text: AnnotatedText, clusters: Sequence[int], file: TextIO) -> None:
+def write_conll(text: AnnotatedText, clusters: Sequence[int], file: TextIO) -> bool:
     """Write a document with its mentions in the given clusters as the last column.
 
     clusters : one number a mention, in the order of ``text.mentions``
+    Returns whether the last line has an end.
 
-    A column file keeps its other columns, comments and blank lines. A text of another format
-    is written as number, word and coreference. Brackets that open stand before those that
-    close; the longest opens first and closes last.
+    A column file keeps all else: other columns, what separates them, comments, blank lines and
+    the ends of lines. A text of another format is written as number, word and coreference.
+    Brackets that open stand before those that close; the longest opens first and closes last.
     """
     cells = iter(_cells(text, clusters))
-    for is_token, line in text.columns or _made_columns(text):
-        file.write(f"{line}{next(cells)}\n" if is_token else f"{line}\n")
+    line = ""
+    for before, behind in text.columns or _made_columns(text):
+        line = before if behind is None else f"{before}{next(cells)}{behind}"
+        file.write(line)
+    return line.endswith("\n")
 
 
-def _made_columns(text: AnnotatedText) -> Iterator[tuple[bool, str]]:
-    yield False, f"#begin document ({text.name}); part 000"
+def _made_columns(text: AnnotatedText) -> Iterator[tuple[str, str | None]]:
+    yield f"#begin document ({text.name}); part 000\n", None
     for token, word in enumerate(text.words):
         if token and text.sentences[token] != text.sentences[token - 1]:
-            yield False, ""
-        yield True, f"{token}\t{word}\t"
-    yield False, "#end document"
+            yield "\n", None
+        yield f"{token}\t{word}\t", "\n"
+    yield "#end document\n", None
 
 
 def _cells(text: AnnotatedText, clusters: Sequence[int]) -> list[str]:

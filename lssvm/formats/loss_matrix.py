@@ -1,8 +1,9 @@
 """Loss matrices as text: what it costs to say one label where another one is true.
 
 The first line names the labels; then there is one line for each of them, in any order: the true
-label, and the loss of each label in the order of the first line. Numbers are separated by blanks;
-``#`` begins a comment.
+label, and the loss of each label in the order of the first line. They are separated by tabs alone,
+where the file has them, or by blanks (see ``separators``); with tabs, the first line may begin with
+an empty column. ``#`` begins a comment.
 
     #       cat  dog  car
             cat  dog  car
@@ -17,6 +18,7 @@ import numpy as np
 
 from lssvm.errors import DataError
 from lssvm.formats import tokens
+from lssvm.formats.separators import Separator, check_filled, without_comment
 from lssvm.formats.text import open_text
 
 
@@ -28,16 +30,15 @@ def read_loss_matrix(path: str | Path) -> tuple[tuple[str, ...], np.ndarray]:
     """
     labels: dict[str, int] = {}
     rows: dict[str, list[float]] = {}
+    separator = Separator()
     with open_text(path) as lines:
         for number, line in lines:
-            words = line.partition("#")[0].split()
-            if not words:
-                continue
             try:
-                if not labels:
+                words = separator.cells(number, without_comment(line))
+                if words and not labels:
                     labels = _header(words)
-                else:
-                    rows[words[0]] = _row(words, labels, rows)
+                elif words:
+                    rows[words[0]] = _row(words, labels, rows, separator)
             except ValueError as error:
                 raise DataError(path, number, error) from None
     if not labels:
@@ -50,6 +51,8 @@ def read_loss_matrix(path: str | Path) -> tuple[tuple[str, ...], np.ndarray]:
 
 def _header(words: list[str]) -> dict[str, int]:
     """The places of the labels. Raises ValueError with what is wrong."""
+    words = words[1:] if not words[0] else words
+    check_filled(words, ())
     places: dict[str, int] = {}
     for word in words:
         if word in places:
@@ -58,8 +61,11 @@ def _header(words: list[str]) -> dict[str, int]:
     return places
 
 
-def _row(words: list[str], labels: dict[str, int], rows: dict[str, list[float]]) -> list[float]:
+def _row(
+    words: list[str], labels: dict[str, int], rows: dict[str, list[float]], separator: Separator
+) -> list[float]:
     """The losses of a line. Raises ValueError with what is wrong."""
+    check_filled(words, ("label",))
     truth, *losses = words
     if truth not in labels:
         raise ValueError(f"label {truth!r} is not in the first line; expected one that is")
@@ -67,7 +73,8 @@ def _row(words: list[str], labels: dict[str, int], rows: dict[str, list[float]])
         raise ValueError(f"label {truth!r} has a row already; expected one row for each label")
     if len(losses) != len(labels):
         raise ValueError(
-            f"{len(losses)} losses of {truth!r}; expected {len(labels)}, one for each label"
+            f"{len(losses)} losses of {truth!r}{separator.means}; "
+            f"expected {len(labels)}, one for each label"
         )
     values = [_loss(word) for word in losses]
     own = values[labels[truth]]

@@ -7,7 +7,8 @@ Text, plain or compressed; blank lines and lines that begin with ``#`` are passe
     pair 1 2 3:0.5 7:1         features of mentions 1 and 2: index from 1, increasing, and value
     …                          a line for every pair i < j, ordered by i, then by j
 
-or an .npz file with the arrays
+Words are separated by tabs alone, where the file has them, or by blanks (see ``separators``); no
+name of a document or a cluster holds a blank. Or an .npz file with the arrays
 
     mentions (documents,) int      number of mentions of each document
     clusters (sum,) int            their clusters, -1 if unknown
@@ -26,6 +27,7 @@ from lssvm.formats import tokens
 from lssvm.formats.annotated import UNKNOWN, check_all_known
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.npy_arrays import read_archive
+from lssvm.formats.separators import Separator, check_filled
 from lssvm.formats.text import open_text
 
 _KINDS = {"mentions": "i", "clusters": "i", "features": "f", "costs": "f", "names": "U"}
@@ -66,12 +68,16 @@ def read_pairs(path: str | Path, dimension: int, limit: Limit = DEFAULT) -> list
     documents: list[PairDocument] = []
     names: dict[str, int] = {}
     expected = (1, 2)
+    separator = Separator()
     with open_text(path, limit) as lines:
         for number, line in lines:
-            words = line.split()
-            if not words or words[0].startswith("#"):
+            if line.lstrip(" \t").startswith("#"):
                 continue
             try:
+                words = separator.cells(number, line)
+                if not words:
+                    continue
+                _check_words(words)
                 if words[0] == "document":
                     _check_whole(path, documents, expected)
                     documents.append(_header(path, number, words, names))
@@ -90,6 +96,14 @@ def read_pairs(path: str | Path, dimension: int, limit: Limit = DEFAULT) -> list
     if not documents:
         raise DataError(path, None, f"no documents; {EXPECTED}")
     return documents
+
+
+def _check_words(words: list[str]) -> None:
+    """Raise ValueError for an empty word, and for one that would be two in what is written."""
+    check_filled(words, ())
+    spaced = next((word for word in words if " " in word), None)
+    if spaced is not None:
+        raise ValueError(f"{spaced[:20]!r} holds a blank; expected words with tabs between them")
 
 
 def _header(path: str | Path, number: int, words: list[str], names: dict[str, int]) -> PairDocument:

@@ -1,10 +1,12 @@
 """SVM-light files as flat arrays: the format of svm_rank, svm_multiclass and LETOR.
 
 A line is ``label qid:ID index:value index:value … # comment``; ``qid:ID`` may be left out, and
-features that are 0 too. Labels are numbers or, where they are asked for so, any words. Indices
-count from 1 and increase. Blank lines and lines that hold a comment alone are passed over.
+features that are 0 too. Labels are numbers, ``?`` where one is not known, or, where they are asked
+for so, any words. Indices count from 1 and increase. Blank lines and lines that hold a comment
+alone are passed over.
 """
 
+import math
 import re
 from array import array
 from collections.abc import Iterator
@@ -20,6 +22,7 @@ from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.text import open_text
 
 MOST = 2**31 - 1  # highest index
+UNKNOWN = "?"  # stands where a label is not known
 _PREFIX = "qid:"
 _NO_LABEL = re.compile(r"qid:|\d+:", re.ASCII)
 
@@ -28,7 +31,7 @@ _NO_LABEL = re.compile(r"qid:|\d+:", re.ASCII)
 class SvmLight:
     """The n rows of a file.
 
-    labels : (n,) float64; or (n,) int32, rows of ``words``
+    labels : (n,) float64, NaN where not known; or (n,) int32, rows of ``words``
     queries : (n,) int32, row of ``names``, -1 where a row has no qid
     names : the distinct qids, in the order in which they first occur
     offsets : (n + 1,) int64, where each row's features start, and the end
@@ -136,4 +139,4 @@ def _word(text: str) -> str:
 
 
 def _label(text: str) -> float:
-    return tokens.finite(text, "label")
+    return math.nan if text == UNKNOWN else tokens.finite(text, "label")

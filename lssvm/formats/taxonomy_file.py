@@ -1,8 +1,12 @@
-"""Taxonomies as text: a line for each node but the root, ``child parent``; # begins a comment."""
+"""Taxonomies as text: a line for each node but the root, ``child parent``; # begins a comment.
+
+The names are separated by tabs alone, where the file has them, or by blanks (see ``separators``).
+"""
 
 from pathlib import Path
 
 from lssvm.errors import DataError
+from lssvm.formats.separators import Separator, check_filled, without_comment
 from lssvm.formats.text import open_text
 
 
@@ -10,18 +14,24 @@ def read_taxonomy(path: str | Path) -> dict[str, str]:
     """The parent of each node, in the order of the file.
 
     Nodes without a parent are at the top. Raises DataError, with the line, for a line that is not
-    two names, for a node with two parents and for one that is below itself.
+    two names or not separated as those before, for a node with two parents and for one that is
+    below itself.
     """
     parents: dict[str, str] = {}
     lines_of: dict[str, int] = {}
+    separator = Separator()
     with open_text(path) as lines:
         for number, line in lines:
-            words = line.partition("#")[0].split()
-            if not words:
-                continue
-            if len(words) != 2:
-                wrong = f"{len(words)} names; expected two, 'child parent'"
-                raise DataError(path, number, wrong)
+            try:
+                words = separator.cells(number, without_comment(line))
+                if not words:
+                    continue
+                if len(words) != 2:
+                    names = f"{len(words)} name{'s' * (len(words) > 1)}{separator.means}"
+                    raise ValueError(f"{names}; expected two, 'child parent'")
+                check_filled(words, ("child", "parent"))
+            except ValueError as error:
+                raise DataError(path, number, error) from None
             child, parent = words
             if child in parents:
                 wrong = f"{child!r} has a parent already, {parents[child]!r} in line "

@@ -36,12 +36,17 @@ _CORRUPT = (EOFError, OSError, zlib.error, lzma.LZMAError)
 
 @contextmanager
 def open_text(
-    path: str | Path, limit: Limit = DEFAULT, longest: int | None = LONGEST
+    path: str | Path,
+    limit: Limit = DEFAULT,
+    longest: int | None = LONGEST,
+    *,
+    ends: bool = False,
 ) -> Iterator[Iterator[tuple[int, str]]]:
     """The lines of a UTF-8 text file as pairs (number from 1, line without its end).
 
     limit : of the decompressed bytes
     longest : most bytes of a line; None where lines of any length have a meaning
+    ends : each line with its end, to write it again
 
     Raises DataError if the file is missing, is a directory or a device, cannot be read, is
     not UTF-8, is larger than allowed or is a compressed file that is cut short or damaged.
@@ -54,7 +59,8 @@ def open_text(
         except OSError as error:
             message = f"cannot be read: {error.strerror or error}; expected a file"
             raise DataError(path, None, message) from None
-        yield _lines(path, kind, _split(path, stream, limit, longest))
+        numbered = _lines(path, kind, _split(path, stream, limit, longest, b"\n" if ends else b""))
+        yield numbered if ends else ((number, line.rstrip("\r\n")) for number, line in numbered)
 
 
 def _opened(path: str | Path, stack: contextlib.ExitStack) -> BinaryIO:
@@ -98,9 +104,9 @@ def _decompressed(raw: BinaryIO, stack: contextlib.ExitStack) -> tuple[str | Non
 
 
 def _split(
-    path: str | Path, stream: BinaryIO, limit: Limit, longest: int | None
+    path: str | Path, stream: BinaryIO, limit: Limit, longest: int | None, end: bytes
 ) -> Iterator[bytes | bytearray]:
-    """The lines of a stream without LF. Raises DataError for more than the limits."""
+    """The lines of a stream, each LF replaced by ``end``. Raises DataError beyond the limits."""
     size, number, begun = 0, 1, bytearray()
     while piece := stream.read(_PIECE):
         size += len(piece)
@@ -109,8 +115,8 @@ def _split(
         first, *others = piece.split(b"\n")
         begun += first
         if others:
-            yield begun
-            yield from others[:-1]
+            yield begun + end
+            yield from (line + end for line in others[:-1])
             number += len(others)
             begun = bytearray(others[-1])
         if longest is not None and len(begun) > longest:
@@ -129,7 +135,7 @@ def _lines(
             line = raw.decode("utf-8")
             if number == 1:
                 line = line.removeprefix("\ufeff")
-            yield number, line.rstrip("\r\n")
+            yield number, line
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         raise DataError(path, number, f"byte 0x{byte:02x} is not UTF-8; expected text") from None

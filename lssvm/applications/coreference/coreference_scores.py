@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-CONLL = ("b_cubed", "ceaf_e", "conll")
+CONLL = ("b_cubed", "ceaf_e", "conll", "undefined_as_0")
 
 
 class Counts(NamedTuple):
@@ -72,8 +72,10 @@ def conll_table(documents: Iterable[tuple[np.ndarray, np.ndarray]]) -> dict[str,
 
     documents : true and predicted clusters of the mentions of each document
 
-    All are None where scorch is not installed. scorch counts MUC as 0 where one side has no
-    link; so does the mean here.
+    All are None where scorch is not installed. An F1 whose denominators are all 0, that of MUC
+    where neither side has a link, that of B³ and CEAF_e where there is no mention, is not defined:
+    None. In the mean it counts as 0, which is what the official scorer prints for it
+    (reference-coreference-scorers, ``ShowRPF``); ``undefined_as_0`` is how many of the three did.
     """
     if find_spec("scorch") is None:
         return dict.fromkeys(CONLL)
@@ -97,7 +99,8 @@ def conll_table(documents: Iterable[tuple[np.ndarray, np.ndarray]]) -> dict[str,
     return {
         "b_cubed": f1["b_cubed"],
         "ceaf_e": f1["ceaf_e"],
-        "conll": float(np.mean(list(f1.values()))),
+        "conll": float(np.mean([value or 0.0 for value in f1.values()])),
+        "undefined_as_0": sum(value is None for value in f1.values()),
     }
 
 
@@ -114,7 +117,9 @@ def percent(part: int, whole: int) -> float | None:
     return 100 * part / whole if whole else None
 
 
-def _f1(recalled: float, true: float, right: float, made: float) -> float:
+def _f1(recalled: float, true: float, right: float, made: float) -> float | None:
+    if not (true or made):
+        return None
     recall, precision = recalled / true if true else 0.0, right / made if made else 0.0
     both = recall + precision
     return 100 * 2 * recall * precision / both if both else 0.0

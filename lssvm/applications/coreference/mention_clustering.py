@@ -169,8 +169,9 @@ class MentionClustering(base.Application):
         """MITRE loss, pair loss, MUC, B³, CEAF_e and their mean in percent.
 
         mitre_loss is 100 − MUC F1, pair_loss the pairs that are put together or apart wrongly;
-        both are ours. B³, CEAF_e and the CoNLL mean need scorch and are None without it. See
-        ``coreference_scores`` on sums over documents and on singletons.
+        both are ours. B³, CEAF_e and the CoNLL mean need scorch and are None without it. What is
+        not defined (0 / 0) is None and counts as 0 in the mean, ``undefined_as_0`` of the three.
+        See ``coreference_scores`` on sums over documents and on singletons.
         """
         if not examples.labelled:
             raise LssvmError("the documents have no clusters; expected them to score")
@@ -193,14 +194,17 @@ class MentionClustering(base.Application):
     def write(self, examples: Documents, predictions: Predictions, file: TextIO) -> None:
         """Each document with its predicted clusters, numbered from 1.
 
-        Column files come back with another last column, brat's documents as column files of
-        number, word and coreference; a span stands there once, whatever the input had.
+        Column files come back with another last column and nothing else changed, brat's documents
+        as column files of number, word and coreference; a span stands there once, whatever the
+        input had.
         Documents of pairs are two lines: ``document NAME`` and ``clusters 1 1 2 …``.
         """
+        ended = True
         for name, text, where in zip(examples.names, examples.texts, examples.places, strict=True):
             clusters = (predictions.clusters[where] + 1).tolist()
+            file.write("" if ended else "\n")
             if text is not None:
-                write_conll(text, clusters, file)
+                ended = write_conll(text, clusters, file)
             else:
                 file.write(f"document {name}\nclusters {' '.join(map(str, clusters))}\n")
 

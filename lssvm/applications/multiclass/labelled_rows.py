@@ -15,6 +15,7 @@ from lssvm.formats.svmlight import SvmLight, read_svmlight
 
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
 UNKNOWN = "?"  # stands where a file does not know the label
+_SHOWN = 20  # characters of a wrong label that a message quotes
 _AT_ONCE = 10_000  # rows that are laid out at a time
 _BLOCK = 100_000  # work from which examples are cut into blocks
 _DENSE_SUMS = 256  # least multiply-adds of a block for each of its sums
@@ -182,7 +183,8 @@ def in_memory(
 def read_files(sources: Sequence[Source]) -> list[SvmLight]:
     """The SVM-light files with labels as words. Raises DataError.
 
-    Of a source with a label of its own, each row has that label or none (``?``).
+    Of a source with a label of its own, each row has that label or none (``?``). A row has one
+    label: several with commas between them, as in files of many labels, are refused.
     """
     return [
         _relabelled(source, read_svmlight(source.path, words=True, limit=source.limit))
@@ -190,10 +192,41 @@ def read_files(sources: Sequence[Source]) -> list[SvmLight]:
     ]
 
 
+def with_labels_alike(files: Sequence[SvmLight], classes: Sequence[str]) -> list[SvmLight]:
+    """The files with one word for ``+1`` and ``1`` and other numbers with a sign: the first.
+
+    classes : labels of training, which come before those of the files
+    """
+    known = set(classes)
+    first: dict[str, str] = {_unsigned(name): name for name in reversed(classes)}
+    found = []
+    for file in files:
+        words = [w if w in known else first.setdefault(_unsigned(w), w) for w in file.words]
+        number = {word: row for row, word in enumerate(dict.fromkeys(words))}
+        rows = np.array([number[word] for word in words], dtype=file.labels.dtype)
+        found.append(replace(file, labels=rows[file.labels], words=tuple(number)))
+    return found
+
+
+def _unsigned(word: str) -> str:
+    """A number without the sign ``+``; other words as they are."""
+    bare = word.removeprefix("+")
+    return bare if bare[:1].isdigit() else word
+
+
 def _relabelled(source: Source, file: SvmLight) -> SvmLight:
+    several = next((word for word in file.words if "," in word), None)
+    if several is not None:
+        row = np.flatnonzero(file.labels == file.words.index(several))[0]
+        message = (
+            f"{several[:_SHOWN]!r} is several labels; expected one, without a comma: "
+            "learn one model for each label (this one against the rest)"
+        )
+        raise DataError(source.path, int(file.lines[row]), message)
     if source.label is None:
         return file
-    other = np.array([word not in (UNKNOWN, source.label) for word in file.words])
+    given = (UNKNOWN, _unsigned(source.label))
+    other = np.array([_unsigned(word) not in given for word in file.words])
     wrong = np.flatnonzero(other[file.labels])
     if len(wrong):
         word = file.words[file.labels[wrong[0]]]

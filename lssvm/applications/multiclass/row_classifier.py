@@ -30,6 +30,7 @@ from lssvm.applications.multiclass.labelled_rows import (
     packed,
     read_files,
     sorted_labels,
+    with_labels_alike,
 )
 from lssvm.errors import DataError, LssvmError, ModelError
 from lssvm.formats.svmlight import SvmLight
@@ -150,8 +151,11 @@ class RowClassifier(base.Application):
         self.classes, self.features = tuple(classes), features
 
     def read(self, sources: Sequence[base.Source]) -> LabelledRows:
-        """The rows of SVM-light files, labels being words. Raises DataError."""
-        files = read_files(sources)
+        """The rows of SVM-light files, labels being words. Raises DataError.
+
+        ``+1`` and ``1`` are one label, called as it first occurs in training.
+        """
+        files = with_labels_alike(read_files(sources), self.classes)
         labels = sorted_labels(files)
         if not self.classes:
             if not labels:
@@ -414,6 +418,10 @@ class RowClassifier(base.Application):
     def groups(self, examples: LabelledRows) -> np.ndarray:
         """The class of each example."""
         return examples.labels
+
+    def group_name(self, examples: LabelledRows, group: int) -> str:
+        """The label of a class."""
+        return examples.label_names[group]
 
     def warnings(self, examples: LabelledRows) -> list[str]:
         """Labels and features that training does not have, and classes of few examples."""

@@ -15,7 +15,8 @@ in the three problems and in the order of the predictions.
 
 A query with m < k documents has only one choice of the first k: all m. Φ and Δ are still divided
 by k, and Δ is 0. It and every other query whose orderings all have loss 0 (no relevant document,
-or no other) have U⁺ = U⁻ for every w: they take no part in training and are kept for scores.
+or no other) have U⁺ = U⁻ for every w: they take no part in training (but for the classifier where
+it begins, to which all documents are examples) and are kept for scores.
 The objective is the same with them, but their U⁺ would not let go of the completion's U⁻.
 
 Where training begins: weights of a classifier of relevant documents against the others over
@@ -122,7 +123,9 @@ class PrecisionAtK(base.Application):
         """
         if not self.trained(examples).any():
             problem = "no query has a relevant document"
-            if examples.labelled:
+            if not examples.labelled:
+                problem = "labels are not known ('?')"
+            elif examples.relevant_counts.any():
                 problem = f"no query has a relevant document, another one, and more than {self.k}"
             raise examples.error(None, f"{problem}; expected at least one such query to train")
         if self.options.start == "random":
@@ -169,9 +172,9 @@ class PrecisionAtK(base.Application):
     def score(self, examples: Queries, predictions: Predictions) -> dict[str, float | None]:
         """MAP, P@1, 3, 5, 10 and k, and NDCG@1, 3, 5, 10 as LETOR defines them, in 0..1.
 
-        Means over all queries, those without a relevant document counted as 0; their number
-        is given. loss is the mean of Δ. MAP stands first, where ``lssvm cv`` looks: it compares
-        models of different k.
+        Means over all queries. A query without a relevant document counts as 0 in each, also
+        where there are no others; ``without_relevant`` is their number. loss is the mean of Δ.
+        MAP stands first, where ``lssvm cv`` looks: it compares models of different k.
         """
         found = self.metrics(examples, predictions)
         positives = examples.relevant_counts
@@ -254,10 +257,24 @@ class PrecisionAtK(base.Application):
         if np.any(counts > 1):
             shown = _listed(list(names[counts > 1]))
             found.append(f"qids that occur in several files are queries of their own: {shown}")
-        pairs = set(zip(examples.query_of, examples.documents[examples.span], strict=True))
-        copies = int(sizes.sum()) - len(pairs)
-        if copies:
-            found.append(f"{copies} documents have the docid of another one of their query")
+        return found + _copies(examples)
+
+    def output_warnings(self, examples: Queries, name: str) -> list[str]:
+        """Documents of a run file without a docid or with that of another; nothing relevant."""
+        found = []
+        if name in ("trec", base.JSON):
+            nameless = int(np.sum(~examples.named[examples.span]))
+            if nameless:
+                found.append(
+                    f"{nameless:,d} documents have no docid in a comment, such as '# docid = D1': "
+                    "the numbers of their rows are written"
+                )
+            found += _copies(examples)
+        if examples.labelled and not examples.relevant_counts.any():
+            found.append(
+                "no query has a relevant document: every metric is 0; "
+                "labels that are not known are written as ?"
+            )
         return found
 
     def training_warnings(self, examples: Queries, predictions: Predictions) -> list[str]:
@@ -299,6 +316,14 @@ class PrecisionAtK(base.Application):
         dimension = examples.dimension
         inside = coefficients[examples.span]
         return Plane(_ranking.combination(*examples.rows, inside, dimension) / self.k, 0.0)
+
+
+def _copies(examples: Queries) -> list[str]:
+    """Whether documents have the docid of another one of their query, as a warning or nothing."""
+    documents = examples.documents[examples.span]
+    pairs = set(zip(examples.query_of.tolist(), documents, strict=True))
+    copies = len(documents) - len(pairs)
+    return [f"{copies:,d} documents have the docid of another one of their query"] if copies else []
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from lssvm.formats.svmlight import SvmLight, read_svmlight
 
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
 MOST_FEATURES = 10_000_000  # w and every cutting plane hold one number for each
-_DOCID = re.compile(r"docid\s*=\s*(\S+)")
+_DOCID = re.compile(r"(?:\bdoc_?id\s*[=:]|^doc_?id\b)\s*(\S*)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,16 +22,16 @@ class Queries(Packed):
     """n queries with their documents. Positions count from 0 in the flat arrays.
 
     offsets : (n + 1,) int64, where each query's documents start, and the end of the last
-    labels : (documents,) float64
+    labels : (documents,) float64, all NaN if they are not known
     relevant : (documents,) uint8, 1 if the label says so
     dense : float64, each query's block of values, feature by feature; empty if sparse
     indices, values, starts : int32, float64, int64, sparse rows; empty if dense
     dimension : d, the highest feature index
     positions : (documents,) int64, place of each document in the input
     documents : (documents,) object, docids
+    named : (documents,) bool, whether the input gives the docid; others are numbers of rows
 
-    Within a query documents stand in the order of the input. If no document is relevant,
-    labels are taken as unknown.
+    Within a query documents stand in the order of the input.
     """
 
     KIND: ClassVar = "query"
@@ -47,6 +47,7 @@ class Queries(Packed):
     dimension: int
     positions: np.ndarray
     documents: np.ndarray
+    named: np.ndarray
 
     @property
     def sizes(self) -> np.ndarray:
@@ -98,6 +99,7 @@ class Queries(Packed):
             starts=starts,
             positions=self.positions[documents],
             documents=self.documents[documents],
+            named=self.named[documents],
             **self.each(rows),
         )
 
@@ -145,7 +147,8 @@ def read_queries(sources: Sequence[Source], relevant_from: float) -> Queries:
     relevant_from : lowest label of a relevant document
 
     The same qid in two files is two queries. Raises DataError if a file cannot be read, if a
-    document has no qid, and for features beyond what w can hold.
+    document has no qid, if some labels are known and others are not (``?``), and for features
+    beyond what w can hold.
     """
     files = [_checked(source) for source in sources]
     before = cumulated([len(file.names) for file in files])
@@ -156,9 +159,9 @@ def read_queries(sources: Sequence[Source], relevant_from: float) -> Queries:
     relevant = (labels >= relevant_from).astype(np.uint8)
     offsets = cumulated(counts)
     dimension = max(1, *(file.dimension for file in files))
-    documents = np.concatenate([_docids(file) for file in files])
+    documents, named = (np.concatenate(parts) for parts in zip(*map(_docids, files), strict=True))
     lines = np.concatenate([file.lines for file in files])
-    return Queries(
+    found = Queries(
         offsets=offsets,
         labels=labels,
         relevant=relevant,
@@ -167,12 +170,24 @@ def read_queries(sources: Sequence[Source], relevant_from: float) -> Queries:
         costs=np.repeat([source.cost for source in sources], [len(file.names) for file in files]),
         positions=order.astype(np.int64),
         documents=documents[order],
+        named=named[order],
         identifiers=np.array([name for file in files for name in file.names], dtype=object),
         lines=lines[order[offsets[:-1]]],
         files=np.repeat(np.arange(len(files), dtype=np.int32), [len(file.names) for file in files]),
         paths=tuple(source.path for source in sources),
-        labelled=bool(relevant.any()),
+        labelled=not np.isnan(labels).any(),
     )
+    if not found.labelled and not np.isnan(labels).all():
+        _refuse_unknown(files, sources)
+    return found
+
+
+def _refuse_unknown(files: Sequence[SvmLight], sources: Sequence[Source]) -> None:
+    for file, source in zip(files, sources, strict=True):
+        unknown = np.flatnonzero(np.isnan(file.labels))
+        if len(unknown):
+            message = "no label ('?') beside others that have one; expected a label"
+            raise DataError(source.path, int(file.lines[unknown[0]]), message)
 
 
 def _checked(source: Source) -> SvmLight:
@@ -194,14 +209,20 @@ def _checked(source: Source) -> SvmLight:
     return file
 
 
-def _docids(file: SvmLight) -> np.ndarray:
-    """What ``docid = ID`` says in a comment, else its only word, else the row's number from 1."""
+def _docids(file: SvmLight) -> tuple[np.ndarray, np.ndarray]:
+    """Docids of the rows, (rows,) object, and whether they are the file's own, (rows,) bool.
+
+    A docid is what ``docid``, ``doc_id`` or ``DocId`` with ``=`` or ``:`` says in the comment, else
+    the comment's first word. Without either it is the number of the row, from 1.
+    """
     found = np.empty(len(file.comments), dtype=object)
     for row, comment in enumerate(file.comments):
         match = _DOCID.search(comment)
-        words = [match.group(1)] if match else comment.split()
-        found[row] = words[0] if len(words) == 1 else str(row + 1)
-    return found
+        words = [match[1]] if match else comment.split(None, 1)
+        found[row] = words[0].rstrip(",;") if words else ""
+    named = found != ""
+    found[~named] = [str(row + 1) for row in np.flatnonzero(~named)]
+    return found, named
 
 
 def _stored(

@@ -351,7 +351,21 @@ class SequenceLabelling(base.Application):
             )
         if examples.labelled and len(set(examples.tags)) == 1:
             found.append(f"all labels are {examples.tags[0]!r}: nothing to tell apart")
-        return found
+        return found + self._unscored(examples)
+
+    def output_warnings(self, examples: SequenceExamples, name: str) -> list[str]:
+        """The label that keeps entities from being scored, if there is one."""
+        return self._unscored(examples) if examples.labelled else []
+
+    def _unscored(self, examples: SequenceExamples) -> list[str]:
+        names = {*examples.vocabulary.labels, *examples.tags} - {None}
+        odd = sequence_metrics.misfit(names)
+        if odd is None:
+            return []
+        return [
+            f"entities are not scored: label {odd!r} fits no scheme of the others; "
+            "expected O and B-…, I-… (or IOE, IOBES, BILOU, BMES)"
+        ]
 
     def _adopt(self, examples: SequenceExamples) -> None:
         """Fix the vocabulary: examples made in memory bring their own. Raises LssvmError."""

@@ -1,34 +1,97 @@
 """Entity precision, recall and F1 of label sequences, by seqeval.
 
-Of labels like B-PER, I-PER, O. seqeval's lenient mode, which is what conlleval counts, takes any
-change of type or prefix as a border; its strict mode wants the labels to keep to a scheme. Which
-one is seen from the true labels: IOBES if any begins with E or S; IOB2 if every entity begins
-with B; IOB1 otherwise, where B only parts neighbours of one type.
+Of labels that are O or a prefix and a type, B-PER, I-PER, or, if none has a type, of bare prefixes,
+B, I, O, whose entities are all of one type. The prefixes belong to one family:
+
+    IOB     B, I             B begins an entity; I is inside and, in IOB1, begins one too
+    IOE     I, E             E ends an entity
+    IOBES   B, I, E, S       S is an entity of one token
+    BILOU   B, I, L, U       the same, E being called L and S U
+    BMES    B, M, E, S       the same, I being called M
+
+seqeval's lenient mode, which is what conlleval counts, takes any change of type or prefix as a
+border; its strict mode wants the labels to keep to a scheme. Which one is seen from the true
+labels: IOBES for the last three families; IOB2 if every entity begins with B, else IOB1, where B
+only parts neighbours of one type; IOE2 if every entity ends with E, else IOE1, where E only parts
+neighbours, and which seqeval has no sure strict mode for.
 """
 
 import re
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
-_TAG = re.compile(r"O|[BIES]-.+", re.DOTALL)
+_TYPED = re.compile(r"[BIESLUM]-.+", re.DOTALL)
+_OUTSIDE = "O"
+_IOB, _IOE = "BI", "IE"
+_FAMILIES = (_IOB, _IOE, "BIES", "BILU", "BMES")
+_AS_IOBES = {"L": "E", "U": "S", "M": "I"}
+_UNSURE = "IOE1"
 NAMES = ("precision", "recall", "f1", "f1_strict")
 
 
-def are_entities(labels: Iterable[str]) -> bool:
-    """Whether all labels are O or a prefix and a type, and at least one is not O."""
+def family_of(labels: Iterable[str]) -> str | None:
+    """The prefixes of the first family that all labels are of; None if there is none."""
     names = set(labels)
-    return bool(names - {"O"}) and all(map(_TAG.fullmatch, names))
+    inner = names - {_OUTSIDE}
+    if not inner or not (all(map(_TYPED.match, inner)) or _are_bare(names)):
+        return None
+    prefixes = {name[0] for name in inner}
+    return next((family for family in _FAMILIES if prefixes <= set(family)), None)
 
 
-def scheme_of(truth: Sequence[Sequence[str]]) -> str:
-    """``IOBES``, ``IOB2`` or ``IOB1``, from the true labels of all sequences."""
-    if any(label[0] in "ES" for labels in truth for label in labels):
-        return "IOBES"
-    for labels in truth:
-        for before, label in pairwise(["O", *labels]):
-            if label[0] == "I" and before[1:] != label[1:]:
-                return "IOB1"
-    return "IOB2"
+def _are_bare(names: set[str]) -> bool:
+    """Whether labels are prefixes without types; B and S alone might be anything."""
+    if any(len(name) > 1 for name in names) or names.isdisjoint("BI"):
+        return False
+    return _OUTSIDE in names or ("B" in names and not names.isdisjoint("IMEL"))
+
+
+def misfit(labels: Iterable[str]) -> str | None:
+    """The label that keeps others, which look like entities, from being scored; None if none does.
+
+    They look so where most have a prefix and a type, or where B, I and O have one label beside.
+    """
+    names = sorted(set(labels) - {_OUTSIDE})
+    if family_of([*names, _OUTSIDE]) is not None:
+        return None
+    typed = [name for name in names if _TYPED.match(name)]
+    others = [name for name in names if name not in typed]
+    if others and len(typed) > len(others):
+        return others[0]
+    if not others and typed:
+        fits = [[name for name in names if name[0] in family] for family in _FAMILIES]
+        most = max(fits, key=len)
+        return next(name for name in names if name not in most)
+    beside = [name for name in names if name not in ("B", "I")]
+    return beside[0] if len(beside) == 1 and len(names) == 3 else None
+
+
+def scheme_of(truth: Sequence[Sequence[str]], family: str | None = None) -> str:
+    """``IOBES``, ``IOB2``, ``IOB1``, ``IOE2`` or ``IOE1``, from the true labels of all sequences.
+
+    family : the prefixes of all labels; those of the true ones if left out
+    """
+    family = family or family_of(label for labels in truth for label in labels)
+    if family == _IOB:
+        first = (
+            label[0] != "I" or _alike(label, before)
+            for labels in truth
+            for before, label in pairwise([_OUTSIDE, *labels])
+        )
+        return "IOB2" if all(first) else "IOB1"
+    if family == _IOE:
+        last = (
+            label[0] != "I" or _alike(label, after)
+            for labels in truth
+            for label, after in pairwise([*labels, _OUTSIDE])
+        )
+        return "IOE2" if all(last) else _UNSURE
+    return "IOBES"
+
+
+def _alike(label: str, other: str) -> bool:
+    """Whether a neighbour of a label is of an entity of the same type."""
+    return other != _OUTSIDE and label[1:] == other[1:]
 
 
 def entity_scores(
@@ -36,16 +99,18 @@ def entity_scores(
 ) -> dict[str, float | None]:
     """Precision, recall and F1 in percent as conlleval counts, and F1 in strict mode.
 
-    All None where the labels are not of entities, and where seqeval is not installed.
+    All None where the labels are not of entities, and where seqeval is not installed; F1 in strict
+    mode is None for IOE1.
     """
-    if not are_entities(label for part in (truth, found) for labels in part for label in labels):
+    family = family_of(label for part in (truth, found) for labels in part for label in labels)
+    if family is None:
         return dict.fromkeys(NAMES)
     try:
         from seqeval import metrics, scheme
     except ImportError:
         return dict.fromkeys(NAMES)
-    rows = [list(labels) for labels in truth], [list(labels) for labels in found]
-    lenient = {
+    rows = [[list(map(_as_iobes, labels)) for labels in part] for part in (truth, found)]
+    lenient: dict[str, float | None] = {
         name: 100 * float(count(*rows, zero_division=0))
         for name, count in (
             ("precision", metrics.precision_score),
@@ -53,7 +118,12 @@ def entity_scores(
             ("f1", metrics.f1_score),
         )
     }
-    strict = metrics.f1_score(
-        *rows, mode="strict", scheme=getattr(scheme, scheme_of(rows[0])), zero_division=0
-    )
+    name = scheme_of(rows[0], family)
+    if name == _UNSURE:
+        return {**lenient, "f1_strict": None}
+    strict = metrics.f1_score(*rows, mode="strict", scheme=getattr(scheme, name), zero_division=0)
     return {**lenient, "f1_strict": 100 * float(strict)}
+
+
+def _as_iobes(label: str) -> str:
+    return _AS_IOBES.get(label[0], label[0]) + label[1:]

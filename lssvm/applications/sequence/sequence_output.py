@@ -27,8 +27,10 @@ def write_columns(examples: SequenceExamples, predictions: Predictions, file: Te
     """The lines of the input with a column more, a blank line after each sequence.
 
     Lines that mark documents are left out. With several paths a sequence is written once for each,
-    after a line ``# rank score``, ranks from 0 as CRF++ has them.
+    after a line ``# rank score``, ranks from 0 as CRF++ has them. Raises LssvmError for a label
+    that the columns of the input cannot hold.
     """
+    _check_labels(examples)
     for i, k, own in _paths(examples, predictions):
         if predictions.labels.shape[1] > 1:
             file.write(f"# {k} {predictions.scores[i, k]:.10g}\n")
@@ -55,7 +57,9 @@ def write_marginals(
 
     After the line of the input, if there is one; a blank line after each sequence.
     marginals : (tokens, L)
+    Raises LssvmError for a label that the columns of the input cannot hold.
     """
+    _check_labels(examples)
     names = examples.vocabulary.labels
     for i in range(len(examples)):
         own = slice(examples.offsets[i], examples.offsets[i + 1])
@@ -100,6 +104,18 @@ def _paths(
     for i in range(len(examples)):
         for k in np.flatnonzero(np.isfinite(predictions.scores[i])):
             yield i, int(k), slice(examples.offsets[i], examples.offsets[i + 1])
+
+
+def _check_labels(examples: SequenceExamples) -> None:
+    """Refuse labels with a blank, learnt from columns with tabs, beside columns with blanks."""
+    spaced = next((name for name in examples.vocabulary.labels if " " in name), None)
+    if spaced is None:
+        return
+    for token, row in enumerate(examples.rows):
+        if row is not None and "\t" not in row:
+            i = int(np.searchsorted(examples.offsets, token, side="right")) - 1
+            message = f"has columns with blanks between them, and label {spaced!r} of the model "
+            raise examples.error(i, f"{message}holds one; expected tabs, or --format tags")
 
 
 def _rows(examples: SequenceExamples, own: slice) -> list[str]:

@@ -1,0 +1,57 @@
+"""Lines cut into columns, by tabs or by blanks: one of the two for a whole file.
+
+The first line that has either decides. Where it has a tab, tabs alone separate: a blank is part of
+a value, and two tabs have an empty value between them. Otherwise blanks separate, any number of
+them. Blanks around a value are dropped; other spaces of Unicode are part of it.
+"""
+
+_BLANKS = " \t"
+
+
+class Separator:
+    """What separates the columns of a file, seen from its lines in their order."""
+
+    def __init__(self) -> None:
+        self.tab: bool | None = None  # not known before the first line of several columns
+        self._since = 0
+
+    def cells(self, number: int, line: str) -> list[str]:
+        """The values of a line, none for a line of blanks and tabs alone.
+
+        Raises ValueError where a line is separated by what the lines before are not.
+        """
+        bare = line.strip(_BLANKS)
+        if not bare:
+            return []
+        tabs = "\t" in line
+        if self.tab is None and (tabs or " " in bare):
+            self.tab, self._since = tabs, number
+        if self.tab and not tabs:
+            raise ValueError(f"no tab; expected columns with tabs between them, {self._as()}")
+        if tabs and not self.tab:
+            raise ValueError(f"a tab; expected columns with blanks between them, {self._as()}")
+        if tabs:
+            return [cell.strip(" ") for cell in line.split("\t")]
+        return [cell for cell in bare.split(" ") if cell]
+
+    def _as(self) -> str:
+        return f"as on line {self._since}"
+
+    @property
+    def means(self) -> str:
+        """``, with tabs between them`` where tabs separate, for messages that count columns."""
+        return ", with tabs between them" if self.tab else ""
+
+
+def without_comment(line: str) -> str:
+    """A line up to ``#``; blanks and tabs before it belong to the comment."""
+    body, sign, _ = line.partition("#")
+    return body.rstrip(_BLANKS) if sign else line
+
+
+def check_filled(cells: list[str], names: tuple[str, ...]) -> None:
+    """Raise ValueError for the first value that is empty. names : of the columns, for messages."""
+    if "" in cells:
+        place = cells.index("")
+        name = f" ({names[place]})" if place < len(names) else ""
+        raise ValueError(f"column {place + 1}{name} is empty; expected a value")
