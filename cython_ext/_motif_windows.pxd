@@ -8,6 +8,7 @@ cdef enum:
 cdef struct Search:
     const unsigned char* words
     const unsigned short* contexts
+    const unsigned short* opposite  # contexts on the other strand, or NULL
     const double* background  # weights, by context and letter
     double* lookup  # matrix weights, by strand, pair of tables, word and table
     double* sums
@@ -36,18 +37,29 @@ cdef inline void fill_tables(const Search* plan, const double* psm) noexcept nog
                 out[2 * word] = total
 
 
+cdef inline double _weight(
+    const unsigned short* contexts, const unsigned short* opposite, Py_ssize_t i,
+    const double* background,
+) noexcept nogil:
+    """The background weight of a letter, the mean of both strands' where both are read."""
+    if opposite == NULL:
+        return background[contexts[i]]
+    return 0.5 * (background[contexts[i]] + background[opposite[i]])
+
+
 cdef inline void _prefix(
-    const unsigned short* contexts, Py_ssize_t count, const double* background, double* sums,
+    const unsigned short* contexts, const unsigned short* opposite, Py_ssize_t count,
+    const double* background, double* sums,
 ) noexcept nogil:
     """sums[i] = sum of the first i background weights, for i < count."""
     cdef Py_ssize_t i = 0
     cdef double total = 0.0, a, b, c, e, ab
     # Four at a time, so that one addition and not four is on the critical path.
     while i + 4 <= count - 1:
-        a = background[contexts[i]]
-        b = background[contexts[i + 1]]
-        c = background[contexts[i + 2]]
-        e = background[contexts[i + 3]]
+        a = _weight(contexts, opposite, i, background)
+        b = _weight(contexts, opposite, i + 1, background)
+        c = _weight(contexts, opposite, i + 2, background)
+        e = _weight(contexts, opposite, i + 3, background)
         ab = a + b
         sums[i] = total
         sums[i + 1] = total + a
@@ -58,7 +70,7 @@ cdef inline void _prefix(
     while i < count:
         sums[i] = total
         if i < count - 1:
-            total = total + background[contexts[i]]
+            total = total + _weight(contexts, opposite, i, background)
         i += 1
 
 
@@ -115,7 +127,10 @@ cdef inline void begin_block(
     const Search* plan, Py_ssize_t start, Py_ssize_t count,
 ) noexcept nogil:
     """The background's part of the scores of a block of windows."""
-    _prefix(plan.contexts + start, count + plan.length, plan.background, plan.sums)
+    cdef const unsigned short* opposite = NULL
+    if plan.opposite != NULL:
+        opposite = plan.opposite + start
+    _prefix(plan.contexts + start, opposite, count + plan.length, plan.background, plan.sums)
     _differences(plan.sums, count, plan.length, plan.base)
 
 

@@ -89,7 +89,7 @@ def learn_on(
     """
     observer = observer or Observer()
     began = time.perf_counter()
-    _check_examples(application, examples)
+    examples = _trainable(application, examples)
     if held is not None and not held.labelled:
         raise LssvmError("data.validate: examples without label; expected labelled ones")
     w0 = _initial_weights(application, examples, config, initial)
@@ -148,7 +148,7 @@ def learn_path(
     begin anew. Returns one model for each configuration, the best of its restarts.
     """
     observer = observer or Observer()
-    _check_examples(application, examples)
+    examples = _trainable(application, examples)
     first = configs[0]
     problem = _problem(application, examples, first)
     metric = problem.gram, problem.labels
@@ -195,7 +195,9 @@ def prepared(model: Model, examples: Any) -> tuple[Model, Any]:
     return replace(model, w=w, space=Linear()), examples
 
 
-def _check_examples(application: Application, examples: Any) -> None:
+def _trainable(application: Application, examples: Any) -> Any:
+    """The examples as training takes them. Raises LssvmError if it cannot."""
+    examples = application.for_training(examples)
     if len(examples) == 0:
         raise LssvmError("there are no examples to train on; expected at least one")
     if not np.any(examples.costs > 0):
@@ -206,6 +208,7 @@ def _check_examples(application: Application, examples: Any) -> None:
             f"the loss of application {name!r} is that of the whole data set: "
             "examples cannot have costs of their own"
         )
+    return examples
 
 
 def _problem(application: Application, examples: Any, config: Config) -> Training:
