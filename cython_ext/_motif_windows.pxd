@@ -37,29 +37,18 @@ cdef inline void fill_tables(const Search* plan, const double* psm) noexcept nog
                 out[2 * word] = total
 
 
-cdef inline double _weight(
-    const unsigned short* contexts, const unsigned short* opposite, Py_ssize_t i,
-    const double* background,
-) noexcept nogil:
-    """The background weight of a letter, the mean of both strands' where both are read."""
-    if opposite == NULL:
-        return background[contexts[i]]
-    return 0.5 * (background[contexts[i]] + background[opposite[i]])
-
-
 cdef inline void _prefix(
-    const unsigned short* contexts, const unsigned short* opposite, Py_ssize_t count,
-    const double* background, double* sums,
+    const unsigned short* contexts, Py_ssize_t count, const double* background, double* sums,
 ) noexcept nogil:
     """sums[i] = sum of the first i background weights, for i < count."""
     cdef Py_ssize_t i = 0
     cdef double total = 0.0, a, b, c, e, ab
     # Four at a time, so that one addition and not four is on the critical path.
     while i + 4 <= count - 1:
-        a = _weight(contexts, opposite, i, background)
-        b = _weight(contexts, opposite, i + 1, background)
-        c = _weight(contexts, opposite, i + 2, background)
-        e = _weight(contexts, opposite, i + 3, background)
+        a = background[contexts[i]]
+        b = background[contexts[i + 1]]
+        c = background[contexts[i + 2]]
+        e = background[contexts[i + 3]]
         ab = a + b
         sums[i] = total
         sums[i + 1] = total + a
@@ -70,7 +59,7 @@ cdef inline void _prefix(
     while i < count:
         sums[i] = total
         if i < count - 1:
-            total = total + _weight(contexts, opposite, i, background)
+            total = total + background[contexts[i]]
         i += 1
 
 
@@ -81,6 +70,15 @@ cdef inline void _differences(
     cdef Py_ssize_t i
     for i in range(count):
         out[i] = sums[i] - sums[i + length]
+
+
+cdef inline void _mean_differences(
+    const double* sums, Py_ssize_t count, int length, double* out,
+) noexcept nogil:
+    """The mean of what is there and of these differences."""
+    cdef Py_ssize_t i
+    for i in range(count):
+        out[i] = 0.5 * (out[i] + (sums[i] - sums[i + length]))
 
 
 cdef extern from *:
@@ -127,11 +125,11 @@ cdef inline void begin_block(
     const Search* plan, Py_ssize_t start, Py_ssize_t count,
 ) noexcept nogil:
     """The background's part of the scores of a block of windows."""
-    cdef const unsigned short* opposite = NULL
-    if plan.opposite != NULL:
-        opposite = plan.opposite + start
-    _prefix(plan.contexts + start, opposite, count + plan.length, plan.background, plan.sums)
+    _prefix(plan.contexts + start, count + plan.length, plan.background, plan.sums)
     _differences(plan.sums, count, plan.length, plan.base)
+    if plan.opposite != NULL:
+        _prefix(plan.opposite + start, count + plan.length, plan.background, plan.sums)
+        _mean_differences(plan.sums, count, plan.length, plan.base)
 
 
 cdef inline void score_block(

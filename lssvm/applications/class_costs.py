@@ -37,12 +37,11 @@ def weighted(
     class_costs : ``balanced`` or factors by label
     labels : (n,) int, rows of ``names``
     """
-    if class_costs == BALANCED:
+    if isinstance(class_costs, str):
         counts = np.bincount(labels, minlength=len(names))
         factors = len(labels) / (np.count_nonzero(counts) * np.maximum(counts, 1))
     else:
-        given = dict(class_costs)
-        factors = np.array([given.get(name, 1.0) for name in names])
+        factors = np.array([class_costs.get(name, 1.0) for name in names])
     return costs * factors[labels]
 
 

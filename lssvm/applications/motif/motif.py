@@ -136,7 +136,7 @@ class Motif(base.Application):
         factors = self.options.class_costs
         if not factors or not examples.labelled:
             return examples
-        rows = (examples.labels > 0).astype(np.int64)
+        rows = _rows(examples.labels)
         costs = class_costs.weighted(examples.costs, factors, rows, CLASSES)
         return replace(examples, costs=costs)
 
@@ -293,8 +293,10 @@ class Motif(base.Application):
     def training_warnings(self, examples: Sequences, predictions: Predictions) -> list[str]:
         """Sequences that were left out, and predictions that are all of one class."""
         found = [left_out(examples.left_out, self.length)] if examples.left_out else []
-        rows = [(y > 0).astype(np.int64) for y in (predictions.y, examples.labels)]
-        return found + class_costs.collapse(*rows, CLASSES, self.options.class_costs)
+        found += class_costs.collapse(
+            _rows(predictions.y), _rows(examples.labels), CLASSES, self.options.class_costs
+        )
+        return found
 
     def score(self, examples: Sequences, predictions: Predictions) -> dict[str, float | None]:
         """Error, precision, recall and F1 of the positives in percent; ROC AUC in 0..1.
@@ -472,9 +474,11 @@ def _distinct(
     again |= starts < 0
     kept = np.argsort(again, axis=1, kind="stable")[:, :top]
     none = np.take_along_axis(again, kept, axis=1)
-    found = [np.take_along_axis(array, kept, axis=1) for array in (starts, strands, scores)]
-    blanks = (np.int64(-1), np.int8(0), -np.inf)
-    return tuple(np.where(none, blank, array) for blank, array in zip(blanks, found, strict=True))
+    starts, strands, scores = (
+        np.take_along_axis(array, kept, axis=1) for array in (starts, strands, scores)
+    )
+    starts[none], strands[none], scores[none] = -1, 0, -np.inf
+    return starts, strands, scores
 
 
 def roc_auc(truth: np.ndarray, scores: np.ndarray) -> float | None:
@@ -490,6 +494,11 @@ def roc_auc(truth: np.ndarray, scores: np.ndarray) -> float | None:
     ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
     above = float(np.sum(ranks[truth])) - positives * (positives + 1) / 2
     return above / (positives * negatives)
+
+
+def _rows(labels: np.ndarray) -> np.ndarray:
+    """Rows of ``CLASSES``, (n,), of labels +1 and -1."""
+    return (labels > 0).astype(np.int64)
 
 
 def _percent(part: int, whole: int) -> float | None:
