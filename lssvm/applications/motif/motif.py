@@ -59,6 +59,7 @@ import numpy as np
 from lssvm.applications import base, class_costs
 from lssvm.applications.motif import motif_matrix, motif_start
 from lssvm.applications.motif.data_checks import data_warnings, left_out
+from lssvm.applications.motif.metrics import percent, roc_auc
 from lssvm.applications.motif.options import CLASSES, MotifOptions
 from lssvm.applications.motif.sequences import Sequences, read_sequences, unlabelled
 from lssvm.errors import LssvmError
@@ -308,10 +309,10 @@ class Motif(base.Application):
         truth, y = examples.labels > 0, predictions.y > 0
         hits = int(np.sum(truth & y))
         return {
-            "error": _percent(int(np.sum(truth != y)), len(examples)),
-            "precision": _percent(hits, int(np.sum(y))),
-            "recall": _percent(hits, int(np.sum(truth))),
-            "f1": _percent(2 * hits, int(np.sum(y) + np.sum(truth))),
+            "error": percent(int(np.sum(truth != y)), len(examples)),
+            "precision": percent(hits, int(np.sum(y))),
+            "recall": percent(hits, int(np.sum(truth))),
+            "f1": percent(2 * hits, int(np.sum(y) + np.sum(truth))),
             "roc_auc": roc_auc(truth, predictions.values),
             "sequences": len(examples),
             "positives": int(np.sum(truth)),
@@ -481,25 +482,6 @@ def _distinct(
     return starts, strands, scores
 
 
-def roc_auc(truth: np.ndarray, scores: np.ndarray) -> float | None:
-    """Probability that a positive scores above a negative, ties counted half; None if undefined.
-
-    truth : (n,) bool; scores : (n,), -inf allowed
-    """
-    positives = int(np.sum(truth))
-    negatives = len(truth) - positives
-    if not positives or not negatives:
-        return None
-    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-    above = float(np.sum(ranks[truth])) - positives * (positives + 1) / 2
-    return above / (positives * negatives)
-
-
 def _rows(labels: np.ndarray) -> np.ndarray:
     """Rows of ``CLASSES``, (n,), of labels +1 and -1."""
     return (labels > 0).astype(np.int64)
-
-
-def _percent(part: int, whole: int) -> float | None:
-    return 100 * part / whole if whole else None
