@@ -353,7 +353,7 @@ class Motif(base.Application):
     def _sites(self, examples: Sequences, found: Predictions) -> Iterator[list[dict[str, Any]]]:
         """The sites of each sequence, best first."""
         kept = examples.windows_turned(found.starts, found.strands, self.length)
-        windows = np.stack([found.starts, found.strands, *kept], axis=2).tolist()
+        windows = np.stack([found.starts, found.strands, *kept], axis=2)
         for i, row in enumerate(windows):
             yield [
                 {
@@ -363,7 +363,9 @@ class Motif(base.Application):
                     "score": float(score),
                     "sequence": examples.text(i, place, self.length, read),
                 }
-                for (start, strand, place, read), score in zip(row, found.scores[i], strict=True)
+                for (start, strand, place, read), score in zip(
+                    row.tolist(), found.scores[i], strict=True
+                )
                 if start >= 0
             ]
 
