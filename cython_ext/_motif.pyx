@@ -6,7 +6,9 @@ loops need no test of validity. A window start h of width l scores
 
     s(h) = sum_j psm[j, x[h + j]] - sum_{i = h .. h + l - 1} background[context of i]
 
-which is w . psi(x, +1, h) measured from psi(x, -1) = 0. The first sum is looked up four letters
+which is w . psi(x, +1, h) measured from psi(x, -1) = 0. Where both strands are read, the
+background weight of a letter is the mean of that in its context and that of its complement in
+the context on the other strand. The first sum is looked up four letters
 at a time in tables of 256 entries, the second is a difference of two prefix sums. Two
 neighbouring tables lie side by side: the word at p is looked up once and serves the window at
 p and the window four letters before. Windows are taken in blocks: prefix sums start afresh in
@@ -71,17 +73,49 @@ cdef inline int _shorter(int context) noexcept nogil:
     return ((1 << (2 * (context + 1))) - 4) // 3
 
 
+def canonical(const unsigned char[::1] letters, const long long[::1] offsets):
+    """Each sequence or its reverse complement, whichever comes first by its letters.
+
+    letters, offsets : see ``index``; the complement of an ambiguous letter is ambiguous
+
+    Returns letters (size,) uint8, and whether a sequence was turned, (n,) bool.
+    """
+    cdef Py_ssize_t i, p, first, last, n = len(offsets) - 1
+    if n < 0 or offsets[n] != len(letters):
+        raise ValueError(f"canonical: offsets do not end at the {len(letters)} letters")
+    kept, turned = np.array(letters, dtype=np.uint8), np.zeros(n, dtype=np.uint8)
+    cdef unsigned char[::1] out = kept, turned_view = turned
+    cdef int other
+    with nogil:
+        for i in range(n):
+            first, last = offsets[i], offsets[i + 1] - 1
+            for p in range(first, last + 1):
+                other = _complement(letters[first + last - p])
+                if letters[p] != other:
+                    turned_view[i] = letters[p] > other
+                    break
+            if turned_view[i]:
+                for p in range(first, last + 1):
+                    out[p] = <unsigned char>_complement(letters[first + last - p])
+    return kept, turned.astype(bool)
+
+
+cdef inline int _complement(int letter) noexcept nogil:
+    return 3 - letter if letter < 4 else letter
+
+
 def search(
     int task, const unsigned char[::1] words, const unsigned short[::1] contexts,
-    const long long[::1] offsets, const long long[::1] runs, const long long[:, ::1] bounds,
-    const signed char[::1] labels, const double[::1] costs, const double[::1] w,
-    int length, bint both, int top,
+    const unsigned short[::1] opposite, const long long[::1] offsets, const long long[::1] runs,
+    const long long[:, ::1] bounds, const signed char[::1] labels, const double[::1] costs,
+    const double[::1] w, int length, bint both, int top,
 ):
     """Best output of every sequence, with the summed features and losses of what was found.
 
     task : COMPLETE (best window of the positives), AUGMENT (loss-augmented inference, zero-one
         loss) or PREDICT (best label and window)
     words, contexts : see ``index``
+    opposite : (size,) contexts on the reverse strand if both are read, else (0,)
     offsets : (n + 1,) starts of the n sequences in the flat arrays
     runs : (n + 1,) first row of each sequence in ``bounds``
     bounds : (m, 2) start and end of each run in the flat arrays
@@ -101,6 +135,8 @@ def search(
         raise ValueError(f"search: length {length}, top {top} and {len(w)} weights do not fit")
     if not n == len(costs) == len(offsets) - 1 == len(runs) - 1 or len(words) != size + PAD:
         raise ValueError(f"search: the arrays do not fit {n} sequences and {size} letters")
+    if len(opposite) != (size if both else 0):
+        raise ValueError(f"search: {len(opposite)} contexts on the other strand for {size} letters")
     gradient, y = np.zeros(len(w)), np.full(n, -1, dtype=np.int8)
     starts, found = np.full((n, top), -1, dtype=np.int64), np.zeros((n, top), dtype=np.int8)
     scores = np.full((n, top), -np.inf)
@@ -112,9 +148,11 @@ def search(
     cdef double[:, ::1] scores_view = scores
     cdef double loss = 0.0
     cdef Search plan = Search(
-        &words[0], &contexts[0], &w[4 * length], &lookup[0], &scratch[2 * BLOCK + 8], &scratch[0],
-        &scratch[BLOCK + 4], length, pairs, strands, top,
+        &words[0], &contexts[0], NULL, &w[4 * length], &lookup[0],
+        &scratch[2 * BLOCK + 8], &scratch[0], &scratch[BLOCK + 4], length, pairs, strands, top,
     )
+    if both:
+        plan.opposite = &opposite[0]
     with nogil:
         fill_tables(&plan, &w[0])
         for i in range(n):
@@ -141,8 +179,9 @@ cdef inline signed char _label(int task, int truth, bint possible, double score)
 
 def joint_features(
     const unsigned char[::1] words, const unsigned short[::1] contexts,
-    const long long[::1] offsets, const signed char[::1] y, const long long[::1] starts,
-    const signed char[::1] strands, const double[::1] costs, int length, int dimension,
+    const unsigned short[::1] opposite, const long long[::1] offsets, const signed char[::1] y,
+    const long long[::1] starts, const signed char[::1] strands, const double[::1] costs,
+    int length, int dimension,
 ):
     """sum c_i psi(x_i, y_i, h_i) over the sequences with y_i = +1, (dimension,).
 
@@ -156,6 +195,9 @@ def joint_features(
     cdef Search plan
     plan.words = &words[0]
     plan.contexts = &contexts[0]
+    plan.opposite = NULL
+    if opposite.shape[0] > 0:
+        plan.opposite = &opposite[0]
     plan.length = length
     with nogil:
         for i in range(n):
@@ -174,7 +216,11 @@ cdef void _add(const Search* plan, Py_ssize_t start, bint reverse, double cost,
             gradient[4 * (length - 1 - j) + 3 - letter] += cost
         else:
             gradient[4 * j + letter] += cost
-        gradient[4 * length + plan.contexts[start + j]] -= cost
+        if plan.opposite == NULL:
+            gradient[4 * length + plan.contexts[start + j]] -= cost
+        else:
+            gradient[4 * length + plan.contexts[start + j]] -= 0.5 * cost
+            gradient[4 * length + plan.opposite[start + j]] -= 0.5 * cost
 
 
 cdef void _sequence(const Search* plan, Py_ssize_t origin, Py_ssize_t runs, const long long* bounds,

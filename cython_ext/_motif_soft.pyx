@@ -19,9 +19,9 @@ cdef extern from "_motif_soft.h" nogil:
 
 def expectations(
     int task, const unsigned char[::1] words, const unsigned short[::1] contexts,
-    const long long[::1] offsets, const long long[::1] runs, const long long[:, ::1] bounds,
-    const signed char[::1] labels, const double[::1] costs, const double[::1] w,
-    int length, bint both, bint charged, double epsilon_y, double epsilon_h,
+    const unsigned short[::1] opposite, const long long[::1] offsets, const long long[::1] runs,
+    const long long[:, ::1] bounds, const signed char[::1] labels, const double[::1] costs,
+    const double[::1] w, int length, bint both, bint charged, double epsilon_y, double epsilon_h,
 ):
     """Values at two temperatures and expected features; arguments as in ``search``.
 
@@ -40,6 +40,8 @@ def expectations(
         raise ValueError(f"expectations: length {length} and {len(w)} weights do not fit")
     if not n == len(costs) == len(offsets) - 1 == len(runs) - 1 or len(words) != size + PAD:
         raise ValueError(f"expectations: the arrays do not fit {n} sequences and {size} letters")
+    if len(opposite) != (size if both else 0):
+        raise ValueError(f"expectations: {len(opposite)} contexts on the other strand, not {size}")
     gradient, values = np.zeros(len(w)), np.zeros(n)
     cdef double[::1] gradient_view = gradient, value_view = values
     cdef double[::1] scratch = np.zeros(3 * BLOCK + length + 12)
@@ -48,9 +50,11 @@ def expectations(
     cdef double[::1] scores = np.empty(strands * most)
     cdef double value, share
     cdef Search plan = Search(
-        &words[0], &contexts[0], &w[4 * length], &lookup[0], &scratch[2 * BLOCK + 8], &scratch[0],
-        &scratch[BLOCK + 4], length, pairs, strands, 1,
+        &words[0], &contexts[0], NULL, &w[4 * length], &lookup[0],
+        &scratch[2 * BLOCK + 8], &scratch[0], &scratch[BLOCK + 4], length, pairs, strands, 1,
     )
+    if both:
+        plan.opposite = &opposite[0]
     with nogil:
         fill_tables(&plan, &w[0])
         for i in range(n):
@@ -148,7 +152,12 @@ cdef void _count(const Search* plan, Py_ssize_t origin, Py_ssize_t size, double 
             covering += shares[strand * size + i]
             if i >= plan.length:
                 covering -= shares[strand * size + i - plan.length]
-        gradient[4 * plan.length + plan.contexts[origin + i]] -= cost * max(covering, 0.0)
+        share = cost * max(covering, 0.0)
+        if plan.opposite == NULL:
+            gradient[4 * plan.length + plan.contexts[origin + i]] -= share
+        else:
+            gradient[4 * plan.length + plan.contexts[origin + i]] -= 0.5 * share
+            gradient[4 * plan.length + plan.opposite[origin + i]] -= 0.5 * share
 
 
 cdef void _unfold(const Search* plan, const double* counts, double* gradient) noexcept nogil:

@@ -8,6 +8,7 @@ cdef enum:
 cdef struct Search:
     const unsigned char* words
     const unsigned short* contexts
+    const unsigned short* opposite  # contexts on the other strand, or NULL
     const double* background  # weights, by context and letter
     double* lookup  # matrix weights, by strand, pair of tables, word and table
     double* sums
@@ -71,6 +72,15 @@ cdef inline void _differences(
         out[i] = sums[i] - sums[i + length]
 
 
+cdef inline void _mean_differences(
+    const double* sums, Py_ssize_t count, int length, double* out,
+) noexcept nogil:
+    """The mean of what is there and of these differences."""
+    cdef Py_ssize_t i
+    for i in range(count):
+        out[i] = 0.5 * (out[i] + (sums[i] - sums[i + length]))
+
+
 cdef extern from *:
     """
     /* out = base + the matrix weights of eight letters, for count windows rounded up to 4.
@@ -117,6 +127,9 @@ cdef inline void begin_block(
     """The background's part of the scores of a block of windows."""
     _prefix(plan.contexts + start, count + plan.length, plan.background, plan.sums)
     _differences(plan.sums, count, plan.length, plan.base)
+    if plan.opposite != NULL:
+        _prefix(plan.opposite + start, count + plan.length, plan.background, plan.sums)
+        _mean_differences(plan.sums, count, plan.length, plan.base)
 
 
 cdef inline void score_block(

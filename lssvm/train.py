@@ -91,7 +91,7 @@ def learn_on(
     """
     observer = observer or Observer()
     began = time.perf_counter()
-    _check_examples(application, examples, config)
+    examples = _trainable(application, examples, config)
     if held is not None and not held.labelled:
         raise LssvmError("data.validate: examples without label; expected labelled ones")
     w0 = _initial_weights(application, examples, config, initial)
@@ -151,7 +151,7 @@ def learn_path(
     """
     observer = observer or Observer()
     first = configs[0]
-    _check_examples(application, examples, first)
+    examples = _trainable(application, examples, first)
     problem = _problem(application, examples, first)
     metric = problem.gram, problem.labels
     finished: list[list[dict[str, Any]]] = [[] for _ in configs]
@@ -206,7 +206,9 @@ def _setting(
     return Setting(solver, dimension, problem.examples.costs, restarts, C)
 
 
-def _check_examples(application: Application, examples: Any, config: Config) -> None:
+def _trainable(application: Application, examples: Any, config: Config) -> Any:
+    """The examples as training takes them. Raises LssvmError if it cannot."""
+    examples = application.for_training(examples)
     if len(examples) == 0:
         raise LssvmError("there are no examples to train on; expected at least one")
     if not np.any(examples.costs > 0):
@@ -218,6 +220,7 @@ def _check_examples(application: Application, examples: Any, config: Config) -> 
             "examples cannot have costs of their own"
         )
     check_weights(application, examples, config)
+    return examples
 
 
 def check_weights(application: Application, examples: Any, config: Config) -> None:

@@ -6,13 +6,26 @@ import numpy as np
 
 
 def motif_candidates(sequence, length, both):
-    """Every window (start, strand) without an ambiguous letter, in the order of the ties."""
+    """Every window (start, strand) without an ambiguous letter, in the order of the ties.
+
+    With both strands the first is the one whose letters come first, A, C, G, T, others.
+    """
     starts = [
         start
         for start in range(len(sequence) - length + 1)
         if set(sequence[start : start + length]) <= set("ACGT")
     ]
-    return [(start, strand) for strand in range(1 + both) for start in starts]
+    if not both:
+        return [(start, 0) for start in starts]
+    own, other = ranked(sequence), ranked(reverse_complement(sequence))
+    if other < own:
+        return [(start, strand) for strand in (1, 0) for start in reversed(starts)]
+    return [(start, strand) for strand in (0, 1) for start in starts]
+
+
+def ranked(sequence):
+    """The places of letters in the order A, C, G, T, all others."""
+    return [("ACGT" + letter).index(letter) for letter in sequence]
 
 
 def background_features(order):
@@ -26,7 +39,7 @@ def background_features(order):
 
 
 def reverse_complement(letters):
-    return "".join({"A": "T", "C": "G", "G": "C", "T": "A"}[x] for x in reversed(letters))
+    return "".join({"A": "T", "C": "G", "G": "C", "T": "A"}.get(x, x) for x in reversed(letters))
 
 
 def motif_context(sequence, i, order):
@@ -40,8 +53,15 @@ def motif_context(sequence, i, order):
     return context
 
 
-def motif_joint_feature(sequence, y, h, length, order):
-    """Phi(x, y, h) as in the paper: the matrix inside of the window, the background outside."""
+def motif_joint_feature(sequence, y, h, length, order, both=False):
+    """Phi(x, y, h) as in the paper: the matrix inside of the window, the background outside.
+
+    With both strands the mean of Phi of the sequence and of its reverse complement.
+    """
+    if both:
+        other = None if h is None else (len(sequence) - length - h[0], 1 - h[1])
+        turned = motif_joint_feature(reverse_complement(sequence), y, other, length, order)
+        return (motif_joint_feature(sequence, y, h, length, order) + turned) / 2
     matrix = np.zeros((length, 4))
     inside = range(0)
     if y > 0:
@@ -64,13 +84,16 @@ def motif_window_scores(sequence, w, length, order, both):
     """w . (Phi(x, +1, h) - Phi(x, -1)) of every window, from the letters of the window alone."""
     number = {feature: k for k, feature in enumerate(background_features(order))}
     matrix, background = w[: 4 * length].reshape(length, 4), w[4 * length :]
+    texts = (sequence, reverse_complement(sequence))
     scores = []
     for start, strand in motif_candidates(sequence, length, both):
-        window = sequence[start : start + length]
-        read = reverse_complement(window) if strand else window
+        places = (start, len(sequence) - length - start)
+        read = texts[strand][places[strand] : places[strand] + length]
         total = sum(matrix[j, "ACGT".index(letter)] for j, letter in enumerate(read))
-        for i in range(start, start + length):
-            total -= background[number[motif_context(sequence, i, order), sequence[i]]]
+        for text, place in list(zip(texts, places, strict=True))[: 1 + both]:
+            for i in range(place, place + length):
+                weight = background[number[motif_context(text, i, order), text[i]]]
+                total -= weight / (1 + both)
         scores.append(total)
     return np.array(scores)
 
@@ -86,9 +109,10 @@ def first_maximum(w, outputs):
 
 def motif_outputs(sequence, truth, length, order, both):
     """(loss, Phi, y, h) for every output of a sequence, y = -1 first."""
-    yield float(truth > 0), motif_joint_feature(sequence, -1, None, length, order), -1, None
+    absent = motif_joint_feature(sequence, -1, None, length, order, both)
+    yield float(truth > 0), absent, -1, None
     for h in motif_candidates(sequence, length, both):
-        yield float(truth < 0), motif_joint_feature(sequence, 1, h, length, order), 1, h
+        yield float(truth < 0), motif_joint_feature(sequence, 1, h, length, order, both), 1, h
 
 
 def mention_pairs(n, reach):

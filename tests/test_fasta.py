@@ -104,6 +104,50 @@ def test_every_iupac_code_is_one_ambiguous_letter(write):
     assert fasta.letters.tolist() == [AMBIGUOUS] * 22
 
 
+def test_the_wildcards_of_the_meme_suite_are_ambiguous_letters(write):
+    fasta = read_fasta(write(">x\nAXxC.\nG..X\n"))
+    assert fasta.letters.tolist() == [0, 4, 4, 1, 4, 2, 4, 4, 4]
+
+
+def test_blanks_between_the_mark_and_the_name_are_skipped(write):
+    fasta = read_fasta(write("> a  some text\nAC\n>\tb label=-1\nG\n"))
+    assert list(fasta.names) == ["a", "b"]
+    assert fasta.descriptions == ("some text", "label=-1")
+    assert fasta.labels.tolist() == [0, -1]
+    twice = ">a\nA\n> a\nC\n"
+    assert told(read_fasta, write(twice)) == (
+        "x.fa:3: name 'a' is given twice, first on line 1; expected distinct names"
+    )
+
+
+def test_words_that_are_no_labels_and_no_costs_are_text(write):
+    text = (
+        ">a label=enhancer cost=high\nA\n>b label=\nC\n>c label=2 label=x cost=0.5\nG\n"
+        ">d label=x label=+1\nT\n"
+    )
+    fasta = read_fasta(write(text))
+    assert fasta.labels.tolist() == [0, 0, 0, 1]
+    assert fasta.unread.tolist() == ["enhancer", "", "2", ""]
+    assert fasta.costs[2] == 0.5
+    assert np.isnan(fasta.costs[[0, 1, 3]]).all()
+
+
+def test_text_beside_a_label_is_a_wrong_cost_unless_labels_are_given(write):
+    text = ">a label=+1 cost=high\nA\n"
+    wrong = "x.fa:1: cost 'high' is not a number; expected one >= 0"
+    assert told(read_fasta, write(text)) == wrong
+    fasta = read_fasta(write(text), given=True)
+    assert fasta.labels.tolist() == [1]
+    assert np.isnan(fasta.costs[0])
+
+
+def test_records_without_letters_are_taken_where_they_are_wanted(write):
+    fasta = read_fasta(write(">a\n>b\n\n>c\nAC\n>d\n"), empty=True)
+    assert fasta.offsets.tolist() == [0, 0, 0, 2, 2]
+    assert list(fasta.names) == list("abcd")
+    assert len(read_fasta(write(">a\n"), empty=True).letters) == 0
+
+
 def test_labels_with_and_without_sign_are_read(write):
     fasta = read_fasta(write(">a label=1\nA\n>b label=-1 cost=0\nC\n>c relabel=7\nG\n"))
     assert fasta.labels.tolist() == [1, -1, 0]
@@ -138,7 +182,10 @@ MALFORMED = {
         ">a\nMKL*\n",
         "x.fa:2: illegal letter 'L'; expected A, C, G, T, U or an IUPAC code",
     ),
-    "gap": (">a\nAC-T\n", "x.fa:2: illegal letter '-'; expected A, C, G, T, U or an IUPAC code"),
+    "gap": (
+        ">a\nAC-T\n",
+        "x.fa:2: '-' is a gap; expected sequences without gaps, not an alignment",
+    ),
     "space": (">a\nAC GT\n", "x.fa:2: illegal letter ' '; expected A, C, G, T, U or an IUPAC code"),
     "latin": (">a\nACéT\n", "x.fa:2: illegal letter 'é'; expected A, C, G, T, U or an IUPAC code"),
     "greek": (">a\nACαT\n", "x.fa:2: illegal letter 'α'; expected A, C, G, T, U or an IUPAC code"),
@@ -151,15 +198,20 @@ MALFORMED = {
         "x.fa:5: name 'a' is given twice, first on line 1; expected distinct names",
     ),
     "nameless": (">\nACGT\n", "x.fa:1: the header has no name; expected '>name'"),
-    "space-name": ("> a\nACGT\n", "x.fa:1: the header has no name; expected '>name'"),
-    "label": (">a label=2\nA\n", "x.fa:1: label '2' is not known; expected +1 or -1"),
-    "label-word": (">a label=yes\nA\n", "x.fa:1: label 'yes' is not known; expected +1 or -1"),
+    "space-name": (">  \nACGT\n", "x.fa:1: the header has no name; expected '>name'"),
     "label-twice": (
         ">a label=1 label=-1\nA\n",
         "x.fa:1: 'label=' is given twice; expected it once",
     ),
-    "cost-word": (">a cost=dear\nA\n", "x.fa:1: cost 'dear' is not a number; expected one >= 0"),
-    "cost-empty": (">a cost=\nA\n", "x.fa:1: cost '' is not a number; expected one >= 0"),
+    "cost-word": (
+        ">a label=1 cost=dear\nA\n",
+        "x.fa:1: cost 'dear' is not a number; expected one >= 0",
+    ),
+    "cost-empty": (
+        ">a cost= label=1\nA\n",
+        "x.fa:1: cost '' is not a number; expected one >= 0",
+    ),
+    "cost-twice": (">a cost=1 cost=2\nA\n", "x.fa:1: 'cost=' is given twice; expected it once"),
     "cost-nan": (
         ">a cost=nan\nA\n",
         "x.fa:1: cost 'nan' is out of range; expected a finite number >= 0",

@@ -86,7 +86,12 @@ MALFORMED = {
         "b:1: frequency 'much' cannot be used; expected a number above 0, at most 1",
     ),
     "nan": ("A nan\n", "b:1: frequency 'nan' cannot be used; expected a number above 0, at most 1"),
-    "zero": ("A 0\n", "b:1: frequency '0' cannot be used; expected a number above 0, at most 1"),
+    "zero": (
+        "A 0\n",
+        "b:1: frequency '0' cannot be used; expected a number above 0, at most 1 (a tuple that "
+        "does not occur needs a pseudocount, as fasta-get-markov -pseudo 1 adds, or a background "
+        "file of lower order)",
+    ),
     "above": (
         "A 1.5\n",
         "b:1: frequency '1.5' cannot be used; expected a number above 0, at most 1",

@@ -1,5 +1,6 @@
 import io
 import itertools
+import re
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -10,7 +11,9 @@ from pydantic import ValidationError
 from lssvm.applications.base import Source
 from lssvm.applications.motif import motif_matrix
 from lssvm.applications.motif.motif import Motif, MotifOptions, Predictions, roc_auc
+from lssvm.config import Config
 from lssvm.errors import DataError, LssvmError
+from lssvm.train import learn_on
 
 HEAD = [
     *("motif_id", "motif_alt_id", "sequence_name", "start", "stop", "strand", "score"),
@@ -167,8 +170,11 @@ def test_long_sequences_and_motifs_are_searched_exactly(read, length, strands):
     for i, letters in enumerate(records):
         both = strands == "both"
         scores = reference.motif_window_scores(letters, w, length, 3, both)
-        best = np.argsort(-scores, kind="stable")[:30]
-        windows = np.array(reference.motif_candidates(letters, length, both)).reshape(-1, 2)[best]
+        windows = np.array(reference.motif_candidates(letters, length, both)).reshape(-1, 2)
+        best = np.argsort(-scores, kind="stable")
+        _, first = np.unique(windows[best, 0], return_index=True)  # a start counts once
+        best = best[np.sort(first)][:30]
+        windows = windows[best]
         found = predictions.starts[i] >= 0
         np.testing.assert_array_equal(predictions.scores[i, found], scores[best])
         np.testing.assert_array_equal(predictions.starts[i, found], windows[:, 0])
@@ -275,7 +281,7 @@ def test_a_positive_without_a_window_stops_training_and_not_prediction(read):
     w = np.ones(app.dimension(examples))
     message = (
         "x.fa:3: record 's1' is positive but has no window of 4 unambiguous letters; "
-        "expected at least one"
+        "expected at least one, or application.skip_unusable: true"
     )
     for call in (
         lambda: app.start(examples, np.random.default_rng(0)),
@@ -407,9 +413,9 @@ def test_predictions_are_written_as_a_table_of_sites(sites):
     assert table == [
         HEAD,
         ["motif_1", "lssvm", "s0", "3", "4", "+", "1.5", "AC", "+1", "+1"],
-        ["motif_1", "lssvm", "s0", "1", "2", "-", "0.5", "CC", "+1", "+1"],
+        ["motif_1", "lssvm", "s0", "2", "3", "-", "0.5", "TC", "+1", "+1"],
         ["motif_1", "lssvm", "s1", "3", "4", "-", "1.5", "AC", "+1", "-1"],
-        ["motif_1", "lssvm", "s1", "1", "2", "-", "0.5", "AA", "+1", "-1"],
+        ["motif_1", "lssvm", "s1", "4", "5", "-", "0.5", "AA", "+1", "-1"],
         ["motif_1", "lssvm", "s2", "1", "2", "+", "0.5", "CC", "+1", "-1"],
         ["motif_1", "lssvm", "s2", "2", "3", "+", "0.5", "CC", "+1", "-1"],
         ["motif_1", "lssvm", "s3", ".", ".", ".", ".", ".", "-1", "-1"],
@@ -452,15 +458,19 @@ def background(tmp_path):
 def test_a_given_background_is_one_feature_the_log_probability(background, read):
     path, frequencies = background
     app = _motif(length=3, background=str(path), strands="both")
-    letters = "ACGTNGATTACA"
+    letters = "ACGGNGATTACA"
     examples = read(app, [(letters, 1, 2.0)])
     assert app.dimension(examples) == 13
     assert app.feature_names()[-1] == "background"
 
-    def log_probability(i):
+    def one_strand(letters, i):
         context = reference.motif_context(letters, i, 1)
         total = sum(frequencies[context + x] for x in "ACGT")
         return np.log(frequencies[context + letters[i]] / total)
+
+    def log_probability(i):
+        other = one_strand(reference.reverse_complement(letters), len(letters) - 1 - i)
+        return (one_strand(letters, i) + other) / 2
 
     for y, h in [(-1, None), (1, (0, 0)), (1, (5, 1))]:
         inside = range(h[0], h[0] + 3) if h else ()
@@ -591,9 +601,10 @@ def test_summary_counts_the_completed_sites(read):
     w[names.index("background A after C")] = 3.0
     arrays = app.summary(w, examples)
     assert arrays["sites"].tolist() == [[2, 0, 0, 0], [0, 2, 0, 0]]
-    letters = np.array([3, 3, 4, 4])  # of GGACG TTGTT ACAC
-    np.testing.assert_allclose(arrays["frequencies"], (letters + 1) / 18)
-    np.testing.assert_allclose(arrays["background_scores"], [(1 + 3) / 3, 0, 0, 0])
+    # GGACG TTGTT ACAC and CGTCC AACAA GTGT: of the seven A one begins AACAA, one ACAC, and one
+    # is after C in each of them; half of it counts for T, which the other strand has there.
+    np.testing.assert_allclose(arrays["frequencies"], np.array([8, 8, 8, 8]) / 32)
+    np.testing.assert_allclose(arrays["background_scores"], [4 / 7, 0, 0, 4 / 7])
     description = app.describe(w, arrays)
     assert description["consensus"] == "AC"
     p = motif_matrix.probabilities(w, arrays)
@@ -638,6 +649,102 @@ def test_warnings_name_what_looks_wrong(read):
         "1 sequences are copies of others",
     ]
     assert app.warnings(read(app, [long, other])) == []
+
+
+def test_records_without_a_window_are_left_out_of_training_on_request(tmp_path):
+    rng = np.random.default_rng(21)
+    good = [f">g{i} label={i % 2 * 2 - 1:+d}\n{_letters(rng, 40, 0)}\n" for i in range(20)]
+    bad = [">none label=+1\n", ">short label=+1\nACG\n", ">masked label=-1\nNNNNNACNNXX.AA\n"]
+    mixed = [*good[:7], bad[0], *good[7:15], bad[1], *good[15:], bad[2]]
+    (tmp_path / "good.fa").write_text("".join(good))
+    (tmp_path / "mixed.fa").write_text("".join(mixed))
+    models = []
+    for name in ("good", "mixed"):
+        section = {"name": "motif", "length": 5, "background_order": 1, "skip_unusable": True}
+        config = Config.from_dict({"application": section})
+        app = config.create_application()
+        examples = app.read([Source(str(tmp_path / f"{name}.fa"))])
+        models.append(learn_on(app, examples, config))
+    assert models[0].w.tobytes() == models[1].w.tobytes()
+    told = (
+        "3 sequences have no window of 5 known letters: training leaves them out, prediction "
+        "counts them as negative (skip_unusable)"
+    )
+    assert told in app.warnings(examples)
+    assert told in models[1].record["warnings"]
+    assert models[0].record["warnings"] == []
+    assert models[1].record["n_examples"] == 20
+    file = io.StringIO()
+    app.write(examples, app.predict(models[1].w, examples), file)
+    table = [line.split("\t") for line in file.getvalue().splitlines()[1:]]
+    assert [row[2] for row in table] == [text.split()[0][1:] for text in mixed]
+    assert [row[3:8] + row[8:] for row in table if row[3] == "."] == [
+        [*["."] * 5, "-1", "+1"],
+        [*["."] * 5, "-1", "+1"],
+        [*["."] * 5, "-1", "-1"],
+    ]
+    strict = _motif(length=5, background_order=1)
+    message = "record 'none' has no letters; expected a sequence below its header"
+    with pytest.raises(DataError, match=message):
+        strict.read([Source(str(tmp_path / "mixed.fa"))])
+
+
+def test_nothing_left_to_train_on_is_refused(tmp_path):
+    (tmp_path / "x.fa").write_text(">a label=+1\n>b label=-1\nNN\n")
+    for strands in ("given", "both"):
+        section = {"name": "motif", "length": 5, "skip_unusable": True, "strands": strands}
+        config = Config.from_dict({"application": section})
+        app = config.create_application()
+        examples = app.read([Source(str(tmp_path / "x.fa"))])
+        assert app.predict(np.zeros(app.dimension(examples)), examples).y.tolist() == [-1, -1]
+        with pytest.raises(LssvmError, match="there are no examples to train on"):
+            learn_on(app, examples, config)
+
+
+def test_text_in_headers_is_no_label_where_none_is_needed(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    app = _motif(length=2)
+    (tmp_path / "x.fa").write_text(">a label=enhancer cost=high\nACGT\n>b label=2\nACGT\n")
+    given = app.read([Source("x.fa", "+1", 0.5)])
+    assert given.labels.tolist() == [1, 1]
+    assert given.costs.tolist() == [0.5, 0.5]
+    plain = app.read([Source("x.fa")])
+    assert not plain.labelled
+    assert len(app.predict(np.zeros(app.dimension(plain)), plain).y) == 2
+    with pytest.raises(DataError) as caught:
+        app.start(plain, np.random.default_rng(0))
+    assert str(caught.value) == (
+        "x.fa:1: record 'a' has no label (label=enhancer is not one); "
+        "expected label=+1 or label=-1 to train"
+    )
+    (tmp_path / "x.fa").write_text(">a label=+1\nACGT\n>b label=yes\nACGT\n")
+    with pytest.raises(DataError) as caught:
+        app.read([Source("x.fa")])
+    assert str(caught.value) == (
+        "x.fa:3: record 'b' has no label (label=yes is not one), other records do; "
+        "expected label=+1 or label=-1 in its header"
+    )
+
+
+def test_a_strong_difference_in_composition_is_told(read):
+    app, rng = _motif(length=4), np.random.default_rng(22)
+
+    def records(share, size=100, count=10):
+        p = {1: [(1 - share) / 2, share / 2, share / 2, (1 - share) / 2], -1: [0.25] * 4}
+        return [
+            ("".join(rng.choice(list("ACGT"), p=p[label], size=size)), label, 1.0)
+            for label in (1, -1) * count
+        ]
+
+    (warning,) = app.warnings(read(app, records(0.7)))
+    assert re.fullmatch(
+        r"G\+C is (6[5-9]|7[0-5]) % in positive and (4[5-9]|5[0-5]) % in negative sequences: "
+        "composition alone may tell them apart; negatives of like composition find motifs better",
+        warning,
+    )
+    assert app.warnings(read(app, records(0.55))) == []
+    few = [("GCGCGA", 1, 1.0), ("GACTGT", -1, 1.0)] * 3
+    assert not any("G+C" in text for text in app.warnings(read(app, few)))
 
 
 def test_folds_are_stratified_by_label(data):

@@ -326,7 +326,10 @@ def test_one_label_for_all_is_told(read):
     app = config.create_application()
     examples = read(app, "a 1:1\na 1:2\nb 1:1\n")
     (warning,) = learn_on(app, examples, config).record["warnings"]
-    assert warning == "every training example is predicted as 'a'; try a larger C"
+    assert warning == (
+        "all 3 predictions on the training data are of class 'a' (the data have the classes "
+        "'a', 'b'); consider class_costs: balanced"
+    )
 
 
 # the data
@@ -374,13 +377,14 @@ def test_files_have_costs_and_classes_have_factors(read, tmp_path):
     (tmp_path / "y.txt").write_text("b 1:1\n? 1:2\n")
     (tmp_path / "x.txt").write_text("a 1:1\nb 3:1\n")
     examples = app.read([Source("x.txt", None, 0.5), Source("y.txt", "b", 2.0)])
-    assert examples.costs.tolist() == [0.5, 2.0, 8.0, 8.0]
+    assert examples.costs.tolist() == [0.5, 0.5, 2.0, 2.0]
+    assert app.for_training(examples).costs.tolist() == [0.5, 2.0, 8.0, 8.0]
     assert examples.files.tolist() == [0, 0, 1, 1]
     assert examples.lines.tolist() == [1, 2, 1, 2]
     assert list(examples.names) == ["1", "2", "3", "4"]
     wrong = "x.txt:1: label 'a'; the configuration says that all are 'b'"
     assert told(classifier().read, [Source("x.txt", "b")]) == wrong
-    wrong = "x.txt: class_costs: no example has label 'z'; expected one"
+    wrong = "x.txt: class_costs: no example has label 'z'; expected one of 'a'"
     assert told(read, classifier(class_costs={"z": 2.0}), "a 1:1\n") == wrong
 
 

@@ -349,6 +349,13 @@ class Application(ABC):
         """What else they can be written as, by other names: several files in a folder."""
         return {}
 
+    def for_training(self, examples: Any) -> Any:
+        """The examples as they are trained on, by default as they are.
+
+        What training alone does to them: costs by class, examples that it leaves out.
+        """
+        return examples
+
     def groups(self, examples: Any) -> np.ndarray | None:
         """The class of each example, (n,) int, by which folds are stratified; or None."""
         return None

@@ -48,7 +48,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lssvm.applications.motif import motif_matrix
-from lssvm.applications.motif.motif import roc_auc
+from lssvm.applications.motif.metrics import roc_auc
 from lssvm.applications.motif.sequences import Sequences
 from lssvm.config import Config, set_values
 from lssvm.cross_validation import C_KEY, CrossValidation, Study, evaluate, run_tasks, study_of

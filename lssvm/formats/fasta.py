@@ -1,12 +1,18 @@
 """FASTA files of DNA as flat arrays.
 
 A record is a header ``>name description`` and the letters below it, on any number of lines
-and in either case; U counts as T. Words ``label=+1`` and ``cost=0.5`` of a description are
-read. Lines that begin with ``;`` or ``#`` before the first record are comments.
+and in either case; U counts as T. Besides the ambiguity codes of IUPAC, X and ``.`` stand for any
+letter, as in the DNA alphabet of the MEME suite. The gap ``-`` of alignments is refused, for
+a site may not lie over letters that are no neighbours. Lines that begin with ``;`` or ``#``
+before the first record are comments.
+
+A description is free text, in which the words ``label=+1``, ``label=-1`` and ``cost=NUMBER`` are
+read. Other words that begin so, ``label=enhancer`` or ``cost=high``, are part of the text; but
+where the header itself has a label and nobody else gives one, its cost has to be a number.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,11 +26,13 @@ LETTERS = "ACGT"
 AMBIGUOUS = 4
 _ILLEGAL = 255
 _IUPAC = "RYSWKMBDHVN"
+_AMBIGUOUS = _IUPAC + _IUPAC.lower() + "Xx."  # the last ones are wildcards of the MEME suite
+_LABELS = ("+1", "1", "-1")
 
 
 def _codes() -> np.ndarray:
     table = np.full(256, _ILLEGAL, dtype=np.uint8)
-    for code, letters in enumerate(["Aa", "Cc", "Gg", "TtUu", _IUPAC + _IUPAC.lower()]):
+    for code, letters in enumerate(["Aa", "Cc", "Gg", "TtUu", _AMBIGUOUS]):
         table[np.frombuffer(letters.encode(), dtype=np.uint8)] = code
     return table
 
@@ -40,9 +48,10 @@ class Fasta:
     descriptions : n strings, the rest of each header
     lines : (n,) int64, line of each header, from 1
     letters : (size,) uint8, all letters one after another: 0..3 for A, C, G, T (and U), 4 for
-        the ambiguity codes of IUPAC
+        an ambiguous letter
     offsets : (n + 1,) int64, where each record starts in ``letters``, and the end
     labels : (n,) int8, +1 or -1 as the header says, 0 where it says nothing
+    unread : (n,) object, what else stands after ``label=`` in a header without a label, or ""
     costs : (n,) float64, NaN where the header says nothing
     """
 
@@ -52,6 +61,7 @@ class Fasta:
     letters: np.ndarray
     offsets: np.ndarray
     labels: np.ndarray
+    unread: np.ndarray
     costs: np.ndarray
 
 
@@ -61,18 +71,24 @@ class _Record:
     name: str
     description: str
     label: int
+    unread: str
     cost: float
     pieces: list[tuple[int, str]]
 
 
-def read_fasta(path: str | Path, limit: Limit = DEFAULT) -> Fasta:
+def read_fasta(
+    path: str | Path, limit: Limit = DEFAULT, *, given: bool = False, empty: bool = False
+) -> Fasta:
     """Read a FASTA file, plain or compressed, ``-`` for standard input.
+
+    given : whether the labels come from elsewhere, so that headers need none
+    empty : whether records without letters are taken
 
     Raises DataError, with the line, if it is not FASTA of DNA with distinct names.
     """
-    records = _records(path, limit)
+    records = _records(path, limit, given)
     for record in records:
-        if not record.pieces:
+        if not record.pieces and not empty:
             message = f"record {record.name!r} has no letters; expected a sequence below its header"
             raise DataError(path, record.line, message)
     letters = [_encoded(path, record.pieces) for record in records]
@@ -83,11 +99,12 @@ def read_fasta(path: str | Path, limit: Limit = DEFAULT) -> Fasta:
         letters=np.concatenate(letters),
         offsets=np.cumsum([0, *map(len, letters)], dtype=np.int64),
         labels=np.array([record.label for record in records], dtype=np.int8),
+        unread=np.array([record.unread for record in records], dtype=object),
         costs=np.array([record.cost for record in records]),
     )
 
 
-def _records(path: str | Path, limit: Limit) -> list[_Record]:
+def _records(path: str | Path, limit: Limit, given: bool) -> list[_Record]:
     records: list[_Record] = []
     first: dict[str, int] = {}
     empty = True
@@ -96,7 +113,7 @@ def _records(path: str | Path, limit: Limit) -> list[_Record]:
             text = line.rstrip()
             empty = empty and not text
             if text.startswith(">"):
-                record = _header(path, number, text)
+                record = _header(path, number, text, given)
                 if record.name in first:
                     message = (
                         f"name {record.name!r} is given twice, first on line "
@@ -117,36 +134,53 @@ def _records(path: str | Path, limit: Limit) -> list[_Record]:
     return records
 
 
-def _header(path: str | Path, number: int, line: str) -> _Record:
+def _header(path: str | Path, number: int, line: str, given: bool) -> _Record:
     words = line[1:].split(maxsplit=1)
-    if not words or line[1].isspace():
+    if not words:
         raise DataError(path, number, "the header has no name; expected '>name'")
     description = words[1] if len(words) > 1 else ""
-    fields: dict[str, str] = {}
-    for word in description.split():
-        key, equals, value = word.partition("=")
-        if equals and key in ("label", "cost"):
-            if key in fields:
-                raise DataError(path, number, f"'{key}=' is given twice; expected it once")
-            fields[key] = value
-    label = _label(path, number, fields["label"]) if "label" in fields else 0
-    cost = _cost(path, number, fields["cost"]) if "cost" in fields else math.nan
-    return _Record(number, words[0], description, label, cost, [])
+    label, unread, cost = 0, "", math.nan
+    if "label=" in description or "cost=" in description:
+        labels, others = _values(description, "label", _is_label)
+        label = int(_once(path, number, "label", labels) or 0)
+        unread = others[0] if others and not label else ""
+        costs, others = _values(description, "cost", _is_number)
+        if others and label and not given:
+            message = f"cost {others[0]!r} is not a number; expected one >= 0"
+            raise DataError(path, number, message)
+        cost = _cost(path, number, _once(path, number, "cost", costs))
+    return _Record(number, words[0], description, label, unread, cost, [])
 
 
-def _label(path: str | Path, number: int, value: str) -> int:
-    if value not in ("+1", "1", "-1"):
-        raise DataError(path, number, f"label {value!r} is not known; expected +1 or -1")
-    return int(value)
+def _values(description: str, key: str, fits: Callable[[str], bool]) -> tuple[list[str], list[str]]:
+    """What stands after ``key=`` in a description: what fits, and what is free text."""
+    pairs = [word.partition("=") for word in description.split()]
+    values = [value for name, equals, value in pairs if equals and name == key]
+    return [value for value in values if fits(value)], [v for v in values if not fits(v)]
 
 
-def _cost(path: str | Path, number: int, value: str) -> float:
+def _is_label(value: str) -> bool:
+    return value in _LABELS
+
+
+def _is_number(value: str) -> bool:
     try:
-        cost = float(value)
+        float(value)
     except ValueError:
-        raise DataError(
-            path, number, f"cost {value!r} is not a number; expected one >= 0"
-        ) from None
+        return False
+    return True
+
+
+def _once(path: str | Path, number: int, key: str, values: Sequence[str]) -> str | None:
+    if len(values) > 1:
+        raise DataError(path, number, f"'{key}=' is given twice; expected it once")
+    return values[0] if values else None
+
+
+def _cost(path: str | Path, number: int, value: str | None) -> float:
+    if value is None:
+        return math.nan
+    cost = float(value)
     if not 0 <= cost < math.inf:
         raise DataError(
             path, number, f"cost {value!r} is out of range; expected a finite number >= 0"
@@ -158,10 +192,15 @@ def _encoded(path: str | Path, pieces: Sequence[tuple[int, str]]) -> np.ndarray:
     """The codes of one record's letters."""
     raw = "".join([text for _, text in pieces]).encode("latin-1", errors="replace")
     codes = _CODES[np.frombuffer(raw, dtype=np.uint8)]
-    if codes.max() == _ILLEGAL:
+    if codes.max(initial=0) == _ILLEGAL:
         for number, text in pieces:
             for letter in text:
                 if ord(letter) > 255 or _CODES[ord(letter)] == _ILLEGAL:
-                    message = f"illegal letter {letter!r}; expected A, C, G, T, U or an IUPAC code"
-                    raise DataError(path, number, message)
+                    raise DataError(path, number, _illegal(letter))
     return codes
+
+
+def _illegal(letter: str) -> str:
+    if letter == "-":
+        return "'-' is a gap; expected sequences without gaps, not an alignment"
+    return f"illegal letter {letter!r}; expected A, C, G, T, U or an IUPAC code"

@@ -13,6 +13,10 @@ from lssvm.formats import tokens
 from lssvm.formats.text import open_text
 
 LETTERS = "ACGT"
+_NEVER_SEEN = (
+    "a tuple that does not occur needs a pseudocount, as fasta-get-markov -pseudo 1 adds, or a "
+    "background file of lower order"
+)
 _TOLERANCE = 0.02  # of the sum of the frequencies of one length: files give three digits
 
 
@@ -87,7 +91,7 @@ def _frequency(path: str | Path, number: int, word: str) -> float:
         message = (
             f"frequency {tokens.cut(word)!r} cannot be used; expected a number above 0, at most 1"
         )
-        raise DataError(path, number, message)
+        raise DataError(path, number, message + (f" ({_NEVER_SEEN})" if value == 0 else ""))
     return value
 
 
@@ -109,6 +113,7 @@ def complete_background(frequencies: Mapping[str, float]) -> dict[str, float]:
                 message = (
                     f"tuple {letters!r} {wrong}; expected all tuples of up to {longest} letters"
                 )
+                message += f" ({_NEVER_SEEN})" if frequencies.get(letters) == 0 else ""
                 raise ValueError(message)
             ordered[letters] = float(frequencies[letters])
             total += ordered[letters]

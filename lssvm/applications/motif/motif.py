@@ -11,9 +11,26 @@ the motif is. The joint feature map is
 before them, are features of their own for each length of context, and so are those after an
 ambiguous letter, where the context starts afresh; an ambiguous letter itself is not
 counted, and no window holds one. Right after the window the context is the window's
-letters, as they stand in x. With ``strands: both`` the matrix may also read the reverse
-complement of a window; the background is always that of the given strand. Windows come in
-the order: given strand by start, then reverse strand by start.
+letters, as they stand in x. Windows come in the order of their starts.
+
+With ``strands: both`` the matrix may also read the reverse complement of a window, and neither
+strand comes first. The features φ_BG of one strand alone would make a site score differently in x
+and in its reverse complement, so they are the mean of both strands':
+
+    ½ Σ_i φ_BG(x_i | before) + ½ Σ_i φ_BG(complement of x_i | complement of what follows)
+
+Then w · Φ does not depend on the strand that x is written down as, nor on anything far from a
+site, as it would if only a whole sequence were read in an orientation of its own. With a background
+of order 0 the letters A and T have one weight, and so have C and G: the exported matrix, whose
+background is then the same on both strands, ranks the windows of a sequence as the model does. With
+a higher order it cannot: a matrix scores letters by themselves, and the background weighs pairs and
+longer words, that reach beyond the window too.
+
+Sums of the same numbers in another order differ in their last bits. So sequences are also kept in
+one orientation, see ``Sequences``: a sequence and its reverse complement are the same bytes from
+the first window drawn to the last score. Places are given as the file has the sequence. The order
+of windows is: strand that is kept by start, then the other by start. Of several best windows no two
+have the same start: a site that reads the same on both strands is one place.
 
 Everything that is learnt or predicted depends on differences of Φ between outputs of one x
 only. So planes, scores, U⁺ and U⁻ are measured from Φ(x, −1):
@@ -31,70 +48,30 @@ in the place of the maxima over h, and ε_y log Σ_y exp(([y ≠ y_i] + z(y)) / 
 that over y. y = −1 has no site, and so a single hidden value.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import product
-from typing import Any, ClassVar, Literal, TextIO
+from typing import Any, ClassVar, TextIO
 
 import numpy as np
-from pydantic import Field, ValidationInfo, field_validator
 
-from lssvm.applications import base
+from lssvm.applications import base, class_costs
 from lssvm.applications.motif import motif_matrix, motif_start
-from lssvm.applications.motif.sequences import Sequences, read_sequences
-from lssvm.errors import DataError, LssvmError
+from lssvm.applications.motif.data_checks import data_warnings, left_out
+from lssvm.applications.motif.metrics import percent, roc_auc
+from lssvm.applications.motif.options import CLASSES, MotifOptions
+from lssvm.applications.motif.sequences import Sequences, read_sequences, unlabelled
+from lssvm.errors import LssvmError
 from lssvm.formats import meme
 from lssvm.formats.fasta import AMBIGUOUS, LETTERS
 from lssvm.kernels import _motif, _motif_soft
 from lssvm.plane import Plane
 
-LEARNED = "learned"
 COLUMNS = (
     "motif_id motif_alt_id sequence_name start stop strand score matched_sequence prediction label"
 )
 STRANDS = "+-"
-_FEW = 5  # a class of fewer examples is worth a warning
-_MANY = 0.1  # a share of sequences without a window that is
-
-
-class MotifOptions(base.Options):
-    """What the motif is."""
-
-    name: Literal["motif"] = Field(default="motif", description="motif finding in DNA")
-    length: int = Field(default=10, ge=1, le=100, description="letters of the motif")
-    background_order: int = Field(
-        default=3, ge=0, le=6, description="most letters before a letter that the background sees"
-    )
-    strands: Literal["given", "both"] = Field(
-        default="given", description="given: as the file has it; both: reverse complement too"
-    )
-    start: Literal["seeds", "random"] = Field(
-        default="seeds",
-        description="first sites: found from windows drawn at random (seeds), "
-        "or a random window of every positive, as in the papers",
-    )
-    trials: int = Field(default=300, ge=1, description="windows drawn to find the first sites")
-    loss: Literal["zero_one"] = Field(default="zero_one", description="1 for a wrong label")
-    background: str | dict[str, float] = Field(
-        default=LEARNED,
-        description="learned, or a background file of the MEME suite (its order, at most "
-        "background_order, is used; the frequencies are kept with the model)",
-    )
-
-    @field_validator("background")
-    @classmethod
-    def _read(cls, value: str | dict[str, float], info: ValidationInfo) -> str | dict[str, float]:
-        """Put the frequencies in the place of the file that holds them."""
-        if value == LEARNED:
-            return value
-        if isinstance(value, dict):
-            return meme.complete_background(value)
-        try:
-            return meme.read_background(base.named_file(value, info))
-        except DataError as error:
-            raise ValueError(str(error)) from None
 
 
 @dataclass(frozen=True)
@@ -102,7 +79,8 @@ class Predictions:
     """Predicted labels and the best windows of n sequences, best first.
 
     y : (n,) int8, +1 or -1
-    starts : (n, top) int64, from 0 within the sequence, -1 where there is no such window
+    starts : (n, top) int64, from 0 within the sequence as the file has it, -1 where there is no
+        such window
     strands : (n, top) int8, 0 given, 1 reverse
     scores : (n, top) float64, w · ψ(x, +1, h); -inf where there is no such window
     values : (n,) float64, z(+1): what y = +1 scores; -inf without a window
@@ -142,7 +120,26 @@ class Motif(base.Application):
 
     def read(self, sources: Sequence[base.Source]) -> Sequences:
         """The records of FASTA files. Raises DataError."""
-        return read_sequences(sources, order=self.order, length=self.length)
+        return read_sequences(
+            sources,
+            order=self.order,
+            length=self.length,
+            both=self.both,
+            empty=self.options.skip_unusable,
+        )
+
+    def for_training(self, examples: Sequences) -> Sequences:
+        """With class costs, and without what has no window if the options say so."""
+        if self.options.skip_unusable and np.any(examples.windows == 0):
+            kept = np.flatnonzero(examples.windows > 0)
+            lost = len(examples) - len(kept)
+            examples = replace(examples.take(kept), left_out=lost)
+        factors = self.options.class_costs
+        if not factors or not examples.labelled:
+            return examples
+        rows = _rows(examples.labels)
+        costs = class_costs.weighted(examples.costs, factors, rows, CLASSES)
+        return replace(examples, costs=costs)
 
     def dimension(self, examples: Sequences) -> int:
         """4 l matrix weights and those of the background: 4 + 16 + … + 4^(k + 1), or one."""
@@ -179,7 +176,7 @@ class Motif(base.Application):
                 examples, rows, 1 + self.both, rng, self.options.trials
             )
             starts, strands = motif_start.found_sites(
-                examples, self.length, trials, partial(self._best_windows, examples)
+                examples, self.length, trials, partial(self._best_windows, examples), self.both
             )
         return self._plane(self._features(examples, examples.labels, starts, strands), 0.0)
 
@@ -208,8 +205,13 @@ class Motif(base.Application):
 
     def predict(self, w: np.ndarray, examples: Sequences, top: int = 1) -> Predictions:
         """The y of highest z(y), +1 if z(+1) is above 0, and the ``top`` best windows."""
-        y, starts, strands, scores = self._search(_motif.PREDICT, w, examples, top)[2:]
+        several = self.both and top > 1
+        found = self._search(_motif.PREDICT, w, examples, (1 + several) * top)
+        y, starts, strands, scores = found[2:]
         values = scores[:, 0]
+        if several:
+            starts, strands, scores = _distinct(starts, strands, scores, top)
+        starts, strands = examples.windows_turned(starts, strands, self.length)
         if self.soft:
             _, values = self._sums(_motif.PREDICT, w, examples)
             y = np.where(values > 0.0, 1, -1).astype(np.int8)
@@ -218,18 +220,22 @@ class Motif(base.Application):
     def joint_feature(
         self, examples: Sequences, i: int, y: int, h: tuple[int, int] | None = None
     ) -> np.ndarray:
-        """Φ(x_i, y, h) as in the papers, (d,); h = (start from 0, strand) if y = +1."""
+        """Φ(x_i, y, h) as above, (d,); h = (start from 0, strand) if y = +1."""
         first, last = examples.offsets[i], examples.offsets[i + 1]
         known = examples.letters[first:last] != AMBIGUOUS
         gradient = np.zeros(self._kernel_dimension)
-        np.add.at(gradient, 4 * self.length + examples.contexts[first:last][known], 1.0)
+        strands = (examples.contexts, examples.opposite)[: 1 + self.both]
+        for contexts in strands:
+            share = 1.0 / len(strands)
+            np.add.at(gradient, 4 * self.length + contexts[first:last][known], share)
         if y > 0:
             if h is None:
                 raise ValueError("joint_feature: y = +1 needs a window h")
             one = examples.slice(i, i + 1)
-            starts, strands = np.array([h[0]]), np.array([h[1]], dtype=np.int8)
+            window = np.array([[h[0]]]), np.array([[h[1]]], dtype=np.int8)
+            start, strand = one.windows_turned(*window, self.length)
             unit = np.ones(1)
-            gradient += self._features(one, np.ones(1, dtype=np.int8), starts, strands, unit)
+            gradient += self._features(one, np.ones(1, np.int8), start[0], strand[0], unit)
         return self._plane(gradient, 0.0).gradient
 
     def groups(self, examples: Sequences) -> np.ndarray:
@@ -242,16 +248,22 @@ class Motif(base.Application):
         sites : (l, 4) int64, letters at the completed sites of the training positives
         frequencies : (4,), letter frequencies of the training set, one of each letter added
         background_scores : (4,), mean background weight of a letter over its contexts
+
+        Where both strands are read, letters of both count.
         """
         self._check_trainable(examples)
         _, _, y, starts, strands, _ = self._search(_motif.COMPLETE, w, examples)
         sites = self._features(examples, y, starts[:, 0], strands[:, 0], np.ones(len(examples)))
-        letters = examples.flat
-        contexts = examples.contexts[examples.offsets[0] : examples.offsets[-1]]
+        whole = slice(examples.offsets[0], examples.offsets[-1])
+        known = examples.flat != AMBIGUOUS
         background = self._kernel_weights(w)[4 * self.length :]
-        counts = np.bincount(contexts[letters != AMBIGUOUS], minlength=len(background))
+        counts = np.bincount(examples.contexts[whole][known], minlength=len(background))
+        if self.both:
+            counts += np.bincount(examples.opposite[whole][known], minlength=len(background))
         totals = counts.reshape(-1, 4).sum(axis=0)
         weighted = (counts * background).reshape(-1, 4).sum(axis=0)
+        if self.both:
+            weighted = (weighted + weighted[::-1]) / 2
         return {
             "sites": np.rint(sites[: 4 * self.length]).astype(np.int64).reshape(-1, 4),
             "frequencies": (totals + 1) / (totals.sum() + 4),
@@ -284,22 +296,16 @@ class Motif(base.Application):
         return {"meme": write_meme, "logo": motif_matrix.draw_logo}
 
     def warnings(self, examples: Sequences) -> list[str]:
-        """One class only or almost, positives that hold no window, repeated sequences."""
-        found = []
-        positives = int(np.sum(examples.labels > 0))
-        negatives = int(np.sum(examples.labels < 0))
-        if examples.labelled and not (positives and negatives):
-            found.append(f"all labels are {'+1' if positives else '-1'}: nothing to tell apart")
-        elif examples.labelled and min(positives, negatives) < _FEW:
-            found.append(f"only {positives} positive and {negatives} negative sequences")
-        empty = examples.windows == 0
-        lost = int(np.sum(empty & (examples.labels > 0)))
-        if lost:
-            found.append(f"{lost} positive sequences have no window of {self.length} known letters")
-        if np.mean(empty) > _MANY:
-            share = 100 * np.mean(empty)
-            found.append(f"{share:.0f} % of the sequences have no window and count as negative")
-        return found + _repeated(examples)
+        """What looks wrong with a data set, see ``data_checks``."""
+        return data_warnings(examples, self.length, self.options.skip_unusable)
+
+    def training_warnings(self, examples: Sequences, predictions: Predictions) -> list[str]:
+        """Sequences that were left out, and predictions that are all of one class."""
+        found = [left_out(examples.left_out, self.length)] if examples.left_out else []
+        found += class_costs.collapse(
+            _rows(predictions.y), _rows(examples.labels), CLASSES, self.options.class_costs
+        )
+        return found
 
     def score(self, examples: Sequences, predictions: Predictions) -> dict[str, float | None]:
         """Error, precision, recall and F1 of the positives in percent; ROC AUC in 0..1.
@@ -311,10 +317,10 @@ class Motif(base.Application):
         truth, y = examples.labels > 0, predictions.y > 0
         hits = int(np.sum(truth & y))
         return {
-            "error": _percent(int(np.sum(truth != y)), len(examples)),
-            "precision": _percent(hits, int(np.sum(y))),
-            "recall": _percent(hits, int(np.sum(truth))),
-            "f1": _percent(2 * hits, int(np.sum(y) + np.sum(truth))),
+            "error": percent(int(np.sum(truth != y)), len(examples)),
+            "precision": percent(hits, int(np.sum(y))),
+            "recall": percent(hits, int(np.sum(truth))),
+            "f1": percent(2 * hits, int(np.sum(y) + np.sum(truth))),
             "roc_auc": roc_auc(truth, predictions.values),
             "sequences": len(examples),
             "positives": int(np.sum(truth)),
@@ -329,22 +335,20 @@ class Motif(base.Application):
         row, with "." in the columns of the site; so has an unknown label.
         """
         file.write("\t".join(COLUMNS.split()) + "\n")
-        for i, name in enumerate(examples.identifiers):
+        for i, sites in enumerate(self._sites(examples, predictions)):
             label = f"{examples.labels[i]:+d}" if examples.labels[i] else "."
-            sites = list(self._sites(examples, predictions, i))
             for site in sites or [dict.fromkeys(("start", "stop", "strand", "sequence"), ".")]:
                 score = f"{site['score']:.6g}" if "score" in site else "."
                 where = (site["start"], site["stop"], site["strand"], score, site["sequence"])
                 ends = (f"{predictions.y[i]:+d}", label)
-                row = (motif_matrix.NAME, motif_matrix.ALTERNATIVE, name, *where, *ends)
-                file.write("\t".join(map(str, row)) + "\n")
+                names = (motif_matrix.NAME, motif_matrix.ALTERNATIVE, examples.identifiers[i])
+                file.write("\t".join(map(str, (*names, *where, *ends))) + "\n")
 
     def records(self, examples: Sequences, predictions: Predictions) -> Iterator[dict[str, Any]]:
         """id, y, h (the sites, best first), score (z(+1); None without a window), gold and loss."""
-        for i, name in enumerate(examples.identifiers):
-            sites = list(self._sites(examples, predictions, i))
+        for i, sites in enumerate(self._sites(examples, predictions)):
             record = {
-                "id": name,
+                "id": examples.identifiers[i],
                 "y": int(predictions.y[i]),
                 "h": sites,
                 "score": float(predictions.values[i]) if sites else None,
@@ -354,28 +358,36 @@ class Motif(base.Application):
                 record |= {"gold": gold, "loss": float(gold != predictions.y[i])}
             yield record
 
-    def _sites(self, examples: Sequences, found: Predictions, i: int) -> Iterator[dict[str, Any]]:
-        rows = zip(found.starts[i], found.strands[i], found.scores[i], strict=True)
-        for start, strand, score in rows:
-            if start >= 0:
-                letters = examples.site(i, start, self.length, strand)
-                yield {
-                    "start": int(start) + 1,
-                    "stop": int(start) + self.length,
+    def _sites(self, examples: Sequences, found: Predictions) -> Iterator[list[dict[str, Any]]]:
+        """The sites of each sequence, best first."""
+        kept = examples.windows_turned(found.starts, found.strands, self.length)
+        windows = np.stack([found.starts, found.strands, *kept], axis=2)
+        for i, row in enumerate(windows):
+            yield [
+                {
+                    "start": start + 1,
+                    "stop": start + self.length,
                     "strand": STRANDS[strand],
                     "score": float(score),
-                    "sequence": "".join(LETTERS[letter] for letter in letters),
+                    "sequence": examples.text(i, place, self.length, read),
                 }
+                for (start, strand, place, read), score in zip(
+                    row.tolist(), found.scores[i], strict=True
+                )
+                if start >= 0
+            ]
 
     def _check_trainable(self, examples: Sequences) -> None:
         """Refuse data without labels and positives where the motif cannot be."""
         if not examples.labelled:
             row = int(np.flatnonzero(examples.labels == 0)[0])
-            raise examples.error(row, "has no label; expected label=+1 or label=-1 to train")
+            wrong = unlabelled(examples, row)
+            raise examples.error(row, f"{wrong}; expected label=+1 or label=-1 to train")
         lost = np.flatnonzero((examples.windows == 0) & (examples.labels > 0))
         if len(lost):
             message = f"is positive but has no window of {self.length} unambiguous letters"
-            raise examples.error(int(lost[0]), f"{message}; expected at least one")
+            message += "; expected at least one, or application.skip_unusable: true"
+            raise examples.error(int(lost[0]), message)
 
     @property
     def _kernel_dimension(self) -> int:
@@ -420,6 +432,7 @@ class Motif(base.Application):
         return (
             examples.words,
             examples.contexts,
+            examples.opposite,
             examples.offsets,
             examples.runs,
             examples.bounds,
@@ -447,6 +460,7 @@ class Motif(base.Application):
         return _motif.joint_features(
             examples.words,
             examples.contexts,
+            examples.opposite,
             examples.offsets,
             y,
             np.ascontiguousarray(starts),
@@ -457,38 +471,27 @@ class Motif(base.Application):
         )
 
 
-def roc_auc(truth: np.ndarray, scores: np.ndarray) -> float | None:
-    """Probability that a positive scores above a negative, ties counted half; None if undefined.
+def _distinct(
+    starts: np.ndarray, strands: np.ndarray, scores: np.ndarray, top: int
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The ``top`` best windows of different starts: of two on one place the better one.
 
-    truth : (n,) bool; scores : (n,), -inf allowed
+    starts, strands, scores : (n, 2 top) windows, best first
     """
-    positives = int(np.sum(truth))
-    negatives = len(truth) - positives
-    if not positives or not negatives:
-        return None
-    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]
-    above = float(np.sum(ranks[truth])) - positives * (positives + 1) / 2
-    return above / (positives * negatives)
+    order = np.argsort(starts, axis=1, kind="stable")
+    ordered = np.take_along_axis(starts, order, axis=1)
+    again = np.zeros(starts.shape, dtype=bool)
+    np.put_along_axis(again, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
+    again |= starts < 0
+    kept = np.argsort(again, axis=1, kind="stable")[:, :top]
+    none = np.take_along_axis(again, kept, axis=1)
+    starts, strands, scores = (
+        np.take_along_axis(array, kept, axis=1) for array in (starts, strands, scores)
+    )
+    starts[none], strands[none], scores[none] = -1, 0, -np.inf
+    return starts, strands, scores
 
 
-def _percent(part: int, whole: int) -> float | None:
-    return 100 * part / whole if whole else None
-
-
-def _repeated(examples: Sequences) -> list[str]:
-    """A warning if the same letters stand in both classes, or many times in one."""
-    classes: dict[bytes, set[int]] = {}
-    times: Counter[bytes] = Counter()
-    for i, label in enumerate(examples.labels):
-        key = examples.letters[examples.offsets[i] : examples.offsets[i + 1]].tobytes()
-        classes.setdefault(key, set()).add(int(label))
-        times[key] += 1
-    found = []
-    torn = sum(len(labels) > 1 for labels in classes.values())
-    if torn:
-        found.append(f"{torn} sequences occur with both labels")
-    copies = sum(times.values()) - len(times)
-    if copies:
-        found.append(f"{copies} sequences are copies of others")
-    return found
+def _rows(labels: np.ndarray) -> np.ndarray:
+    """Rows of ``CLASSES``, (n,), of labels +1 and -1."""
+    return (labels > 0).astype(np.int64)

@@ -43,13 +43,17 @@ def found_sites(
     length: int,
     trials: tuple[np.ndarray, np.ndarray, np.ndarray],
     search: Search,
+    both: bool = False,
 ) -> tuple[np.ndarray, np.ndarray]:
     """The start within its sequence and the strand of a site in each sequence, (n,) each.
 
     trials : windows as :func:`drawn_windows` gives them
+    both : whether letters of both strands count as frequent
     search : matrix (l, 4) -> best start, strand and score in each sequence, (n,) each
     """
     frequencies = np.bincount(examples.flat, minlength=5)[:4] + 1.0
+    if both:
+        frequencies = frequencies + frequencies[::-1]
     frequencies /= frequencies.sum()
     rarity = -np.log(frequencies)
     rows, ranks, strands = trials

@@ -9,7 +9,7 @@ import numpy as np
 from lssvm.applications.base import Source
 from lssvm.applications.packing import Packed, cumulated, digest, gathered
 from lssvm.errors import DataError
-from lssvm.formats.fasta import AMBIGUOUS, Fasta, read_fasta
+from lssvm.formats.fasta import AMBIGUOUS, LETTERS, Fasta, read_fasta
 from lssvm.kernels import _motif
 
 
@@ -17,27 +17,39 @@ from lssvm.kernels import _motif
 class Sequences(Packed):
     """n labelled DNA sequences. Positions count from 0 in the flat arrays.
 
+    Where both strands are read, a sequence is kept in the orientation whose letters come first in
+    the order A, C, G, T, ambiguous, so that nothing depends on the strand that the file holds;
+    ``windows_turned`` tells where a window lies in the other orientation.
+
     letters : (size,) uint8, 0..3 for A, C, G, T and 4 for an ambiguous letter
     words : (size + padding,), contexts : (size,), see ``lssvm.kernels._motif.index``
+    opposite : (size,) contexts on the other strand if both are read, else (0,)
     bounds : (m, 2) int64, start and end of each run of unambiguous letters
     offsets : (n + 1,) int64, where each sequence starts, and the end of the last
     runs : (n + 1,) int64, first row of each sequence in ``bounds``
     labels : (n,) int8, +1 or -1, 0 if unknown
-    windows : (n,) int64, number of window starts on the given strand
+    unread : (n,) object, what a header has in the place of a label, or ""
+    windows : (n,) int64, number of window starts on one strand
+    turned : (n,) bool, whether the file holds the other orientation
+    left_out : sequences without a window that were taken out for training
     """
 
     KIND: ClassVar = "record"
     OFFSETS: ClassVar = ("offsets", "runs")
-    EACH: ClassVar = ("labels", "windows")
+    EACH: ClassVar = ("labels", "unread", "windows", "turned")
 
     letters: np.ndarray
     words: np.ndarray
     contexts: np.ndarray
+    opposite: np.ndarray
     bounds: np.ndarray
     offsets: np.ndarray
     runs: np.ndarray
     labels: np.ndarray
+    unread: np.ndarray
     windows: np.ndarray
+    turned: np.ndarray
+    left_out: int = 0
 
     @property
     def sizes(self) -> np.ndarray:
@@ -55,6 +67,7 @@ class Sequences(Packed):
             letters=self.letters[positions],
             words=np.append(self.words[positions], np.zeros(_motif.PADDING, dtype=np.uint8)),
             contexts=self.contexts[positions],
+            opposite=self.opposite[positions] if len(self.opposite) else self.opposite,
             bounds=self.bounds[chosen] + shift[:, None],
             offsets=offsets,
             runs=runs,
@@ -76,6 +89,21 @@ class Sequences(Packed):
         letters = self.letters[first : first + length]
         return 3 - letters[::-1] if strand else letters
 
+    def text(self, row: int, start: int, length: int, strand: int) -> str:
+        """The same letters as text."""
+        return "".join(LETTERS[letter] for letter in self.site(row, start, length, strand))
+
+    def windows_turned(
+        self, starts: np.ndarray, strands: np.ndarray, length: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Windows as the file has the sequences, from windows as they are kept; and back.
+
+        starts, strands : (n, k) windows of each sequence, start -1 where there is none
+        """
+        moved = self.turned[:, None] & (starts >= 0)
+        mirrored = self.sizes[:, None] - length - starts
+        return np.where(moved, mirrored, starts), np.where(moved, 1 - strands, strands)
+
     def nth_window(self, rows: np.ndarray, ranks: np.ndarray, length: int) -> np.ndarray:
         """Start, within its sequence, of the window of the given rank on the given strand.
 
@@ -87,19 +115,31 @@ class Sequences(Packed):
         return self.bounds[run, 0] + positions - before[run] - self.offsets[rows]
 
 
-def read_sequences(sources: Sequence[Source], *, order: int, length: int) -> Sequences:
+def read_sequences(
+    sources: Sequence[Source], *, order: int, length: int, both: bool = False, empty: bool = False
+) -> Sequences:
     """The records of FASTA files, in order.
 
     order : most letters of context of a background feature
     length : letters of a window
+    both : whether both strands are read
+    empty : whether records without letters are taken
 
     Raises DataError if a file cannot be read, if the label of a header is not the one that
     the configuration gives, or if some records have labels and others have none.
     """
-    files = [read_fasta(source.path, source.limit) for source in sources]
+    files = [
+        read_fasta(source.path, source.limit, given=source.label is not None, empty=empty)
+        for source in sources
+    ]
     letters = np.concatenate([file.letters for file in files])
     sizes = np.concatenate([np.diff(file.offsets) for file in files])
     offsets = cumulated(sizes)
+    turned = np.zeros(len(sizes), dtype=bool)
+    opposite = np.empty(0, dtype=np.uint16)
+    if both:
+        letters, turned = _motif.canonical(letters, offsets)
+        opposite = _opposite(letters, offsets, order)
     words, contexts = _motif.index(letters, offsets, order)
     bounds = _runs(letters, offsets)
     runs = np.searchsorted(bounds[:, 0], offsets).astype(np.int64)
@@ -113,10 +153,13 @@ def read_sequences(sources: Sequence[Source], *, order: int, length: int) -> Seq
         letters=letters,
         words=words,
         contexts=contexts,
+        opposite=opposite,
         bounds=bounds,
         offsets=offsets,
         runs=runs,
         labels=labels,
+        unread=np.concatenate([file.unread for file in files]),
+        turned=turned,
         costs=np.concatenate(costs),
         windows=before[runs[1:]] - before[runs[:-1]],
         identifiers=np.concatenate([file.names for file in files]),
@@ -127,9 +170,24 @@ def read_sequences(sources: Sequence[Source], *, order: int, length: int) -> Seq
     )
     if not sequences.labelled and np.any(labels):
         row = int(np.flatnonzero(labels == 0)[0])
-        message = "has no label, other records do; expected label=+1 or label=-1 in its header"
+        wrong = unlabelled(sequences, row)
+        message = f"{wrong}, other records do; expected label=+1 or label=-1 in its header"
         raise sequences.error(row, message)
     return sequences
+
+
+def unlabelled(sequences: Sequences, row: int) -> str:
+    """What is wrong with a record that needs a label and has none."""
+    text = sequences.unread[row]
+    return f"has no label (label={text} is not one)" if text else "has no label"
+
+
+def _opposite(letters: np.ndarray, offsets: np.ndarray, order: int) -> np.ndarray:
+    """The background feature of each position on the other strand, (size,) uint16."""
+    backwards = letters[::-1]
+    complement = np.where(backwards == AMBIGUOUS, AMBIGUOUS, 3 - backwards).astype(np.uint8)
+    contexts = _motif.index(complement, offsets[-1] - offsets[::-1], order)[1]
+    return np.ascontiguousarray(contexts[::-1])
 
 
 def _labels(source: Source, file: Fasta) -> np.ndarray:
@@ -156,10 +214,12 @@ def _runs(letters: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     known = letters != AMBIGUOUS
     first = known.copy()
     first[1:] &= ~known[:-1]
-    first[offsets[:-1]] = known[offsets[:-1]]
+    filled = np.diff(offsets) > 0
+    starts, ends = offsets[:-1][filled], offsets[1:][filled] - 1
+    first[starts] = known[starts]
     last = known.copy()
     last[:-1] &= ~known[1:]
-    last[offsets[1:] - 1] = known[offsets[1:] - 1]
+    last[ends] = known[ends]
     return np.column_stack([np.flatnonzero(first), np.flatnonzero(last) + 1]).astype(np.int64)
 
 

@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, overload
 
@@ -254,13 +254,12 @@ def packed(
     features: int,
     bias: float,
     columns: int,
-    class_costs: Mapping[str, float],
 ) -> LabelledRows:
     """The examples of files that were read, features beyond ``features`` left out.
 
     classes : labels of training; others get numbers behind them
     bias : the value of a constant feature behind the others; 0: there is none
-    columns : see :class:`LabelledRows`; class_costs : factors of the costs, by label
+    columns : see :class:`LabelledRows`
 
     Raises DataError where some labels are known and others are not.
     """
@@ -268,8 +267,7 @@ def packed(
     names = (*classes, *others)
     number = {word: row for row, word in enumerate(names)} | {UNKNOWN: -1}
     labels = [np.array([number[w] for w in file.words], np.int32)[file.labels] for file in files]
-    factors = np.array([*(class_costs.get(name, 1.0) for name in names), 1.0])
-    costs = [factors[own] * source.cost for own, source in zip(labels, sources, strict=True)]
+    costs = [np.full(len(own), source.cost) for own, source in zip(labels, sources, strict=True)]
     arrays, left_out = _laid_out(files, features, bias)
     counts = [len(own) for own in labels]
     found = LabelledRows(

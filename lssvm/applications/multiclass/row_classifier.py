@@ -15,8 +15,8 @@ good classes the first one is taken.
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Annotated, Any, TextIO, overload
+from dataclasses import dataclass, replace
+from typing import Any, TextIO, overload
 
 import numpy as np
 from pydantic import Field
@@ -24,6 +24,14 @@ from scipy import sparse
 
 from lssvm import checked
 from lssvm.applications import base
+from lssvm.applications.class_costs import (
+    BALANCED,
+    DESCRIPTION,
+    ClassCosts,
+    collapse,
+    listed,
+    weighted,
+)
 from lssvm.applications.multiclass.class_tree import Columns
 from lssvm.applications.multiclass.labelled_rows import (
     LabelledRows,
@@ -42,7 +50,6 @@ MOST_CLASSES = 2**14
 _AT_ONCE = 4096  # rows whose scores are in memory at a time
 _WEIGHT = 8  # bytes
 _FEW = 2  # a class of fewer examples is worth a warning
-_SHOWN = 3  # names that a warning gives
 
 
 class RowOptions(base.Options):
@@ -56,9 +63,7 @@ class RowOptions(base.Options):
         description="value of a constant feature behind the others, the larger the less its "
         "weights are held down by ½‖w‖² (1000: as good as not at all); 0: none",
     )
-    class_costs: dict[str, Annotated[float, Field(gt=0, allow_inf_nan=False)]] = Field(
-        default={}, description="factors of the costs of examples, by their label; 1 if not named"
-    )
+    class_costs: ClassCosts = Field(default={}, description=DESCRIPTION)
 
 
 @dataclass(frozen=True)
@@ -160,10 +165,11 @@ class RowClassifier(base.Application):
         if not self.classes:
             if not labels:
                 raise DataError(sources[0].path, None, "no labels; expected some to train on")
-            unknown = [name for name in self.options.class_costs if name not in labels]
+            named = self.options.class_costs
+            unknown = [name for name in ([] if named == BALANCED else named) if name not in labels]
             if unknown:
                 message = f"class_costs: no example has label {unknown[0]!r}; expected one"
-                raise DataError(sources[0].path, None, message)
+                raise DataError(sources[0].path, None, f"{message} of {listed(labels)}")
         examples = self._packed(files, sources, labels)
         unseen = examples.label_names[len(self.classes) :]
         for name in unseen:
@@ -190,7 +196,6 @@ class RowClassifier(base.Application):
             self.features,
             self.options.bias,
             len(self.columns),
-            self.options.class_costs,
         )
 
     def _check_widths(
@@ -415,6 +420,15 @@ class RowClassifier(base.Application):
                 record |= {"gold": gold, "loss": float(losses[i])}
             yield record
 
+    def for_training(self, examples: LabelledRows) -> LabelledRows:
+        """With class costs."""
+        factors, labels = self.options.class_costs, examples.labels
+        if not factors or not examples.labelled:
+            return examples
+        return replace(
+            examples, costs=weighted(examples.costs, factors, labels, examples.label_names)
+        )
+
     def groups(self, examples: LabelledRows) -> np.ndarray:
         """The class of each example."""
         return examples.labels
@@ -429,7 +443,7 @@ class RowClassifier(base.Application):
         count = len(self.classes)
         unseen = examples.labels >= count
         if unseen.any():
-            names = _listed(examples.label_names[count:])
+            names = listed(examples.label_names[count:])
             found.append(
                 f"{np.count_nonzero(unseen):,d} examples have labels that training does not have, "
                 f"so they cannot be right: {names}"
@@ -445,15 +459,13 @@ class RowClassifier(base.Application):
             counts = np.bincount(examples.labels, minlength=count)
             rare = [name for name, n in zip(self.classes, counts, strict=True) if 0 < n < _FEW]
             if rare:
-                found.append(f"{len(rare):,d} classes have a single example: {_listed(rare)}")
+                found.append(f"{len(rare):,d} classes have a single example: {listed(rare)}")
         return found
 
     def training_warnings(self, examples: LabelledRows, predictions: Predictions) -> list[str]:
         """Whether all training examples got one label although there are several."""
-        if len(np.unique(predictions.labels)) > 1 or len(np.unique(examples.labels)) == 1:
-            return []
-        name = self.classes[predictions.labels[0]]
-        return [f"every training example is predicted as {name!r}; try a larger C"]
+        given = self.options.class_costs
+        return collapse(predictions.labels, examples.labels, self.classes, given)
 
     def _search(self, w: np.ndarray, examples: LabelledRows, summed: bool) -> Any:
         columns = self.columns
@@ -483,8 +495,3 @@ class RowClassifier(base.Application):
 def share(count: float, whole: int) -> float | None:
     """count / whole in percent; None if there is nothing."""
     return 100.0 * float(count) / whole if whole else None
-
-
-def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(map(repr, names[:_SHOWN]))
-    return f"{shown} and {len(names) - _SHOWN} more" if len(names) > _SHOWN else shown

@@ -1,0 +1,72 @@
+"""Costs by class: what keeps a frequent class from drowning a rare one in training.
+
+Of applications whose examples have one label each, the option ``class_costs`` multiplies the own
+cost c_i of each training example by a factor of its class: the one that is named, or with
+``balanced`` n / (K n_c), n being the number of training examples, K that of the classes among them
+and n_c that of the example's class (the ``class_weight`` of scikit-learn). So every class weighs
+n / K in all. In cross-validation n, K and n_c are those of the part that is trained on. Metrics,
+of training, validation and test data alike, count every example once.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+BALANCED = "balanced"
+DESCRIPTION = (
+    "factors of the costs of training examples, by their label, 1 if not named; or balanced: n / "
+    "(K n_c) for the n_c of n examples that are of one of K classes"
+)
+_SHOWN = 3  # labels that a message names
+
+Factor = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+ClassCosts = Literal["balanced"] | dict[str, Factor]
+
+
+def weighted(
+    costs: np.ndarray,
+    class_costs: str | Mapping[str, float],
+    labels: np.ndarray,
+    names: Sequence[str],
+) -> np.ndarray:
+    """The costs times the factors of the classes, (n,).
+
+    costs : (n,) the examples' own
+    class_costs : ``balanced`` or factors by label
+    labels : (n,) int, rows of ``names``
+    """
+    if isinstance(class_costs, str):
+        counts = np.bincount(labels, minlength=len(names))
+        factors = len(labels) / (np.count_nonzero(counts) * np.maximum(counts, 1))
+    else:
+        factors = np.array([class_costs.get(name, 1.0) for name in names])
+    return costs * factors[labels]
+
+
+def collapse(
+    predicted: np.ndarray,
+    labels: np.ndarray,
+    names: Sequence[str],
+    class_costs: str | Mapping[str, float],
+) -> list[str]:
+    """A warning if all predictions are of one class and the labels are not.
+
+    predicted, labels : (n,) int, rows of ``names``
+    """
+    there = np.unique(labels)
+    if len(there) < 2 or len(np.unique(predicted)) > 1:
+        return []
+    classes = listed([names[row] for row in there])
+    advice = "a larger objective.C" if class_costs == BALANCED else "class_costs: balanced"
+    return [
+        f"all {len(predicted):,d} predictions on the training data are of class "
+        f"{names[predicted[0]]!r} (the data have the classes {classes}); consider {advice}"
+    ]
+
+
+def listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    shown = ", ".join(map(repr, names[:_SHOWN]))
+    return f"{shown} and {len(names) - _SHOWN:,d} more" if len(names) > _SHOWN else shown

@@ -1,0 +1,100 @@
+"""What looks wrong with DNA sequences that a motif is to be found in."""
+
+from collections import Counter
+
+import numpy as np
+
+from lssvm.applications.motif.sequences import Sequences
+
+_FEW = 5  # a class of fewer examples is worth a warning
+_MANY = 0.1  # a share of sequences without a window that is
+
+
+def data_warnings(examples: Sequences, length: int, skip_unusable: bool) -> list[str]:
+    """One class only or almost, no windows, repeated sequences, classes of other composition.
+
+    length : letters of a window; skip_unusable : whether training leaves out what has none
+    """
+    return [
+        *_of_classes(examples),
+        *_of_windows(examples, length, skip_unusable),
+        *_of_composition(examples),
+        *_of_copies(examples),
+    ]
+
+
+def _of_classes(examples: Sequences) -> list[str]:
+    positives = int(np.sum(examples.labels > 0))
+    negatives = int(np.sum(examples.labels < 0))
+    if not examples.labelled or min(positives, negatives) >= _FEW:
+        return []
+    if positives and negatives:
+        return [f"only {positives} positive and {negatives} negative sequences"]
+    return [f"all labels are {'+1' if positives else '-1'}: nothing to tell apart"]
+
+
+def _of_windows(examples: Sequences, length: int, skip_unusable: bool) -> list[str]:
+    empty = examples.windows == 0
+    if skip_unusable:
+        return [left_out(int(np.sum(empty)), length)] if empty.any() else []
+    found = []
+    lost = int(np.sum(empty & (examples.labels > 0)))
+    if lost:
+        found.append(f"{lost} positive sequences have no window of {length} known letters")
+    if np.mean(empty) > _MANY:
+        share = 100 * np.mean(empty)
+        found.append(f"{share:.0f} % of the sequences have no window and count as negative")
+    return found
+
+
+def left_out(count: int, length: int) -> str:
+    """What is told of sequences that training does not use."""
+    return (
+        f"{count:,d} sequences have no window of {length} known letters: training leaves them out, "
+        "prediction counts them as negative (skip_unusable)"
+    )
+
+
+def _of_composition(examples: Sequences, *, least: float = 0.1, errors: float = 3.0) -> list[str]:
+    """Classes whose shares of G+C differ.
+
+    least : difference of the shares from which it is told: ten points are two standard deviations
+        of a sequence of 100 letters, so that counting letters alone tells most sequences apart
+    errors : standard errors of the difference that it has to be, lest few letters mislead
+    """
+    letters = examples.flat
+    known = letters < 4
+    positive = np.repeat(examples.labels > 0, examples.sizes)
+    counts = [int(np.sum(known & part)) for part in (positive, ~positive)]
+    if not examples.labelled or not all(counts):
+        return []
+    strong = (letters == 1) | (letters == 2)
+    one, other = (
+        np.sum(strong & part) / count
+        for part, count in zip((positive, ~positive), counts, strict=True)
+    )
+    chance = 0.5 * np.sqrt(1 / counts[0] + 1 / counts[1])
+    if abs(one - other) < max(least, errors * chance):
+        return []
+    return [
+        f"G+C is {100 * one:.0f} % in positive and {100 * other:.0f} % in negative sequences: "
+        "composition alone may tell them apart; negatives of like composition find motifs better"
+    ]
+
+
+def _of_copies(examples: Sequences) -> list[str]:
+    """Whether the same letters stand in both classes, or many times in one."""
+    classes: dict[bytes, set[int]] = {}
+    times: Counter[bytes] = Counter()
+    for i, label in enumerate(examples.labels):
+        key = examples.letters[examples.offsets[i] : examples.offsets[i + 1]].tobytes()
+        classes.setdefault(key, set()).add(int(label))
+        times[key] += 1
+    found = []
+    torn = sum(len(labels) > 1 for labels in classes.values())
+    if torn:
+        found.append(f"{torn} sequences occur with both labels")
+    copies = sum(times.values()) - len(times)
+    if copies:
+        found.append(f"{copies} sequences are copies of others")
+    return found
