@@ -5,7 +5,12 @@ from pathlib import Path
 
 
 class LssvmError(Exception):
-    """Bad usage, configuration or data: the message is complete, no traceback is shown."""
+    """Bad usage, configuration or data: the message is complete, no traceback is shown.
+
+    exit_code : of a command that ends with it
+    """
+
+    exit_code = 2
 
 
 class DataError(LssvmError):
@@ -26,6 +31,16 @@ class ConfigError(LssvmError):
 
 class ModelError(LssvmError):
     """A model or checkpoint file that cannot be read or does not fit."""
+
+
+class ApplicationFault(LssvmError):
+    """An application's answers cannot be right: nothing that follows from them can be certified."""
+
+
+class ApplicationCrash(LssvmError):
+    """An application raised an error of another kind, which is the cause of this one."""
+
+    exit_code = 1
 
 
 class MissingExtraError(LssvmError):

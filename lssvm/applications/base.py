@@ -13,6 +13,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict
 from scipy import sparse
 
+from lssvm.applications import guard
 from lssvm.errors import LssvmError
 from lssvm.plane import Plane
 
@@ -173,6 +174,8 @@ class Application(ABC):
     Every maximum is exact unless ``augmented`` says otherwise through ``upper``; ties go
     to the lowest index. Methods take any contiguous block of examples and must be safe
     to call from several threads at once. w is float64 of shape (d,).
+
+    An error that a method raises, if it is not an LssvmError, becomes an ApplicationCrash.
     """
 
     Options: ClassVar[type[Options]]
@@ -192,6 +195,10 @@ class Application(ABC):
         "train": ["train.txt"],
         "test": ["test.txt"],
     }
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        guard.protect(cls)
 
     def __init__(self, options: Any, formulation: Formulation | None = None) -> None:
         self.options = options
