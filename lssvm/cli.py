@@ -75,7 +75,8 @@ KERNELS = {
     type=click.IntRange(0, 3),
     default=1,
     show_default=True,
-    help="0 as -q; 1 a line for each CCCP iteration; 2 each start besides; 3 each pass.",
+    help="0 as -q; 1 a line for each CCCP iteration; 2 each start besides; 3 each pass, and the "
+    "traceback of an application that fails.",
 )
 @click.option(
     "-c", "c", type=float, metavar="C", help="objective.C, with c_scaling: mean as in svm_struct."

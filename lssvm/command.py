@@ -5,21 +5,25 @@ Nothing heavy is imported here, so that help and completion are quick.
 
 import os
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from lssvm.errors import Interrupted, LssvmError
+from lssvm.errors import ApplicationCrash, Interrupted, LssvmError
 
 if TYPE_CHECKING:
     from lssvm.config import Config
 
-BAD_USAGE, NOT_REACHED, INTERRUPTED, BROKEN_PIPE = 2, 3, 130, 141
+NOT_REACHED, INTERRUPTED, BROKEN_PIPE = 3, 130, 141
+TRACED = 3  # the verbosity that shows tracebacks of applications too
+TRACEBACK = "LSSVM_TRACEBACK"  # of the environment; not empty: tracebacks of applications are shown
 CONTEXT = {"help_option_names": ["-h", "-?", "--help"], "max_content_width": 100}
 EXIT_CODES = """\b
-Exit codes: 0 done; 1 internal error; 2 bad usage, configuration or data;
-3 the asked precision was not reached (the model is written and says so);
+Exit codes: 0 done; 1 internal error, or one in an application's code, of which
+LSSVM_TRACEBACK=1 in the environment, or -v 3, shows the traceback; 2 bad usage,
+configuration or data, or an application whose answers cannot be right; 3 the asked precision was not reached (the model is written and says so);
 130 (Ctrl-C) and 143 (SIGTERM) interrupted, a checkpoint is written.
 """
 
@@ -27,20 +31,26 @@ Exit codes: 0 done; 1 internal error; 2 bad usage, configuration or data;
 class _Guarded:
     """The one place where errors become lines on standard error and an exit code."""
 
+    _traced = False
+
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run as a program."""
         try:
             return super().main(*args, **kwargs)  # type: ignore[misc]
         except LssvmError as error:
+            cause = error.__cause__
+            if isinstance(error, ApplicationCrash) and (self._traced or os.environ.get(TRACEBACK)):
+                click.echo("".join(traceback.format_exception(cause or error)), nl=False, err=True)
             for line in str(error).splitlines():
                 click.echo(f"error: {line}", err=True)
-            sys.exit(BAD_USAGE)
+            sys.exit(error.exit_code)
         except Interrupted as stop:
             click.echo(str(stop), err=True)
             sys.exit(stop.exit_code)
 
     def invoke(self, context: click.Context) -> Any:
         """Run inside click, which has its own ideas of these two."""
+        self._traced = (context.params.get("verbosity") or 0) >= TRACED
         try:
             return super().invoke(context)  # type: ignore[misc]
         except KeyboardInterrupt:

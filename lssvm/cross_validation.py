@@ -27,7 +27,7 @@ import numpy as np
 
 from lssvm.applications.base import Application
 from lssvm.config import Config, set_values
-from lssvm.errors import LssvmError
+from lssvm.errors import ApplicationCrash, ApplicationFault, LssvmError
 from lssvm.held_out import sign_of
 from lssvm.tables import mean_and_error, plus_minus, text_table
 from lssvm.train import classify, learn_path
@@ -379,6 +379,8 @@ def _end_with_parent() -> None:
 def _call(function: Callable[[Any, Any], Any], task: Any) -> Any:
     try:
         return function(_shared, task)
+    except (ApplicationCrash, ApplicationFault):
+        raise
     except LssvmError as error:
         raise LssvmError(str(error)) from None  # its own class may not survive the journey
 

@@ -62,6 +62,11 @@ class Formulation:
         return TEMPERATURES.get(self.model, given)
 
     @property
+    def hard(self) -> bool:
+        """Whether U⁺ and U⁻ are maxima over y and h, of which planes' loss parts are losses."""
+        return self.model in ("ssvm", "lssvm")
+
+    @property
     def charged(self) -> bool:
         """Whether Δ counts in U⁺."""
         return self.model != "hcrf"

@@ -36,6 +36,7 @@ ANSWERS = (
 )
 ITERATORS = ("examples", "records")  # methods that answer one piece after the other
 WRITERS = ("write", "records")  # an OSError is that of the output
+PASSED = (LssvmError, MemoryError)
 
 
 def protect(kind: type) -> None:
@@ -43,7 +44,7 @@ def protect(kind: type) -> None:
     for name in {*ANSWERS, *ITERATORS, *WRITERS} & kind.__dict__.keys():
         function = kind.__dict__[name]
         if callable(function):
-            passed = (OSError,) if name in WRITERS else ()
+            passed = (*PASSED, OSError) if name in WRITERS else PASSED
             wrap = _iterating if name in ITERATORS else _answering
             setattr(kind, name, wrap(function, name, passed))
 
@@ -69,13 +70,13 @@ def _name(application: Any) -> str:
 
 
 def _answering(
-    function: Callable[..., Any], name: str, passed: tuple[type[Exception], ...]
+    function: Callable[..., Any], name: str, passed: tuple[type[BaseException], ...]
 ) -> Callable[..., Any]:
     @functools.wraps(function)
     def answer(self: Any, *arguments: Any, **keywords: Any) -> Any:
         try:
             return function(self, *arguments, **keywords)
-        except (LssvmError, MemoryError, *passed):
+        except passed:
             raise
         except (Exception, SystemExit) as error:
             raise crash(self, f"{name}{_of(arguments)}", error) from error
@@ -84,13 +85,13 @@ def _answering(
 
 
 def _iterating(
-    function: Callable[..., Any], name: str, passed: tuple[type[Exception], ...]
+    function: Callable[..., Any], name: str, passed: tuple[type[BaseException], ...]
 ) -> Callable[..., Any]:
     @functools.wraps(function)
     def answers(self: Any, *arguments: Any, **keywords: Any) -> Iterator[Any]:
         try:
             yield from function(self, *arguments, **keywords)
-        except (LssvmError, MemoryError, *passed):
+        except passed:
             raise
         except (Exception, SystemExit) as error:
             raise crash(self, f"{name}{_of(arguments)}", error) from error

@@ -61,8 +61,8 @@ class Pairs:
     outputs: tuple[Any, ...]
     names: tuple[str, ...]
     costs: np.ndarray
-    kept: Kept = field(default=None, compare=False, repr=False)  # type: ignore[assignment]
-    places: np.ndarray = field(default=None, compare=False, repr=False)  # type: ignore[assignment]
+    kept: Any = field(default=None, compare=False, repr=False)
+    places: Any = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.kept is None:
