@@ -21,8 +21,8 @@ from lssvm.beginning import new_run, new_solver, rules_of
 from lssvm.cccp import Observer, Rules, Run
 from lssvm.checkpoint import Progress
 from lssvm.config import Config
-from lssvm.errors import LssvmError
-from lssvm.executors import DataOracle, Executor
+from lssvm.errors import ApplicationFault, LssvmError
+from lssvm.executors import INEXACT, DataOracle, Executor
 from lssvm.feature_space import Linear, Space, Training
 from lssvm.held_out import Enough, HeldOut
 from lssvm.model import Model
@@ -320,6 +320,21 @@ def _keeper(
     return between
 
 
+def _check_losses(charged: float, room: float) -> None:
+    """Raise ApplicationFault where training predictions lose more than F has room for.
+
+    For the best output ŷ of any w, U⁺ ≥ Δ(y, ŷ) + w · Φ(ŷ) and U⁻ ≤ w · Φ(ŷ).
+
+    charged : C Σ c_i Δ_i; room : C Σ c_i (U⁺_i − U⁻_i)
+    """
+    if charged - room > INEXACT * (charged + abs(room)):
+        raise ApplicationFault(
+            f"the losses of the predictions for the training data add up to {charged:.6g}, times "
+            f"C, but the objective bounds them by {room:.6g}: loss-augmented inference does not "
+            "find its maximum, or prediction does not"
+        )
+
+
 def _finish(
     application: Application,
     examples: Any,
@@ -334,6 +349,13 @@ def _finish(
     space, w = space.reduced(w)
     model = Model(application, config.to_dict(), w, {}, application.summary(w, examples), space)
     predictions = classify(model, examples)
+    if config.objective.slack_norm == 1:
+        best = min(records, key=lambda record: record["objective"])
+        C = rules_of(config, len(examples), application.hidden).C
+        room = best["objective"] - 0.5 * space.squared_norm(w)
+        losses = application.training_losses(examples, predictions)
+        if best["certified"] and losses is not None:
+            _check_losses(C * float(examples.costs @ losses), room)
     metrics = application.score(examples, predictions)
     warnings = application.training_warnings(examples, predictions)
     validation = application.score(held, classify(model, held)) if held is not None else None

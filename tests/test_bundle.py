@@ -181,7 +181,7 @@ def test_inference_that_is_no_maximum_is_refused():
 
         refuse = oracle.refuse
 
-    with pytest.raises(LssvmError, match="loss-augmented inference found .* less"):
+    with pytest.raises(LssvmError, match=r"loss-augmented inference found .* less"):
         bundle.minimise(Wrong(), 10.0, lambda primal: 1e-6 * primal)
 
 

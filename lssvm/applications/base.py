@@ -334,6 +334,10 @@ class Application(ABC):
         """What looks wrong with the predictions for the training data, one sentence each."""
         return []
 
+    def training_losses(self, examples: Any, predictions: Any) -> np.ndarray | None:
+        """Δ of the predictions for the training data, (n,), by which F is checked; or None."""
+        return None
+
     def describe(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """What a person wants to know of a model, by name (nothing by default).
 

@@ -369,9 +369,15 @@ class PerExample(Application):
         self, examples: Pairs, predictions: list[tuple[Any, Any, float]]
     ) -> dict[str, float | None]:
         """Mean loss, and the share of outputs that are wrong in percent."""
-        losses = [self._loss(examples, i, y, h) for i, (y, h, _) in enumerate(predictions)]
+        losses = self.training_losses(examples, predictions)
         wrong = [y != y_hat for y, (y_hat, _, _) in zip(examples.outputs, predictions, strict=True)]
         return {"error": 100.0 * float(np.mean(wrong)), "loss": float(np.mean(losses))}
+
+    def training_losses(
+        self, examples: Pairs, predictions: list[tuple[Any, Any, float]]
+    ) -> np.ndarray:
+        """Δ of the predictions, (n,)."""
+        return np.array([self._loss(examples, i, y, h) for i, (y, h, _) in enumerate(predictions)])
 
     def write(
         self, examples: Pairs, predictions: list[tuple[Any, Any, float]], file: TextIO

@@ -1,0 +1,102 @@
+"""Applications with one mistake each, such as their authors make."""
+
+import numpy as np
+import toy
+
+
+class RandomInference(toy.Toy):
+    """Guesses."""
+
+    rng = np.random.default_rng(0)
+
+    def loss_augmented_inference(self, w, x, y):
+        _, n_outputs, n_hidden, _ = self.tables.shape
+        return int(self.rng.integers(n_outputs)), int(self.rng.integers(n_hidden))
+
+
+class OtherOutput(toy.Toy):
+    """Finds the maximum, and gives the output beside it."""
+
+    def loss_augmented_inference(self, w, x, y):
+        y_hat, h_hat = super().loss_augmented_inference(w, x, y)
+        return (y_hat + 1) % self.tables.shape[1], h_hat
+
+
+class NoLossInInference(toy.Toy):
+    """Minimises where the maximum is asked for."""
+
+    def loss_augmented_inference(self, w, x, y):
+        return super().loss_augmented_inference(-w, x, y)
+
+
+class OtherFeatures(toy.Toy):
+    """Maximises the score of other features than those that it gives."""
+
+    def joint_feature(self, x, y, h):
+        return self.tables[x, y, h][::-1]
+
+
+class NegativeLoss(toy.Toy):
+    def loss(self, y, y_hat, h_hat):
+        return super().loss(y, y_hat, h_hat) if y == y_hat else -1.0
+
+    def loss_augmented_inference(self, w, x, y):
+        return toy._first_maximum(self.tables[x] @ w - (np.arange(3) != y)[:, None])
+
+
+class LossAtTheTruth(toy.Toy):
+    def loss(self, y, y_hat, h_hat):
+        return super().loss(y, y_hat, h_hat) + 1.0
+
+
+class LowestCompletion(toy.Toy):
+    def complete_latent(self, w, x, y):
+        return int(np.argmin(self.tables[x, y] @ w))
+
+
+class NotANumber(toy.Toy):
+    def joint_feature(self, x, y, h):
+        return self.tables[x, y, h] * (np.nan if x == 3 else 1.0)
+
+
+class OtherShape(toy.Toy):
+    def joint_feature(self, x, y, h):
+        return self.tables[x, y, h][:-1] if x == 3 else self.tables[x, y, h]
+
+
+class NoArray(toy.Toy):
+    def joint_feature(self, x, y, h):
+        return None if x == 3 else self.tables[x, y, h]
+
+
+class NoPair(toy.Toy):
+    def loss_augmented_inference(self, w, x, y):
+        found = super().loss_augmented_inference(w, x, y)
+        return found[0] if x == 3 else found
+
+
+class NoNumber(toy.Toy):
+    def loss(self, y, y_hat, h_hat):
+        return "none" if y_hat != y else 0.0
+
+
+class OtherLossEachTime(toy.Toy):
+    """The loss of wrong outputs is drawn anew whenever it is asked for, up to ten times as large"""
+
+    rng = np.random.default_rng(0)
+
+    def loss(self, y, y_hat, h_hat):
+        return super().loss(y, y_hat, h_hat) * self.rng.uniform(0.0, 10.0)
+
+
+def fails(method):
+    """An application in which one of the functions divides by zero for the example x3."""
+
+    def function(self, *arguments):
+        x = arguments[0] if method in ("joint_feature", "first_completion") else arguments[1]
+        if x == 3:
+            return 1 // 0
+        return getattr(super(kind, self), method)(*arguments)
+
+    kind = type(f"Fails_{method}", (toy.Toy,), {method: function})
+    return kind
