@@ -67,7 +67,11 @@ KERNELS = {
     "Passes between two checkpoints; there is one after each CCCP iteration besides.",
     100,
 )
-@click.option("--dry-run", is_flag=True, help="Check configuration, paths and data; do not train.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Do all that training begins with, up to its first pass; do not train.",
+)
 @quiet_option
 @click.option(
     "-v",
@@ -134,7 +138,7 @@ def learn(config: str, model: str, **options: Any) -> None:
     verbosity = 0 if options["quiet"] else options["verbosity"]
     with Console(verbosity, log, append=options["resume"]) as console:
         if options["dry_run"]:
-            _dry_run(settings, console)
+            _dry_run(settings, model, console, initial, options)
             return
         trained = _train(settings, model, console, initial, options)
         console.event("written", path=model, dimension=len(trained.w))
@@ -170,10 +174,7 @@ def _train(
     from lssvm.model import Model
     from lssvm.train import learn as train
 
-    regular = os.path.isfile(path) or not os.path.exists(path)
-    checkpoint = Path(f"{path}.checkpoint") if regular else None
-    if options["resume"] and not (checkpoint and checkpoint.exists()):
-        raise LssvmError(f"{path}.checkpoint: does not exist; nothing to resume")
+    checkpoint = _checkpoint(path, options["resume"])
     if checkpoint and checkpoint.exists() and not options["resume"]:
         console.warned(f"{checkpoint} of an interrupted run is overwritten; --resume goes on")
     console.event("start", version=__version__, config=config.to_dict(), resume=options["resume"])
@@ -192,11 +193,31 @@ def _train(
     return model
 
 
-def _dry_run(config: "Config", console: "Console") -> None:
-    from lssvm.console import counted
+def _checkpoint(path: str, resume: bool) -> Path | None:
+    """The checkpoint of a model that is a file. Raises LssvmError if there is none to resume."""
+    regular = os.path.isfile(path) or not os.path.exists(path)
+    checkpoint = Path(f"{path}.checkpoint") if regular else None
+    if resume and not (checkpoint and checkpoint.exists()):
+        raise LssvmError(f"{path}.checkpoint: does not exist; nothing to resume")
+    return checkpoint
 
-    application = config.create_application()
-    examples = application.read(config.sources("train"))
+
+def _dry_run(
+    config: "Config", path: str, console: "Console", initial: str | None, options: dict[str, Any]
+) -> None:
+    """Do all that training begins with."""
+    from lssvm.console import counted
+    from lssvm.inspection import available_cores
+    from lssvm.model import Model
+    from lssvm.train import rehearse
+
+    checkpoint = _checkpoint(path, options["resume"])
+    application, examples, _ = rehearse(
+        config,
+        threads=options["threads"] or available_cores(),
+        resumed=checkpoint if options["resume"] else None,
+        initial=Model.load(initial) if initial else None,
+    )
     console.say(
         f"{counted(len(examples), 'training example')}, d = {application.dimension(examples):,d}; "
         "nothing was trained (--dry-run)"

@@ -21,9 +21,10 @@ TRACED = 3  # the verbosity that shows tracebacks of applications too
 TRACEBACK = "LSSVM_TRACEBACK"  # of the environment; not empty: tracebacks of applications are shown
 CONTEXT = {"help_option_names": ["-h", "-?", "--help"], "max_content_width": 100}
 EXIT_CODES = """\b
-Exit codes: 0 done; 1 internal error, or one in an application's code, of which
-LSSVM_TRACEBACK=1 in the environment, or -v 3, shows the traceback; 2 bad usage,
-configuration or data, or an application whose answers cannot be right; 3 the asked precision was not reached (the model is written and says so);
+Exit codes: 0 done; 1 internal error, or an error in an application's code, of
+which LSSVM_TRACEBACK=1 in the environment, or -v 3, shows the traceback;
+2 bad usage, configuration or data, or an application whose answers cannot be
+right; 3 the asked precision was not reached (the model is written and says so);
 130 (Ctrl-C) and 143 (SIGTERM) interrupted, a checkpoint is written.
 """
 

@@ -17,6 +17,7 @@ from lssvm.config import SPLITS, Config
 from lssvm.console import counted, metric_lines, number, size
 from lssvm.errors import LssvmError
 from lssvm.model import Model
+from lssvm.train import rehearse
 
 MOST_COMPARED = 200_000  # examples; beyond that train and test are not compared
 PACKAGES = ("numpy", "scipy", "osqp", "pydantic", "PyYAML", "click", "rich", "threadpoolctl")
@@ -32,14 +33,17 @@ def available_cores() -> int:
 def data_facts(config: Config) -> dict[str, Any]:
     """Read every file that the configuration names: counts, and what looks wrong.
 
-    Raises LssvmError at the first fault of a file.
+    Raises LssvmError at the first fault of a file, and where training would.
     """
-    application = config.create_application()
+    application, *begun = rehearse(config)
+    known = dict(zip(("train", "validate"), begun, strict=True))
     splits, warnings, seen = {}, [], {}
     for split in SPLITS:
         if not config.entries(split):
             continue
-        examples = application.read(config.sources(split))
+        examples = known.get(split)
+        if examples is None:
+            examples = application.read(config.sources(split))
         splits[split] = _split_facts(application, examples)
         splits[split]["files"] = [entry.path for entry in config.entries(split)]
         warnings += [f"data.{split}: {text}" for text in application.warnings(examples)]

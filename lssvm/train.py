@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -18,14 +18,16 @@ from lssvm import checkpoint as checkpoints
 from lssvm import feature_space, record
 from lssvm.applications.base import Application
 from lssvm.beginning import new_run, new_solver, rules_of
+from lssvm.beginning import rehearse as rehearse_run
 from lssvm.cccp import Observer, Rules, Run
 from lssvm.checkpoint import Progress
 from lssvm.config import Config
 from lssvm.errors import ApplicationFault, LssvmError
 from lssvm.executors import INEXACT, DataOracle, Executor
 from lssvm.feature_space import Linear, Space, Training
-from lssvm.held_out import Enough, HeldOut
+from lssvm.held_out import Enough, HeldOut, metric_of
 from lssvm.model import Model
+from lssvm.solvers.solution import Solver
 
 
 def learn(
@@ -46,9 +48,7 @@ def learn(
 
     Raises LssvmError for bad configuration or data, Interrupted after a signal.
     """
-    application = config.create_application()
-    examples = application.read(config.sources("train"))
-    held = application.read(config.sources("validate")) if config.data.validate_ else None
+    application, examples, held = _read(config)
     saving = Saving(checkpoint, checkpoint_every, resume) if checkpoint else None
     return learn_on(
         application,
@@ -60,6 +60,82 @@ def learn(
         initial=initial,
         held=held,
     )
+
+
+def _read(config: Config) -> tuple[Application, Any, Any]:
+    """The application, its examples of training, and the held-out ones, None if there are none."""
+    application = config.create_application()
+    examples = application.read(config.sources("train"))
+    held = application.read(config.sources("validate")) if config.data.validate_ else None
+    return application, examples, held
+
+
+class Rehearsed(NamedTuple):
+    """What training would begin with: the application and its examples."""
+
+    application: Application
+    examples: Any
+    held: Any
+
+
+def rehearse(
+    config: Config,
+    *,
+    threads: int = 1,
+    resumed: Path | None = None,
+    initial: Model | None = None,
+) -> Rehearsed:
+    """Do everything that :func:`learn` does up to its first pass, and one prediction.
+
+    resumed : the checkpoint to go on from, if any
+
+    Raises LssvmError where ``learn`` would.
+    """
+    application, examples, held = _read(config)
+    ready = _ready(application, examples, config, initial, held)
+    if resumed is not None:
+        checkpoints.load(resumed, ready.key, _solver(application, ready, config))
+    problem = ready.problem
+    with threadpool_limits(1), Executor(threads) as executor:
+        oracle = DataOracle(application, problem.examples, executor)
+        w = rehearse_run(application, problem.examples, oracle, config, ready.w0)
+        for part in (examples, held):
+            if part is not None:
+                shown, weights = problem.space.prepared(part, w)
+                found = application.score(part, application.predict(weights, shown))
+        if held is not None and config.held_out.every:
+            metric_of(config.held_out.metric, found)
+    return Rehearsed(application, examples, held)
+
+
+class Ready(NamedTuple):
+    """What a run begins with.
+
+    w0 : first weights that are given, or None; key : of its checkpoints
+    """
+
+    w0: np.ndarray | None
+    problem: Training
+    key: str
+
+
+def _ready(
+    application: Application, examples: Any, config: Config, initial: Model | None, held: Any
+) -> Ready:
+    """Check everything that can be checked before the first pass. Raises LssvmError."""
+    _check_examples(application, examples)
+    if held is not None and not held.labelled:
+        raise LssvmError("data.validate: examples without label; expected labelled ones")
+    w0 = _initial_weights(application, examples, config, initial)
+    problem = _problem(application, examples, config)
+    data = [examples.fingerprint(), *([held.fingerprint()] if held is not None else [])]
+    return Ready(w0, problem, checkpoints.identity(config.to_dict(), " ".join(data), w0))
+
+
+def _solver(application: Application, ready: Ready, config: Config) -> Solver:
+    problem = ready.problem
+    size = application.dimension(problem.examples)
+    return new_solver(config, size, 0, (problem.gram, problem.labels))
 
 
 @dataclass(frozen=True)
@@ -89,19 +165,13 @@ def learn_on(
     """
     observer = observer or Observer()
     began = time.perf_counter()
-    _check_examples(application, examples)
-    if held is not None and not held.labelled:
-        raise LssvmError("data.validate: examples without label; expected labelled ones")
-    w0 = _initial_weights(application, examples, config, initial)
-    problem = _problem(application, examples, config)
+    ready = _ready(application, examples, config, initial, held)
+    w0, problem, key = ready
     metric = problem.gram, problem.labels
     restarts = config.cccp.restarts if w0 is None else 1
-    data = [examples.fingerprint(), *([held.fingerprint()] if held is not None else [])]
-    key = checkpoints.identity(config.to_dict(), " ".join(data), w0)
     progress = Progress()
     if saving is not None and saving.resume:
-        solver = new_solver(config, application.dimension(problem.examples), 0, metric)
-        progress = checkpoints.load(saving.path, key, solver)
+        progress = checkpoints.load(saving.path, key, _solver(application, ready, config))
     rules = rules_of(config, len(examples), application.hidden)
     with (
         threadpool_limits(1),
@@ -320,14 +390,14 @@ def _keeper(
     return between
 
 
-def _check_losses(charged: float, room: float) -> None:
+def _check_losses(charged: float, room: float, size: float) -> None:
     """Raise ApplicationFault where training predictions lose more than F has room for.
 
     For the best output ŷ of any w, U⁺ ≥ Δ(y, ŷ) + w · Φ(ŷ) and U⁻ ≤ w · Φ(ŷ).
 
-    charged : C Σ c_i Δ_i; room : C Σ c_i (U⁺_i − U⁻_i)
+    charged : C Σ c_i Δ_i; room : C Σ c_i (U⁺_i − U⁻_i); size : of what that sums up
     """
-    if charged - room > INEXACT * (charged + abs(room)):
+    if charged - room > INEXACT * (charged + size):
         raise ApplicationFault(
             f"the losses of the predictions for the training data add up to {charged:.6g}, times "
             f"C, but the objective bounds them by {room:.6g}: loss-augmented inference does not "
@@ -355,7 +425,10 @@ def _finish(
         room = best["objective"] - 0.5 * space.squared_norm(w)
         losses = application.training_losses(examples, predictions)
         if best["certified"] and losses is not None:
-            _check_losses(C * float(examples.costs @ losses), room)
+            charged = C * float(examples.costs @ losses)
+            if charged - room > INEXACT * (charged + abs(best["objective"])):
+                size = C * application.completed(w, examples).size(w)
+                _check_losses(charged, room, size + abs(best["objective"]))
     metrics = application.score(examples, predictions)
     warnings = application.training_warnings(examples, predictions)
     validation = application.score(held, classify(model, held)) if held is not None else None

@@ -3,14 +3,13 @@
 import re
 from importlib.metadata import EntryPoint
 
-import numpy as np
 import pytest
 import toy
 import wrong_applications as wrong
 
 from lssvm import applications, train
 from lssvm.config import Config
-from lssvm.errors import ApplicationCrash, ApplicationFault, LssvmError
+from lssvm.errors import ApplicationCrash, ApplicationFault
 
 CERTIFYING = ("bundle", "cutting-plane", "n-slack", "bcfw", "gradient")
 METHODS = (*CERTIFYING, "sgd")
