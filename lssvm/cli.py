@@ -290,7 +290,7 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     lssvm-classify test.fa motif.model sites.tsv
     lssvm-classify configs/motif.yaml motif.model sites.tsv --metrics metrics.json
     """
-    from lssvm.applications.base import FolderFormat
+    from lssvm.applications.base import FolderFormat, labelled_part
     from lssvm.console import counted
     from lssvm.formats.output import write_folder
     from lssvm.model import Model
@@ -303,7 +303,7 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     folder = isinstance(form, FolderFormat)
     _check_outputs(folder, predictions, metrics, EXAMPLES=examples, MODEL=model)
     packed = _read_examples(examples, trained, options["label"], (predictions, metrics))
-    if metrics and not packed.labelled:
+    if metrics and labelled_part(packed) is None:
         raise LssvmError(f"--metrics: {examples} has no labels; expected labelled examples")
     names = form.names(packed) if isinstance(form, FolderFormat) else ()
     trained, packed = prepared(trained, packed)
@@ -314,11 +314,14 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     else:
         with _opened(predictions) as file:
             form(packed, found, file)
-    if packed.labelled:
-        _score(trained, packed, found, metrics, options["quiet"], to_stderr=predictions == "-")
-    elif not options["quiet"]:
-        count = counted(len(packed), "example")
-        click.echo(f"{count} without labels: nothing to score", err=True)
+    known = labelled_part(packed)
+    if known is not None:
+        own = found if known is packed else predict(trained, known)
+        _score(trained, known, own, metrics, options["quiet"], to_stderr=predictions == "-")
+    rest = len(packed) - (0 if known is None else len(known))
+    if rest and not options["quiet"]:
+        what = "nothing to score" if known is None else "they are not scored"
+        click.echo(f"{counted(rest, 'example')} without labels: {what}", err=True)
 
 
 def _check_outputs(folder: bool, predictions: str, metrics: str | None, **inputs: str) -> None:

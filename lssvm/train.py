@@ -27,7 +27,6 @@ from lssvm.executors import INEXACT, DataOracle, Executor
 from lssvm.feature_space import Linear, Space, Training
 from lssvm.held_out import Enough, HeldOut, metric_of
 from lssvm.model import Model
-from lssvm.solvers.solution import Solver
 
 
 def learn(
@@ -132,7 +131,7 @@ def _ready(
     return Ready(w0, problem, checkpoints.identity(config.to_dict(), " ".join(data), w0))
 
 
-def _solver(application: Application, ready: Ready, config: Config) -> Solver:
+def _solver(application: Application, ready: Ready, config: Config) -> Any:
     problem = ready.problem
     size = application.dimension(problem.examples)
     return new_solver(config, size, 0, (problem.gram, problem.labels))

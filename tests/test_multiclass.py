@@ -431,11 +431,11 @@ def test_rows_without_labels_can_be_predicted_but_not_trained_on(read):
     with pytest.raises(LssvmError, match="no labels to compare with; expected some"):
         app.write_confusion(unknown, predictions, io.StringIO())
     for ask, message in (
-        (lambda: app.start(unknown, None), "x.txt: no labels; expected some to train on"),
+        (lambda: app.start(unknown, None), "x.txt:1: no label ('?'); expected one to train on"),
         (lambda: read(classifier(), "? 1:1\n"), "x.txt: no labels; expected some to train on"),
         (
-            lambda: read(app, "a 1:1\n? 1:3\n"),
-            "x.txt:2: no label ('?') beside others that have one; expected a label",
+            lambda: app.start(read(app, "a 1:1\n? 1:3\n"), None),
+            "x.txt:2: no label ('?'); expected one to train on",
         ),
     ):
         assert told(ask) == message

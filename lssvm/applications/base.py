@@ -6,7 +6,7 @@ feature map Φ(x, y, h) of dimension d, loss Δ(y_i, y, h), costs c_i.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol, Self, TextIO
 
 import numpy as np
@@ -121,7 +121,8 @@ class Examples(Protocol):
     names : n names for messages and output
     labelled : whether every example has its true output
 
-    Where a kernel works on several examples at a time, ``together`` says how many.
+    Where a kernel works on several examples at a time, ``together`` says how many. Where an output
+    may be missing, ``known``, (n,) bool, says whose is there.
     """
 
     costs: np.ndarray
@@ -142,6 +143,20 @@ class Examples(Protocol):
     def fingerprint(self) -> str:
         """SHA-256 of everything that training reads, in hexadecimal."""
         ...
+
+
+def labelled_part(examples: Any) -> Any:
+    """The examples whose true outputs are known, as labelled ones; None if there are none.
+
+    An example without its output, ``?`` in files, has a prediction like any other and no score.
+    """
+    if examples.labelled:
+        return examples
+    known = np.flatnonzero(getattr(examples, "known", ()))
+    if not len(known):
+        return None
+    part = examples.take(known)
+    return part if part.labelled else replace(part, labelled=True)
 
 
 @dataclass(frozen=True)

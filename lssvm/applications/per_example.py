@@ -77,7 +77,12 @@ class Pairs:
     @property
     def labelled(self) -> bool:
         """Whether every true output is known."""
-        return all(output is not None for output in self.outputs)
+        return bool(np.all(self.known))
+
+    @property
+    def known(self) -> np.ndarray:
+        """Whether each true output is known, (n,) bool."""
+        return np.array([output is not None for output in self.outputs], dtype=bool)
 
     def __len__(self) -> int:
         return len(self.inputs)

@@ -17,6 +17,7 @@ from lssvm.formats.text import open_text
 
 LETTERS = "ACGT"
 AMBIGUOUS = 4
+UNKNOWN = "?"  # stands where the label is not known
 _ILLEGAL = 255
 _IUPAC = "RYSWKMBDHVN"
 
@@ -134,6 +135,8 @@ def _header(path: str | Path, number: int, line: str) -> _Record:
 
 
 def _label(path: str | Path, number: int, value: str) -> int:
+    if value == UNKNOWN:
+        return 0
     if value not in ("+1", "1", "-1"):
         raise DataError(path, number, f"label {value!r} is not known; expected +1 or -1")
     return int(value)
