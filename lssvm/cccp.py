@@ -304,5 +304,5 @@ class _Counting:
         self._run.completions += 1
         return self._oracle.completed_each(w)
 
-    def refuse(self, w: np.ndarray, short: float) -> None:
-        self._oracle.refuse(w, short)
+    def refuse(self, w: np.ndarray, found: str) -> None:
+        self._oracle.refuse(w, found)

@@ -23,6 +23,7 @@ MAX_BLOCKS = 64
 # m 1e-16 of their sizes at the very worst, by the root of m usually: 10^16 terms of n examples
 # and d coordinates stay below it then.
 INEXACT = 1e-8
+MAXIMUM = "it must be an exact maximum, or give an upper bound of it"
 
 Result = TypeVar("Result")
 
@@ -43,8 +44,8 @@ class Oracle(Protocol):
         """Σ c_i U⁻_i as a plane that touches it at w."""
         ...
 
-    def refuse(self, w: np.ndarray, short: float) -> None:
-        """Stop the run: what was found at w is ``short`` of what the true outputs have."""
+    def refuse(self, w: np.ndarray, found: str) -> None:
+        """Stop the run: loss-augmented inference at w cannot be right, as ``found`` says."""
         ...
 
 
@@ -208,21 +209,21 @@ class DataOracle:
         self._spend(began)
         return plane
 
-    def refuse(self, w: np.ndarray, short: float) -> NoReturn:
-        """Loss-augmented inference at w found ``short`` less than the true outputs have.
+    def refuse(self, w: np.ndarray, found: str) -> NoReturn:
+        """Loss-augmented inference at w cannot be right, as ``found`` says.
 
-        Raises ApplicationFault, with the name of an example that is so, if it is so again.
+        Raises ApplicationFault, with the name of an example whose true output has more, if there
+        is one when it is asked again.
         """
         application, examples = self.application, self.examples
-        wrong = "loss-augmented inference found less than the score of the true output, by "
-        expected = "it must be an exact maximum, or give an upper bound of it"
         if application.decomposes:
-            least, value, truth = self._least(w)
-            if value < truth:
-                wrong = f"example {str(examples.names[least])!r}: loss-augmented inference has "
-                wrong += f"value {value:.6g}, found less than the score of the true output, by "
-                short = truth - value
-        raise ApplicationFault(f"{_named(application)}{wrong}{short:.3g}: {expected}")
+            row, value, truth = self._least(w)
+            if truth - value > INEXACT * (abs(truth) + abs(value)):
+                found = (
+                    f"example {str(examples.names[row])!r}: loss-augmented inference has value "
+                    f"{value:.6g}, the true output {truth:.6g}"
+                )
+        raise ApplicationFault(f"{_named(application)}{found}; {MAXIMUM}")
 
     def _least(self, w: np.ndarray) -> tuple[int, float, float]:
         """The example that is found by halving where U⁺ exceeds U⁻ least, and both of it."""

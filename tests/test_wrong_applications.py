@@ -6,8 +6,10 @@ from importlib.metadata import EntryPoint
 import pytest
 import toy
 import wrong_applications as wrong
+from click.testing import CliRunner
 
 from lssvm import applications, train
+from lssvm.cli import learn
 from lssvm.config import Config
 from lssvm.errors import ApplicationCrash, ApplicationFault
 
@@ -107,3 +109,69 @@ def test_descent_that_knows_no_gap_certifies_nothing(kind):
 def test_right_applications_are_never_refused(method, C, scale):
     for signal in (0.0, 2.0):
         trained(toy.Toy, method, n=8, C=C, passes=15, scale=scale, signal=signal)
+
+
+@pytest.fixture
+def trained_as(tmp_path, monkeypatch):
+    """Train on a file as a user of an installed application does."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("LSSVM_TRACEBACK", raising=False)
+    (tmp_path / "train.txt").write_text("1 1 2\n1 2 1\n1 2 2\n-1 -1 -2\n-1 -2 -1\n-1 0 -2\n")
+    (tmp_path / "c.yaml").write_text(
+        "application: {name: lines, length: 2}\ndata: {train: train.txt}\n"
+    )
+
+    def trained_as(kind, *options):
+        entry = EntryPoint("lines", f"wrong_applications:{kind}", applications.GROUP)
+        monkeypatch.setattr(applications, "registered", lambda: {"lines": entry})
+        result = CliRunner().invoke(learn, ["c.yaml", "m", *options])
+        assert isinstance(result.exception, SystemExit)
+        assert not (tmp_path / "m").exists()
+        return result.exit_code, result.stderr
+
+    return trained_as
+
+
+CRASH = (
+    "error: application 'lines': augmented of examples '1'–'6': ZeroDivisionError: "
+    "integer division or modulo by zero (LSSVM_TRACEBACK=1 shows the traceback)\n"
+)
+
+
+def test_an_error_in_an_application_is_one_line_and_its_traceback_is_there_to_ask(
+    trained_as, monkeypatch
+):
+    assert trained_as("FailingLines") == (1, CRASH)
+    for options, variable in ((("-v", "3"), ""), (("-q",), "1")):
+        monkeypatch.setenv("LSSVM_TRACEBACK", variable)
+        code, told = trained_as("FailingLines", *options)
+        assert code == 1
+        assert told.endswith(CRASH)
+        assert "Traceback (most recent call last):" in told
+        assert "return 1 // 0" in told
+
+
+def test_an_application_that_leaves_does_not_end_in_success(trained_as):
+    code, told = trained_as("ExitingLines", "-q")
+    assert code == 1
+    assert told.startswith("error: application 'lines': completed of examples '1'–'6': SystemExit")
+
+
+@pytest.mark.parametrize(
+    ("kind", "found"),
+    [
+        (
+            "OneWrongLine",
+            r"example '4': loss-augmented inference has value \S+, the true output \S+; it must",
+        ),
+        ("ShortLines", r"examples '1'–'6': gradient of shape \(2,\); expected a plane of 3 "),
+        ("LowBoundLines", r"examples '1'–'6': augmented: the upper bound \S+ is below"),
+        ("NegativeLines", r"examples '1'–'6': augmented: the loss is -1; expected at least 0"),
+        ("LossOfTruthLines", r"examples '1'–'6': completed: the loss is 1; expected 0"),
+    ],
+)
+def test_answers_for_many_examples_that_cannot_be_right_are_refused(trained_as, kind, found):
+    code, told = trained_as(kind, "-q")
+    assert code == 2
+    assert re.match(f"error: application 'lines': {found}", told)
+    assert told.count("\n") == 1

@@ -1,7 +1,12 @@
 """Applications with one mistake each, such as their authors make."""
 
+import sys
+
+import lines
 import numpy as np
 import toy
+
+from lssvm.plane import Plane
 
 
 class RandomInference(toy.Toy):
@@ -100,3 +105,51 @@ def fails(method):
 
     kind = type(f"Fails_{method}", (toy.Toy,), {method: function})
     return kind
+
+
+class FailingLines(lines.Lines):
+    """Answers for whole data sets, and divides by zero."""
+
+    def augmented(self, w, examples):
+        return 1 // 0
+
+
+class ExitingLines(lines.Lines):
+    def completed(self, w, examples):
+        sys.exit(0)
+
+
+class OneWrongLine(lines.Lines):
+    """Finds the maximum for all examples but the fourth, of which it takes the other output."""
+
+    def augmented(self, w, examples):
+        side = examples.labels * (examples.features @ w)
+        wrong = (1.0 - side > side) != (examples.features[:, 1] == -2.0) * (
+            examples.features[:, 0] == -1.0
+        )
+        output = np.where(wrong, -examples.labels, examples.labels)
+        plane = Plane((output * examples.costs) @ examples.features, float(examples.costs @ wrong))
+        return plane, plane.value(w)
+
+
+class ShortLines(lines.Lines):
+    def augmented(self, w, examples):
+        plane, upper = super().augmented(w, examples)
+        return Plane(plane.gradient[:-1], plane.loss), upper
+
+
+class LowBoundLines(lines.Lines):
+    def augmented(self, w, examples):
+        plane, upper = super().augmented(w, examples)
+        return plane, upper - 1.0
+
+
+class NegativeLines(lines.Lines):
+    def augmented(self, w, examples):
+        plane = Plane(super().augmented(w, examples)[0].gradient, -1.0)
+        return plane, plane.value(w)
+
+
+class LossOfTruthLines(lines.Lines):
+    def completed(self, w, examples):
+        return super().completed(w, examples) + Plane(np.zeros(len(w)), 1.0)

@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 
 from lssvm.errors import ApplicationFault
-from lssvm.executors import INEXACT, Oracle
+from lssvm.executors import INEXACT, MAXIMUM, Oracle
 from lssvm.plane import Plane
 from lssvm.solvers.solution import Between, Solution
 from lssvm.solvers.steps import height
 
-MAXIMA = "it must be an exact maximum, or give an upper bound of it"
 STALLED_PASSES = 100  # without the gap falling by a millionth: rounding is the limit
 ROUGH = 1e-3  # lengths of vectors stand for sums of products, which are rounded like few of them
 BOUNDS = ("slack", "tied", "lower", "began", "asked", "mark", "marked")
@@ -58,7 +57,7 @@ class Bounds(ABC):
             raise ApplicationFault(
                 f"loss-augmented inference contradicts itself: the objective is "
                 f"{self.primal(C):.6g}, and no less than {self.lower:.6g} by what was found "
-                f"before; {MAXIMA}"
+                f"before; {MAXIMUM}"
             )
 
     @property
@@ -151,7 +150,11 @@ class Rounds(Bounds):
             self.check_gap(C)
             if not improved:
                 break
+        self.check_end(oracle)
         return self.solution(C, self.w, target())
+
+    def check_end(self, oracle: Any) -> None:
+        """Refuse answers that contradict the value at the best point, if a solver kept them."""
 
     @abstractmethod
     def _begin(self, oracle: Any, C: float) -> None:
@@ -196,15 +199,22 @@ class SummedBounds(Bounds):
         """Refuse a loss-augmented maximum that is lower than the true outputs' score."""
         short = -(plane - completion).value(w) - slack
         if short > 0.0 and short > INEXACT * (plane.size(w) + completion.size(w)):
-            oracle.refuse(w, short)
+            oracle.refuse(
+                w,
+                f"loss-augmented inference found {short:.3g} less, summed over the examples, than "
+                "the true outputs have",
+            )
 
-    def check_plane(self, w: np.ndarray, plane: Plane, slack: float, before: Plane) -> None:
+    def check_plane(
+        self, oracle: Oracle, w: np.ndarray, plane: Plane, slack: float, before: Plane
+    ) -> None:
         """Refuse a loss-augmented maximum at w that is lower than a plane found before."""
         above = (before - plane).value(w) - slack
         if above > 0.0 and above > INEXACT * (plane.size(w) + before.size(w)):
-            raise ApplicationFault(
+            oracle.refuse(
+                w,
                 f"loss-augmented inference found {above:.3g} less, summed over the examples, than "
-                f"what it found before has at the same w; {MAXIMA}"
+                "what it found before has at the same w",
             )
 
     def concave(self, C: float) -> float:

@@ -26,7 +26,6 @@ from lssvm.solvers.bounds import BOUNDS, Rounds, SummedBounds
 from lssvm.solvers.opening import EPOCHS, opened
 from lssvm.solvers.plane_cache import PlaneCache
 from lssvm.solvers.qp import SimplexQP
-from lssvm.solvers.solution import Solution
 
 QP_SHARE = 1e-3  # the QP's own gap, as a share of the duality gap
 QP_FLOOR = 1e-12  # and never below this share of the bound
@@ -113,11 +112,10 @@ class Bundle(SummedBounds, Rounds):
     def _cut(self, row: int) -> Plane:
         return Plane(self.planes.gradients[row], float(self.planes.losses[row]))
 
-    def solution(self, C: float, w: np.ndarray, aim: float) -> Solution:
-        """What is known at the end of the problem; no cut may exceed the value at the incumbent."""
+    def check_end(self, oracle: Any) -> None:
+        """Refuse the value at the incumbent if one of all cuts exceeds it."""
         highest = int(np.argmax(self.planes.dots(self.w) + self.planes.losses))
-        self._compare(self.w, self.own_plane(), self.slack, highest)
-        return super().solution(C, w, aim)
+        self._compare(oracle, self.w, self.own_plane(), self.slack, highest)
 
     def _begin(self, oracle: Oracle, C: float) -> None:
         """Ask once where nothing was asked before."""
@@ -240,11 +238,11 @@ class Bundle(SummedBounds, Rounds):
         rows = np.argsort(-self.beta[1:], kind="stable")[:COMPARED]
         if len(rows):
             heights = self.planes.gradients[rows] @ w + self.planes.losses[rows]
-            self._compare(w, plane, slack, int(rows[np.argmax(heights)]))
+            self._compare(oracle, w, plane, slack, int(rows[np.argmax(heights)]))
 
-    def _compare(self, w: np.ndarray, plane: Plane, slack: float, row: int) -> None:
+    def _compare(self, oracle: Any, w: np.ndarray, plane: Plane, slack: float, row: int) -> None:
         if np.isfinite(slack):
-            self.check_plane(w, plane, slack, self._cut(row))
+            self.check_plane(oracle, w, plane, slack, self._cut(row))
 
     def _append(self, plane: Plane) -> None:
         self.planes.append(plane)

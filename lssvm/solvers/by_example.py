@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from lssvm.errors import ApplicationFault, LssvmError
-from lssvm.executors import INEXACT, EachOracle, Found
-from lssvm.solvers.bounds import BOUNDS, MAXIMA, Rounds
+from lssvm.executors import INEXACT, MAXIMUM, EachOracle, Found
+from lssvm.solvers.bounds import BOUNDS, Rounds
 from lssvm.solvers.solution import Solution
 from lssvm.solvers.working_sets import WorkingSets
 
@@ -255,8 +255,7 @@ class ByExample(Rounds):
             row = int(below[np.argmax(short[below])])
             raise ApplicationFault(
                 f"example {found.name(row)!r}: loss-augmented inference has value "
-                f"{found.uppers[row]:.6g}, found less than the score of the true output, by "
-                f"{short[row]:.3g}: {MAXIMA}"
+                f"{found.uppers[row]:.6g}, the true output {scores[row]:.6g}; {MAXIMUM}"
             )
 
     def _check_kept(
@@ -277,7 +276,7 @@ class ByExample(Rounds):
             raise ApplicationFault(
                 f"example {found.name(row)!r}: loss-augmented inference has value "
                 f"{found.uppers[row]:.6g}, less by {short[row]:.3g} than what it found before has "
-                f"at the same w; {MAXIMA}"
+                f"at the same w; {MAXIMUM}"
             )
 
     def _lengths(self, rows: np.ndarray, images: np.ndarray) -> np.ndarray:

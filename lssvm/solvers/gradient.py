@@ -110,7 +110,9 @@ class Gradient(SummedBounds, Rounds):
         self.cut, self.cut_loss = plane.gradient, plane.loss
         self.cut_slack = upper - plane.value(self.point)
         self.check_truth(oracle, self.point, plane, self.cut_slack, self.completion)
-        self.check_plane(self.point, plane, self.cut_slack, Plane(self.mean, self.mean_loss))
+        self.check_plane(
+            oracle, self.point, plane, self.cut_slack, Plane(self.mean, self.mean_loss)
+        )
         if not len(self.outputs) or self.tied or self._here() < self.primal(self.C):
             self.w, self.outputs, self.loss = self.point, self.cut, self.cut_loss
             self.slack, self.tied = self.cut_slack, False

@@ -132,7 +132,7 @@ class Lbfgs(SummedBounds, Rounds):
         slack = upper - plane.value(w)
         self.check_truth(oracle, w, plane, slack, completion)
         if len(self.outputs):
-            self.check_plane(w, plane, slack, self.own_plane())
+            self.check_plane(oracle, w, plane, slack, self.own_plane())
         return plane, slack, completion
 
     def _stand(self, w: np.ndarray, plane: Plane, slack: float, completion: Plane) -> None:

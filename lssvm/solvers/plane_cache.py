@@ -12,7 +12,7 @@ import numpy as np
 from scipy import sparse
 
 from lssvm.errors import ApplicationFault
-from lssvm.executors import INEXACT, EachOracle, Found
+from lssvm.executors import INEXACT, MAXIMUM, EachOracle, Found
 from lssvm.plane import Plane
 from lssvm.solvers.working_sets import WorkingSets
 
@@ -105,8 +105,7 @@ class PlaneCache:
             raise ApplicationFault(
                 f"example {found.name(row)!r}: loss-augmented inference has value "
                 f"{found.uppers[row]:.6g}, less by {short[row]:.3g} than what it found before, or "
-                "the true output, has at the same w: it must be an exact maximum, or give an "
-                "upper bound of it"
+                f"the true output, has at the same w; {MAXIMUM}"
             )
 
     def _oldest(self, full: np.ndarray) -> np.ndarray:
