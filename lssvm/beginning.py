@@ -66,6 +66,8 @@ def new_run(
     by_example = isinstance(solver, ByExample)
     start = application.start_each if by_example else application.start
     first = start(examples, rng) if w0 is None else w0
+    if isinstance(first, Plane):
+        oracle.begin(first)
     if isinstance(solver, Bundle) and w0 is None and _opens(application, config, first):
         solver.opening = parts_of(len(examples), application.dimension(examples))
     if isinstance(first, FirstProblem):
@@ -105,6 +107,8 @@ def rehearse(
         own = DataOracle(first.application, first.examples, oracle.executor)
         first.application.start(first.examples, rng)
         own.augmented(w)
+    elif isinstance(first, Plane):
+        oracle.begin(first)
     elif isinstance(first, np.ndarray):
         w = first
     if by_example:

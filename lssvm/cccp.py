@@ -304,5 +304,8 @@ class _Counting:
         self._run.completions += 1
         return self._oracle.completed_each(w)
 
+    def look(self, w: np.ndarray) -> None:
+        self._oracle.look(w)
+
     def refuse(self, w: np.ndarray, found: str) -> None:
         self._oracle.refuse(w, found)

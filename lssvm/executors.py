@@ -23,6 +23,7 @@ MAX_BLOCKS = 64
 # m 1e-16 of their sizes at the very worst, by the root of m usually: 10^16 terms of n examples
 # and d coordinates stay below it then.
 INEXACT = 1e-8
+LOOKS = 16  # examples that are looked at alone where a convex problem ends
 MAXIMUM = "it must be an exact maximum, or give an upper bound of it"
 
 Result = TypeVar("Result")
@@ -42,6 +43,10 @@ class Oracle(Protocol):
 
     def completed(self, w: np.ndarray) -> Plane:
         """Σ c_i U⁻_i as a plane that touches it at w."""
+        ...
+
+    def look(self, w: np.ndarray) -> None:
+        """Stop the run if loss-augmented inference is wrong for one of a few examples."""
         ...
 
     def refuse(self, w: np.ndarray, found: str) -> None:
@@ -215,15 +220,32 @@ class DataOracle:
         Raises ApplicationFault, with the name of an example whose true output has more, if there
         is one when it is asked again.
         """
-        application, examples = self.application, self.examples
+        application = self.application
         if application.decomposes:
             row, value, truth = self._least(w)
             if truth - value > INEXACT * (abs(truth) + abs(value)):
-                found = (
-                    f"example {str(examples.names[row])!r}: loss-augmented inference has value "
-                    f"{value:.6g}, the true output {truth:.6g}"
-                )
+                raise self._below(row, value, truth)
         raise ApplicationFault(f"{_named(application)}{found}; {MAXIMUM}")
+
+    def look(self, w: np.ndarray) -> None:
+        """Compare a few examples with their true outputs, each alone: in a sum over all of them
+        one may hide behind the others. Raises ApplicationFault."""
+        if not self.application.decomposes:
+            return
+        for row in np.unique(np.linspace(0, len(self.examples) - 1, LOOKS).astype(int)).tolist():
+            part = self.examples.slice(row, row + 1)
+            plane, upper = self.application.augmented(w, part)
+            truth = self.application.completed(w, part)
+            short = truth.value(w) - upper
+            if short > 0.0 and short > INEXACT * (plane.size(w) + truth.size(w)):
+                raise self._below(row, upper, truth.value(w))
+
+    def _below(self, row: int, value: float, truth: float) -> ApplicationFault:
+        name = str(self.examples.names[row])
+        return ApplicationFault(
+            f"{_named(self.application)}example {name!r}: loss-augmented inference has value "
+            f"{value:.6g}, the true output {truth:.6g}; {MAXIMUM}"
+        )
 
     def _least(self, w: np.ndarray) -> tuple[int, float, float]:
         """The example that is found by halving where U⁺ exceeds U⁻ least, and both of it."""
@@ -297,10 +319,18 @@ class DataOracle:
 
     def _completed(self, w: np.ndarray, block: Any) -> Plane:
         plane = self.application.completed(w, block)
+        self._check_completion(plane, w, block, "completed")
+        return plane
+
+    def begin(self, plane: Plane) -> None:
+        """Check a first completion. Raises ApplicationFault if it cannot be one."""
+        size = self.application.dimension(self.examples)
+        self._check_completion(plane, np.zeros(size), self.examples, "start")
+
+    def _check_completion(self, plane: Any, w: np.ndarray, block: Any, method: str) -> None:
         self._check_plane(plane, w, block)
         if plane.loss and self._hard and abs(plane.loss) > INEXACT * plane.size(w):
-            self._fault(block, f"completed: the loss is {plane.loss:.6g}; expected 0")
-        return plane
+            self._fault(block, f"{method}: the loss is {plane.loss:.6g}; expected 0")
 
     def _check_plane(self, plane: Any, w: np.ndarray, block: Any) -> None:
         shape = np.shape(plane.gradient) if isinstance(plane, Plane) else ()

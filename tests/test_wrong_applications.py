@@ -167,7 +167,7 @@ def test_an_application_that_leaves_does_not_end_in_success(trained_as):
         ("ShortLines", r"examples '1'–'6': gradient of shape \(2,\); expected a plane of 3 "),
         ("LowBoundLines", r"examples '1'–'6': augmented: the upper bound \S+ is below"),
         ("NegativeLines", r"examples '1'–'6': augmented: the loss is -1; expected at least 0"),
-        ("LossOfTruthLines", r"examples '1'–'6': completed: the loss is 1; expected 0"),
+        ("LossOfTruthLines", r"examples '1'–'6': start: the loss is 1; expected 0"),
     ],
 )
 def test_answers_for_many_examples_that_cannot_be_right_are_refused(trained_as, kind, found):

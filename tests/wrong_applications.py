@@ -124,10 +124,9 @@ class OneWrongLine(lines.Lines):
 
     def augmented(self, w, examples):
         side = examples.labels * (examples.features @ w)
-        wrong = (1.0 - side > side) != (examples.features[:, 1] == -2.0) * (
-            examples.features[:, 0] == -1.0
-        )
-        output = np.where(wrong, -examples.labels, examples.labels)
+        fourth = (examples.features[:, 0] == -1.0) & (examples.features[:, 1] == -2.0)
+        wrong = (1.0 - side > side) & ~fourth
+        output = np.where(wrong | fourth, -examples.labels, examples.labels)
         plane = Plane((output * examples.costs) @ examples.features, float(examples.costs @ wrong))
         return plane, plane.value(w)
 

@@ -205,6 +205,11 @@ class SummedBounds(Bounds):
                 "the true outputs have",
             )
 
+    def check_end(self, oracle: Oracle) -> None:
+        """Refuse the value at the best point if that of one example is seen to be wrong."""
+        if np.isfinite(self.slack):
+            oracle.look(self.w)
+
     def check_plane(
         self, oracle: Oracle, w: np.ndarray, plane: Plane, slack: float, before: Plane
     ) -> None:

@@ -113,7 +113,8 @@ class Bundle(SummedBounds, Rounds):
         return Plane(self.planes.gradients[row], float(self.planes.losses[row]))
 
     def check_end(self, oracle: Any) -> None:
-        """Refuse the value at the incumbent if one of all cuts exceeds it."""
+        """Refuse the value at the incumbent if one of all cuts exceeds it, too."""
+        super().check_end(oracle)
         highest = int(np.argmax(self.planes.dots(self.w) + self.planes.losses))
         self._compare(oracle, self.w, self.own_plane(), self.slack, highest)
 

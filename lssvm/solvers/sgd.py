@@ -121,6 +121,7 @@ class Sgd(SummedBounds):
         if not self.evaluated:
             between(np.inf, 0.0)
             self._evaluate(oracle)
+            self.check_end(oracle)
         return Solution(
             self.w, self.primal(C), self.lower, np.inf, certified=False, converged=False
         )
