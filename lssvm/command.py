@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lssvm.errors import ApplicationCrash, Interrupted, LssvmError
+from lssvm.errors import TRACEBACK, ApplicationCrash, Interrupted, LssvmError
 
 if TYPE_CHECKING:
     from lssvm.config import Config
 
 NOT_REACHED, INTERRUPTED, BROKEN_PIPE = 3, 130, 141
 TRACED = 3  # the verbosity that shows tracebacks of applications too
-TRACEBACK = "LSSVM_TRACEBACK"  # of the environment; not empty: tracebacks of applications are shown
 CONTEXT = {"help_option_names": ["-h", "-?", "--help"], "max_content_width": 100}
 EXIT_CODES = """\b
 Exit codes: 0 done; 1 internal error, or an error in an application's code, of

@@ -1,7 +1,9 @@
-"""The one family of errors that a user can cause; each ends in one clear line and exit code 2."""
+"""The one family of errors that a user can cause; each ends in one clear line, most in exit code 2."""
 
 from collections.abc import Sequence
 from pathlib import Path
+
+TRACEBACK = "LSSVM_TRACEBACK"  # of the environment; not empty: commands show an application's
 
 
 class LssvmError(Exception):

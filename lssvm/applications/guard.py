@@ -8,9 +8,8 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lssvm.errors import ApplicationCrash, ApplicationFault, LssvmError
+from lssvm.errors import TRACEBACK, ApplicationCrash, ApplicationFault, LssvmError
 
-VARIABLE = "LSSVM_TRACEBACK"  # of the environment; not empty: commands show the traceback
 LONGEST = 200  # characters of an error's own message
 ANSWERS = (
     "read",
@@ -55,7 +54,7 @@ def crash(application: Any, where: str, error: BaseException) -> ApplicationCras
     told = "".join(c if c.isprintable() else "?" for c in lines[0][:LONGEST]) if lines else ""
     text = f"{type(error).__name__}: {told}" if told else type(error).__name__
     return ApplicationCrash(
-        f"application {_name(application)!r}: {where}: {text} ({VARIABLE}=1 shows the traceback)"
+        f"application {_name(application)!r}: {where}: {text} ({TRACEBACK}=1 shows the traceback)"
     )
 
 
