@@ -1,4 +1,4 @@
-"""The one family of errors that a user can cause; each ends in one clear line, most in exit code 2."""
+"""The one family of errors that a user can cause; each ends in one clear line, most in code 2."""
 
 from collections.abc import Sequence
 from pathlib import Path
