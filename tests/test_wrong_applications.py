@@ -151,10 +151,19 @@ def test_an_error_in_an_application_is_one_line_and_its_traceback_is_there_to_as
         assert "return 1 // 0" in told
 
 
-def test_an_application_that_leaves_does_not_end_in_success(trained_as):
-    code, told = trained_as("ExitingLines", "-q")
+@pytest.mark.parametrize(
+    ("kind", "found"),
+    [
+        ("ExitingLines", "completed of examples '1'–'6': SystemExit: 0 "),
+        ("UnmadeLines", "__init__: KeyError: 'key' "),
+        ("ScorelessLines", "score of examples '1'–'6': RuntimeError: first line "),
+    ],
+)
+def test_whatever_an_application_raises_is_no_success(trained_as, kind, found):
+    code, told = trained_as(kind, "-q")
     assert code == 1
-    assert told.startswith("error: application 'lines': completed of examples '1'–'6': SystemExit")
+    assert told.startswith(f"error: application 'lines': {found}(LSSVM")
+    assert told.count("\n") == 1
 
 
 @pytest.mark.parametrize(

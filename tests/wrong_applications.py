@@ -119,6 +119,17 @@ class ExitingLines(lines.Lines):
         sys.exit(0)
 
 
+class UnmadeLines(lines.Lines):
+    def __init__(self, options, formulation=None):
+        super().__init__(options, formulation)
+        self.missing = {}["key"]
+
+
+class ScorelessLines(lines.Lines):
+    def score(self, examples, predictions):
+        raise RuntimeError("first line\nsecond \x1b line")
+
+
 class OneWrongLine(lines.Lines):
     """Finds the maximum for all examples but the fourth, of which it takes the other output."""
 

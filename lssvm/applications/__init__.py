@@ -30,7 +30,7 @@ def load(name: str) -> type[Application]:
         raise LssvmError(f"unknown application {name!r}{hint} (known: {', '.join(known)})")
     try:
         return known[name].load()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise LssvmError(
             f"application {name!r} ({known[name].value}) cannot be loaded: {error!r}"
         ) from error

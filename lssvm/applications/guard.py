@@ -12,6 +12,7 @@ from lssvm.errors import TRACEBACK, ApplicationCrash, ApplicationFault, LssvmErr
 
 LONGEST = 200  # characters of an error's own message
 ANSWERS = (
+    "__init__",
     "read",
     "state",
     "dimension",
@@ -31,7 +32,6 @@ ANSWERS = (
     "warnings",
     "training_warnings",
     "unsettled",
-    "describe",
 )
 ITERATORS = ("examples", "records")  # methods that answer one piece after the other
 WRITERS = ("write", "records")  # an OSError is that of the output
