@@ -315,7 +315,6 @@ PAIR_FILES = {
     "a negative cost": "document a cost=-1\nclusters 1 1\npair 1 2\n",
     "the same name twice": "document a\nclusters 1\ndocument a\nclusters 1\n",
     "clusters known in part": "document a\nclusters 1 ?\npair 1 2\n",
-    "labelled and unlabelled documents": "document a\nclusters 1\ndocument b\nclusters ?\n",
 }
 ANNOTATIONS = {
     "empty": "",
