@@ -1,12 +1,16 @@
 """A label that is not known: hidden in training where that is possible, refused otherwise; in
 prediction it has no score. What training refuses, ``lssvm check`` and ``--dry-run`` refuse."""
 
+import itertools
 import json
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from lssvm.applications.base import Source
 from lssvm.cli import classify, learn, main
+from lssvm.config import Config
 
 MULTICLASS = "application: {name: multiclass}\ndata: {train: train}\n"
 HMM = "application: {name: %s, format: svm_hmm}\ndata: {train: train}\n"
@@ -200,3 +204,27 @@ def test_in_prediction_examples_without_label_are_predicted_and_not_scored(
     assert scores.get("error", scores.get("mitre_loss")) == 0.0
     if scored in scores:
         assert scores[scored] in (1, 2)
+
+
+def test_unknown_labels_are_maximised_over_and_cost_nothing(folder):
+    """U⁻ is the best filling of what is missing, U⁺ the best output with Δ over what is known."""
+    config = Config.from_dict({"application": {"name": "latent_sequence", "format": "svm_hmm"}})
+    app = config.create_application()
+
+    def labelled(tags):
+        rows = ["1:1 3:-1", "2:1 3:0.5", "1:-1 2:2"]
+        text = "".join(f"{tag} qid:1 {row}\n" for tag, row in zip(tags, rows, strict=True))
+        (folder / "x").write_text(text)
+        return app.read([Source("x")])
+
+    partly = labelled("ab?")
+    whole = {"".join(tags): labelled(tags) for tags in itertools.product("ab", repeat=3)}
+    for seed in range(5):
+        w = np.random.default_rng(seed).normal(size=app.dimension(partly))
+        scores = {tags: app.completed(w, examples).value(w) for tags, examples in whole.items()}
+        best = max(scores["aba"], scores["abb"])
+        assert app.completed(w, partly).value(w) == pytest.approx(best, abs=1e-9)
+        most = max(score + (tags[0] != "a") + (tags[1] != "b") for tags, score in scores.items())
+        plane, upper = app.augmented(w, partly)
+        assert upper == pytest.approx(most, abs=1e-9)
+        assert plane.value(w) == pytest.approx(most, abs=1e-9)
