@@ -7,6 +7,7 @@ import numpy as np
 
 from lssvm.applications.base import Application, FirstProblem
 from lssvm.cccp import Rules, Run
+from lssvm.compatibility import BY_EXAMPLE
 from lssvm.config import Config
 from lssvm.config import Solver as SolverSection
 from lssvm.executors import DataOracle
@@ -65,6 +66,8 @@ def new_run(
     by_example = isinstance(solver, ByExample)
     start = application.start_each if by_example else application.start
     first = start(examples, rng) if w0 is None else w0
+    if isinstance(first, Plane):
+        oracle.begin(first)
     if isinstance(solver, Bundle) and w0 is None and _opens(application, config, first):
         solver.opening = parts_of(len(examples), application.dimension(examples))
     if isinstance(first, FirstProblem):
@@ -82,6 +85,39 @@ def new_run(
         passes=passes,
         completions=oracle.completions - completions,
     )
+
+
+def rehearse(
+    application: Application,
+    examples: Any,
+    oracle: DataOracle,
+    config: Config,
+    w0: np.ndarray | None,
+) -> np.ndarray:
+    """What a run begins with, and its first pass; the weights of that.
+
+    Raises LssvmError as the run would.
+    """
+    rng = np.random.default_rng([config.seed, 0])
+    by_example = config.solver.method in BY_EXAMPLE
+    w = np.zeros(application.dimension(examples))
+    start = application.start_each if by_example else application.start
+    first = start(examples, rng) if w0 is None else w0
+    if isinstance(first, FirstProblem):
+        own = DataOracle(first.application, first.examples, oracle.executor)
+        first.application.start(first.examples, rng)
+        own.augmented(w)
+    elif isinstance(first, Plane):
+        oracle.begin(first)
+    elif isinstance(first, np.ndarray):
+        w = first
+    if by_example:
+        oracle.completed_each(w)
+        oracle.augmented_each(w)
+    else:
+        oracle.completed(w)
+        oracle.augmented(w)
+    return w
 
 
 def new_solver(

@@ -16,7 +16,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lssvm.executors import Found
+from lssvm.errors import ApplicationFault
+from lssvm.executors import INEXACT, Found
 from lssvm.plane import Plane
 from lssvm.solvers.solution import Solution, Solver
 
@@ -194,6 +195,7 @@ class Run:
             )
             if rules.hidden:
                 self.solver.complete(counting)
+                self._check_completion(solution, rules.C)
             decrease = self._take_over(solution, rules.C)
             loss = (self.objective - 0.5 * solution.squared_norm) / (rules.C * self.total_cost)
             self._note(oracle)
@@ -215,6 +217,18 @@ class Run:
             absolute = solution.primal - solution.lower
             self._judge(rules, decrease, absolute, settled, solution.converged)
             between()
+
+    def _check_completion(self, solution: Solution, C: float) -> None:
+        """F must be no higher at a point than the convex problem that was solved to it.
+
+        Only where inference is exact: an approximate completion may be worse than the one before.
+        """
+        rise = self.solver.primal(C) - solution.primal
+        if rise > 0.0 and solution.certified and rise > INEXACT * self.solver.sizes(C):
+            raise ApplicationFault(
+                f"latent completion found less, by {rise / C:.3g} summed over the examples, than "
+                "the completion before has at the same w; it must be an exact maximum"
+            )
 
     def _take_over(self, solution: Solution, C: float) -> float:
         """Stand where a problem was solved to; by how much F fell."""
@@ -289,3 +303,9 @@ class _Counting:
     def completed_each(self, w: np.ndarray) -> Found:
         self._run.completions += 1
         return self._oracle.completed_each(w)
+
+    def look(self, w: np.ndarray) -> None:
+        self._oracle.look(w)
+
+    def refuse(self, w: np.ndarray, found: str) -> None:
+        self._oracle.refuse(w, found)

@@ -68,7 +68,11 @@ KERNELS = {
     "Passes between two checkpoints; there is one after each CCCP iteration besides.",
     100,
 )
-@click.option("--dry-run", is_flag=True, help="Check configuration, paths and data; do not train.")
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Do all that training begins with, up to its first pass; do not train.",
+)
 @quiet_option
 @click.option(
     "-v",
@@ -76,7 +80,8 @@ KERNELS = {
     type=click.IntRange(0, 3),
     default=1,
     show_default=True,
-    help="0 as -q; 1 a line for each CCCP iteration; 2 each start besides; 3 each pass.",
+    help="0 as -q; 1 a line for each CCCP iteration; 2 each start besides; 3 each pass, and the "
+    "traceback of an application that fails.",
 )
 @click.option(
     "-c", "c", type=float, metavar="C", help="objective.C, with c_scaling: mean as in svm_struct."
@@ -135,7 +140,7 @@ def learn(config: str, model: str, **options: Any) -> None:
         Console(verbosity, log, options["resume"], files=[model]) as console,
     ):
         if options["dry_run"]:
-            _dry_run(settings, console)
+            _dry_run(settings, model, console, initial, options)
             return
         if unlocked:
             console.warned(f"{model}: its file system has no locks; start one run on it at a time")
@@ -202,8 +207,7 @@ def _train(
     from lssvm.model import Model
     from lssvm.train import learn as train
 
-    if options["resume"] and not (checkpoint and checkpoint.exists()):
-        raise LssvmError(f"{path}.checkpoint: does not exist; nothing to resume")
+    _check_resumable(path, checkpoint, options["resume"])
     if checkpoint and checkpoint.exists() and not options["resume"]:
         console.warned(f"{checkpoint} of an interrupted run is overwritten; --resume goes on")
     before = _stamp(checkpoint)
@@ -234,6 +238,12 @@ def _train(
     return model
 
 
+def _check_resumable(path: str, checkpoint: Path | None, resume: bool) -> None:
+    """Raise LssvmError if there is no checkpoint to go on from."""
+    if resume and not (checkpoint and checkpoint.exists()):
+        raise LssvmError(f"{path}.checkpoint: does not exist; nothing to resume")
+
+
 def _stamp(path: Path | None) -> tuple[int, int] | None:
     """What tells one version of a file from another; None if there is none."""
     try:
@@ -243,13 +253,23 @@ def _stamp(path: Path | None) -> tuple[int, int] | None:
     return (found.st_ino, found.st_mtime_ns) if found is not None else None
 
 
-def _dry_run(config: "Config", console: "Console") -> None:
+def _dry_run(
+    config: "Config", path: str, console: "Console", initial: str | None, options: dict[str, Any]
+) -> None:
+    """Do all that training begins with."""
     from lssvm.console import counted
-    from lssvm.train import check_weights
+    from lssvm.inspection import available_cores
+    from lssvm.model import Model
+    from lssvm.train import rehearse
 
-    application = config.create_application()
-    examples = application.read(config.sources("train"))
-    check_weights(application, examples, config)
+    checkpoint = _checkpoint_of(path)
+    _check_resumable(path, checkpoint, options["resume"])
+    application, examples, _ = rehearse(
+        config,
+        threads=options["threads"] or available_cores(),
+        resumed=checkpoint if options["resume"] else None,
+        initial=Model.load(initial) if initial else None,
+    )
     console.say(
         f"{counted(len(examples), 'training example')}, d = {application.dimension(examples):,d}; "
         "nothing was trained (--dry-run)"
@@ -330,7 +350,7 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     lssvm-classify test.fa motif.model sites.tsv
     lssvm-classify configs/motif.yaml motif.model sites.tsv --metrics metrics.json
     """
-    from lssvm.applications.base import FolderFormat, Source
+    from lssvm.applications.base import FolderFormat, Source, labelled_part
     from lssvm.formats.locks import owned
     from lssvm.formats.output import check_folder
     from lssvm.model import Model
@@ -352,7 +372,7 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     sources = config.sources("test") if config else [alone]
     with owned(predictions, metrics):
         packed = trained.application.read(sources)
-        if metrics and not packed.labelled:
+        if metrics and labelled_part(packed) is None:
             raise LssvmError(f"--metrics: {examples} has no labels; expected labelled examples")
         _classified(packed, trained, form, predictions, options)
 
@@ -365,7 +385,7 @@ def _classified(
     options: dict[str, Any],
 ) -> None:
     """Predict, write what was predicted, and score it."""
-    from lssvm.applications.base import JSON, FolderFormat
+    from lssvm.applications.base import JSON, FolderFormat, labelled_part
     from lssvm.console import counted
     from lssvm.formats.output import write_folder
     from lssvm.train import classify as predict
@@ -384,12 +404,14 @@ def _classified(
         written = JSON if options["as_json"] else options["format_name"] or ""
         for text in trained.application.output_warnings(packed, written):
             streams.tell(f"warning: {text}")
-    if packed.labelled:
-        metrics, quiet = options["metrics"], options["quiet"]
-        _score(trained, packed, found, metrics, quiet, to_stderr=predictions == "-")
-    elif not options["quiet"]:
-        count = counted(len(packed), "example")
-        streams.tell(f"{count} without labels: nothing to score")
+    known, metrics, quiet = labelled_part(packed), options["metrics"], options["quiet"]
+    if known is not None:
+        own = found if known is packed else predict(trained, known)
+        _score(trained, known, own, metrics, quiet, to_stderr=predictions == "-")
+    rest = len(packed) - (0 if known is None else len(known))
+    if rest and not quiet:
+        what = "nothing to score" if known is None else "they are not scored"
+        streams.tell(f"{counted(rest, 'example')} without labels: {what}")
 
 
 def _classify_files(

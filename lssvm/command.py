@@ -3,23 +3,28 @@
 Nothing heavy is imported here, so that help and completion are quick.
 """
 
+import os
 import signal
 import sys
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import click
 
 from lssvm import stopping, streams
-from lssvm.errors import Interrupted, LssvmError
+from lssvm.errors import TRACEBACK, ApplicationCrash, Interrupted, LssvmError
 
 BAD_USAGE, NOT_REACHED, INTERRUPTED, BROKEN_PIPE = 2, 3, 130, 141
+TRACED = 3  # the verbosity that shows tracebacks of applications too
 CONTEXT = {"help_option_names": ["-h", "-?", "--help"], "max_content_width": 100}
 EXIT_CODES = """\b
-Exit codes: 0 done; 1 internal error; 2 bad usage, configuration or data, or a
-result that cannot be written; 3 the asked precision was not reached (the model
-is written and says so); 130 (Ctrl-C) and 143 (SIGTERM) interrupted: standard
-error says how to go on; 141 whoever read standard output went away.
+Exit codes: 0 done; 1 internal error, or an error in an application's code, of
+which LSSVM_TRACEBACK=1 in the environment, or -v 3, shows the traceback;
+2 bad usage, configuration or data, an application whose answers cannot be
+right, or a result that cannot be written; 3 the asked precision was not reached
+(the model is written and says so); 130 (Ctrl-C) and 143 (SIGTERM) interrupted:
+standard error says how to go on; 141 whoever read standard output went away.
 """
 
 
@@ -58,6 +63,7 @@ class _Guarded:
             return super().invoke(context)  # type: ignore[misc]
         except LssvmError as error:
             error.files = (*error.files, *_files(context))
+            error.traced |= (context.params.get("verbosity") or 0) >= TRACED
             raise
         except KeyboardInterrupt:
             streams.tell("interrupted")
@@ -78,8 +84,10 @@ def _exit_code(run: Callable[[], Any]) -> int:
     except LssvmError as error:
         if isinstance(error, streams.OutputError):
             streams.abandon_output()
+        if isinstance(error, ApplicationCrash) and (error.traced or os.environ.get(TRACEBACK)):
+            click.echo("".join(traceback.format_exception(error.__cause__ or error)), err=True)
         streams.tell_error(error)
-        return BAD_USAGE
+        return error.exit_code
     except Interrupted as stop:
         streams.tell(str(stop))
         return stop.exit_code

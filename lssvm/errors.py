@@ -1,16 +1,22 @@
-"""The one family of errors that a user can cause; each ends in one clear line and exit code 2."""
+"""The one family of errors that a user can cause; each ends in one clear line, most in code 2."""
 
 from collections.abc import Sequence
 from pathlib import Path
+
+TRACEBACK = "LSSVM_TRACEBACK"  # of the environment; not empty: commands show an application's
 
 
 class LssvmError(Exception):
     """Bad usage, configuration or data: the message is complete, no traceback is shown.
 
     files : names of files that the message quotes, which are never shortened
+    exit_code : of a command that ends with it
+    traced : whether the traceback of an application's own error is to be shown as well
     """
 
     files: tuple[str, ...] = ()
+    exit_code = 2
+    traced: bool = False
 
     @property
     def faults(self) -> list[str]:
@@ -42,6 +48,16 @@ class ConfigError(LssvmError):
 
 class ModelError(LssvmError):
     """A model or checkpoint file that cannot be read or does not fit."""
+
+
+class ApplicationFault(LssvmError):
+    """An application's answers cannot be right: nothing that follows from them can be certified."""
+
+
+class ApplicationCrash(LssvmError):
+    """An application raised an error of another kind, which is the cause of this one."""
+
+    exit_code = 1
 
 
 class MissingExtraError(LssvmError):

@@ -9,16 +9,22 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 import numpy as np
 from scipy import sparse
 
-from lssvm.errors import LssvmError
+from lssvm.errors import ApplicationFault, LssvmError
 from lssvm.plane import Plane, total
 
 BLOCK_WORK = 100_000  # about 0.1 ms of the fastest kernel: fan-out costs 25 µs
 MAX_BLOCKS = 64
+# Share of the sizes of summed terms that is more than their rounding. A sum of m terms is off by
+# m 1e-16 of their sizes at the very worst, by the root of m usually: 10^16 terms of n examples
+# and d coordinates stay below it then.
+INEXACT = 1e-8
+LOOKS = 16  # examples that are looked at alone where a convex problem ends
+MAXIMUM = "it must be an exact maximum, or give an upper bound of it"
 
 Result = TypeVar("Result")
 
@@ -37,6 +43,14 @@ class Oracle(Protocol):
 
     def completed(self, w: np.ndarray) -> Plane:
         """Σ c_i U⁻_i as a plane that touches it at w."""
+        ...
+
+    def look(self, w: np.ndarray) -> None:
+        """Stop the run if loss-augmented inference is wrong for one of a few examples."""
+        ...
+
+    def refuse(self, w: np.ndarray, found: str) -> None:
+        """Stop the run: loss-augmented inference at w cannot be right, as ``found`` says."""
         ...
 
 
@@ -83,6 +97,11 @@ class Found:
         self.values = np.concatenate([part.values for part in parts])
         self.losses = np.concatenate([part.losses for part in parts])
         self.uppers = np.concatenate([part.uppers for part in parts])
+
+    def name(self, row: int) -> str:
+        """The name of an example, as messages have it."""
+        block = int(np.searchsorted(self._edges, row, side="right")) - 1
+        return str(self._blocks[block].names[row - int(self._edges[block])])
 
     def gradients(self, rows: np.ndarray) -> sparse.csr_array:
         """The gradients of the planes of ``rows`` (increasing), (len(rows), d), without costs."""
@@ -171,9 +190,12 @@ class DataOracle:
         return [DataOracle(self.application, own, self.executor, self) for own in slices]
 
     def augmented(self, w: np.ndarray) -> tuple[Plane, float]:
-        """Σ c_i U⁺_i: a plane and an upper bound at w. Raises LssvmError if not finite."""
+        """Σ c_i U⁺_i: a plane and an upper bound at w.
+
+        Raises LssvmError if it is not finite, ApplicationFault if it cannot be right.
+        """
         began = time.perf_counter()
-        parts = self.executor.map(lambda block: self.application.augmented(w, block), self.blocks)
+        parts = self.executor.map(lambda block: self._augmented(w, block), self.blocks)
         plane = total([part for part, _ in parts])
         self._check(plane, w, lambda block: self.application.augmented(w, block)[0])
         # Where inference is exact the bound is the plane's own value, not that value summed
@@ -186,13 +208,58 @@ class DataOracle:
     def completed(self, w: np.ndarray) -> Plane:
         """Σ c_i U⁻_i as a plane that touches it at w."""
         began = time.perf_counter()
-        plane = total(
-            self.executor.map(lambda block: self.application.completed(w, block), self.blocks)
-        )
+        plane = total(self.executor.map(lambda block: self._completed(w, block), self.blocks))
         self._check(plane, w, lambda block: self.application.completed(w, block))
         self.completions += 1
         self._spend(began)
         return plane
+
+    def refuse(self, w: np.ndarray, found: str) -> NoReturn:
+        """Loss-augmented inference at w cannot be right, as ``found`` says.
+
+        Raises ApplicationFault, with the name of an example whose true output has more, if there
+        is one when it is asked again.
+        """
+        application = self.application
+        if application.decomposes:
+            row, value, truth = self._least(w)
+            if truth - value > INEXACT * (abs(truth) + abs(value)):
+                raise self._below(row, value, truth)
+        raise ApplicationFault(f"{_named(application)}{found}; {MAXIMUM}")
+
+    def look(self, w: np.ndarray) -> None:
+        """Compare a few examples with their true outputs, each alone: in a sum over all of them
+        one may hide behind the others. Raises ApplicationFault."""
+        if not self.application.decomposes:
+            return
+        for row in np.unique(np.linspace(0, len(self.examples) - 1, LOOKS).astype(int)).tolist():
+            part = self.examples.slice(row, row + 1)
+            plane, upper = self.application.augmented(w, part)
+            truth = self.application.completed(w, part)
+            short = truth.value(w) - upper
+            if short > 0.0 and short > INEXACT * (plane.size(w) + truth.size(w)):
+                raise self._below(row, upper, truth.value(w))
+
+    def _below(self, row: int, value: float, truth: float) -> ApplicationFault:
+        name = str(self.examples.names[row])
+        return ApplicationFault(
+            f"{_named(self.application)}example {name!r}: loss-augmented inference has value "
+            f"{value:.6g}, the true output {truth:.6g}; {MAXIMUM}"
+        )
+
+    def _least(self, w: np.ndarray) -> tuple[int, float, float]:
+        """The example that is found by halving where U⁺ exceeds U⁻ least, and both of it."""
+        first, last = 0, len(self.examples)
+        while True:
+            found = []
+            middle = (first + last) // 2
+            for a, b in ((first, middle), (middle, last)) if last - first > 1 else ((first, last),):
+                part = self.examples.slice(a, b)
+                upper = self.application.augmented(w, part)[1]
+                found.append((a, b, upper, self.application.completed(w, part).value(w)))
+            first, last, value, truth = min(found, key=lambda each: each[2] - each[3])
+            if last - first == 1:
+                return first, value, truth
 
     def unsettled(self) -> dict[str, tuple[int, int]]:
         """What the application says of its inference since the last call."""
@@ -225,7 +292,7 @@ class DataOracle:
     def _each(self, inference: Callable[..., Any], w: np.ndarray, blocks: Sequence[Any]) -> Found:
         began = time.perf_counter()
         w = np.ascontiguousarray(w)
-        parts = self.executor.map(lambda block: inference(w, block), blocks)
+        parts = self.executor.map(lambda block: self._fitting(inference(w, block), block), blocks)
         found = Found(self.application, blocks, parts)
         bad = np.flatnonzero(~np.isfinite(found.values))
         if len(bad):
@@ -233,6 +300,73 @@ class DataOracle:
             raise LssvmError(f"example {name!r}: its score is not finite")
         self._spend(began)
         return found
+
+    def _augmented(self, w: np.ndarray, block: Any) -> tuple[Plane, float]:
+        plane, upper = self.application.augmented(w, block)
+        self._check_plane(plane, w, block)
+        value = plane.value(w)
+        if np.isnan(upper) and np.isfinite(value):
+            self._fault(block, "augmented: the upper bound is no number")
+        if upper < value and value - upper > INEXACT * plane.size(w):
+            self._fault(
+                block,
+                f"augmented: the upper bound {upper:.6g} is below the plane's own "
+                f"value {value:.6g}; expected at least that",
+            )
+        if plane.loss < 0.0 and self._hard and -plane.loss > INEXACT * plane.size(w):
+            self._fault(block, f"augmented: the loss is {plane.loss:.6g}; expected at least 0")
+        return plane, upper
+
+    def _completed(self, w: np.ndarray, block: Any) -> Plane:
+        plane = self.application.completed(w, block)
+        self._check_completion(plane, w, block, "completed")
+        return plane
+
+    def begin(self, plane: Plane) -> None:
+        """Check a first completion. Raises ApplicationFault if it cannot be one."""
+        size = self.application.dimension(self.examples)
+        self._check_completion(plane, np.zeros(size), self.examples, "start")
+
+    def _check_completion(self, plane: Any, w: np.ndarray, block: Any, method: str) -> None:
+        self._check_plane(plane, w, block)
+        if plane.loss and self._hard and abs(plane.loss) > INEXACT * plane.size(w):
+            self._fault(block, f"{method}: the loss is {plane.loss:.6g}; expected 0")
+
+    def _check_plane(self, plane: Any, w: np.ndarray, block: Any) -> None:
+        shape = np.shape(plane.gradient) if isinstance(plane, Plane) else ()
+        if not isinstance(plane, Plane) or shape != w.shape:
+            given = f"gradient of shape {shape}" if isinstance(plane, Plane) else str(type(plane))
+            self._fault(block, f"{given}; expected a plane of {w.shape[0]} coordinates")
+
+    def _fitting(self, found: Any, block: Any) -> Any:
+        """What inference found for each example, if it can be."""
+        for name in ("values", "losses", "uppers"):
+            if np.shape(getattr(found, name)) != (len(block),):
+                shape = np.shape(getattr(found, name))
+                self._fault(block, f"{name} of shape {shape}; expected {(len(block),)}")
+        sizes = 1.0 + np.abs(found.values) + np.abs(found.losses)
+        below = found.values - found.uppers > INEXACT * sizes
+        negative = (found.losses < -INEXACT * sizes) if self._hard else np.zeros_like(below)
+        for wrong, text in (
+            (below, "the upper bound is below the value"),
+            (negative, "the loss is below 0"),
+        ):
+            if np.any(wrong):
+                row = int(np.argmax(wrong))
+                self._fault(block.slice(row, row + 1), text)
+        return found
+
+    @property
+    def _hard(self) -> bool:
+        """Whether U⁺ and U⁻ are maxima: the loss parts of planes are losses then."""
+        formulation = getattr(self.application, "formulation", None)
+        return formulation is not None and formulation.hard
+
+    def _fault(self, block: Any, text: str) -> NoReturn:
+        names = [str(block.names[i]) for i in {0: [], 1: [0]}.get(len(block), [0, -1])]
+        kind = "example " if len(names) == 1 else "examples "
+        where = kind + "–".join(map(repr, names))
+        raise ApplicationFault(f"{_named(self.application)}{where}: {text}")
 
     def _spend(self, began: float) -> None:
         spent = time.perf_counter() - began
@@ -261,3 +395,9 @@ class DataOracle:
         raise LssvmError(
             "the sums over the examples are too large for float64; rescale the features"
         )
+
+
+def _named(application: Any) -> str:
+    """The application's name, to begin a message with."""
+    options = getattr(application, "options", None)
+    return f"application {getattr(options, 'name', type(application).__name__)!r}: "

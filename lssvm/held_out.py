@@ -4,6 +4,7 @@ The objective is minimised all the same; of the points on the way, the one with 
 the held-out examples (``data.validate``) becomes the model.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +27,17 @@ class Enough(Exception):
 def sign_of(metric: str) -> int:
     """1 if a metric is better when lower, −1 if higher."""
     return 1 if any(word in metric for word in LOWER_IS_BETTER) else -1
+
+
+def metric_of(name: str, found: Mapping[str, float | None]) -> str:
+    """The metric of that name among those that were found; the first if it is empty.
+
+    Raises LssvmError if there is none.
+    """
+    if name and name not in found:
+        known = ", ".join(found)
+        raise LssvmError(f"held_out.metric: {name!r} is not known here (known: {known})")
+    return name or next(iter(found))
 
 
 @dataclass
@@ -93,11 +105,10 @@ class HeldOut:
         found = self.application.score(
             self.examples, self.application.predict(run.solver.w, self.examples)
         )
-        metric = self.metric or next(iter(found))
-        value = found.get(metric)
+        metric = metric_of(self.metric, found)
+        value = found[metric]
         if value is None:
-            known = ", ".join(name for name, value in found.items() if value is not None)
-            raise LssvmError(f"held_out.metric: {metric!r} is not known here (known: {known})")
+            raise LssvmError(f"held_out.metric: {metric!r} is not defined for these examples")
         scores, sign = self.scores, sign_of(metric)
         scores.last = run.solver.w.copy()
         scores.looks.append([round(run.passes), float(value)])

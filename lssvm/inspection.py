@@ -19,7 +19,7 @@ from lssvm.console import counted, metric_lines, number, size
 from lssvm.errors import LssvmError
 from lssvm.messages import message
 from lssvm.model import Model
-from lssvm.train import check_weights
+from lssvm.train import rehearse
 
 MOST_COMPARED = 200_000  # examples; beyond that train and test are not compared
 PACKAGES = ("numpy", "scipy", "osqp", "pydantic", "PyYAML", "click", "rich", "threadpoolctl")
@@ -35,20 +35,21 @@ def available_cores() -> int:
 def data_facts(config: Config) -> dict[str, Any]:
     """Read every file that the configuration names: counts, and what looks wrong.
 
-    Raises LssvmError at the first fault of a file.
+    Raises LssvmError at the first fault of a file, and where training would.
     """
-    application = config.create_application()
+    application, *begun = rehearse(config)
+    known = dict(zip(("train", "validate"), begun, strict=True))
     splits, warnings, seen = {}, [], {}
     for split in SPLITS:
         if not config.entries(split):
             continue
-        examples = application.read(config.sources(split))
-        if split == "train":
-            check_weights(application, examples, config)
+        examples = known.get(split)
+        if examples is None:
+            examples = application.read(config.sources(split))
         splits[split] = _split_facts(application, examples)
         splits[split]["files"] = [entry.path for entry in config.entries(split)]
         warnings += [f"data.{split}: {text}" for text in application.warnings(examples)]
-        if not examples.labelled:
+        if not examples.labelled and split != "train":
             warnings.append(f"data.{split}: examples without label")
         seen[split] = _fingerprints(examples)
     for split in ("validate", "test"):

@@ -26,6 +26,10 @@ class Plane:
         """The plane at w."""
         return self.loss + float(self.gradient @ w)
 
+    def size(self, w: np.ndarray) -> float:
+        """The size of what ``value`` at w sums up: its rounding is a small share of it."""
+        return abs(self.loss) + float(np.abs(self.gradient) @ np.abs(w))
+
     def __add__(self, other: "Plane") -> "Plane":
         return Plane(self.gradient + other.gradient, self.loss + other.loss)
 

@@ -16,7 +16,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
 from lssvm import applications
-from lssvm.errors import LssvmError
+from lssvm.errors import ApplicationCrash, ApplicationFault, LssvmError
 from lssvm.stopping import SIGNALS, at_stop, held_back
 
 Shared = TypeVar("Shared")
@@ -119,7 +119,7 @@ def _answers(pipes: Sequence[Pipe], tasks: Sequence[Any]) -> Iterator[tuple[int,
                 kind, value = pipe.recv()
                 number = busy.pop(pipe)
                 if kind == REFUSED:
-                    raise LssvmError(value)
+                    raise _error(*value)
                 if kind == FAILED:
                     raise RuntimeError(f"in another process:\n{value}")
                 hand(pipe)
@@ -149,11 +149,17 @@ def _answer(function: Callable[[Any, Any], Any], shared: Any, task: Any) -> tupl
     try:
         return DONE, function(shared, task)
     except LssvmError as error:
-        return REFUSED, str(error)  # its own class may not survive the journey
+        return REFUSED, (type(error).__name__, str(error))
     except SystemExit as error:
-        return REFUSED, applications.of_exit(error)
+        return REFUSED, (ApplicationCrash.__name__, applications.of_exit(error))
     except Exception:
         return FAILED, traceback.format_exc()
+
+
+def _error(name: str, text: str) -> LssvmError:
+    """The error of another process. Most classes need more than a message to be made again."""
+    kinds = {kind.__name__: kind for kind in (ApplicationCrash, ApplicationFault)}
+    return kinds.get(name, LssvmError)(text)
 
 
 def _end_with_parent() -> None:

@@ -43,7 +43,7 @@ class OutputError(LssvmError):
         super().__init__(f"standard output: cannot be written: {error.strerror or error}")
 
 
-class PipeClosed(Exception):
+class PipeClosed(BrokenPipeError):
     """Whoever reads standard output has seen enough."""
 
 

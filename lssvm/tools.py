@@ -101,6 +101,9 @@ def config(file: str | None, settings: tuple[str, ...], schema: bool) -> None:
 def check(config: str, settings: tuple[str, ...], as_json: bool) -> None:
     """Read all data that CONFIG names; print counts and warn of what looks wrong.
 
+    What lssvm-learn would refuse is refused: all that training begins with is done, up to its
+    first pass and one prediction.
+
     \b
     lssvm check configs/motif.yaml
     """

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
@@ -18,13 +18,14 @@ from lssvm import checkpoint as checkpoints
 from lssvm import feature_space, record
 from lssvm.applications.base import Application
 from lssvm.beginning import new_run, new_solver, rules_of
+from lssvm.beginning import rehearse as rehearse_run
 from lssvm.cccp import Observer, Rules, Run
 from lssvm.checkpoint import Progress, Setting
 from lssvm.config import Config
-from lssvm.errors import LssvmError
-from lssvm.executors import DataOracle, Executor
+from lssvm.errors import ApplicationFault, LssvmError
+from lssvm.executors import INEXACT, DataOracle, Executor
 from lssvm.feature_space import Linear, Space, Training
-from lssvm.held_out import Enough, HeldOut
+from lssvm.held_out import Enough, HeldOut, metric_of
 from lssvm.model import Model
 
 _WEIGHT = 8  # bytes
@@ -48,9 +49,7 @@ def learn(
 
     Raises LssvmError for bad configuration or data, Interrupted after a signal.
     """
-    application = config.create_application()
-    examples = application.read(config.sources("train"))
-    held = application.read(config.sources("validate")) if config.data.validate_ else None
+    application, examples, held = _read(config)
     saving = Saving(checkpoint, checkpoint_every, resume) if checkpoint else None
     return learn_on(
         application,
@@ -62,6 +61,89 @@ def learn(
         initial=initial,
         held=held,
     )
+
+
+def _read(config: Config) -> tuple[Application, Any, Any]:
+    """The application, its examples of training, and the held-out ones, None if there are none."""
+    application = config.create_application()
+    examples = application.read(config.sources("train"))
+    held = application.read(config.sources("validate")) if config.data.validate_ else None
+    return application, examples, held
+
+
+class Rehearsed(NamedTuple):
+    """What training would begin with: the application and its examples."""
+
+    application: Application
+    examples: Any
+    held: Any
+
+
+def rehearse(
+    config: Config,
+    *,
+    threads: int = 1,
+    resumed: Path | None = None,
+    initial: Model | None = None,
+) -> Rehearsed:
+    """Do everything that :func:`learn` does up to its first pass, and one prediction.
+
+    resumed : the checkpoint to go on from, if any
+
+    Raises LssvmError where ``learn`` would.
+    """
+    application, examples, held = _read(config)
+    ready = _ready(application, examples, config, initial, held)
+    if resumed is not None:
+        restarts = config.cccp.restarts if ready.w0 is None else 1
+        checkpoints.load(resumed, ready.key, _setting(application, ready, config, restarts))
+    problem = ready.problem
+    with threadpool_limits(1), Executor(threads) as executor:
+        oracle = DataOracle(application, problem.examples, executor)
+        w = rehearse_run(application, problem.examples, oracle, config, ready.w0)
+        for part in (ready.examples, held):
+            if part is not None:
+                shown, weights = problem.space.prepared(part, w)
+                found = application.score(part, application.predict(weights, shown))
+        if held is not None and config.held_out.every:
+            metric_of(config.held_out.metric, found)
+    return Rehearsed(application, examples, held)
+
+
+class Ready(NamedTuple):
+    """What a run begins with.
+
+    examples : as training takes them
+    w0 : first weights that are given, or None; key : of its checkpoints
+    """
+
+    examples: Any
+    w0: np.ndarray | None
+    problem: Training
+    key: str
+
+
+def _ready(
+    application: Application, examples: Any, config: Config, initial: Model | None, held: Any
+) -> Ready:
+    """Check everything that can be checked before the first pass. Raises LssvmError."""
+    examples = _trainable(application, examples, config)
+    if held is not None and not held.labelled:
+        raise LssvmError("data.validate: examples without label; expected labelled ones")
+    w0 = _initial_weights(application, examples, config, initial)
+    problem = _problem(application, examples, config)
+    data = [examples.fingerprint(), *([held.fingerprint()] if held is not None else [])]
+    key = checkpoints.identity(config.to_dict(), " ".join(data), w0)
+    return Ready(examples, w0, problem, key)
+
+
+def _setting(application: Application, ready: Ready, config: Config, restarts: int) -> Setting:
+    """What a checkpoint of this run must fit."""
+    problem = ready.problem
+    dimension = application.dimension(problem.examples)
+    solver = new_solver(config, dimension, 0, (problem.gram, problem.labels))
+    C = rules_of(config, len(ready.examples), application.hidden).C
+    return Setting(solver, dimension, problem.examples.costs, restarts, C)
 
 
 @dataclass(frozen=True)
@@ -91,20 +173,15 @@ def learn_on(
     """
     observer = observer or Observer()
     began = time.perf_counter()
-    examples = _trainable(application, examples, config)
-    if held is not None and not held.labelled:
-        raise LssvmError("data.validate: examples without label; expected labelled ones")
-    w0 = _initial_weights(application, examples, config, initial)
-    problem = _problem(application, examples, config)
+    ready = _ready(application, examples, config, initial, held)
+    examples, w0, problem, key = ready
     metric = problem.gram, problem.labels
     restarts = config.cccp.restarts if w0 is None else 1
-    data = [examples.fingerprint(), *([held.fingerprint()] if held is not None else [])]
-    rules = rules_of(config, len(examples), application.hidden)
-    key = checkpoints.identity(config.to_dict(), " ".join(data), w0)
     progress = Progress()
     if saving is not None and saving.resume:
-        setting = _setting(application, problem, config, restarts, rules.C)
+        setting = _setting(application, ready, config, restarts)
         progress = checkpoints.load(saving.path, key, setting)
+    rules = rules_of(config, len(examples), application.hidden)
     with (
         threadpool_limits(1),
         Executor(threads) as executor,
@@ -195,15 +272,6 @@ def prepared(model: Model, examples: Any) -> tuple[Model, Any]:
     with threadpool_limits(1):
         examples, w = model.space.prepared(examples, model.w)
     return replace(model, w=w, space=Linear()), examples
-
-
-def _setting(
-    application: Application, problem: Training, config: Config, restarts: int, C: float
-) -> Setting:
-    """What a checkpoint of this run must fit."""
-    dimension = application.dimension(problem.examples)
-    solver = new_solver(config, dimension, 0, (problem.gram, problem.labels))
-    return Setting(solver, dimension, problem.examples.costs, restarts, C)
 
 
 def _trainable(application: Application, examples: Any, config: Config) -> Any:
@@ -343,6 +411,21 @@ def _keeper(
     return between
 
 
+def _check_losses(charged: float, room: float, size: float) -> None:
+    """Raise ApplicationFault where training predictions lose more than F has room for.
+
+    For the best output ŷ of any w, U⁺ ≥ Δ(y, ŷ) + w · Φ(ŷ) and U⁻ ≤ w · Φ(ŷ).
+
+    charged : C Σ c_i Δ_i; room : C Σ c_i (U⁺_i − U⁻_i); size : of what that sums up
+    """
+    if charged - room > INEXACT * (charged + size):
+        raise ApplicationFault(
+            f"the losses of the predictions for the training data add up to {charged:.6g}, times "
+            f"C, but the objective bounds them by {room:.6g}: loss-augmented inference does not "
+            "find its maximum, or prediction does not"
+        )
+
+
 def _finish(
     application: Application,
     examples: Any,
@@ -357,6 +440,16 @@ def _finish(
     space, w = space.reduced(w)
     model = Model(application, config.to_dict(), w, {}, application.summary(w, examples), space)
     predictions = classify(model, examples)
+    if config.objective.slack_norm == 1:
+        best = min(records, key=lambda record: record["objective"])
+        C = rules_of(config, len(examples), application.hidden).C
+        room = best["objective"] - 0.5 * space.squared_norm(w)
+        losses = application.training_losses(examples, predictions)
+        if best["certified"] and losses is not None:
+            charged = C * float(examples.costs @ losses)
+            if charged - room > INEXACT * (charged + abs(best["objective"])):
+                size = C * application.completed(w, examples).size(w)
+                _check_losses(charged, room, size + abs(best["objective"]))
     metrics = application.score(examples, predictions)
     warnings = application.training_warnings(examples, predictions)
     validation = application.score(held, classify(model, held)) if held is not None else None

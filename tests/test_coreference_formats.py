@@ -464,7 +464,6 @@ PAIR_FILES = {
     "a cluster with a blank": "document\ta\nclusters\tNew York\t1\npair\t1\t2\n",
     "a name with a blank": "document\tNew York\nclusters\t1\t1\npair\t1\t2\n",
     "blanks among tabs": "document\ta\nclusters 1 1\npair\t1\t2\n",
-    "labelled and unlabelled documents": "document a\nclusters 1\ndocument b\nclusters ?\n",
 }
 ANNOTATIONS = {
     "empty": "",

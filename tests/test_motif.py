@@ -333,12 +333,6 @@ def test_labels_and_costs_come_from_the_file_or_the_configuration(tmp_path):
             "expected one label",
         ),
         ("0", ">a\nAC\n", "x.fa: label '0' in the configuration is not known; expected +1 or -1"),
-        (
-            None,
-            ">a label=+1\nAC\n>b\nAC\n",
-            "x.fa:3: record 'b' has no label, other records do; "
-            "expected label=+1 or label=-1 in its header",
-        ),
     ],
 )
 def test_labels_that_do_not_fit_give_one_clear_line(tmp_path, monkeypatch, label, content, message):

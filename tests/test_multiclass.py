@@ -21,7 +21,7 @@ from lssvm.applications.multiclass.labelled_rows import in_memory
 from lssvm.applications.multiclass.multiclass import LossMatrix, Multiclass, MulticlassOptions
 from lssvm.cli import classify, learn, main
 from lssvm.config import Config, load_config
-from lssvm.errors import LssvmError, ModelError
+from lssvm.errors import ApplicationCrash, LssvmError, ModelError
 from lssvm.executors import DataOracle, Executor, blocks
 from lssvm.experiments import simulate_classes
 from lssvm.formats.loss_matrix import read_loss_matrix
@@ -206,11 +206,11 @@ def test_rows_in_memory_are_not_copied():
 def test_the_kernel_refuses_what_does_not_fit():
     app = fixed("ab", 2, bias=0.0)
     examples = in_memory(np.zeros((3, 2)), [0, 1, 0], "ab", 2)
-    with pytest.raises(ValueError, match="do not fit"):
+    with pytest.raises(ApplicationCrash, match="do not fit"):
         app.augmented(np.zeros(6), examples)
-    with pytest.raises(ValueError, match="do not fit 2 columns"):
+    with pytest.raises(ApplicationCrash, match="do not fit 2 columns"):
         app.augmented(np.zeros(5), examples)
-    with pytest.raises(ValueError, match=r"2 at 1 is not in 0\.\.1"):
+    with pytest.raises(ApplicationCrash, match=r"2 at 1 is not in 0\.\.1"):
         app.augmented(np.zeros(4), replace(examples, labels=np.array([0, 2, 0], dtype=np.int32)))
     none, no_place = np.empty(0), np.empty(0, dtype=np.int32)
     starts, one = np.array([0, 2, 1]), np.zeros(1, dtype=np.int32)
@@ -435,11 +435,11 @@ def test_rows_without_labels_can_be_predicted_but_not_trained_on(read):
     with pytest.raises(LssvmError, match="no labels to compare with; expected some"):
         app.write_confusion(unknown, predictions, io.StringIO())
     for ask, message in (
-        (lambda: app.start(unknown, None), "x.txt: no labels; expected some to train on"),
+        (lambda: app.start(unknown, None), "x.txt:1: no label ('?'); expected one to train on"),
         (lambda: read(classifier(), "? 1:1\n"), "x.txt: no labels; expected some to train on"),
         (
-            lambda: read(app, "a 1:1\n? 1:3\n"),
-            "x.txt:2: no label ('?') beside others that have one; expected a label",
+            lambda: app.start(read(app, "a 1:1\n? 1:3\n"), None),
+            "x.txt:2: no label ('?'); expected one to train on",
         ),
     ):
         assert told(ask) == message

@@ -6,7 +6,7 @@ feature map Φ(x, y, h) of dimension d, loss Δ(y_i, y, h), costs c_i.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, Self, TextIO
 
@@ -14,6 +14,7 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationInfo
 from scipy import sparse
 
+from lssvm.applications import guard
 from lssvm.checked import known
 from lssvm.errors import LssvmError
 from lssvm.formats.limit import DEFAULT, Limit
@@ -81,6 +82,11 @@ class Formulation:
         return TEMPERATURES.get(self.model, given)
 
     @property
+    def hard(self) -> bool:
+        """Whether U⁺ and U⁻ are maxima over y and h, of which planes' loss parts are losses."""
+        return self.model in ("ssvm", "lssvm")
+
+    @property
     def charged(self) -> bool:
         """Whether Δ counts in U⁺."""
         return self.model != "hcrf"
@@ -137,7 +143,8 @@ class Examples(Protocol):
     names : n names for messages and output
     labelled : whether every example has its true output
 
-    Where a kernel works on several examples at a time, ``together`` says how many.
+    Where a kernel works on several examples at a time, ``together`` says how many. Where an output
+    may be missing, ``known``, (n,) bool, says whose is there.
     """
 
     costs: np.ndarray
@@ -158,6 +165,20 @@ class Examples(Protocol):
     def fingerprint(self) -> str:
         """SHA-256 of everything that training reads, in hexadecimal."""
         ...
+
+
+def labelled_part(examples: Any) -> Any:
+    """The examples whose true outputs are known, as labelled ones; None if there are none.
+
+    An example without its output, ``?`` in files, has a prediction like any other and no score.
+    """
+    if examples.labelled:
+        return examples
+    known = np.flatnonzero(getattr(examples, "known", ()))
+    if not len(known):
+        return None
+    part = examples.take(known)
+    return part if part.labelled else replace(part, labelled=True)
 
 
 @dataclass(frozen=True)
@@ -195,6 +216,8 @@ class Application(ABC):
     Every maximum is exact unless ``augmented`` says otherwise through ``upper``; ties go
     to the lowest index. Methods take any contiguous block of examples and must be safe
     to call from several threads at once. w is float64 of shape (d,).
+
+    An error that a method raises, if it is not an LssvmError, becomes an ApplicationCrash.
     """
 
     Options: ClassVar[type[Options]]
@@ -214,6 +237,10 @@ class Application(ABC):
         "train": ["train.txt"],
         "test": ["test.txt"],
     }
+
+    def __init_subclass__(cls, **keywords: Any) -> None:
+        super().__init_subclass__(**keywords)
+        guard.protect(cls)
 
     def __init__(self, options: Any, formulation: Formulation | None = None) -> None:
         self.options = options
@@ -389,6 +416,10 @@ class Application(ABC):
         name : of the format that they are written in, or :data:`JSON`
         """
         return []
+
+    def training_losses(self, examples: Any, predictions: Any) -> np.ndarray | None:
+        """Δ of the predictions for the training data, (n,), by which F is checked; or None."""
+        return None
 
     def describe(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """What a person wants to know of a model, by name (nothing by default).

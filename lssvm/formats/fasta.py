@@ -24,6 +24,7 @@ from lssvm.formats.text import open_text
 
 LETTERS = "ACGT"
 AMBIGUOUS = 4
+UNKNOWN = "?"  # stands where the label is not known
 _ILLEGAL = 255
 _IUPAC = "RYSWKMBDHVN"
 _AMBIGUOUS = _IUPAC + _IUPAC.lower() + "Xx."  # the last ones are wildcards of the MEME suite
@@ -143,7 +144,8 @@ def _header(path: str | Path, number: int, line: str, given: bool) -> _Record:
     if "label=" in description or "cost=" in description:
         labels, others = _values(description, "label", _is_label)
         label = int(_once(path, number, "label", labels) or 0)
-        unread = others[0] if others and not label else ""
+        texts = [text for text in others if text != UNKNOWN]
+        unread = texts[0] if texts and not label else ""
         costs, others = _values(description, "cost", _is_number)
         if others and label and not given:
             message = f"cost {others[0]!r} is not a number; expected one >= 0"

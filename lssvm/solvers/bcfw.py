@@ -104,6 +104,7 @@ class Bcfw(ByExample):
         found = oracle.augmented_rows(w, first, first + len(rows))
         heights = found.values - self.truth[rows] @ w - self.truth_losses[rows]
         planes, kept = self.sets.highest(rows)
+        self._check_kept(w, found, rows, heights - kept)
         new = np.flatnonzero(heights > kept + 1e-12 * (1.0 + np.abs(found.values)))
         if len(new):
             planes[new] = len(self.sets) + np.arange(len(new))

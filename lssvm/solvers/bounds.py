@@ -8,12 +8,14 @@ from typing import Any
 import numpy as np
 
 from lssvm.checked import Check, above, below, flag, positive
-from lssvm.executors import Oracle
+from lssvm.errors import ApplicationFault
+from lssvm.executors import INEXACT, MAXIMUM, Oracle
 from lssvm.plane import Plane
 from lssvm.solvers.solution import Between, Solution
 from lssvm.solvers.steps import height
 
 STALLED_PASSES = 100  # without the gap falling by a millionth: rounding is the limit
+ROUGH = 1e-3  # lengths of vectors stand for sums of products, which are rounded like few of them
 BOUNDS: dict[str, Check] = {
     "slack": above,
     "tied": flag,
@@ -52,6 +54,20 @@ class Bounds(ABC):
     @abstractmethod
     def primal(self, C: float) -> float:
         """P at the best point."""
+
+    @abstractmethod
+    def sizes(self, C: float) -> float:
+        """The size of what P at the best point, and the lower bound, are sums of."""
+
+    def check_gap(self, C: float) -> None:
+        """Raise ApplicationFault if P is below its lower bound by more than rounding."""
+        gap = self.gap(C)
+        if gap < 0.0 and np.isfinite(self.slack) and -gap > INEXACT * self.sizes(C):
+            raise ApplicationFault(
+                f"loss-augmented inference contradicts itself: the objective is "
+                f"{self.primal(C):.6g}, and no less than {self.lower:.6g} by what was found "
+                f"before; {MAXIMUM}"
+            )
 
     @property
     def passes_saved(self) -> int:
@@ -139,9 +155,15 @@ class Rounds(Bounds):
 
         while self.open(C, target()) and not self.exhausted(C, max_passes):
             between(self.gap(C), target())
-            if not self._improve(oracle, C, target):
+            improved = self._improve(oracle, C, target)
+            self.check_gap(C)
+            if not improved:
                 break
+        self.check_end(oracle)
         return self.solution(C, self.w, target())
+
+    def check_end(self, oracle: Any) -> None:
+        """Refuse answers that contradict the value at the best point, if a solver kept them."""
 
     @abstractmethod
     def _begin(self, oracle: Any, C: float) -> None:
@@ -165,6 +187,50 @@ class SummedBounds(Bounds):
     w: np.ndarray
     completion: Plane
 
+    @abstractmethod
+    def own_plane(self) -> Plane:
+        """The plane of Σ c_i U⁺_i that was found at the best point."""
+
+    def sizes(self, C: float) -> float:
+        """The size of what P at the best point, and the lower bound, are sums of.
+
+        The bound is that of another point, of which ½‖·‖² is no more than C times the losses.
+        """
+        own, losses = self.own_plane(), abs(self.completion.loss)
+        losses += abs(own.loss)
+        length = float(np.linalg.norm(self.w)) + np.sqrt(2.0 * (C * losses + abs(self.lower)))
+        slopes = np.linalg.norm(own.gradient) + np.linalg.norm(self.completion.gradient)
+        return float(length * length + C * (losses + ROUGH * length * slopes))
+
+    def check_truth(
+        self, oracle: Oracle, w: np.ndarray, plane: Plane, slack: float, completion: Plane
+    ) -> None:
+        """Refuse a loss-augmented maximum that is lower than the true outputs' score."""
+        short = -(plane - completion).value(w) - slack
+        if short > 0.0 and short > INEXACT * (plane.size(w) + completion.size(w)):
+            oracle.refuse(
+                w,
+                f"loss-augmented inference found {short:.3g} less, summed over the examples, than "
+                "the true outputs have",
+            )
+
+    def check_end(self, oracle: Oracle) -> None:
+        """Refuse the value at the best point if that of one example is seen to be wrong."""
+        if np.isfinite(self.slack):
+            oracle.look(self.w)
+
+    def check_plane(
+        self, oracle: Oracle, w: np.ndarray, plane: Plane, slack: float, before: Plane
+    ) -> None:
+        """Refuse a loss-augmented maximum at w that is lower than a plane found before."""
+        above = (before - plane).value(w) - slack
+        if above > 0.0 and above > INEXACT * (plane.size(w) + before.size(w)):
+            oracle.refuse(
+                w,
+                f"loss-augmented inference found {above:.3g} less, summed over the examples, than "
+                "what it found before has at the same w",
+            )
+
     def concave(self, C: float) -> float:
         """−C Σ c_i U⁻_i at the best point, as the completion has it."""
         return -C * self.completion.value(self.w)
@@ -173,5 +239,6 @@ class SummedBounds(Bounds):
         """F and −C Σ c_i U⁻_i at any w, by one pass and one completion; see ``Solver``."""
         plane, upper = oracle.augmented(w)
         completion, slack = oracle.completed(w), upper - plane.value(w)
+        self.check_truth(oracle, w, plane, slack, completion)
         value = height(w, C, plane, completion, slack)
         return value, -C * completion.value(w), bool(np.isfinite(slack))

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from lssvm.checked import ROUNDING, Check, array, known, mapping, number, same, vector, whole
-from lssvm.errors import LssvmError, ModelError
+from lssvm.errors import ModelError
 from lssvm.executors import Oracle
 from lssvm.plane import Plane, Planes
 from lssvm.solvers.bounds import BOUNDS, Rounds, SummedBounds
@@ -35,7 +35,7 @@ QP_SHARE = 1e-3  # the QP's own gap, as a share of the duality gap
 QP_FLOOR = 1e-12  # and never below this share of the bound
 CACHE_SHARE = 0.1  # of the gap, that a cut of kept planes must raise the model by
 LEVEL_SHARE = 1e-2  # cuts may differ in height by this share of the goal
-INEXACT = 1e-8  # share of the values that is more than their rounding
+COMPARED = 8  # cuts, those of the largest multipliers, that must not exceed a new value
 VALUES: dict[str, Check] = {
     "step": partial(number, least=0.0, most=1.0),
     "max_planes": whole,
@@ -114,8 +114,20 @@ class Bundle(SummedBounds, Rounds):
         Where no upper bound of it is known, the highest cut there stands for U⁺: a lower
         bound, but none of the cuts that prove ``lower`` is above it.
         """
-        own = Plane(self.planes.gradients[self.row], float(self.planes.losses[self.row]))
-        return self._objective(C, self.w, own, self.slack)
+        return self._objective(C, self.w, self.own_plane(), self.slack)
+
+    def own_plane(self) -> Plane:
+        """The cut that was made at the incumbent."""
+        return self._cut(self.row)
+
+    def _cut(self, row: int) -> Plane:
+        return Plane(self.planes.gradients[row], float(self.planes.losses[row]))
+
+    def check_end(self, oracle: Any) -> None:
+        """Refuse the value at the incumbent if one of all cuts exceeds it, too."""
+        super().check_end(oracle)
+        highest = int(np.argmax(self.planes.dots(self.w) + self.planes.losses))
+        self._compare(oracle, self.w, self.own_plane(), self.slack, highest)
 
     def _begin(self, oracle: Oracle, C: float) -> None:
         """Ask once where nothing was asked before."""
@@ -200,7 +212,7 @@ class Bundle(SummedBounds, Rounds):
         plane, upper = oracle.augmented(w) if self.cache is None else self.cache.ask(oracle, w)
         self.asked += 1
         slack = upper - plane.value(w)
-        self._check(w, plane, slack)
+        self._check(oracle, w, plane, slack)
         began = time.perf_counter()
         better = self.row < 0 or self.tied or self._objective(C, w, plane, slack) < self.primal(C)
         self._make_room()
@@ -232,15 +244,17 @@ class Bundle(SummedBounds, Rounds):
         self.seconds += time.perf_counter() - began
         return helps
 
-    def _check(self, w: np.ndarray, plane: Plane, slack: float) -> None:
-        """Refuse a loss-augmented maximum that is lower than the true output's score."""
-        height = (plane - self.completion).value(w) + slack
-        rounding = abs(plane.value(w)) + abs(self.completion.value(w)) + float(w @ w)
-        if height < -INEXACT * rounding:
-            raise LssvmError(
-                "loss-augmented inference found less than the score of the true output, by "
-                f"{-height:.3g}: it must be an exact maximum, or give an upper bound of it"
-            )
+    def _check(self, oracle: Any, w: np.ndarray, plane: Plane, slack: float) -> None:
+        """Refuse a loss-augmented maximum below the true outputs, or below cuts that are there."""
+        self.check_truth(oracle, w, plane, slack, self.completion)
+        rows = np.argsort(-self.beta[1:], kind="stable")[:COMPARED]
+        if len(rows):
+            heights = self.planes.gradients[rows] @ w + self.planes.losses[rows]
+            self._compare(oracle, w, plane, slack, int(rows[np.argmax(heights)]))
+
+    def _compare(self, oracle: Any, w: np.ndarray, plane: Plane, slack: float, row: int) -> None:
+        if np.isfinite(slack):
+            self.check_plane(oracle, w, plane, slack, self._cut(row))
 
     def _append(self, plane: Plane) -> None:
         self.planes.append(plane)

@@ -14,8 +14,8 @@ import numpy as np
 from scipy import sparse
 
 from lssvm.checked import Check, array, known, positive, sparse_rows, vector, whole
-from lssvm.errors import LssvmError
-from lssvm.executors import EachOracle, Found
+from lssvm.errors import ApplicationFault, LssvmError
+from lssvm.executors import INEXACT, MAXIMUM, EachOracle, Found
 from lssvm.solvers.bounds import BOUNDS, Rounds
 from lssvm.solvers.solution import Solution
 from lssvm.solvers.working_sets import ARRAYS as SET_ARRAYS
@@ -23,7 +23,6 @@ from lssvm.solvers.working_sets import WorkingSets
 
 ADDED_SHARE = 0.01  # of the mean gap of an example: less is no reason to keep a plane
 MEGABYTE = 1_000_000
-INEXACT = 1e-8  # share of the values that is more than their rounding
 VALUES: dict[str, Check] = {"C": positive, "passes_saved": whole, **BOUNDS}
 ARRAYS = ("w", "heights", "costs", "truth_losses")
 LOWEST = float(np.finfo(np.float64).min)
@@ -92,6 +91,20 @@ class ByExample(Rounds):
         """P at the best point."""
         return self._objective(C, self.w, self.images, self.heights)
 
+    def sizes(self, C: float) -> float:
+        """The size of what P at the best point, and the lower bound, are sums of."""
+        terms = self._terms(np.arange(len(self.costs)), self.images)
+        terms += np.abs(self.heights)
+        if self.norm == 0:
+            return (self.primal(C) + self.lower) * (1.0 + float(terms.max(initial=0.0)))
+        if self.norm == 2:
+            terms *= 1.0 + np.abs(self.heights - self._completed(self.images))
+        return self.primal(C) + self.lower + C * float(self.costs @ terms)
+
+    def _terms(self, rows: np.ndarray, images: np.ndarray) -> np.ndarray:
+        """The sizes of what the scores of the true outputs sum up, (k,)."""
+        return abs(self.truth[rows]) @ np.abs(images) + np.abs(self.truth_losses[rows])
+
     def concave(self, C: float) -> float:
         """−C Σ c_i U⁻_i at the best point, as the completion has it."""
         return -C * float(self.costs @ self._completed(self.images))
@@ -101,6 +114,7 @@ class ByExample(Rounds):
     ) -> tuple[float, float, bool]:
         """F and −C Σ c_i U⁻_i at any w, by one pass and one completion; see ``Solver``."""
         found, completion = oracle.augmented_each(w), oracle.completed_each(w)
+        self._check_truth(w, found, completion.values)
         known = np.isfinite(found.uppers)
         slacks = np.maximum(0.0, np.where(known, found.uppers, found.values) - completion.values)
         powers = slacks if self.norm == 1 else 0.5 * slacks**2
@@ -164,7 +178,7 @@ class ByExample(Rounds):
         images = self.sets.images_of(w)
         found = oracle.augmented_each(images)
         self.asked += 1
-        self._check(images, found)
+        self._check_truth(images, found, self._completed(images))
         known = np.isfinite(found.uppers)
         heights = np.where(known, found.uppers, found.values)
         if self.norm == 0:
@@ -197,8 +211,10 @@ class ByExample(Rounds):
         asked, (k,).
         """
         rows = np.arange(first, first + len(found.values))
-        heights = found.values - self.truth[rows] @ self.sets.images() - self.truth_losses[rows]
+        images = self.sets.images()
+        heights = found.values - self.truth[rows] @ images - self.truth_losses[rows]
         excess = heights - self.sets.highest(rows)[1]
+        self._check_kept(images, found, rows, excess)
         rounding = 1e-12 * (1.0 + np.abs(found.values))
         new = np.flatnonzero(excess > np.maximum(self._enough()[rows], rounding))
         self._append(found, rows, new)
@@ -232,16 +248,52 @@ class ByExample(Rounds):
                 "or use solver.method: bundle"
             )
 
-    def _check(self, images: np.ndarray, found: Found) -> None:
-        """Refuse a loss-augmented maximum that is lower than the true output's score."""
-        scores = self._completed(images)
+    def _check_truth(self, images: np.ndarray, found: Found, scores: np.ndarray) -> None:
+        """Refuse a loss-augmented maximum that is lower than the true output's score.
+
+        scores : (n,) of the true outputs
+        """
         short = scores - found.uppers
-        row = int(np.argmax(short))
-        if short[row] > INEXACT * (1.0 + abs(scores[row])):
-            raise LssvmError(
-                "loss-augmented inference found less than the score of the true output, by "
-                f"{short[row]:.3g}: it must be an exact maximum, or give an upper bound of it"
+        below = np.flatnonzero(short > INEXACT * (1.0 + np.abs(scores)))
+        if not len(below):
+            return
+        below = below[short[below] > INEXACT * self._terms(below, images)]
+        if len(below):
+            row = int(below[np.argmax(short[below])])
+            raise ApplicationFault(
+                f"example {found.name(row)!r}: loss-augmented inference has value "
+                f"{found.uppers[row]:.6g}, the true output {scores[row]:.6g}; {MAXIMUM}"
             )
+
+    def _check_kept(
+        self, images: np.ndarray, found: Found, rows: np.ndarray, excess: np.ndarray
+    ) -> None:
+        """Refuse a loss-augmented maximum that is lower than a plane found before.
+
+        excess : (k,) by how much the values of the examples ``rows`` exceed what is kept
+        """
+        short = -excess - (found.uppers - found.values)
+        below = np.flatnonzero(short > INEXACT * (1.0 + np.abs(found.values)))
+        if not len(below):
+            return
+        sizes = self._terms(rows[below], images) + np.abs(found.values[below])
+        below = below[short[below] > INEXACT * (sizes + self._lengths(rows[below], images))]
+        if len(below):
+            row = int(below[np.argmax(short[below])])
+            raise ApplicationFault(
+                f"example {found.name(row)!r}: loss-augmented inference has value "
+                f"{found.uppers[row]:.6g}, less by {short[row]:.3g} than what it found before has "
+                f"at the same w; {MAXIMUM}"
+            )
+
+    def _lengths(self, rows: np.ndarray, images: np.ndarray) -> np.ndarray:
+        """The sizes of what the heights of the examples' kept planes sum up at most, (k,)."""
+        sets = self.sets
+        planes = np.arange(len(sets))
+        sizes = abs(sets.matrix(planes)) @ np.abs(images) + np.abs(sets.losses)
+        most = np.zeros(len(self.costs))
+        np.maximum.at(most, sets.owner, sizes)
+        return most[rows]
 
     def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Everything that the next pass reads."""

@@ -90,7 +90,11 @@ class Gradient(SummedBounds, Rounds):
 
     def primal(self, C: float) -> float:
         """P at the best point; where no upper bound of U⁺ is known, as its plane has it."""
-        return height(self.w, C, Plane(self.outputs, self.loss), self.completion, self.slack)
+        return height(self.w, C, self.own_plane(), self.completion, self.slack)
+
+    def own_plane(self) -> Plane:
+        """The plane that was found at the best point."""
+        return Plane(self.outputs, self.loss)
 
     def _begin(self, oracle: Oracle, C: float) -> None:
         """Take over C; ask once where nothing was asked before."""
@@ -114,6 +118,10 @@ class Gradient(SummedBounds, Rounds):
         self.asked += 1
         self.cut, self.cut_loss = plane.gradient, plane.loss
         self.cut_slack = upper - plane.value(self.point)
+        self.check_truth(oracle, self.point, plane, self.cut_slack, self.completion)
+        self.check_plane(
+            oracle, self.point, plane, self.cut_slack, Plane(self.mean, self.mean_loss)
+        )
         if not len(self.outputs) or self.tied or self._here() < self.primal(self.C):
             self.w, self.outputs, self.loss = self.point, self.cut, self.cut_loss
             self.slack, self.tied = self.cut_slack, False

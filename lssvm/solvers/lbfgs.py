@@ -91,7 +91,11 @@ class Lbfgs(SummedBounds, Rounds):
 
     def primal(self, C: float) -> float:
         """P at w; where no upper bound of U⁺ is known, as its plane has it."""
-        return height(self.w, C, Plane(self.outputs, self.loss), self.completion, self.slack)
+        return height(self.w, C, self.own_plane(), self.completion, self.slack)
+
+    def own_plane(self) -> Plane:
+        """The plane that was found at w."""
+        return Plane(self.outputs, self.loss)
 
     def _begin(self, oracle: Oracle, C: float) -> None:
         """Take over C; ask once where nothing was asked before."""
@@ -133,7 +137,11 @@ class Lbfgs(SummedBounds, Rounds):
         self.asked += 1
         if completion is None:
             completion = oracle.completed(w) if self.completes else self.completion
-        return plane, upper - plane.value(w), completion
+        slack = upper - plane.value(w)
+        self.check_truth(oracle, w, plane, slack, completion)
+        if len(self.outputs):
+            self.check_plane(oracle, w, plane, slack, self.own_plane())
+        return plane, slack, completion
 
     def _stand(self, w: np.ndarray, plane: Plane, slack: float, completion: Plane) -> None:
         self.w, self.outputs, self.loss, self.slack = w, plane.gradient, plane.loss, slack

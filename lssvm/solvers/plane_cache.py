@@ -12,7 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from lssvm.checked import array, known, positive, sparse_rows, whole
-from lssvm.executors import EachOracle, Found
+from lssvm.errors import ApplicationFault
+from lssvm.executors import INEXACT, MAXIMUM, EachOracle, Found
 from lssvm.plane import Plane
 from lssvm.solvers.working_sets import ARRAYS as SET_ARRAYS
 from lssvm.solvers.working_sets import WorkingSets
@@ -89,6 +90,7 @@ class PlaneCache:
         rows = np.arange(len(self.costs))
         kept = self.sets.highest(rows)[1]
         excess = found.values - self.truth @ w - kept
+        self._check(found, differences, excess, w)
         new = np.flatnonzero(excess > 1e-12 * (1.0 + np.abs(found.values)))
         self.sets.column("idle")[:] += 1
         full = np.zeros(len(rows), dtype=bool)
@@ -99,6 +101,20 @@ class PlaneCache:
             order = np.argsort(self.sets.column("idle"), kind="stable")
             self.sets.keep(np.sort(order[: len(order) // 2]))
         self.sets.append(new, sparse.csr_array(differences[new]), found.losses[new])
+
+    def _check(
+        self, found: Found, differences: sparse.csr_array, excess: np.ndarray, w: np.ndarray
+    ) -> None:
+        """Refuse a maximum that is lower than what is kept of its example, or than the truth."""
+        short = -excess - (found.uppers - found.values)
+        row = int(np.argmax(short))
+        size = 1.0 + float(abs(self.truth[[row]] + abs(differences[[row]])).sum(axis=0) @ np.abs(w))
+        if short[row] > INEXACT * (size + abs(found.values[row])):
+            raise ApplicationFault(
+                f"example {found.name(row)!r}: loss-augmented inference has value "
+                f"{found.uppers[row]:.6g}, less by {short[row]:.3g} than what it found before, or "
+                f"the true output, has at the same w; {MAXIMUM}"
+            )
 
     def _oldest(self, full: np.ndarray) -> np.ndarray:
         """The longest idle plane of each example that ``full`` marks; of equal ones the first."""

@@ -107,7 +107,11 @@ class Sgd(SummedBounds):
         """F at w, infinity before it was evaluated; see ``steps.height``."""
         if not self.evaluated:
             return np.inf
-        return height(self.w, C, Plane(self.outputs, self.loss), self.completion, self.slack)
+        return height(self.w, C, self.own_plane(), self.completion, self.slack)
+
+    def own_plane(self) -> Plane:
+        """The plane that was found at w."""
+        return Plane(self.outputs, self.loss)
 
     def minimise(
         self,
@@ -128,6 +132,7 @@ class Sgd(SummedBounds):
         if not self.evaluated:
             between(np.inf, 0.0)
             self._evaluate(oracle)
+            self.check_end(oracle)
         return Solution(
             self.w, self.primal(C), self.lower, np.inf, certified=False, converged=False
         )
@@ -228,6 +233,7 @@ class Sgd(SummedBounds):
         for w in [self.mean, self.point] if self.average else [self.point]:
             plane, upper = oracle.augmented(w)
             completion, slack = oracle.completed(w), upper - plane.value(w)
+            self.check_truth(oracle, w, plane, slack, completion)
             if height(w, self.C, plane, completion, slack) < self.primal(self.C):
                 self.w, self.completion, self.evaluated = w, completion, True
                 self.outputs, self.loss, self.slack = plane.gradient, plane.loss, slack

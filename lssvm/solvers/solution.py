@@ -75,6 +75,10 @@ class Solver(Protocol):
         """P at the best point."""
         ...
 
+    def sizes(self, C: float) -> float:
+        """The size of what P at the best point sums up: its rounding is a small share of it."""
+        ...
+
     def concave(self, C: float) -> float:
         """−C Σ c_i U⁻_i at the best point, as the completion has it."""
         ...

@@ -128,11 +128,7 @@ class MentionClustering(base.Application):
                 raise DataError(source.path, None, message)
             for path in _files(source.path):
                 documents += self._documents(path, source)
-        packed = pack(documents, self.reach)
-        if not packed.labelled and np.any(packed.clusters >= 0):
-            row = int(np.searchsorted(packed.mentions, np.argmin(packed.clusters), "right")) - 1
-            raise packed.error(row, "has no clusters, others have; expected all")
-        return packed
+        return pack(documents, self.reach)
 
     def dimension(self, examples: Documents) -> int:
         """The number of features of a pair."""

@@ -122,6 +122,15 @@ class Documents(Packed):
         return [slice(a, b) for a, b in itertools.pairwise(ends)]
 
     @property
+    def known(self) -> np.ndarray:
+        """Whether the clusters of each document are known, (n,) bool."""
+        return np.array([bool(np.all(self.clusters[p] >= 0)) for p in self._own_places])
+
+    @property
+    def _own_places(self) -> list[slice]:
+        return [slice(a, b) for a, b in itertools.pairwise(self.mentions.tolist())]
+
+    @property
     def gold(self) -> np.ndarray:
         """The true clusters of the mentions of these documents alone."""
         return self.clusters[self.mentions[0] : self.mentions[-1]]

@@ -83,6 +83,11 @@ class Sequences(Packed):
         """The letters of these sequences alone, one after another."""
         return self.letters[self.offsets[0] : self.offsets[-1]]
 
+    @property
+    def known(self) -> np.ndarray:
+        """Whether the label of each sequence is known, (n,) bool."""
+        return self.labels != 0
+
     def site(self, row: int, start: int, length: int, strand: int) -> np.ndarray:
         """Letters of a window as the motif reads it: reverse complement on strand 1."""
         first = self.offsets[row] + start
@@ -125,8 +130,8 @@ def read_sequences(
     both : whether both strands are read
     empty : whether records without letters are taken
 
-    Raises DataError if a file cannot be read, if the label of a header is not the one that
-    the configuration gives, or if some records have labels and others have none.
+    Raises DataError if a file cannot be read, or if the label of a header is not the one that
+    the configuration gives.
     """
     files = [
         read_fasta(source.path, source.limit, given=source.label is not None, empty=empty)
@@ -168,11 +173,6 @@ def read_sequences(
         paths=tuple(source.path for source in sources),
         labelled=bool(np.all(labels)),
     )
-    if not sequences.labelled and np.any(labels):
-        row = int(np.flatnonzero(labels == 0)[0])
-        wrong = unlabelled(sequences, row)
-        message = f"{wrong}, other records do; expected label=+1 or label=-1 in its header"
-        raise sequences.error(row, message)
     return sequences
 
 

@@ -58,7 +58,7 @@ class LabelledRows:
     numbers : (n,) int64, place in the input, from 1
     lines : (n,) int64; files : (n,) int32, row of ``paths``
     left_out : values that were left out because training has no such feature
-    labelled : whether labels are known
+    labelled : whether all labels are known
     """
 
     dense: np.ndarray
@@ -128,6 +128,11 @@ class LabelledRows:
             lines=self.lines[start:stop],
             files=self.files[start:stop],
         )
+
+    @property
+    def known(self) -> np.ndarray:
+        """Whether the label of each row is known, (n,) bool."""
+        return self.labels >= 0
 
     def take(self, rows: np.ndarray) -> "LabelledRows":
         """A copy of the chosen examples, in the order of ``rows``."""
@@ -260,8 +265,6 @@ def packed(
     classes : labels of training; others get numbers behind them
     bias : the value of a constant feature behind the others; 0: there is none
     columns : see :class:`LabelledRows`
-
-    Raises DataError where some labels are known and others are not.
     """
     others = [word for word in sorted_labels(files) if word not in set(classes)]
     names = (*classes, *others)
@@ -283,13 +286,7 @@ def packed(
         paths=tuple(source.path for source in sources),
         left_out=left_out,
     )
-    unknown = found.labels < 0
-    if unknown.all():
-        return replace(found, labelled=False)
-    if unknown.any():
-        row = int(np.flatnonzero(unknown)[0])
-        raise found.error(row, "no label ('?') beside others that have one; expected a label")
-    return found
+    return replace(found, labelled=bool(found.known.all()))
 
 
 def _laid_out(files: Sequence[SvmLight], features: int, bias: float) -> tuple[dict[str, Any], int]:

@@ -484,7 +484,8 @@ class RowClassifier(base.Application):
 
     def _check_known(self, examples: LabelledRows) -> None:
         if not examples.labelled:
-            raise examples.error(None, "no labels; expected some to train on")
+            row = int(np.argmin(examples.known))
+            raise examples.error(row, "no label ('?'); expected one to train on")
         unseen = np.flatnonzero(examples.labels >= len(self.classes))
         if len(unseen):
             name = examples.label_names[examples.labels[unseen[0]]]

@@ -58,6 +58,16 @@ class SequenceExamples(Packed):
         return len(self.starts) > 0
 
     @property
+    def told(self) -> np.ndarray:
+        """Whether each token has a label, be it one that training did not see, (tokens,) bool."""
+        return np.array([tag is not None for tag in self.tags], dtype=bool)
+
+    @property
+    def known(self) -> np.ndarray:
+        """Whether all tokens of each sequence have labels, (n,) bool."""
+        return np.logical_and.reduceat(self.told, self.offsets[:-1])
+
+    @property
     def sizes(self) -> np.ndarray:
         """Work of each sequence in units of 64 multiply-adds, (n,) int64."""
         count = self.label_count

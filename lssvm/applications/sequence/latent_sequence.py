@@ -114,8 +114,9 @@ class LatentSequenceLabelling(SequenceLabelling):
         return WeightNames(replace(known, labels=states), self.options.order, self.options.ends)
 
     def start(self, examples: SequenceExamples, rng: np.random.Generator) -> Any:
-        """Small random weights. Raises DataError if a token has no label."""
-        self._check_trainable(examples)
+        """Small random weights. Raises DataError if no token has a label."""
+        if not np.any(examples.labels >= 0):
+            raise examples.error(0, "has no labels, nor has any other sequence; expected some")
         return self.options.start_scale * rng.normal(size=self.dimension(examples))
 
     def augmented(self, w: np.ndarray, examples: SequenceExamples) -> tuple[Plane, float]:
@@ -125,8 +126,7 @@ class LatentSequenceLabelling(SequenceLabelling):
         return plane, plane.value(w)
 
     def completed(self, w: np.ndarray, examples: SequenceExamples) -> Plane:
-        """Σ c_i U⁻_i. Raises DataError if a token has no label."""
-        self._check_trainable(examples)
+        """Σ c_i U⁻_i."""
         return self._plane(w, examples, _FORBIDDEN * self._outside(examples).T)
 
     def predict(self, w: np.ndarray, examples: SequenceExamples, top: int = 1) -> Predictions:
@@ -159,6 +159,12 @@ class LatentSequenceLabelling(SequenceLabelling):
         shares = self.marginals(predictions.w, examples)
         sequence_output.write_marginals(examples, predictions, shares, file)
 
+    def warnings(self, examples: SequenceExamples) -> list[str]:
+        """As ``sequence`` has them; labels that are not known."""
+        missing = int(np.sum(~examples.told))
+        hidden = [f"{missing:,d} labels are missing: they are hidden values in training"]
+        return super().warnings(examples) + hidden * (0 < missing < len(examples.labels))
+
     def _states(self, examples: SequenceExamples) -> int:
         return examples.label_count * self.options.substates
 
@@ -181,7 +187,7 @@ class LatentSequenceLabelling(SequenceLabelling):
         return Plane(gradient, float(examples.costs @ values) - float(gradient @ w))
 
     def _path_losses(self, examples: SequenceExamples, labels: np.ndarray) -> np.ndarray:
-        wrong = labels != examples.labels
+        wrong = (labels != examples.labels) & (examples.labels >= 0)
         charges = self._charges(examples)[examples.labels] * wrong
         return np.add.reduceat(charges, examples.offsets[:-1])
 

@@ -17,7 +17,7 @@ from lssvm.applications.sequence.examples import DENSE_FROM, SequenceExamples, p
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import DataError
 from lssvm.formats.conll_columns import Columns, read_columns
-from lssvm.formats.svm_hmm import TaggedTokens, read_svm_hmm
+from lssvm.formats.svm_hmm import UNKNOWN, TaggedTokens, read_svm_hmm
 
 MOST_FEATURES = 10_000_000  # of a token; w holds L numbers for each
 MOST_LABELS = 10_000  # w holds L² numbers
@@ -48,7 +48,8 @@ def read_conll(
     tags: list[str | None] = []
     for file in files:
         known = place < len(file.values)
-        tags += file.values[place] if known else [None] * len(file.rows)
+        words = file.values[place] if known else [UNKNOWN] * len(file.rows)
+        tags += [None if word == UNKNOWN else word for word in words]
     offsets = _joined([file.offsets for file in files])
     inputs = [name for name in layout.columns if name != layout.label]
     columns = {

@@ -274,8 +274,9 @@ class SequenceLabelling(base.Application):
         return self._expected(w, examples)[2]
 
     def losses(self, examples: SequenceExamples, predictions: Predictions) -> np.ndarray:
-        """Δ of the best path of each example, (n,); labels not seen in training cost 1."""
-        wrong = predictions.labels[:, 0] != examples.labels
+        """Δ of the best path of each example, (n,); labels not seen in training cost 1, those that
+        are not known nothing."""
+        wrong = (predictions.labels[:, 0] != examples.labels) & examples.told
         starts = examples.offsets[:-1]
         if self.options.loss == "zero_one":
             return np.logical_or.reduceat(wrong, starts).astype(np.float64)
@@ -289,14 +290,16 @@ class SequenceLabelling(base.Application):
 
         precision, recall and f1 are conlleval's, f1_strict wants the labels to keep to their
         scheme (see ``sequence_metrics``); None where the labels are not of entities or seqeval is
-        not installed. A label that training did not see is an error; they are counted.
+        not installed. A label that training did not see is an error; they are counted. Tokens whose
+        label is not known are left out, and entities of their sequences.
         """
-        wrong = predictions.labels[:, 0] != examples.labels
+        told, whole = examples.told, examples.known
+        wrong = (predictions.labels[:, 0] != examples.labels) & told
         spoilt = np.logical_or.reduceat(wrong, examples.offsets[:-1])
         names = np.array(examples.vocabulary.labels, dtype=object)
         found = names[predictions.labels[:, 0]]
-        edges = list(zip(examples.offsets[:-1], examples.offsets[1:], strict=True))
-        error = 100 * float(np.mean(wrong))
+        edges = list(zip(examples.offsets[:-1][whole], examples.offsets[1:][whole], strict=True))
+        error = 100 * float(np.mean(wrong[told]))
         return {
             "error": error,
             "accuracy": 100 - error,
@@ -306,8 +309,8 @@ class SequenceLabelling(base.Application):
                 [list(examples.tags[a:b]) for a, b in edges], [list(found[a:b]) for a, b in edges]
             ),
             "sequences": len(examples),
-            "tokens": len(wrong),
-            "unseen_labels": int(np.sum(examples.labels < 0)),
+            "tokens": int(np.sum(told)),
+            "unseen_labels": int(np.sum((examples.labels < 0) & told)),
         }
 
     @property
@@ -342,7 +345,7 @@ class SequenceLabelling(base.Application):
         found = []
         unseen = sorted({tag for tag in examples.tags[examples.labels < 0] if tag is not None})
         if unseen:
-            count = int(np.sum(examples.labels < 0))
+            count = int(np.sum((examples.labels < 0) & examples.told))
             shown = ", ".join(map(repr, unseen[:_SHOWN]))
             more = f" and {len(unseen) - _SHOWN} more" if len(unseen) > _SHOWN else ""
             found.append(
@@ -390,7 +393,11 @@ class SequenceLabelling(base.Application):
         lost = np.flatnonzero(examples.labels < 0)
         if len(lost):
             row = int(np.searchsorted(examples.offsets, lost[0], side="right")) - 1
-            raise examples.error(row, "has a token without a label; expected labels to train on")
+            raise examples.error(
+                row,
+                "has a token without a label; expected labels to train on, or application "
+                "latent_sequence, for which they are hidden",
+            )
 
     def _check_room(self, examples: SequenceExamples, copies: int) -> None:
         """Refuse a sequence whose states, so many times over, would fill the memory."""

@@ -1,0 +1,112 @@
+"""What becomes of an error in an application's code: one line that says where it happened.
+
+Applications come from elsewhere too. An error that is none of ours says nothing to the user of
+such a one, so every method that is called from outside passes through here.
+"""
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from lssvm.errors import TRACEBACK, ApplicationCrash, ApplicationFault, LssvmError
+
+LONGEST = 200  # characters of an error's own message
+ANSWERS = (
+    "__init__",
+    "read",
+    "state",
+    "dimension",
+    "feature_names",
+    "start",
+    "start_each",
+    "augmented",
+    "augmented_each",
+    "completed",
+    "completed_each",
+    "gradients",
+    "columns_per_row",
+    "predict",
+    "score",
+    "groups",
+    "summary",
+    "warnings",
+    "training_warnings",
+    "unsettled",
+)
+ITERATORS = ("examples", "records")  # methods that answer one piece after the other
+WRITERS = ("write", "records")  # an OSError is that of the output
+PASSED = (LssvmError, MemoryError)
+
+
+def protect(kind: type) -> None:
+    """Replace the methods that a class defines by ones that raise LssvmErrors only."""
+    for name in {*ANSWERS, *ITERATORS, *WRITERS} & kind.__dict__.keys():
+        function = kind.__dict__[name]
+        if callable(function):
+            passed = (*PASSED, OSError) if name in WRITERS else PASSED
+            wrap = _iterating if name in ITERATORS else _answering
+            setattr(kind, name, wrap(function, name, passed))
+
+
+def crash(application: Any, where: str, error: BaseException) -> ApplicationCrash:
+    """The line for an error in an application's code; where : method and examples."""
+    lines = str(error).splitlines()
+    told = "".join(c if c.isprintable() else "?" for c in lines[0][:LONGEST]) if lines else ""
+    text = f"{type(error).__name__}: {told}" if told else type(error).__name__
+    return ApplicationCrash(
+        f"application {_name(application)!r}: {where}: {text} ({TRACEBACK}=1 shows the traceback)"
+    )
+
+
+def fault(application: Any, text: str) -> ApplicationFault:
+    """The line for an answer that cannot be right."""
+    return ApplicationFault(f"application {_name(application)!r}: {text}")
+
+
+def _name(application: Any) -> str:
+    options = getattr(application, "options", None)
+    return str(getattr(options, "name", type(application).__name__))
+
+
+def _answering(
+    function: Callable[..., Any], name: str, passed: tuple[type[BaseException], ...]
+) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def answer(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        try:
+            return function(self, *arguments, **keywords)
+        except passed:
+            raise
+        except (Exception, SystemExit) as error:
+            raise crash(self, f"{name}{_of(arguments)}", error) from error
+
+    return answer
+
+
+def _iterating(
+    function: Callable[..., Any], name: str, passed: tuple[type[BaseException], ...]
+) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def answers(self: Any, *arguments: Any, **keywords: Any) -> Iterator[Any]:
+        try:
+            yield from function(self, *arguments, **keywords)
+        except passed:
+            raise
+        except (Exception, SystemExit) as error:
+            raise crash(self, f"{name}{_of(arguments)}", error) from error
+
+    return answers
+
+
+def _of(arguments: tuple[Any, ...]) -> str:
+    """The examples or the file that a method was called for."""
+    for value in arguments:
+        if hasattr(value, "path"):
+            return f" of {value.path}"
+        names = getattr(value, "names", None)
+        if isinstance(names, list | tuple) and names:
+            first, last = str(names[0]), str(names[-1])
+            return (
+                f" of example {first!r}" if len(names) == 1 else f" of examples {first!r}–{last!r}"
+            )
+    return ""
