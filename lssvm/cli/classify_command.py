@@ -1,0 +1,235 @@
+"""The command ``lssvm-classify``.
+
+Nothing heavy is imported before a command runs, so that help and completion are quick.
+"""
+
+import json
+import math
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import click
+
+from lssvm import __version__, streams
+from lssvm.command import (
+    CONTEXT,
+    EXIT_CODES,
+    Command,
+    quiet_option,
+)
+from lssvm.errors import LssvmError
+from lssvm.messages import printable_json
+
+if TYPE_CHECKING:
+    from lssvm.applications.base import FolderFormat
+    from lssvm.config import Config
+    from lssvm.files import Files
+    from lssvm.formats.limit import Limit
+    from lssvm.model import Model
+
+
+@click.command(cls=Command, context_settings=CONTEXT, epilog=EXIT_CODES)
+@click.argument("examples", type=click.Path())
+@click.argument("model", type=click.Path())
+@click.argument("predictions", type=click.Path())
+@click.option("--label", metavar="L", help="The true label of all examples, if the file has none.")
+@click.option(
+    "--top",
+    "--nbest",
+    "top",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Best hidden values, or label sequences, to write for each example.",
+)
+@click.option(
+    "--format", "format_name", metavar="NAME", help="Format to write, among the application's."
+)
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line.")
+@click.option("--metrics", metavar="FILE", type=click.Path(), help="Write the metrics as JSON.")
+@click.option(
+    "--max-mb",
+    type=float,
+    metavar="X",
+    help="Most megabytes that a file may take once it is decompressed.  [default: data.max_mb of "
+    "the configuration, else 1000]",
+)
+@quiet_option
+@click.version_option(__version__)
+def classify(examples: str, model: str, predictions: str, **options: Any) -> None:
+    """Predict the outputs of EXAMPLES with MODEL, write them to PREDICTIONS and score them.
+
+    EXAMPLES and PREDICTIONS may be - for standard input and output; where --format stands for
+    several files, such as label images, PREDICTIONS is a new or an empty folder. If EXAMPLES
+    ends in .yaml or .yml it is a configuration, whose test files are read with their labels. The
+    metrics of labelled examples go to standard output, or to standard error if the predictions
+    go to standard output.
+
+    \b
+    lssvm-classify test.fa motif.model sites.tsv
+    lssvm-classify configs/motif.yaml motif.model sites.tsv --metrics metrics.json
+    """
+    from lssvm.applications.base import FolderFormat, Source, labelled_part
+    from lssvm.formats.locks import owned
+    from lssvm.formats.output import check_folder
+    from lssvm.model import Model
+
+    metrics = options["metrics"]
+    trained = Model.load(model)
+    form = _format(trained, options["format_name"], options["as_json"])
+    config = _test_config(examples, trained, options["label"], options["max_mb"])
+    files = _classify_files(examples, config, trained, model)
+    if isinstance(form, FolderFormat):
+        files.writes("PREDICTIONS", predictions, check_folder, folder=True)
+    elif predictions != "-":
+        files.writes("PREDICTIONS", predictions)
+    files.writes("--metrics", metrics)
+    if predictions == "-" or not options["quiet"]:
+        files.prints()
+    files.check_outputs()
+    alone = Source(examples, options["label"], limit=_limit(options["max_mb"]))
+    sources = config.sources("test") if config else [alone]
+    with owned(predictions, metrics):
+        packed = trained.application.read(sources)
+        if metrics and labelled_part(packed) is None:
+            raise LssvmError(f"--metrics: {examples} has no labels; expected labelled examples")
+        _classified(packed, trained, form, predictions, options)
+
+
+def _classified(
+    packed: Any,
+    trained: "Model",
+    form: "Callable[[Any, Any, TextIO], None] | FolderFormat",
+    predictions: str,
+    options: dict[str, Any],
+) -> None:
+    """Predict, write what was predicted, and score it."""
+    from lssvm.applications.base import JSON, FolderFormat, labelled_part
+    from lssvm.console import counted
+    from lssvm.formats.output import write_folder
+    from lssvm.train import classify as predict
+    from lssvm.train import prepared
+
+    names = form.names(packed) if isinstance(form, FolderFormat) else ()
+    trained, packed = prepared(trained, packed)
+    found = predict(trained, packed, top=options["top"])
+    if isinstance(form, FolderFormat):
+        contents = form.contents(packed, found)
+        write_folder(predictions, zip(names, contents, strict=True))
+    else:
+        with _opened(predictions) as file:
+            form(packed, found, file)
+    if not options["quiet"]:
+        written = JSON if options["as_json"] else options["format_name"] or ""
+        for text in trained.application.output_warnings(packed, written):
+            streams.tell(f"warning: {text}")
+    known, metrics, quiet = labelled_part(packed), options["metrics"], options["quiet"]
+    if known is not None:
+        own = found if known is packed else predict(trained, known)
+        _score(trained, known, own, metrics, quiet, to_stderr=predictions == "-")
+    rest = len(packed) - (0 if known is None else len(known))
+    if rest and not quiet:
+        what = "nothing to score" if known is None else "they are not scored"
+        streams.tell(f"{counted(rest, 'example')} without labels: {what}")
+
+
+def _classify_files(
+    examples: str, config: "Config | None", trained: "Model", model: str
+) -> "Files":
+    """What predicting reads."""
+    from lssvm.files import Files
+
+    files = Files()
+    files.reads("MODEL", model)
+    if config is None:
+        files.reads_data("EXAMPLES", examples, trained.application)
+    else:
+        files.reads_config("EXAMPLES", examples, config)
+    return files
+
+
+def _opened(path: str) -> AbstractContextManager[Any]:
+    from lssvm.formats.output import replacing
+
+    return streams.results() if path == "-" else replacing(path)
+
+
+def _limit(max_mb: float | None) -> "Limit":
+    """The limit of what a file may take that --max-mb sets. Raises LssvmError."""
+    from lssvm.formats.limit import MEGABYTES, Limit
+
+    if max_mb is not None and not 0 < max_mb < math.inf:
+        raise LssvmError(f"--max-mb {max_mb:g}: expected a finite number greater than 0")
+    return Limit(MEGABYTES if max_mb is None else max_mb, "--max-mb")
+
+
+def _test_config(
+    path: str, model: "Model", label: str | None, max_mb: float | None
+) -> "Config | None":
+    """The configuration that EXAMPLES is, for this model; None if it is a file of examples."""
+    from lssvm.config import load_config
+
+    _limit(max_mb)
+    if Path(path).suffix not in (".yaml", ".yml"):
+        return None
+    if label is not None:
+        raise LssvmError(f"--label: {path} names the labels itself; expected a file of examples")
+    config = load_config(path, () if max_mb is None else [f"data.max_mb={max_mb!r}"])
+    expected = model.application.options.name
+    if config.application.name != expected:
+        raise LssvmError(
+            f"{path}: is of application {config.application.name!r}; the model is of {expected!r}"
+        )
+    return config
+
+
+def _format(
+    model: "Model", name: str | None, as_json: bool
+) -> "Callable[[Any, Any, TextIO], None] | FolderFormat":
+    """What writes predictions in the format of that name, by default the application's first."""
+    application = model.application
+    if as_json and name is not None:
+        raise LssvmError("--json and --format exclude each other; expected one of them")
+
+    def write_json(examples: Any, predictions: Any, file: TextIO) -> None:
+        for record in application.records(examples, predictions):
+            file.write(printable_json(json.dumps(record, ensure_ascii=False)) + "\n")
+
+    if as_json:
+        return write_json
+    formats: dict[str, Callable[[Any, Any, TextIO], None] | FolderFormat]
+    formats = {**application.formats, **application.folder_formats}
+    name = next(iter(formats)) if name is None else name
+    if name not in formats:
+        kind = application.options.name
+        known = ", ".join(formats)
+        raise LssvmError(f"--format {name}: application {kind!r} cannot write it (known: {known})")
+    return formats[name]
+
+
+def _score(
+    model: "Model",
+    examples: Any,
+    predictions: Any,
+    path: str | None,
+    quiet: bool,
+    to_stderr: bool,
+) -> None:
+    """Print the metrics, and write them where asked."""
+    from lssvm.console import metric_lines
+    from lssvm.formats.output import replacing
+
+    metrics = model.application.score(examples, predictions) | model.described()
+    if path:
+        with replacing(path) as file:
+            file.write(json.dumps(metrics, indent=1) + "\n")
+    if not quiet:
+        lines = metric_lines(metrics)
+        if to_stderr:
+            for line in lines:
+                streams.tell(line)
+        else:
+            streams.show(lines)
