@@ -1,6 +1,7 @@
 """What the applications that cluster mentions share: input, output and scores."""
 
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ from lssvm.formats.mention_pairs import PairDocument, read_pairs, read_pairs_npz
 from lssvm.formats.text import open_text
 
 BRAT, NPZ = ".ann", ".npz"
+MOST_FEATURES = 1_000_000  # of a pair; each has a name
 SUFFIXES = (BRAT, NPZ, ".conll", "_conll", ".pairs")  # what is read of a folder
 
 
@@ -52,8 +54,8 @@ class MentionOptions(base.Options):
     def _named(cls, value: list[str] | int | str, info: ValidationInfo) -> list[str]:
         """Put the names in the place of their number or of the file that holds them."""
         if isinstance(value, int):
-            if value < 1:
-                raise ValueError(f"expected at least 1 feature, got {value}")
+            if not 1 <= value <= MOST_FEATURES:
+                raise ValueError(f"expected 1 to {MOST_FEATURES:,} features, got {value}")
             return [f"feature {number}" for number in range(1, value + 1)]
         names = value
         if isinstance(value, str):
@@ -64,7 +66,8 @@ class MentionOptions(base.Options):
                 raise ValueError(str(error)) from None
             if not names:
                 raise ValueError(f"{value} is empty; expected one name a line")
-        repeated = next((name for name in names if list(names).count(name) > 1), None)
+        counts = Counter(names)
+        repeated = next((name for name in names if counts[name] > 1), None)
         if repeated is not None:
             raise ValueError(f"{repeated!r} is named twice; expected distinct names")
         return list(names)
