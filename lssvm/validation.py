@@ -3,7 +3,7 @@
 import difflib
 import functools
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -24,7 +24,9 @@ def explained(
     by_path: dict[KeyPath, list[Any]] = {}
     for found in error.errors(include_url=False):
         path = (*prefix, *found["loc"])
-        if found["type"] not in ("missing", "extra_forbidden"):
+        if found["type"] in ("missing", "extra_forbidden"):
+            path = (*_without_types(document.value, path[:-1]), path[-1])
+        else:
             path = _existing(document.value, path)
         by_path.setdefault(path, []).append(found)
     return [
@@ -55,6 +57,18 @@ def _existing(value: Any, path: KeyPath) -> KeyPath:
         elif not isinstance(part, int):
             return path[:depth]
     return path
+
+
+def _without_types(value: Any, path: KeyPath) -> KeyPath:
+    """``path`` without the names of types among its keys."""
+    parts: list[str | int] = []
+    for part in path:
+        if part in _keys(value) or (isinstance(value, list) and isinstance(part, int)):
+            value = value[part]
+            parts.append(part)
+        elif isinstance(part, int):
+            parts.append(part)
+    return tuple(parts)
 
 
 def _keys(value: Any) -> Any:
@@ -88,7 +102,8 @@ def _message(findings: list[Any], model: type[BaseModel]) -> str:
     found = findings[0]
     if found["type"] == "extra_forbidden":
         known = known_keys(model, found["loc"][:-1])
-        return f"unknown key{nearest(found['loc'][-1], known)} (known: {', '.join(known)})"
+        listed = f" (known: {', '.join(known)})" if known else ""
+        return f"unknown key{nearest(found['loc'][-1], known)}{listed}"
     if found["type"] == "missing":
         return "missing; expected a value, there is no default"
     ours = [each for each in findings if each["type"] == "value_error"]
@@ -109,14 +124,20 @@ def known_keys(model: type[BaseModel], path: Iterable[str | int]) -> list[str]:
     schema = _schema(model)
     section = schema
     for part in path:
-        # What is left of the path where a value may be of several types are names of types.
-        inner = "items" if isinstance(part, int) else "properties"
-        if inner not in section:
-            break
-        section = section[inner] if isinstance(part, int) else section[inner].get(part, {})
+        section = _below(section, part)
         while "$ref" in section:
             section = schema["$defs"][section["$ref"].rpartition("/")[2]]
     return list(section.get("properties", {}))
+
+
+def _below(section: Mapping[str, Any], part: str | int) -> Any:
+    """What a schema says of a key, of the items of a list, or of one of several types by name."""
+    if isinstance(part, int):
+        return section.get("items", {})
+    if part in section.get("properties", {}):
+        return section["properties"][part]
+    types = section.get("anyOf", ())
+    return next((each for each in types if each.get("$ref", "").endswith(f"/{part}")), {})
 
 
 @functools.lru_cache(maxsize=64)

@@ -21,6 +21,7 @@ import itertools
 import json
 import multiprocessing
 import multiprocessing.connection
+import re
 import resource
 import shutil
 import signal
@@ -197,9 +198,7 @@ def judged(case: Case, folder: Path, code: int, out: str, err: str) -> tuple[str
     odd = [line for line in lines if not line.isprintable()]
     if odd:
         return f"message not printable: {shape(odd[0])}", repr(odd[0])[:3000]
-    long = [
-        line for line in lines if len(line) > LONGEST + sum(len(n) for n in case.files if n in line)
-    ]
+    long = [line for line in lines if length(line, case) > LONGEST]
     if long:
         return f"message of {len(long[0])} characters: {shape(long[0])}", long[0][:3000]
     if code == 2:
@@ -207,6 +206,12 @@ def judged(case: Case, folder: Path, code: int, out: str, err: str) -> tuple[str
         if other or not any(line.startswith("error: ") for line in lines):
             return f"exit code 2 with other lines: {shape((other or [''])[0])}", err[-3000:]
     return left(case, folder, code, out)
+
+
+def length(line: str, case: Case) -> int:
+    """Characters of a message beside the names of files."""
+    line = re.sub(r"^error: .*: cannot be read: ", "", line, count=1)
+    return len(line) - sum(len(name) for name in case.files if name in line)
 
 
 def shape(line: str) -> str:
@@ -222,7 +227,7 @@ def left(case: Case, folder: Path, code: int, out: str) -> tuple[str, str]:
         for name, content in case.files.items()
         if not (folder / name).is_file() or (folder / name).read_bytes() != content
     }
-    resumed = {"m.checkpoint"} if "--resume" in case.arguments and code != 2 else set()
+    resumed = {"m.checkpoint"} if "--resume" in case.arguments else set()
     if changed - resumed:
         return "inputs changed", ", ".join(changed)
     new = {path.name for path in folder.iterdir()} - case.files.keys()
@@ -266,13 +271,22 @@ def worker(connection: Any, samples: list[Target], folder: Path, seed: int) -> N
     connection.send(None)
     limit = virtual() + 3 * GROWTH
     resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-    while (number := connection.recv()) is not None:
+    while (number := received(connection)) is not None:
         try:
             case = case_of(samples, seed, number)
         except Exception as error:
             connection.send(Outcome(f"harness: {where(error)}", traceback.format_exc()))
             continue
         connection.send(runner.run(case))
+
+
+def received(connection: Any) -> int | None:
+    """The next number; None if there is none, or nobody to send it any more."""
+    parent = os.getppid()
+    while not connection.poll(5.0):
+        if os.getppid() != parent:
+            return None
+    return connection.recv()
 
 
 def virtual() -> int:

@@ -641,3 +641,10 @@ def test_temperatures_that_mean_nothing_are_not_shown(load):
     assert Config.from_dict(settings).to_dict() == plain.to_dict()
     kept = meaningful(load(annealed + ", epsilon_h: 0.5}").to_dict())["objective"]
     assert (kept["epsilon_y"], kept["epsilon_h"]) == (0.0, 0.5)
+
+
+def test_an_unknown_key_below_one_of_several_types_is_told_without_the_name_of_the_type(faults):
+    (message, *_) = faults("application: {name: multiclass, loss: {seed: 3}}")
+    assert message.startswith("c.yaml:1:")
+    assert "application.loss" in message
+    assert "LossMatrix" not in message

@@ -586,7 +586,8 @@ def test_what_does_not_belong_together_is_refused(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("features: 0", "expected at least 1 feature, got 0"),
+        ("features: 0", "expected 1 to 1,000,000 features, got 0"),
+        ("features: 9223372036854775808", "expected 1 to 1,000,000 features, got 92"),
         ("features: [a, a]", "'a' is named twice"),
         ("features: absent.txt", "absent.txt: cannot be read"),
         ("max_distance: 0", "max_distance"),

@@ -32,6 +32,7 @@ from lssvm.formats.text import open_text
 
 BRAT, NPZ = ".ann", ".npz"
 _PAIR = 300  # bytes that the features of a pair take while they are made
+MOST_FEATURES = 1_000_000  # of a pair; each has a name
 SUFFIXES = (BRAT, NPZ, ".conll", "_conll", ".pairs")  # what is read of a folder
 
 
@@ -58,8 +59,8 @@ class MentionOptions(base.Options):
         if isinstance(value, int):
             if base.is_stored(info):
                 raise ValueError("is a number; expected the names, which a model holds")
-            if value < 1:
-                raise ValueError(f"expected at least 1 feature, got {value}")
+            if not 1 <= value <= MOST_FEATURES:
+                raise ValueError(f"expected 1 to {MOST_FEATURES:,} features, got {value}")
             return [f"feature {number}" for number in range(1, value + 1)]
         names = value
         if isinstance(value, str):
@@ -70,8 +71,8 @@ class MentionOptions(base.Options):
                 raise ValueError(str(error)) from None
             if not names:
                 raise ValueError(f"{value} is empty; expected one name a line")
-        times = Counter(names)
-        repeated = next((name for name in names if times[name] > 1), None)
+        counts = Counter(names)
+        repeated = next((name for name in names if counts[name] > 1), None)
         if repeated is not None:
             raise ValueError(f"{repeated!r} is named twice; expected distinct names")
         return list(names)
