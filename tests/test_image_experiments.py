@@ -418,7 +418,7 @@ BROKEN_FOLDERS = {
     "no label image": (broken(lambda image, labels: labels.unlink()), "5 photographs with label"),
     "an empty photograph": (
         broken(lambda image, labels: image.write_bytes(b"")),
-        "is no image that Pillow knows",
+        "is no image of a kind that is read",
     ),
     "a photograph cut short": (
         broken(lambda image, labels: image.write_bytes(image.read_bytes()[:500])),
@@ -455,7 +455,7 @@ BROKEN_FOLDERS = {
     ),
     "labels that are text": (
         broken(lambda image, labels: labels.write_text("grass")),
-        "is no image that Pillow knows",
+        "is no image of a kind that is read",
     ),
 }
 

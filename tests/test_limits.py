@@ -7,6 +7,7 @@ import lzma
 import os
 import sys
 import threading
+import time
 import tracemalloc
 from types import SimpleNamespace
 
@@ -21,6 +22,7 @@ from lssvm.config import Config
 from lssvm.errors import DataError
 from lssvm.formats.fasta import read_fasta
 from lssvm.formats.limit import Limit
+from lssvm.formats.loss_matrix import read_loss_matrix
 from lssvm.formats.svmlight import read_svmlight
 from lssvm.formats.text import open_text
 
@@ -216,3 +218,10 @@ def test_every_application_hands_the_limit_to_its_reader(folder):
         application = Config.from_dict({"application": options}).create_application()
         source = Source("x", limit=Limit(1e-4, "the key"))
         assert "the key raises the limit" in told(application.read, [source], kind=DataError)
+
+
+def test_a_header_of_many_labels_is_read_in_time(tmp_path):
+    (tmp_path / "x").write_text(" ".join(map(str, range(200_000))) + "\n")
+    began = time.process_time()
+    assert "no row for label '0'" in told(read_loss_matrix, tmp_path / "x")
+    assert time.process_time() - began < 5  # it would be many minutes, were it quadratic

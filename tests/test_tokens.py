@@ -1,6 +1,7 @@
 """Words that stand for numbers in text files."""
 
 import math
+import time
 
 import pytest
 from refusals import told
@@ -93,3 +94,12 @@ def test_features_are_pairs_with_increasing_indices():
         assert told(tokens.features, pair, 7, kind=ValueError) == message
     message = "index 2 follows 2; expected increasing indices"
     assert told(tokens.features, "2:1 2:1", 7, kind=ValueError) == message
+
+
+def test_long_words_are_told_in_time():
+    began = time.process_time()
+    for text in ("9" * 300_000 + "x", "1." + "9" * 300_000 + "x", "1e" + "9" * 300_000 + "x"):
+        assert "is not a number" in told(tokens.finite, text, "cost", kind=ValueError)
+        assert "is not a" in told(tokens.features, f"1:{text}", 7, kind=ValueError)
+        assert "is not a" in told(tokens.features, f"{text}:1", 7, kind=ValueError)
+    assert time.process_time() - began < 5  # it would be minutes, were it quadratic

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from operator import lt
 
 SHOWN = 20  # characters of a wrong word that a message quotes
-_NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 _PAIRS = re.compile(r"(?:\s+\d{1,10}:[-+.\deE]+)*\s*", re.ASCII)  # at first sight
 _NOT_FINITE = ("nan", "inf", "infinity")
 
