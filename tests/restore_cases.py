@@ -233,7 +233,13 @@ CHECKPOINTS = {
         {"objective": {"model": "crf"}, **solver("lbfgs", epsilon=1e-8)},
         4,
     ),
-    "restarts": (letters(16), "motif", {"length": 4}, {"cccp": {"restarts": 3}}, 12),
+    "restarts": (
+        letters(16),
+        "motif",
+        {"length": 4, "background_order": 1, "trials": 10},
+        {"cccp": {"restarts": 2, "max_iterations": 2}, **solver("bundle", max_passes=6)},
+        14,
+    ),
     "held out": (
         ROWS,
         "multiclass",

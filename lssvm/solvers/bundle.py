@@ -341,6 +341,18 @@ class Bundle(SummedBounds, Rounds):
             self.planes.append(Plane(gradient, float(loss)))
         if cached:
             self.cache = PlaneCache.restored(arrays, mapping(values, "cache"), d)
+        if self.row >= 0:
+            self._check_cuts()
+
+    def _check_cuts(self) -> None:
+        """Refuse cuts, kept planes too, above what they bound from below at the incumbent."""
+        heights = self.planes.dots(self.w) + self.planes.losses
+        highest = float(heights.max())
+        if self.cache is not None:
+            highest = max(highest, self.cache.height(self.w))
+        top = float(heights[self.row]) + self.slack
+        if not highest <= top + ROUNDING * (1.0 + abs(top) + float(np.abs(heights).max())):
+            raise ModelError(f"a cut has height {highest:g} where the sum is at most {top:g}")
 
     def _check_restored(self) -> None:
         """Refuse a Gram matrix, multipliers and an incumbent that cannot be."""

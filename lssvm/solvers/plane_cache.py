@@ -60,6 +60,12 @@ class PlaneCache:
         gradient = self.costs @ self.truth + weights @ self.sets.matrix(chosen)
         return Plane(gradient, float(weights @ self.sets.losses[chosen]))
 
+    def height(self, w: np.ndarray) -> float:
+        """The value at w of the cut of the planes that are highest there."""
+        self.sets.w[:] = w
+        kept = self.sets.highest(np.arange(len(self.costs)))[1]
+        return float(self.costs @ (self.truth @ w + kept))
+
     def state(self) -> dict[str, np.ndarray]:
         """Everything that is kept."""
         parts = {f"truth_{name}": getattr(self.truth, name) for name in PARTS}
