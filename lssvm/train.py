@@ -126,6 +126,7 @@ def learn_on(
             progress.run = None
             qp_seconds += run.solver.seconds
             osqp_calls += run.solver.osqp_calls
+            between()  # a signal that came since the last pass
         w, records = progress.best_w, progress.finished
         model = _finish(application, examples, config, problem.space, w, records, observer, held)
         seconds = (oracle.seconds, qp_seconds, time.perf_counter() - began)
