@@ -120,8 +120,7 @@ def learn_on(
                 )
             run = progress.run
             w = _proceeded(run, oracle, rules, observer, restart, between, watching)
-            if record.is_best(run, progress.finished):
-                progress.best_w = w
+            progress.best_w = w if record.is_best(run, progress.finished) else progress.best_w
             progress.finished.append(record.of_restart(run, config.seed, restart, progress.scores))
             progress.run = None
             qp_seconds += run.solver.seconds
