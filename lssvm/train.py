@@ -199,12 +199,12 @@ def learn_on(
                 )
             run = progress.run
             w = _proceeded(run, oracle, rules, observer, restart, between, watching)
-            if record.is_best(run, progress.finished):
-                progress.best_w = w
+            progress.best_w = w if record.is_best(run, progress.finished) else progress.best_w
             progress.finished.append(record.of_restart(run, config.seed, restart, progress.scores))
             progress.run = None
             qp_seconds += run.solver.seconds
             osqp_calls += run.solver.osqp_calls
+            between()  # a signal that came since the last pass
         w, records = progress.best_w, progress.finished
         model = _finish(application, examples, config, problem.space, w, records, observer, held)
         seconds = (oracle.seconds, qp_seconds, time.perf_counter() - began)

@@ -149,3 +149,31 @@ def test_a_signal_that_the_run_did_not_ask_for_acts_once_it_has_ended():
     with checkpoint.stoppable() as signalled:
         os.kill(os.getpid(), signal.SIGINT)
         assert signalled() == signal.SIGINT
+
+
+class Last(Observer):
+    """Sends a signal once a run has found its last objective."""
+
+    def __init__(self, converged):
+        self.converged = converged
+
+    def iterated(self, row):
+        if row.iteration == self.converged:
+            os.kill(os.getpid(), signal.SIGTERM)
+
+
+@pytest.mark.parametrize("restarts", [1, 2])
+def test_a_signal_after_the_last_pass_of_a_start_leaves_a_checkpoint_too(
+    config, tmp_path, restarts
+):
+    app, pairs = toy.random_problem(0, n=20, signal=1.0)
+    values = config.to_dict()
+    config = Config.from_dict(values | {"cccp": {**values["cccp"], "restarts": restarts}})
+    whole = train.learn_on(app, pairs, config)
+    last = whole.record["cccp_iterations"]
+    path = tmp_path / "checkpoint"
+    with pytest.raises(Interrupted) as caught:
+        train.learn_on(app, pairs, config, saving=Saving(path, 1000), observer=Last(last))
+    assert caught.value.exit_code == 143
+    again = train.learn_on(app, pairs, config, saving=Saving(path, 1000, resume=True))
+    assert essentials(again) == essentials(whole)
