@@ -126,6 +126,9 @@ class Approximate:
     def __init__(self, oracle, bounded):
         self.oracle, self.bounded, self.rng = oracle, bounded, np.random.default_rng(0)
 
+    def look(self, w):
+        self.oracle.look(w)
+
     def augmented(self, w):
         beside = w * (1.0 + 0.1 * self.rng.normal(size=w.shape))
         plane, _ = self.oracle.augmented(beside)
