@@ -10,6 +10,8 @@ import reference
 from lssvm.applications.base import Source
 from lssvm.applications.motif.motif import Motif, MotifOptions
 from lssvm.config import Config
+from lssvm.errors import ModelError
+from lssvm.model import Model
 from lssvm.train import learn_on
 
 COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVNX.", "TGCAYRSWMKVHDBNX.")
@@ -209,3 +211,11 @@ def test_with_order_0_the_exported_matrix_finds_the_sites_of_the_model(tmp_path,
         assert own >= scores.max() - 1e-4  # six digits are written
         spread += np.sum(scores < scores.max() - 1)
     assert spread > 1000
+
+
+def test_a_model_whose_background_is_that_of_one_strand_is_refused(tmp_path):
+    model, _ = trained(written(tmp_path / "train.fa", records(np.random.default_rng(0))), 0, {})
+    model.arrays["frequencies"] = np.array([0.4, 0.2, 0.1, 0.3])
+    model.save(tmp_path / "old.model")
+    with pytest.raises(ModelError, match="train again if an earlier version wrote the model"):
+        Model.load(tmp_path / "old.model")

@@ -276,7 +276,7 @@ class Motif(base.Application):
 
     def check_summary(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> None:
         """Check what ``summary`` gave; see ``motif_matrix``. Raises ModelError."""
-        motif_matrix.check(arrays, self.length)
+        motif_matrix.check(arrays, self.length, self.both)
 
     def describe(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """The motif of a model: consensus, and bits relative to the training letters."""

@@ -32,8 +32,11 @@ _RAREST = 1e-15  # a letter's share: one was added to the count of each
 _STEEPEST = 1e6  # a λ beyond this gives the same probabilities to the last printed digit
 
 
-def check(arrays: Mapping[str, np.ndarray], length: int) -> None:
+def check(arrays: Mapping[str, np.ndarray], length: int, both: bool = False) -> None:
     """Refuse arrays that ``Motif.summary`` of a motif of so many letters would not give.
+
+    both : whether letters of both strands count, A as often as T and C as often as G. Before that
+        was so, models scored a sequence and its reverse complement differently
 
     Raises ModelError.
     """
@@ -44,6 +47,11 @@ def check(arrays: Mapping[str, np.ndarray], length: int) -> None:
     shares = array(arrays, "frequencies", np.float64, (4,), least=_RAREST, most=1.0)
     if abs(float(shares.sum()) - 1.0) > ROUNDING:
         raise ModelError("array 'frequencies' does not sum to 1; expected shares of the letters")
+    if both and not np.array_equal(shares, shares[::-1]):
+        raise ModelError(
+            "the frequencies of a letter and its complement differ, though both strands are read; "
+            "train again if an earlier version wrote the model"
+        )
     array(arrays, "background_scores", np.float64, (4,), least=-LARGEST, most=LARGEST)
 
 
