@@ -377,8 +377,9 @@ class DataOracle:
     def _check(self, plane: Plane, w: np.ndarray, inference: Callable[[Any], Plane]) -> None:
         """Stop at the first NaN or infinity, with the names of the example and the feature."""
         finite = np.isfinite(plane.loss) and np.all(np.isfinite(plane.gradient))
-        if finite and np.isfinite(plane.value(w)):
-            return
+        with np.errstate(over="ignore", invalid="ignore"):
+            if finite and np.isfinite(plane.value(w)):
+                return
         names = self.application.feature_names()
         if not np.all(np.isfinite(w)):
             feature = names[int(np.flatnonzero(~np.isfinite(w))[0])]

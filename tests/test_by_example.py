@@ -13,6 +13,7 @@ from lssvm.cccp import Observer, Rules, Run
 from lssvm.config import Config
 from lssvm.errors import LssvmError
 from lssvm.executors import DataOracle, Executor
+from lssvm.solvers import bundle
 from lssvm.solvers.bcfw import Bcfw
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.n_slack import NSlack
@@ -258,6 +259,18 @@ def test_cuts_of_kept_planes_save_passes_and_change_no_optimum(step):
     assert cached.record["lower_bound"] <= plain.record["objective"]
     assert plain.record["lower_bound"] <= cached.record["objective"]
     assert cached.record["gap"] <= 1e-3
+
+
+def test_kept_planes_are_not_asked_for_ever(monkeypatch):
+    monkeypatch.setattr(bundle, "MOST_UNASKED", 2)
+    monkeypatch.setattr(bundle, "CACHE_SHARE", -np.inf)  # every cut of kept planes seems to help
+    values = {
+        "application": {"name": "sequence", "columns": ["word", "tag", "label"]},
+        "data": {"train": "train.conll"},
+        "solver": {"method": "bundle", "cache": 10, "max_passes": 5},
+    }
+    record = train.learn(Config.from_dict(values, base=SEQUENCES)).record
+    assert 0 < record["passes_saved"] <= 2 * record["passes"]
 
 
 @pytest.mark.parametrize("method", ["n-slack", "bcfw"])

@@ -719,6 +719,7 @@ BROKEN = {
     "no label": b"qid:1 1:1\n",
     "a label of words": b"good qid:1 1:1\n",
     "a label that is not finite": b"nan qid:1 1:1\n",
+    "a relevance whose gain is no number": b"0 qid:1 1:1\n1e300 qid:1 1:1\n",
     "no qid": b"1 1:1\n",
     "an empty qid": b"1 qid: 1:1\n",
     "a qid in the last place": b"1 1:1 qid:1\n",

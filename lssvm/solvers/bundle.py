@@ -35,11 +35,13 @@ QP_SHARE = 1e-3  # the QP's own gap, as a share of the duality gap
 QP_FLOOR = 1e-12  # and never below this share of the bound
 CACHE_SHARE = 0.1  # of the gap, that a cut of kept planes must raise the model by
 LEVEL_SHARE = 1e-2  # cuts may differ in height by this share of the goal
+MOST_UNASKED = 200  # cuts of kept planes in a row, without an oracle pass
 COMPARED = 8  # cuts, those of the largest multipliers, that must not exceed a new value
 VALUES: dict[str, Check] = {
     "step": partial(number, least=0.0, most=1.0),
     "max_planes": whole,
     "row": partial(whole, least=-1),
+    "unasked": whole,
     **BOUNDS,
 }
 ARRAYS = ("w", "gram", "beta", "idle")
@@ -59,6 +61,7 @@ class Bundle(SummedBounds, Rounds):
     w : (d,) the incumbent; row : its own cut (−1: not yet asked)
     step : share of the way from the incumbent to the model's minimiser (κ)
     cache : planes of single examples; a cut of them that helps saves an oracle pass
+    unasked : such cuts since the last pass
     opening : examples of a part, where the first cut is that of ``opening``; 0: it is not
     """
 
@@ -74,6 +77,7 @@ class Bundle(SummedBounds, Rounds):
     beta: np.ndarray = field(init=False)
     idle: np.ndarray = field(init=False)
     row: int = -1
+    unasked: int = 0
 
     def __post_init__(self) -> None:
         self.planes = Planes(len(self.w))
@@ -142,7 +146,7 @@ class Bundle(SummedBounds, Rounds):
         point = self._model_minimiser(C, target())
         if not self.open(C, target()):
             return False
-        if self.cache is None or not self._cut_from_cache(C, point):
+        if self.cache is None or self.unasked >= MOST_UNASKED or not self._cut_from_cache(C, point):
             self._ask(oracle, C, self.w + self.step * (point - self.w))
         return True
 
@@ -211,6 +215,7 @@ class Bundle(SummedBounds, Rounds):
         """One oracle pass at w: a new cut, and a new incumbent where P is lower there."""
         plane, upper = oracle.augmented(w) if self.cache is None else self.cache.ask(oracle, w)
         self.asked += 1
+        self.unasked = 0
         slack = upper - plane.value(w)
         self._check(oracle, w, plane, slack)
         began = time.perf_counter()
@@ -240,6 +245,7 @@ class Bundle(SummedBounds, Rounds):
         if helps:
             self._make_room()
             self._append(cut)
+            self.unasked += 1
             self.cache.saved += 1  # type: ignore[union-attr]
         self.seconds += time.perf_counter() - began
         return helps

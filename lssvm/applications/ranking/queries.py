@@ -13,6 +13,7 @@ from lssvm.errors import DataError
 from lssvm.formats.svmlight import SvmLight, read_svmlight
 
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
+HIGHEST = 500  # relevance of a document; sums of 2^relevance, for NDCG, are finite
 MOST_FEATURES = 10_000_000  # w and every cutting plane hold one number for each
 _DOCID = re.compile(r"(?:\bdoc_?id\s*[=:]|^doc_?id\b)\s*(\S*)", re.IGNORECASE)
 
@@ -203,6 +204,11 @@ def _checked(source: Source) -> SvmLight:
     if len(lost):
         message = "the document has no query; expected qid:ID after the label"
         raise DataError(source.path, int(file.lines[lost[0]]), message)
+    high = np.flatnonzero(file.labels > HIGHEST)
+    if len(high):
+        label = file.labels[high[0]]
+        message = f"relevance {label:g} has a gain of 2^{label:g}; expected at most {HIGHEST}"
+        raise DataError(source.path, int(file.lines[high[0]]), message)
     if file.dimension > MOST_FEATURES:
         message = f"feature {file.dimension:,d} is too many; expected at most {MOST_FEATURES:,d}"
         raise DataError(source.path, file.widest_line, message)
