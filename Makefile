@@ -7,8 +7,8 @@ OUT ?= out
 LSSVM_DATA ?= ../shared/data
 DATA ?= $(LSSVM_DATA)
 FLAGS = $(if $(QUICK),--quick) $(if $(JOBS),--jobs $(JOBS))
-BENCHMARKS := $(filter-out %/common.py %/mrf_peers.py %/letters.py benchmarks/harvest_%,$(wildcard benchmarks/*.py))
-SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*)
+BENCHMARKS := $(filter-out %/__init__.py %/common.py %/mrf_peers.py %/letters.py %/passes.py %/harvest_duals.py,$(wildcard experiments/benchmarks/*.py))
+SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*) $(wildcard experiments/*/*.pyx)
 # What is installed for development is enough for everything else.
 READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
 EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref figure2 \
@@ -48,81 +48,81 @@ faults: $(VENV)/dev.installed ## stop every command at random times (SHOTS=100 S
 
 experiments: $(EXPERIMENTS) ## run all experiments, one after the other
 
-motif-planted: $(READY) ## planted motifs beside the oracle that knows them
-	$(BIN)/python -m lssvm.experiments.motif_planted --out "$(OUT)/motif-planted" $(FLAGS)
+motif-planted: $(VENV)/dev.installed ## planted motifs beside the oracle that knows them
+	$(BIN)/python -m experiments.yu_joachims_2009.motif_planted --out "$(OUT)/motif-planted" $(FLAGS)
 
-motif-pbm: $(READY) ## motifs of protein-binding arrays (Kumar, Packer & Koller 2010)
-	$(BIN)/python -m lssvm.experiments.motif_pbm --data "$(DATA)/pbm-motif-spl" --out "$(OUT)/motif-pbm" $(FLAGS)
+motif-pbm: $(VENV)/dev.installed ## motifs of protein-binding arrays (Kumar, Packer & Koller 2010)
+	$(BIN)/python -m experiments.kumar_2010.motif_pbm --data "$(DATA)/pbm-motif-spl" --out "$(OUT)/motif-pbm" $(FLAGS)
 
-motif-yeast: $(READY) ## motifs of yeast origins of replication (Yu & Joachims 2009, Table 1)
-	$(BIN)/python -m lssvm.experiments.motif_yeast --data "$(DATA)/yeast-ars" --out "$(OUT)/motif-yeast" $(FLAGS)
+motif-yeast: $(VENV)/dev.installed ## motifs of yeast origins of replication (Yu & Joachims 2009, Table 1)
+	$(BIN)/python -m experiments.yu_joachims_2009.motif_yeast --data "$(DATA)/yeast-ars" --out "$(OUT)/motif-yeast" $(FLAGS)
 
-motif-promoters: $(READY) ## motifs of E. coli promoters, leave-one-out
-	$(BIN)/python -m lssvm.experiments.motif_promoters --data "$(DATA)/uci-promoters" --out "$(OUT)/motif-promoters" $(FLAGS)
+motif-promoters: $(VENV)/dev.installed ## motifs of E. coli promoters, leave-one-out
+	$(BIN)/python -m experiments.yu_joachims_2009.motif_promoters --data "$(DATA)/uci-promoters" --out "$(OUT)/motif-promoters" $(FLAGS)
 
 ohsumed: $(VENV)/dev.installed ## precision at k on LETOR 3 (Yu & Joachims 2009, Table 3)
-	$(BIN)/python -m lssvm.experiments.ohsumed --data "$(DATA)/letor3-ohsumed" --out "$(OUT)/ohsumed" $(FLAGS)
+	$(BIN)/python -m experiments.yu_joachims_2009.ohsumed --data "$(DATA)/letor3-ohsumed" --out "$(OUT)/ohsumed" $(FLAGS)
 
 mq2008: $(VENV)/dev.installed ## the same on LETOR 4
-	$(BIN)/python -m lssvm.experiments.ohsumed --data "$(DATA)/letor4-mq2008" --out "$(OUT)/mq2008" $(FLAGS)
+	$(BIN)/python -m experiments.yu_joachims_2009.ohsumed --data "$(DATA)/letor4-mq2008" --out "$(OUT)/mq2008" $(FLAGS)
 
 coref: $(VENV)/dev.installed ## coreference on LitBank and GUM (Yu & Joachims 2009, Table 2)
-	$(BIN)/python -m lssvm.experiments.coref --data "$(DATA)" --out "$(OUT)/coref" $(FLAGS)
+	$(BIN)/python -m experiments.yu_joachims_2009.coref --data "$(DATA)" --out "$(OUT)/coref" $(FLAGS)
 
-figure2: $(READY) ## CCCP iterations against C (Yu & Joachims 2009)
-	$(BIN)/python -m lssvm.experiments.figure2 --data "$(DATA)" --out "$(OUT)/figure2" $(FLAGS)
+figure2: $(VENV)/dev.installed ## CCCP iterations against C (Yu & Joachims 2009)
+	$(BIN)/python -m experiments.yu_joachims_2009.figure2 --data "$(DATA)" --out "$(OUT)/figure2" $(FLAGS)
 
-taxonomy: $(READY) ## classes in a taxonomy, few examples (Tsochantaridis et al. 2004, Table 1)
-	$(BIN)/python -m lssvm.experiments.taxonomy_table --data "$(DATA)/hmc-taxonomy" --out "$(OUT)/taxonomy" $(FLAGS)
+taxonomy: $(VENV)/dev.installed ## classes in a taxonomy, few examples (Tsochantaridis et al. 2004, Table 1)
+	$(BIN)/python -m experiments.tsochantaridis_2004.taxonomy_table --data "$(DATA)/hmc-taxonomy" --out "$(OUT)/taxonomy" $(FLAGS)
 
-ner: $(READY) ## named entities in Spanish (Tsochantaridis et al. 2004, section 4.3)
-	$(BIN)/python -m lssvm.experiments.ner_table --data "$(DATA)/conll2002-spanish" --out "$(OUT)/ner" $(FLAGS)
+ner: $(VENV)/dev.installed ## named entities in Spanish (Tsochantaridis et al. 2004, section 4.3)
+	$(BIN)/python -m experiments.tsochantaridis_2004.ner_table --data "$(DATA)/conll2002-spanish" --out "$(OUT)/ner" $(FLAGS)
 
-passes: $(READY) ## inference that each solver needs, with and without hidden variables
-	$(BIN)/python -m lssvm.experiments.passes --out "$(OUT)/passes" $(FLAGS)
+passes: $(VENV)/dev.installed ## inference that each solver needs, with and without hidden variables
+	$(BIN)/python -m experiments.benchmarks.passes --out "$(OUT)/passes" $(FLAGS)
 
-constraints: $(READY) ## constraints of n-slack against the number of examples, two data sets
-	$(BIN)/python -m lssvm.experiments.constraints --data "$(DATA)" --out "$(OUT)/constraints" $(FLAGS)
+constraints: $(VENV)/dev.installed ## constraints of n-slack against the number of examples, two data sets
+	$(BIN)/python -m experiments.tsochantaridis_2004.constraints --data "$(DATA)" --out "$(OUT)/constraints" $(FLAGS)
 
-mssvm-table2: $(READY) ## models of hidden variables on a chain and a grid (Ping et al. 2014, Table 2)
-	$(BIN)/python -m lssvm.experiments.mssvm_table2 --out "$(OUT)/mssvm-table2" $(FLAGS)
+mssvm-table2: $(VENV)/dev.installed ## models of hidden variables on a chain and a grid (Ping et al. 2014, Table 2)
+	$(BIN)/python -m experiments.ping_2014.table2 --out "$(OUT)/mssvm-table2" $(FLAGS)
 
-mssvm-table3: $(READY) ## the same for hidden variables of all degrees of certainty (Table 3)
-	$(BIN)/python -m lssvm.experiments.mssvm_table3 --out "$(OUT)/mssvm-table3" $(FLAGS)
+mssvm-table3: $(VENV)/dev.installed ## the same for hidden variables of all degrees of certainty (Table 3)
+	$(BIN)/python -m experiments.ping_2014.table3 --out "$(OUT)/mssvm-table3" $(FLAGS)
 
-mssvm-figure2: $(READY) ## convergence of (sub)gradient descent for the three models (Figure 2)
-	$(BIN)/python -m lssvm.experiments.mssvm_figure2 --out "$(OUT)/mssvm-figure2" $(FLAGS)
+mssvm-figure2: $(VENV)/dev.installed ## convergence of (sub)gradient descent for the three models (Figure 2)
+	$(BIN)/python -m experiments.ping_2014.figure2 --out "$(OUT)/mssvm-figure2" $(FLAGS)
 
-mssvm-figure3: $(READY) ## error and likelihood against training chains (Figures 3 and 5)
-	$(BIN)/python -m lssvm.experiments.mssvm_figure3 --out "$(OUT)/mssvm-figure3" $(FLAGS)
+mssvm-figure3: $(VENV)/dev.installed ## error and likelihood against training chains (Figures 3 and 5)
+	$(BIN)/python -m experiments.ping_2014.figure3 --out "$(OUT)/mssvm-figure3" $(FLAGS)
 
 mssvm-figure5: mssvm-figure3 ## part of Figure 3: the log-likelihood (supplement)
 
-mssvm-draws: $(READY) ## what the simulation of Ping et al. leaves open, varied
-	$(BIN)/python -m lssvm.experiments.mssvm_draws --out "$(OUT)/mssvm-draws" $(FLAGS)
+mssvm-draws: $(VENV)/dev.installed ## what the simulation of Ping et al. leaves open, varied
+	$(BIN)/python -m experiments.ping_2014.draws --out "$(OUT)/mssvm-draws" $(FLAGS)
 
-mssvm-figure4: $(READY) ## a noisy image with missing labels (Figure 4)
-	$(BIN)/python -m lssvm.experiments.mssvm_figure4 --out "$(OUT)/mssvm-figure4" $(FLAGS)
+mssvm-figure4: $(VENV)/dev.installed ## a noisy image with missing labels (Figure 4)
+	$(BIN)/python -m experiments.ping_2014.figure4 --out "$(OUT)/mssvm-figure4" $(FLAGS)
 
 mssvm-table4: $(VENV)/dev.installed ## objects in partly labelled photographs (Table 4), superpixels
-	$(BIN)/python -m lssvm.experiments.mssvm_table4 --data "$(DATA)/msrc21-superpixels" --out "$(OUT)/mssvm-table4" $(FLAGS)
+	$(BIN)/python -m experiments.ping_2014.table4 --data "$(DATA)/msrc21-superpixels" --out "$(OUT)/mssvm-table4" $(FLAGS)
 
 photographs: $(VENV)/dev.installed ## the same from photographs and label images that you obtain
-	$(BIN)/python -m lssvm.experiments.photographs --data "$(DATA)/msrc-photographs" --out "$(OUT)/photographs" $(FLAGS)
+	$(BIN)/python -m experiments.ping_2014.photographs --data "$(DATA)/msrc-photographs" --out "$(OUT)/photographs" $(FLAGS)
 
-bench: $(VENV)/dev.installed ## run the scripts in benchmarks/
-	@for script in $(BENCHMARKS); do echo "$$script"; $(BIN)/python "$$script" || exit 1; done
+bench: $(VENV)/dev.installed ## run the scripts in experiments/benchmarks/
+	@for script in $(subst /,.,$(BENCHMARKS:.py=)); do echo "$$script"; $(BIN)/python -m "$$script" || exit 1; done
 
 bench-letters: $(VENV)/dev.installed ## every solver on OCR letters, beside CRFsuite (15 minutes)
-	$(BIN)/python benchmarks/letters.py --data "$(DATA)/ocr-letters" --out "$(OUT)/bench-letters" $(if $(QUICK),--quick)
+	$(BIN)/python -m experiments.benchmarks.letters --data "$(DATA)/ocr-letters" --out "$(OUT)/bench-letters" $(if $(QUICK),--quick)
 
 build: $(VENV)/dev.installed ## pack wheel and source distribution into dist/
 	$(BIN)/python -m build --outdir dist .
 
 clean: ## remove all that was made, results in out/ excepted
 	rm -rf $(VENV) build dist lssvm.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	rm -f lssvm/kernels/*.so
-	find lssvm tests benchmarks -type d -name __pycache__ -exec rm -rf {} +
+	rm -f lssvm/kernels/*.so experiments/*/*.so
+	find lssvm tests experiments -type d -name __pycache__ -exec rm -rf {} +
 
 $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "$(NEEDED)")'
@@ -134,4 +134,5 @@ $(VENV)/dev.installed: EXTRAS = dev
 $(VENV)/%.installed: $(SOURCES) $(BIN)/python
 	@echo "installing lssvm[$(EXTRAS)] into $(VENV), which compiles the kernels"
 	@$(BIN)/python -m pip --disable-pip-version-check install --quiet --editable ".[$(EXTRAS)]"
+	@$(if $(filter dev,$(EXTRAS)),$(BIN)/python experiments/build_kernels.py)
 	@touch $@

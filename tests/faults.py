@@ -116,7 +116,7 @@ def program(command):
     """What starts a command as the installed scripts do."""
     door = command if command in ("learn", "classify") else "main"
     words = [] if command in ("learn", "classify") else [command]
-    return [sys.executable, "-c", f"from lssvm.program import {door}; {door}()", *words]
+    return [sys.executable, "-c", f"from lssvm.cli.program import {door}; {door}()", *words]
 
 
 def started(case, folder, before, *options):

@@ -32,7 +32,7 @@ def run(folder, *words, prelude="", shell="", environment=(), timeout=120):
     """A command as the installed scripts run it; ``shell`` is a redirection such as ``2>&-``."""
     name, *arguments = words
     door = name if name in ("learn", "classify") else "main"
-    code = f"{prelude}\nfrom lssvm.program import {door}; {door}()"
+    code = f"{prelude}\nfrom lssvm.cli.program import {door}; {door}()"
     line = [sys.executable, "-c", code, *([] if door == name else [name]), *arguments]
     return subprocess.run(
         ["sh", "-c", f'exec "$@" {shell}', "sh", *line],
@@ -250,7 +250,7 @@ def long_and_strange_names(folder):
 
 
 SLOW = (
-    "import time, lssvm.train as train; own = train.learn_on\n"
+    "import time, lssvm.training.session as train; own = train.learn_on\n"
     "def wait(*a, **k): open('begun', 'w').close(); time.sleep(60); return own(*a, **k)\n"
     "train.learn_on = wait"
 )
@@ -260,7 +260,7 @@ SLOW = (
 def a_second_run_on_one_model(folder):
     old = trained(folder)
     (folder / "link").symlink_to("m")
-    code = f"{SLOW}\nfrom lssvm.program import learn; learn()"
+    code = f"{SLOW}\nfrom lssvm.cli.program import learn; learn()"
     with subprocess.Popen(
         [sys.executable, "-c", code, *LEARN[1:]],
         cwd=folder,

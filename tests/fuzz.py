@@ -38,8 +38,8 @@ import fuzz_mutators as mutators
 import numpy as np
 from fuzz_samples import Target, targets
 
-from lssvm import tools
 from lssvm.cli import classify, learn
+from lssvm.cli import group as tools
 from lssvm.model import Model
 
 SLOWEST = 5.0  # seconds of computing, and of waiting WAITING times as long

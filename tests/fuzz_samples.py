@@ -13,11 +13,11 @@ import numpy as np
 from fuzz_mutators import words
 from PIL import Image
 
-from lssvm.cccp import Observer
 from lssvm.config import Data, load_config
-from lssvm.formats.yaml12 import dump
-from lssvm.starter import starter
-from lssvm.train import learn
+from lssvm.config.template import starter
+from lssvm.config.yaml12 import dump
+from lssvm.training.cccp import Observer
+from lssvm.training.session import learn
 
 ROOT = Path(__file__).parent.parent
 LIMIT_MB = 20  # of data, where the schema has such a limit

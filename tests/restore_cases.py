@@ -7,14 +7,15 @@ from contextlib import suppress
 
 import numpy as np
 
-from lssvm import train
 from lssvm.applications.base import Source
-from lssvm.cccp import Observer
+from lssvm.cli.info import model_facts, model_lines
 from lssvm.config import Config
+from lssvm.config.yaml12 import dump
 from lssvm.errors import LssvmError
-from lssvm.formats.yaml12 import dump
-from lssvm.inspection import model_facts, model_lines
-from lssvm.model import Model, read_container
+from lssvm.model import Model
+from lssvm.model.container import read_container
+from lssvm.training import session as train
+from lssvm.training.cccp import Observer
 
 RNG = np.random.default_rng(0)
 

@@ -8,7 +8,7 @@ from scipy import sparse
 
 from lssvm.applications.multiclass.labelled_rows import in_memory
 from lssvm.config import Config
-from lssvm.train import learn_on
+from lssvm.training.session import learn_on
 
 DATA = Path(__file__).parents[1] / "data"
 C = 0.5

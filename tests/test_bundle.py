@@ -5,7 +5,7 @@ import pytest
 import toy
 
 from lssvm.errors import LssvmError
-from lssvm.executors import DataOracle, Executor
+from lssvm.oracle import DataOracle, Executor
 from lssvm.plane import Plane
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.qp import SimplexQP

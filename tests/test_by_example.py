@@ -8,17 +8,17 @@ import pytest
 import toy
 from scipy import sparse
 
-from lssvm import train
-from lssvm.cccp import Observer, Rules, Run
 from lssvm.config import Config
 from lssvm.errors import LssvmError
-from lssvm.executors import DataOracle, Executor
+from lssvm.oracle import DataOracle, Executor
 from lssvm.solvers import bundle
 from lssvm.solvers.bcfw import Bcfw
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.n_slack import NSlack
 from lssvm.solvers.qp import SimplexQP
 from lssvm.solvers.working_sets import WorkingSets
+from lssvm.training import session as train
+from lssvm.training.cccp import Observer, Rules, Run
 
 SEQUENCES = Path(__file__).parents[1] / "data" / "sequence"
 KINDS = {"n-slack": NSlack, "bcfw": lambda d: Bcfw(d, block=3)}

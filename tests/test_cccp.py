@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import toy
 
-from lssvm.cccp import Observer, Rules, Run
-from lssvm.executors import DataOracle, Executor
+from lssvm.oracle import DataOracle, Executor
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.qp import SimplexQP
+from lssvm.training.cccp import Observer, Rules, Run
 
 
 class Recorder(Observer):

@@ -7,12 +7,13 @@ import numpy as np
 import pytest
 import toy
 
-from lssvm import checkpoint, train
 from lssvm.applications.base import FirstProblem
-from lssvm.cccp import Observer
 from lssvm.config import Config
 from lssvm.errors import Interrupted, ModelError
-from lssvm.train import Saving
+from lssvm.training import checkpoint
+from lssvm.training import session as train
+from lssvm.training.cccp import Observer
+from lssvm.training.session import Saving
 
 METHODS = {
     "bundle": {"epsilon": 1e-5, "max_planes": 12},

@@ -7,11 +7,11 @@ from click.testing import CliRunner
 from lssvm.applications import class_costs
 from lssvm.applications.base import Source
 from lssvm.cli import learn
+from lssvm.cli.group import main
 from lssvm.config import Config
 from lssvm.errors import ConfigError
 from lssvm.model import Model
-from lssvm.tools import main
-from lssvm.train import classify, learn_on, learn_path
+from lssvm.training.session import classify, learn_on, learn_path
 
 SITE = "TGACTCACG"
 

@@ -14,12 +14,20 @@ import pytest
 from click.testing import CliRunner
 
 import lssvm
-from lssvm import applications, stopping
-from lssvm.cccp import Iteration, Summary
+from lssvm import applications
 from lssvm.cli import classify, learn, main
-from lssvm.console import Console, iteration_line, metric_lines, progress_of, size, summary_lines
+from lssvm.cli.console import (
+    Console,
+    iteration_line,
+    metric_lines,
+    progress_of,
+    size,
+    summary_lines,
+)
 from lssvm.errors import LssvmError
 from lssvm.model import Model
+from lssvm.output import stopping
+from lssvm.training.cccp import Iteration, Summary
 
 ROOT = Path(__file__).parent.parent
 TRAIN = "1 1 2\n1 2 1\n1 2 2\n-1 -1 -2\n-1 -2 -1\n-1 0 -2\n"
@@ -268,7 +276,7 @@ def test_an_unexpected_error_is_not_hidden(run, monkeypatch):
     def fail(*arguments, **options):
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("lssvm.train.learn", fail)
+    monkeypatch.setattr("lssvm.training.session.learn", fail)
     with pytest.raises(ZeroDivisionError, match="a bug"):
         run(learn, "c.yaml", "m")
 
@@ -277,7 +285,7 @@ def test_ctrl_c_while_reading_ends_with_130(run, monkeypatch):
     def interrupt(*arguments, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("lssvm.train.learn", interrupt)
+    monkeypatch.setattr("lssvm.training.session.learn", interrupt)
     assert run(learn, "c.yaml", "m", expect=130).stderr == "interrupted\n"
 
 
@@ -664,7 +672,7 @@ def test_a_run_that_is_stopped_at_once_says_what_is_true(run, folder, monkeypatc
         told.append(stopping._how())
         raise LssvmError("enough")
 
-    monkeypatch.setattr("lssvm.train.learn", note)
+    monkeypatch.setattr("lssvm.training.session.learn", note)
     go_on = "m.checkpoint is safe, go on with the same command and --resume"
     for options in ((), (), ("--resume",)):
         run(learn, "c.yaml", "m", "-q", *options, expect=2)

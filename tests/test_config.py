@@ -8,11 +8,10 @@ import pytest
 
 from lssvm import applications
 from lssvm.applications.base import Source
-from lssvm.compatibility import meaningful
-from lssvm.config import Config, load_config, set_values
+from lssvm.config import Config, load_config, set_values, yaml12
+from lssvm.config.checks import meaningful
+from lssvm.config.template import json_schema, starter
 from lssvm.errors import ConfigError
-from lssvm.formats import yaml12
-from lssvm.starter import json_schema, starter
 
 ROOT = Path(__file__).parent.parent
 BUILT_IN = [*applications.registered()]

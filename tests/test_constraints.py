@@ -8,10 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments.common import command
+from experiments.tsochantaridis_2004 import constraints
 from lssvm.applications.base import Source
 from lssvm.errors import MissingExtraError
-from lssvm.experiments import command, constraints
-from lssvm.train import learn_on
+from lssvm.training.session import learn_on
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("LSSVM_DATA", ROOT / "../shared/data"))
@@ -91,7 +92,7 @@ def test_missing_data_are_refused_in_one_line(tmp_path):
     pytest.importorskip("matplotlib")
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "lssvm.experiments.constraints"),
+            *(sys.executable, "-m", "experiments.tsochantaridis_2004.constraints"),
             *("--data", tmp_path / "none", "--out", tmp_path / "out"),
         ],
         capture_output=True,

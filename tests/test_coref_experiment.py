@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments.yu_joachims_2009 import coref
 from lssvm.errors import DataError
-from lssvm.experiments import coref
 from lssvm.formats.conll_coreference import read_conll
 
 ROOT = Path(__file__).parents[1]
@@ -110,14 +110,16 @@ def test_missing_data_are_refused_in_one_line(tmp_path):
     with pytest.raises(DataError, match=r"0 files called \.ann; expected LitBank's 100"):
         coref.prepare(tmp_path, tmp_path / "out")
     done = subprocess.run(
-        [sys.executable, "-m", "lssvm.experiments.coref", "--data", "nowhere", "--out", "o"],
-        cwd=tmp_path,
+        [
+            *(sys.executable, "-m", "experiments.yu_joachims_2009.coref"),
+            *("--data", str(tmp_path / "nowhere"), "--out", str(tmp_path / "o")),
+        ],
         capture_output=True,
         text=True,
         check=False,
     )
     assert done.returncode == 2
-    assert done.stderr.startswith("error: nowhere")
+    assert done.stderr.startswith(f"error: {tmp_path / 'nowhere'}")
     assert done.stderr.count("\n") == 1
 
 

@@ -16,8 +16,8 @@ from lssvm.applications.coreference.mention_clustering import Predictions
 from lssvm.applications.coreference.mentions import pair_count, pair_ends
 from lssvm.cli import classify, learn, main
 from lssvm.errors import DataError, LssvmError
-from lssvm.executors import DataOracle, Executor
-from lssvm.train import learn_on
+from lssvm.oracle import DataOracle, Executor
+from lssvm.training.session import learn_on
 
 DIMENSION = 4
 STORY = """\

@@ -12,7 +12,7 @@ from lssvm.applications.coreference.correlation_clustering import (
 from lssvm.cli import learn
 from lssvm.config import load_config
 from lssvm.errors import ConfigError, DataError
-from lssvm.train import learn_on
+from lssvm.training.session import learn_on
 
 NAME = "correlation_clustering"
 DIMENSION = 4

@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 
 from lssvm.config import Config, set_values
-from lssvm.cross_validation import (
+from lssvm.errors import DataError, LssvmError
+from lssvm.simulation import motif as simulate
+from lssvm.training.cross_validation import (
     CrossValidation,
     Run,
     assign_folds,
@@ -19,9 +21,7 @@ from lssvm.cross_validation import (
     run_tasks,
     study_of,
 )
-from lssvm.errors import DataError, LssvmError
-from lssvm.experiments import simulate
-from lssvm.train import learn_on, learn_path
+from lssvm.training.session import learn_on, learn_path
 
 
 @pytest.fixture(scope="module")
@@ -301,7 +301,7 @@ def _power(base, exponent):
 
 INTERRUPTED = """
 import os, time
-from lssvm.cross_validation import run_tasks
+from lssvm.training.cross_validation import run_tasks
 
 def sleep(folder, task):
     open(os.path.join(folder, str(os.getpid())), "w").close()

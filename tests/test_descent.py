@@ -13,22 +13,22 @@ from mrf_cases import Problem
 from test_checkpoint import Stopper, essentials
 
 from lssvm.applications.per_example import Pairs
-from lssvm.cccp import Observer
 from lssvm.cli import learn
-from lssvm.compatibility import unfit
+from lssvm.cli.group import cv, show
 from lssvm.config import Config
+from lssvm.config.checks import unfit
+from lssvm.config.yaml12 import Document, Place
 from lssvm.errors import ConfigError, Interrupted, LssvmError
-from lssvm.executors import DataOracle, Executor
-from lssvm.formats.yaml12 import Document, Place
 from lssvm.model import Model
+from lssvm.oracle import DataOracle, Executor
 from lssvm.plane import Plane
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.gradient import Gradient
 from lssvm.solvers.qp import SimplexQP
 from lssvm.solvers.sgd import Sgd
 from lssvm.solvers.steps import Steps
-from lssvm.tools import cv, show
-from lssvm.train import Saving, learn_on
+from lssvm.training.cccp import Observer
+from lssvm.training.session import Saving, learn_on
 
 ROOT = Path(__file__).parents[1]
 

@@ -10,20 +10,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from lssvm import tables
+from experiments.common import command
+from experiments.common.paired import p_value
+from experiments.kumar_2010 import motif_pbm
+from experiments.yu_joachims_2009 import motif_planted, motif_promoters, motif_yeast, yeast_data
 from lssvm.errors import DataError
-from lssvm.experiments import (
-    command,
-    motif_pbm,
-    motif_planted,
-    motif_promoters,
-    motif_yeast,
-    simulate,
-    yeast_data,
-)
-from lssvm.experiments.paired import p_value
-from lssvm.experiments.sequences import spelled, write_fasta
 from lssvm.formats.fasta import read_fasta
+from lssvm.output import tables
+from lssvm.simulation import motif as simulate
+from lssvm.simulation.sequences import spelled, write_fasta
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("LSSVM_DATA", ROOT / "../shared/data"))
@@ -477,7 +472,7 @@ def test_broken_promoter_table_is_one_clear_line(tmp_path):
 def test_missing_input_is_one_line_and_exit_code_2(tmp_path):
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "lssvm.experiments.motif_promoters"),
+            *(sys.executable, "-m", "experiments.yu_joachims_2009.motif_promoters"),
             *("--data", str(tmp_path), "--out", str(tmp_path / "out")),
         ],
         capture_output=True,

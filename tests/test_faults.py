@@ -6,7 +6,7 @@ import faults
 import faults_places
 import pytest
 
-from lssvm.sections import Method
+from lssvm.config.sections import Method
 
 SMALL = {"bcfw": 2, "cv, 1 process": 2, "check": 1}
 

@@ -11,17 +11,18 @@ import sequence_cases
 from click.testing import CliRunner
 from scipy import sparse
 
-from lssvm import cli, feature_space
+from lssvm import cli
+from lssvm.applications import feature_space
+from lssvm.applications.feature_space import Kernel, KernelFunction, Products, Support
 from lssvm.applications.multiclass.labelled_rows import in_memory
 from lssvm.applications.sequence.examples import packed
 from lssvm.applications.sequence.vocabulary import Vocabulary
-from lssvm.checkpoint import Interrupted
 from lssvm.config import Config
-from lssvm.cross_validation import run as cross_validate
 from lssvm.errors import ConfigError, LssvmError, ModelError
-from lssvm.feature_space import Kernel, KernelFunction, Products, Support
 from lssvm.model import Model
-from lssvm.train import Saving, classify, learn, learn_on, prepared
+from lssvm.training.checkpoint import Interrupted
+from lssvm.training.cross_validation import run as cross_validate
+from lssvm.training.session import Saving, classify, learn, learn_on, prepared
 
 POLY = {"type": "poly", "degree": 2, "gamma": 0.5, "coef0": 1.0}
 TREE = {"0": "left", "1": "left", "2": "right", "left": "root", "right": "root"}
@@ -390,7 +391,7 @@ def test_a_resumed_run_gives_the_bytes_of_one_that_was_not_stopped(folder, monke
     whole, stopped = folder / "whole", folder / "stopped"
     learn_on(application, training, config).save(whole)
     saving = Saving(folder / "checkpoint", every=1)
-    monkeypatch.setattr("lssvm.checkpoint.stoppable", lambda: _Countdown(4))
+    monkeypatch.setattr("lssvm.training.checkpoint.stoppable", lambda: _Countdown(4))
     with pytest.raises(Interrupted):
         learn_on(application, training, config, saving=saving)
     monkeypatch.undo()

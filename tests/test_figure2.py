@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments.common import command
+from experiments.yu_joachims_2009 import coref, figure2
 from lssvm.applications.base import Source
 from lssvm.config import Config
 from lssvm.errors import MissingExtraError
-from lssvm.experiments import command, coref, figure2
-from lssvm.train import learn_on
+from lssvm.training.session import learn_on
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("LSSVM_DATA", ROOT / "../shared/data"))
@@ -146,7 +147,7 @@ def test_missing_data_are_refused_in_one_line(tmp_path):
     pytest.importorskip("matplotlib")
     done = subprocess.run(
         [
-            *(sys.executable, "-m", "lssvm.experiments.figure2"),
+            *(sys.executable, "-m", "experiments.yu_joachims_2009.figure2"),
             *("--data", str(tmp_path), "--out", str(tmp_path / "out"), "--quick"),
         ],
         capture_output=True,

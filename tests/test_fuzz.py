@@ -75,7 +75,7 @@ def test_mutators_change_what_they_are_given(samples):
 
 
 def test_a_container_is_written_so_that_its_header_is_read(tmp_path):
-    from lssvm.model import read_container, write_container
+    from lssvm.model.container import read_container, write_container
 
     path = tmp_path / "m"
     write_container(path, "x", {"a": 1}, {"w": np.zeros(3), "v": np.array(["a", "b"])})

@@ -4,10 +4,10 @@ from math import lgamma
 import numpy as np
 import pytest
 
+from experiments.yu_joachims_2009 import _gibbs, gibbs
 from lssvm.errors import LssvmError
-from lssvm.experiments import gibbs, simulate
-from lssvm.experiments.background import drawn, estimate
-from lssvm.kernels import _gibbs
+from lssvm.simulation import motif as simulate
+from lssvm.simulation.background import drawn, estimate
 
 
 def packed(*texts):

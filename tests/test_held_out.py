@@ -8,13 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from lssvm import train
-from lssvm.cccp import Observer
 from lssvm.config import Config
 from lssvm.errors import ConfigError, Interrupted, LssvmError
-from lssvm.executors import DataOracle, Executor
-from lssvm.held_out import Enough, HeldOut, Scores, sign_of
 from lssvm.model import Model
+from lssvm.oracle import DataOracle, Executor
+from lssvm.training import session as train
+from lssvm.training.cccp import Observer
+from lssvm.training.held_out import Enough, HeldOut, Scores, sign_of
 
 DATA = Path(__file__).parents[1] / "data" / "sequence"
 

@@ -5,9 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
+from experiments.ping_2014.hidden_fields import Draw, drawn, graphs, lattice, sampled
 from lssvm.applications.base import Formulation
 from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
-from lssvm.experiments.hidden_fields import Draw, drawn, graphs, lattice, sampled
 from lssvm.formats.mrf_text import HIDDEN
 
 SHAPES = {"chain": (3, 1), "grid": (2, 2), "wide grid": (2, 3)}

@@ -9,16 +9,12 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from experiments.common import command
+from experiments.ping_2014 import figure4 as mssvm_figure4
+from experiments.ping_2014 import partial_labels, photographs, segments
+from experiments.ping_2014 import table4 as mssvm_table4
+from experiments.ping_2014.partial_labels import labelled_part
 from lssvm.errors import DataError
-from lssvm.experiments import (
-    command,
-    mssvm_figure4,
-    mssvm_table4,
-    partial_labels,
-    photographs,
-    segments,
-)
-from lssvm.experiments.partial_labels import labelled_part
 from lssvm.formats.image_list import Grid, as_graphs
 from lssvm.formats.mrf_text import MISSING, read_graphs
 

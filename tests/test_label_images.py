@@ -15,7 +15,7 @@ from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
 from lssvm.cli import classify, learn
 from lssvm.errors import DataError
 from lssvm.formats import image_list
-from lssvm.formats.output import check_folder, write_folder
+from lssvm.output.whole import check_folder, write_folder
 
 RED, GREEN, DARK, BLACK = (255, 0, 0), (0, 255, 0), (0, 128, 0), (0, 0, 0)
 HEAD = "label sky 255 0 0\nlabel tree 0 255 0\nlabel tree 0 128 0\nmissing 0 0 0\n"

@@ -21,7 +21,7 @@ from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.cli import classify, learn
 from lssvm.config import Config
 from lssvm.errors import ConfigError, LssvmError
-from lssvm.train import learn_on
+from lssvm.training.session import learn_on
 
 DATA = Path(__file__).parent.parent / "data" / "sequence"
 FORMS = {

@@ -7,11 +7,11 @@ import pytest
 from scipy import optimize
 
 from lssvm.config import Config
-from lssvm.executors import DataOracle, Executor
+from lssvm.oracle import DataOracle, Executor
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.lbfgs import Lbfgs
 from lssvm.solvers.qp import SimplexQP
-from lssvm.train import learn
+from lssvm.training.session import learn
 
 DATA = Path(__file__).parents[1] / "data" / "sequence"
 

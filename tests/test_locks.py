@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from lssvm.errors import LssvmError
-from lssvm.formats.locks import owned
-from lssvm.formats.output import beside, check_writable, replacing
+from lssvm.output.locks import owned
+from lssvm.output.whole import beside, check_writable, replacing
 
 HOLDER = """
 import sys, time
-from lssvm.formats.locks import owned
-from lssvm.formats.output import replacing, write_folder
+from lssvm.output.locks import owned
+from lssvm.output.whole import replacing, write_folder
 def files():
     yield "a/b", b"half"
     print("ready", flush=True)

@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
-from lssvm import streams
-from lssvm.cli import learn, main
-from lssvm.command import Command
+from lssvm.cli import learn, main, streams
+from lssvm.cli.common import Command
+from lssvm.cli.messages import LONGEST, message, printable, printable_json, printable_lines
 from lssvm.errors import ConfigError, DataError, LssvmError
-from lssvm.messages import LONGEST, message, printable, printable_json, printable_lines
 
 BIDIRECTIONAL = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
 

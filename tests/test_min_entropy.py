@@ -9,14 +9,14 @@ from mrf_cases import Problem, graph_file, learnable, random_graph
 from scipy import optimize
 from scipy.special import logsumexp
 
+from experiments.ping_2014.hidden_fields import Draw, drawn, graphs, sampled
+from experiments.ping_2014.min_entropy import MinEntropy, fitted_min_entropy
 from lssvm.applications.base import Source
 from lssvm.applications.mrf.graphs import packed
 from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
 from lssvm.errors import DataError, LssvmError
-from lssvm.executors import DataOracle, Executor
-from lssvm.experiments.hidden_fields import Draw, drawn, graphs, sampled
-from lssvm.experiments.min_entropy import MinEntropy, fitted_min_entropy
 from lssvm.formats.mrf_text import HIDDEN
+from lssvm.oracle import DataOracle, Executor
 
 ALPHAS = [0.5, 2.0, 10.0, np.inf]
 

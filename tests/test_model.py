@@ -14,8 +14,10 @@ import lssvm
 from lssvm import applications
 from lssvm.config import Config
 from lssvm.errors import LssvmError, ModelError
-from lssvm.formats.output import check_writable, replacing
-from lssvm.model import FORMAT_VERSION, MODEL, Model, read_container, write_container
+from lssvm.model import Model
+from lssvm.model.container import FORMAT_VERSION, read_container, write_container
+from lssvm.model.model import MODEL
+from lssvm.output.whole import check_writable, replacing
 
 CORRUPTIONS = 3000
 

@@ -8,14 +8,14 @@ import pytest
 from mrf_cases import Problem, learnable
 from scipy import optimize
 
+from experiments.ping_2014 import modlat
+from experiments.ping_2014.hidden_fields import Draw, drawn, graphs, sampled
+from experiments.ping_2014.modlat import ExpectedLoss, dissimilarity, fitted_uncertain, tilted
+from experiments.ping_2014.trials import Method, config_of
 from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
 from lssvm.errors import DataError
-from lssvm.executors import DataOracle, Executor
-from lssvm.experiments import modlat
-from lssvm.experiments.hidden_fields import Draw, drawn, graphs, sampled
-from lssvm.experiments.modlat import ExpectedLoss, dissimilarity, fitted_uncertain, tilted
-from lssvm.experiments.mssvm_trials import Method, config_of
-from lssvm.train import learn_on
+from lssvm.oracle import DataOracle, Executor
+from lssvm.training.session import learn_on
 
 K = 3  # most states of a node
 

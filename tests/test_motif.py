@@ -13,7 +13,7 @@ from lssvm.applications.motif import motif_matrix
 from lssvm.applications.motif.motif import Motif, MotifOptions, Predictions, roc_auc
 from lssvm.config import Config
 from lssvm.errors import DataError, LssvmError
-from lssvm.train import learn_on
+from lssvm.training.session import learn_on
 
 HEAD = [
     *("motif_id", "motif_alt_id", "sequence_name", "start", "stop", "strand", "score"),

@@ -10,7 +10,7 @@ from lssvm.applications.base import Formulation, Source
 from lssvm.applications.motif.motif import Motif, MotifOptions
 from lssvm.config import Config
 from lssvm.errors import ConfigError
-from lssvm.train import learn_on
+from lssvm.training.session import learn_on
 
 FORMS = {
     "lssvm": (None, None),

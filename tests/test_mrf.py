@@ -16,16 +16,16 @@ from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
 from lssvm.cli import classify, learn
 from lssvm.config import Config, set_values
 from lssvm.errors import ConfigError, DataError, LssvmError
-from lssvm.executors import DataOracle, Executor, blocks
-from lssvm.experiments import simulate_mrf
 from lssvm.formats.mrf_npz import write_npz
 from lssvm.formats.mrf_text import read_graphs
 from lssvm.model import Model
+from lssvm.oracle import DataOracle, Executor, blocks
+from lssvm.simulation import mrf as simulate_mrf
 from lssvm.solvers.bcfw import Bcfw
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.n_slack import NSlack
 from lssvm.solvers.qp import SimplexQP
-from lssvm.train import learn_on
+from lssvm.training.session import learn_on
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "data" / "mrf"

@@ -13,13 +13,13 @@ from lssvm.applications.base import Formulation, Source
 from lssvm.applications.mrf.graphs import packed
 from lssvm.applications.mrf.inference import AUGMENTED, COMPLETED
 from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
-from lssvm.cccp import Observer
 from lssvm.cli import learn
 from lssvm.config import Config
 from lssvm.errors import LssvmError
-from lssvm.executors import blocks
 from lssvm.formats.mrf_text import HIDDEN
-from lssvm.train import learn_on
+from lssvm.oracle import blocks
+from lssvm.training.cccp import Observer
+from lssvm.training.session import learn_on
 
 SQUARE = """node a y 2 0 1:1
 node b h 2 - 1:2
@@ -223,7 +223,7 @@ class Counting(MarkovRandomField):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("method", ["bundle", "n-slack", "sgd"])
 def test_every_iteration_tells_how_often_beliefs_did_not_settle(threads, method, monkeypatch):
-    monkeypatch.setattr("lssvm.executors.BLOCK_WORK", 1000)
+    monkeypatch.setattr("lssvm.oracle.BLOCK_WORK", 1000)
     values = {
         "application": {"name": "mrf", "inference": "bp", "sweeps": 12},
         "objective": {"model": "mssvm", "C": 5.0},

@@ -9,7 +9,7 @@ from test_mrf_propagation import application, grids
 from lssvm.applications.mrf import spanning
 from lssvm.config import Config
 from lssvm.errors import DataError
-from lssvm.train import learn_on
+from lssvm.training.session import learn_on
 
 FORMS = [
     ("lssvm", (None, None)),

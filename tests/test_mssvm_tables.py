@@ -8,17 +8,15 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 
-from lssvm.experiments import (
-    command,
-    mssvm_draws,
-    mssvm_figure2,
-    mssvm_figure3,
-    mssvm_table2,
-    mssvm_table3,
-    mssvm_trials,
-)
-from lssvm.experiments.hidden_fields import Draw, drawn, graphs, sampled
-from lssvm.experiments.mssvm_trials import CCCP, new_trial
+from experiments.common import command
+from experiments.ping_2014 import draws as mssvm_draws
+from experiments.ping_2014 import figure2 as mssvm_figure2
+from experiments.ping_2014 import figure3 as mssvm_figure3
+from experiments.ping_2014 import table2 as mssvm_table2
+from experiments.ping_2014 import table3 as mssvm_table3
+from experiments.ping_2014 import trials as mssvm_trials
+from experiments.ping_2014.hidden_fields import Draw, drawn, graphs, sampled
+from experiments.ping_2014.trials import CCCP, new_trial
 
 SHORT = Draw(6, 1)
 

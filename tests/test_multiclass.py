@@ -22,13 +22,13 @@ from lssvm.applications.multiclass.multiclass import LossMatrix, Multiclass, Mul
 from lssvm.cli import classify, learn, main
 from lssvm.config import Config, load_config
 from lssvm.errors import ApplicationCrash, LssvmError, ModelError
-from lssvm.executors import DataOracle, Executor, blocks
-from lssvm.experiments import simulate_classes
 from lssvm.formats.loss_matrix import read_loss_matrix
 from lssvm.formats.svmlight import read_svmlight
 from lssvm.kernels import _multiclass
 from lssvm.model import Model
-from lssvm.train import learn_on
+from lssvm.oracle import DataOracle, Executor, blocks
+from lssvm.simulation import classes as simulate_classes
+from lssvm.training.session import learn_on
 
 ROOT = Path(__file__).parents[1]
 

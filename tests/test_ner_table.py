@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 import sequence_cases
 
+from experiments.common import command
+from experiments.tsochantaridis_2004 import ner_table
+from experiments.tsochantaridis_2004.ner_table import METHODS, Plan, Task
 from lssvm.errors import DataError
-from lssvm.experiments import command, ner_table
-from lssvm.experiments.ner_table import METHODS, Plan, Task
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("LSSVM_DATA", ROOT / "../shared/data")) / "conll2002-spanish"

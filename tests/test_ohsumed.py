@@ -8,10 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments.common import command
+from experiments.yu_joachims_2009 import ohsumed, ranking_peers
 from lssvm.applications.base import Source
 from lssvm.applications.ranking.queries import read_queries
 from lssvm.errors import DataError
-from lssvm.experiments import command, ohsumed, ranking_peers, simulate_ranking
+from lssvm.simulation import ranking as simulate_ranking
 
 pytest.importorskip("lightgbm")
 pytest.importorskip("sklearn")
@@ -143,7 +145,7 @@ def test_a_missing_file_is_an_error_of_one_line(tmp_path):
     with pytest.raises(DataError) as caught:
         ohsumed.read_collection(tmp_path, PLAN)
     assert str(caught.value).startswith(f"{tmp_path}/S1.txt.gz: cannot be read: ")
-    module = [sys.executable, "-m", "lssvm.experiments.ohsumed"]
+    module = [sys.executable, "-m", "experiments.yu_joachims_2009.ohsumed"]
     done = subprocess.run(
         [*module, "--data", str(tmp_path), "--out", str(tmp_path / "out")],
         capture_output=True,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from mrf_cases import Problem
 
-from lssvm.executors import DataOracle, Executor
+from lssvm.oracle import DataOracle, Executor
 from lssvm.plane import total
 from lssvm.solvers import opening
 from lssvm.solvers.bundle import Bundle

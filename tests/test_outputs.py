@@ -18,9 +18,9 @@ from pydantic import Field
 from lssvm import applications
 from lssvm.applications.base import FolderFormat
 from lssvm.cli import classify, learn, main
+from lssvm.cli.files import Files
 from lssvm.errors import LssvmError
-from lssvm.experiments.simulate import FILES
-from lssvm.files import Files
+from lssvm.simulation.motif import FILES
 
 ROWS = "1 1 2\n1 2 1\n1 2 2\n-1 -1 -2\n-1 -2 -1\n-1 0 -2\n"
 CONFIG = """\

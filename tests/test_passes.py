@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from lssvm.experiments import command, passes
-from lssvm.experiments.passes import Plan, Task
-from lssvm.train import learn_on
+from experiments.benchmarks import passes
+from experiments.benchmarks.passes import Plan, Task
+from experiments.common import command
+from lssvm.training.session import learn_on
 
 PLAN = Plan(6, 4, (0.1, 0.5), 2, 30)
 

@@ -14,14 +14,14 @@ from lssvm.applications.base import FirstProblem, Source
 from lssvm.applications.ranking import ranking_metrics
 from lssvm.applications.ranking.precision_at_k import PrecisionAtK, RankingOptions
 from lssvm.applications.ranking.queries import read_queries
-from lssvm.beginning import new_run
 from lssvm.cli import classify, learn, main
 from lssvm.config import Config
 from lssvm.errors import LssvmError
-from lssvm.executors import DataOracle, Executor
 from lssvm.kernels import _ranking
 from lssvm.model import Model
-from lssvm.train import learn_on
+from lssvm.oracle import DataOracle, Executor
+from lssvm.training.session import learn_on
+from lssvm.training.setup import new_run
 
 ROOT = Path(__file__).parents[1]
 

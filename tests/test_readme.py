@@ -16,12 +16,13 @@ from pathlib import Path
 import pytest
 from pydantic_core import PydanticUndefined
 
-from lssvm import applications, command
+from lssvm import applications
 from lssvm.applications.motif import motif
+from lssvm.cli import common as command
+from lssvm.cli.console import HEADING
 from lssvm.config import Config
-from lssvm.console import HEADING
+from lssvm.config.yaml12 import dump_inline
 from lssvm.formats.fasta import read_fasta
-from lssvm.formats.yaml12 import dump_inline
 
 ROOT = Path(__file__).parent.parent
 README = ROOT / "README.md"

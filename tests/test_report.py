@@ -3,9 +3,9 @@ import builtins
 import numpy as np
 import pytest
 
-from lssvm import report
 from lssvm.errors import LssvmError, MissingExtraError
-from lssvm.report import Series
+from lssvm.output import plots as report
+from lssvm.output.plots import Series
 
 LINES = [
     Series("one", [1, 10, 100], [2.0, 4.0, 3.0], [0.5, float("nan"), 1.0]),

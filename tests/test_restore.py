@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 import restore_cases as cases
 
-from lssvm.checkpoint import CHECKPOINT
 from lssvm.errors import ModelError
-from lssvm.model import MODEL, Model, read_container, write_container
+from lssvm.model import Model
+from lssvm.model.container import read_container, write_container
+from lssvm.model.model import MODEL
+from lssvm.training.checkpoint import CHECKPOINT
 
 ARRAYS_EVERY, HEADERS_EVERY = 7, 41  # of the systematic damages, those that are tried here
 

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from lssvm import applications
 from lssvm.cli import learn, main
 from lssvm.errors import LssvmError
-from lssvm.journal import Journal
-from lssvm.processes import run_tasks
+from lssvm.training.journal import Journal
+from lssvm.training.processes import run_tasks
 
 ROWS = "a 1:1 2:.5\nb 1:-1 2:1\na 1:.9 2:.1\nb 1:-.5 2:2\na 1:2\nb 2:1\n"
 CONFIG = """\
@@ -82,7 +82,9 @@ def test_the_tables_are_those_of_a_search_that_was_not_stopped(folder, stopped_a
 def test_finished_runs_are_not_trained_again(folder, stopped_after, monkeypatch):
     stopped_after(5, *FILES)
     seen = []
-    monkeypatch.setattr("lssvm.cross_validation._solve", lambda study, task: seen.append(task))
+    monkeypatch.setattr(
+        "lssvm.training.cross_validation._solve", lambda study, task: seen.append(task)
+    )
     cv(*FILES, "--resume")
     assert len(seen) == 1
 

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from pydantic import ValidationError
 from refusals import told
 
+from experiments.common.letters import load_letters
 from lssvm.applications.base import Formulation, Source
 from lssvm.applications.sequence import sequence_metrics, templates
 from lssvm.applications.sequence.examples import packed
@@ -21,11 +22,10 @@ from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
 from lssvm.cli import classify, learn, main
 from lssvm.config import Config
 from lssvm.errors import DataError, LssvmError, ModelError
-from lssvm.experiments import simulate_sequences
-from lssvm.experiments.letters import load_letters
 from lssvm.formats.conll_columns import read_columns
 from lssvm.formats.svm_hmm import read_svm_hmm
-from lssvm.train import learn_on
+from lssvm.simulation import label_sequences as simulate_sequences
+from lssvm.training.session import learn_on
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("LSSVM_DATA", ROOT / "../shared/data"))

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from lssvm.errors import LssvmError
-from lssvm.experiments import simulate
-from lssvm.experiments.background import Background, drawn, estimate
+from lssvm.simulation import motif as simulate
+from lssvm.simulation.background import Background, drawn, estimate
 
 
 def packed(*texts):

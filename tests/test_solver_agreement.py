@@ -10,7 +10,7 @@ import pytest
 from lssvm.applications.base import Source
 from lssvm.applications.multiclass.labelled_rows import in_memory
 from lssvm.config import Config
-from lssvm.train import learn_on
+from lssvm.training.session import learn_on
 
 DATA = Path(__file__).parent.parent / "data"
 METHODS = ("n-slack", "cutting-plane", "bundle", "bcfw")

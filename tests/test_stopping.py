@@ -39,8 +39,8 @@ print("not reached", flush=True)
 def test_nothing_half_written_stays(number, end, tmp_path):
     (tmp_path / "f").write_text("old")
     code = f"""
-from lssvm.formats.locks import owned
-from lssvm.formats.output import replacing, write_folder
+from lssvm.output.locks import owned
+from lssvm.output.whole import replacing, write_folder
 def stop():
     os.kill(os.getpid(), {int(number)})
 def files():
@@ -108,7 +108,7 @@ class Stop(importlib.abc.MetaPathFinder):
 sys.meta_path.insert(0, Stop())
 signal.signal(2, signal.default_int_handler), signal.signal(15, signal.SIG_DFL)
 stopping._process = 0
-from lssvm.program import {door}
+from lssvm.cli.program import {door}
 {door}()
 """
     assert ran(code) == (128 + number, "", f"stopped by {number.name}\n")

@@ -12,7 +12,7 @@ from lssvm.applications.motif.motif import Motif, MotifOptions
 from lssvm.config import Config
 from lssvm.errors import ModelError
 from lssvm.model import Model
-from lssvm.train import learn_on
+from lssvm.training.session import learn_on
 
 COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVNX.", "TGCAYRSWMKVHDBNX.")
 SITE = "TGGCCAAAATG"

@@ -19,7 +19,7 @@ from lssvm.config import Config, load_config
 from lssvm.errors import ConfigError
 from lssvm.formats.taxonomy_file import read_taxonomy
 from lssvm.model import Model
-from lssvm.train import learn_on
+from lssvm.training.session import learn_on
 
 TREE = {"a": "r", "b": "r", "c": "a", "d": "a", "e": "d", "f": "b"}
 

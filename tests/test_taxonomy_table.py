@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments.common import command
+from experiments.tsochantaridis_2004 import taxonomy_table
+from experiments.tsochantaridis_2004.taxonomy_table import ALL, Plan, Task
 from lssvm.errors import DataError
-from lssvm.experiments import command, taxonomy_table
-from lssvm.experiments.taxonomy_table import ALL, Plan, Task
 from lssvm.formats.hierarchical_arff import read_hierarchical_arff
 
 ROOT = Path(__file__).parents[1]

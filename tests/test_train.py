@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 import toy
 
-from lssvm import train
 from lssvm.applications.base import FirstProblem
 from lssvm.applications.per_example import Pairs
-from lssvm.beginning import new_run
-from lssvm.cccp import Observer
 from lssvm.config import Config
 from lssvm.errors import LssvmError
-from lssvm.executors import DataOracle, Executor, blocks
 from lssvm.model import Model
+from lssvm.oracle import DataOracle, Executor, blocks
+from lssvm.training import session as train
+from lssvm.training.cccp import Observer
+from lssvm.training.setup import new_run
 
 
 def config(**sections):

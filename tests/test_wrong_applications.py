@@ -8,10 +8,11 @@ import toy
 import wrong_applications as wrong
 from click.testing import CliRunner
 
-from lssvm import applications, train
+from lssvm import applications
 from lssvm.cli import learn
 from lssvm.config import Config
 from lssvm.errors import ApplicationCrash, ApplicationFault
+from lssvm.training import session as train
 
 CERTIFYING = ("bundle", "cutting-plane", "n-slack", "bcfw", "gradient")
 METHODS = (*CERTIFYING, "sgd")

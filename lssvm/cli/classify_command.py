@@ -12,20 +12,21 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 import click
 
-from lssvm import __version__, streams
-from lssvm.command import (
+from lssvm import __version__
+from lssvm.cli import streams
+from lssvm.cli.common import (
     CONTEXT,
     EXIT_CODES,
     Command,
     quiet_option,
 )
+from lssvm.cli.messages import printable_json
 from lssvm.errors import LssvmError
-from lssvm.messages import printable_json
 
 if TYPE_CHECKING:
     from lssvm.applications.base import FolderFormat
+    from lssvm.cli.files import Files
     from lssvm.config import Config
-    from lssvm.files import Files
     from lssvm.formats.limit import Limit
     from lssvm.model import Model
 
@@ -73,9 +74,9 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     lssvm-classify configs/motif.yaml motif.model sites.tsv --metrics metrics.json
     """
     from lssvm.applications.base import FolderFormat, Source, labelled_part
-    from lssvm.formats.locks import owned
-    from lssvm.formats.output import check_folder
     from lssvm.model import Model
+    from lssvm.output.locks import owned
+    from lssvm.output.whole import check_folder
 
     metrics = options["metrics"]
     trained = Model.load(model)
@@ -108,10 +109,10 @@ def _classified(
 ) -> None:
     """Predict, write what was predicted, and score it."""
     from lssvm.applications.base import JSON, FolderFormat, labelled_part
-    from lssvm.console import counted
-    from lssvm.formats.output import write_folder
-    from lssvm.train import classify as predict
-    from lssvm.train import prepared
+    from lssvm.cli.console import counted
+    from lssvm.output.whole import write_folder
+    from lssvm.training.session import classify as predict
+    from lssvm.training.session import prepared
 
     names = form.names(packed) if isinstance(form, FolderFormat) else ()
     trained, packed = prepared(trained, packed)
@@ -140,7 +141,7 @@ def _classify_files(
     examples: str, config: "Config | None", trained: "Model", model: str
 ) -> "Files":
     """What predicting reads."""
-    from lssvm.files import Files
+    from lssvm.cli.files import Files
 
     files = Files()
     files.reads("MODEL", model)
@@ -152,7 +153,7 @@ def _classify_files(
 
 
 def _opened(path: str) -> AbstractContextManager[Any]:
-    from lssvm.formats.output import replacing
+    from lssvm.output.whole import replacing
 
     return streams.results() if path == "-" else replacing(path)
 
@@ -219,8 +220,8 @@ def _score(
     to_stderr: bool,
 ) -> None:
     """Print the metrics, and write them where asked."""
-    from lssvm.console import metric_lines
-    from lssvm.formats.output import replacing
+    from lssvm.cli.console import metric_lines
+    from lssvm.output.whole import replacing
 
     metrics = model.application.score(examples, predictions) | model.described()
     if path:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lssvm import __version__, stopping
-from lssvm.command import (
+from lssvm import __version__
+from lssvm.cli.common import (
     CONTEXT,
     EXIT_CODES,
     NOT_REACHED,
@@ -22,11 +22,12 @@ from lssvm.command import (
     threads_option,
 )
 from lssvm.errors import LssvmError
+from lssvm.output import stopping
 
 if TYPE_CHECKING:
+    from lssvm.cli.console import Console
+    from lssvm.cli.files import Files
     from lssvm.config import Config
-    from lssvm.console import Console
-    from lssvm.files import Files
     from lssvm.model import Model
 
 # What svm_struct's letters stand for.
@@ -114,9 +115,9 @@ def learn(config: str, model: str, **options: Any) -> None:
     EPS amounts to there, and the relative gap at most EPS. -w, -o, -p and -t choose the solver,
     the rescaling, the slack and the kernel. All of them come after --set.
     """
+    from lssvm.cli.console import Console
     from lssvm.config import load_config
-    from lssvm.console import Console
-    from lssvm.formats.locks import owned
+    from lssvm.output.locks import owned
 
     stopping.tell(lambda: "nothing was written")
     settings = load_config(config, [*options["settings"], *_letters(options)])
@@ -145,7 +146,7 @@ def _learn_files(
     config: "Config", path: str, model: str, initial: str | None, log: str | None
 ) -> "Files":
     """What a training run reads and writes. Raises LssvmError if an output is another file."""
-    from lssvm.files import Files
+    from lssvm.cli.files import Files
 
     files = Files()
     files.reads_config("CONFIG", path, config)
@@ -159,7 +160,7 @@ def _learn_files(
 
 def _checkpoint_of(model: str) -> Path | None:
     """Where the state of a run on ``model`` is kept; nowhere for devices and pipes."""
-    from lssvm.formats.output import replaceable
+    from lssvm.output.whole import replaceable
 
     return Path(f"{model}.checkpoint") if replaceable(model) else None
 
@@ -192,10 +193,10 @@ def _train(
     options: dict[str, Any],
 ) -> "Model":
     """Train with a checkpoint beside the model, which goes once the model is safe."""
-    from lssvm.checkpoint import GO_ON
-    from lssvm.inspection import available_cores
+    from lssvm.cli.info import available_cores
     from lssvm.model import Model
-    from lssvm.train import learn as train
+    from lssvm.training.checkpoint import GO_ON
+    from lssvm.training.session import learn as train
 
     _check_resumable(path, checkpoint, options["resume"])
     if checkpoint and checkpoint.exists() and not options["resume"]:
@@ -247,10 +248,10 @@ def _dry_run(
     config: "Config", path: str, console: "Console", initial: str | None, options: dict[str, Any]
 ) -> None:
     """Do all that training begins with."""
-    from lssvm.console import counted
-    from lssvm.inspection import available_cores
+    from lssvm.cli.console import counted
+    from lssvm.cli.info import available_cores
     from lssvm.model import Model
-    from lssvm.train import rehearse
+    from lssvm.training.session import rehearse
 
     checkpoint = _checkpoint_of(path)
     _check_resumable(path, checkpoint, options["resume"])
@@ -268,7 +269,7 @@ def _dry_run(
 
 def _tell_written(config: "Config", model: "Model", path: str, console: "Console") -> bool:
     """Say what was written and how to score it; whether the asked precision was reached."""
-    from lssvm.console import counted, size
+    from lssvm.cli.console import counted, size
 
     examples = config.origin if config.data.test else "EXAMPLES"
     length = f"; {size(os.stat(path).st_size)}" if os.path.isfile(path) else ""

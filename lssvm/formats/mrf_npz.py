@@ -20,7 +20,7 @@ from lssvm.errors import DataError
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.mrf_text import HIDDEN, MOST_FEATURES, MOST_STATES, Features, GraphFile
 from lssvm.formats.npy_arrays import read_archive
-from lssvm.formats.output import replacing
+from lssvm.output.whole import replacing
 
 _OPTIONAL = {"costs", "node_names"}
 _KINDS = {

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from lssvm.checked import array, generator, vector, whole
-from lssvm.executors import EachOracle, Found
+from lssvm.oracle import EachOracle, Found
 from lssvm.solvers.by_example import ByExample
 
 UNIFORM = 0.1  # share of the blocks that are drawn whatever their gap: old gaps mislead

@@ -9,7 +9,7 @@ import numpy as np
 
 from lssvm.checked import Check, above, below, flag, positive
 from lssvm.errors import ApplicationFault
-from lssvm.executors import INEXACT, MAXIMUM, Oracle
+from lssvm.oracle import INEXACT, MAXIMUM, Oracle
 from lssvm.plane import Plane
 from lssvm.solvers.solution import Between, Solution
 from lssvm.solvers.steps import height

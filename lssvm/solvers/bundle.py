@@ -23,7 +23,7 @@ import numpy as np
 
 from lssvm.checked import ROUNDING, Check, array, known, mapping, number, same, vector, whole
 from lssvm.errors import ModelError
-from lssvm.executors import Oracle
+from lssvm.oracle import Oracle
 from lssvm.plane import Plane, Planes
 from lssvm.solvers.bounds import BOUNDS, Rounds, SummedBounds
 from lssvm.solvers.opening import EPOCHS, opened

@@ -15,7 +15,7 @@ from scipy import sparse
 
 from lssvm.checked import Check, array, known, positive, sparse_rows, vector, whole
 from lssvm.errors import ApplicationFault, LssvmError
-from lssvm.executors import INEXACT, MAXIMUM, EachOracle, Found
+from lssvm.oracle import INEXACT, MAXIMUM, EachOracle, Found
 from lssvm.solvers.bounds import BOUNDS, Rounds
 from lssvm.solvers.solution import Solution
 from lssvm.solvers.working_sets import ARRAYS as SET_ARRAYS

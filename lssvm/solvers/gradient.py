@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from lssvm.checked import Check, above, known, number, positive, vector, whole
-from lssvm.executors import Oracle
+from lssvm.oracle import Oracle
 from lssvm.plane import Plane
 from lssvm.solvers.bounds import BOUNDS, Rounds, SummedBounds
 from lssvm.solvers.steps import Steps, height

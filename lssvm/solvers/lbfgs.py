@@ -28,7 +28,7 @@ import numpy as np
 
 from lssvm.checked import Check, above, flag, known, number, positive, vector
 from lssvm.errors import ModelError
-from lssvm.executors import Oracle
+from lssvm.oracle import Oracle
 from lssvm.plane import Plane
 from lssvm.solvers.bounds import BOUNDS, Rounds, SummedBounds
 from lssvm.solvers.steps import height

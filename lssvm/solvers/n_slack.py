@@ -16,7 +16,7 @@ import numpy as np
 
 from lssvm.checked import flag
 from lssvm.errors import LssvmError
-from lssvm.executors import EachOracle
+from lssvm.oracle import EachOracle
 from lssvm.solvers.by_example import ByExample
 
 INNER_SHARE = 0.1  # of the gap: what sweeps may leave of it undone

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from lssvm.executors import Oracle
+from lssvm.oracle import Oracle
 from lssvm.plane import Plane, total
 
 EPOCHS = 3

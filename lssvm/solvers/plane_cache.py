@@ -13,7 +13,7 @@ from scipy import sparse
 
 from lssvm.checked import array, known, positive, sparse_rows, whole
 from lssvm.errors import ApplicationFault
-from lssvm.executors import INEXACT, MAXIMUM, EachOracle, Found
+from lssvm.oracle import INEXACT, MAXIMUM, EachOracle, Found
 from lssvm.plane import Plane
 from lssvm.solvers.working_sets import ARRAYS as SET_ARRAYS
 from lssvm.solvers.working_sets import WorkingSets

@@ -28,7 +28,7 @@ import numpy as np
 
 from lssvm.checked import Check, flag, generator, known, number, positive, vector, whole
 from lssvm.errors import LssvmError
-from lssvm.executors import Oracle, PartsOracle
+from lssvm.oracle import Oracle, PartsOracle
 from lssvm.plane import Plane, total
 from lssvm.solvers.bounds import BOUNDS, SummedBounds
 from lssvm.solvers.solution import Between, Solution

@@ -22,7 +22,7 @@ from scipy.optimize import brentq
 from lssvm.checked import LARGEST, ROUNDING, array, known
 from lssvm.errors import LssvmError, MissingExtraError, ModelError
 from lssvm.formats.meme import LETTERS, write_motif
-from lssvm.formats.output import replacing
+from lssvm.output.whole import replacing
 
 NAME = "motif_1"
 ALTERNATIVE = "lssvm"

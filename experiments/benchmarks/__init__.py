@@ -1,0 +1,1 @@
+"""Benchmarks of solvers, kernels and peers."""

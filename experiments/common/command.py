@@ -1,0 +1,68 @@
+"""The command line that all experiments share."""
+
+import argparse
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from lssvm.cli import streams
+from lssvm.errors import LssvmError
+from lssvm.output.tables import make_folder
+
+
+class Arguments(NamedTuple):
+    """data : folder of the input, if there is one; out : of the results; jobs : processes."""
+
+    data: Path
+    out: Path
+    quick: bool
+    jobs: int
+
+
+def main(
+    description: str, data: str | None, quick: str, experiment: Callable[[Arguments], str]
+) -> None:
+    """Parse the arguments, run the experiment, print its table; errors end with exit code 2.
+
+    data, quick : what the options --data and --quick mean, for the help; data is None for an
+        experiment that makes its own, which then has no such option
+    """
+    parser = argparse.ArgumentParser(description=description)
+    parser.set_defaults(data=Path())
+    if data is not None:
+        parser.add_argument("--data", type=Path, required=True, help=data)
+    parser.add_argument("--out", type=Path, required=True, help="folder for the results")
+    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument(
+        "--jobs", type=_count, default=os.cpu_count() or 1, help="processes (default: all cores)"
+    )
+    options = parser.parse_args()
+    with streams.standing():
+        try:
+            make_folder(options.out)
+            text = experiment(Arguments(options.data, options.out, options.quick, options.jobs))
+            streams.show(text.splitlines())
+            sys.stdout.flush()
+        except LssvmError as error:
+            streams.tell_error(error, [str(options.out), str(options.data)])
+            sys.exit(2)
+        except KeyboardInterrupt:
+            streams.tell("interrupted")
+            sys.exit(130)
+
+
+def show_progress(done: int, of: int) -> None:
+    """Count finished tasks on standard error, on a terminal only."""
+    if sys.stderr.isatty():
+        print(
+            f"\r{done} of {of} tasks", end="\n" if done == of else "", file=sys.stderr, flush=True
+        )
+
+
+def _count(text: str) -> int:
+    value = int(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"expected at least 1, got {text}")
+    return value

@@ -1,0 +1,1 @@
+"""Ping, Liu & Ihler, ICML 2014: marginal structural SVMs."""

@@ -1,0 +1,196 @@
+"""How fast (sub)gradient descent converges for three models (Ping et al., ICML 2014, Figure 2).
+
+    python -m experiments.ping_2014.figure2 --out out/mssvm-figure2
+
+Algorithm 1 of the paper as it is printed, a step for all training instances together, from the same
+first weights for every model: MSSVM and LSSVM take subgradients, of a sum over h or of a maximum
+over h, HCRF the gradient. The chain is that of ``mssvm_table2``, C one value for all. The step
+size, which the paper leaves open, is found by trial for each model and trial (``solver.rate``).
+
+The first figure is by how much the objective F after so many steps lies above the lowest F that is
+known, in percent of that: the lowest of this descent and of CCCP, solved precisely; geometric means
+over the trials. The second is the test error in percent. The table has the steps until the
+excess is at most 10, 1 and 0.1 percent, medians over the trials; ``>`` where no more than half get
+there.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from experiments.common import command
+from experiments.ping_2014.hidden_fields import Draw
+from experiments.ping_2014.trials import CCCP, TRAINING, TRIALS, Trial, config_of, new_trial
+from lssvm.config import Config, set_values
+from lssvm.oracle import DataOracle, Executor
+from lssvm.output import plots as report
+from lssvm.output.tables import plus_minus, text_table, write_results
+from lssvm.training.cccp import Observer
+from lssvm.training.cross_validation import run_tasks
+from lssvm.training.session import learn_on
+from lssvm.training.setup import new_run, rules_of
+
+LEVELS = (10.0, 1.0, 0.1)  # percent above the lowest objective
+SHOWN = 40  # points of a line, at most: where test instances are predicted
+PRECISE = {"solver.epsilon": 1e-3, "cccp.tolerance": 1e-3}
+FLOOR = 1e-3  # percent: below this, what is lowest is not known so well
+
+
+class Plan(NamedTuple):
+    """What is run: nodes of the chain without x, C, steps, trials and training instances."""
+
+    nodes: int = 20
+    C: float = 0.1
+    steps: int = 300
+    trials: int = TRIALS
+    training: int = TRAINING
+
+
+FULL = Plan()
+QUICK = Plan(10, 0.1, 20, 2, 10)
+
+
+class Task(NamedTuple):
+    """One model on one trial."""
+
+    method: str
+    trial: int
+
+
+def experiment(arguments: command.Arguments) -> str:
+    """Descend for every model on every trial; write the figures and the table."""
+    report.check_installed()
+    plan = QUICK if arguments.quick else FULL
+    tasks = [Task(method, trial) for method in CCCP for trial in range(plan.trials)]
+    runs = run_tasks(descended, plan, tasks, jobs=arguments.jobs, progress=command.show_progress)
+    rows = [row for run in runs for row in run]
+    draw(arguments.out, rows, plan)
+    text = text_table(
+        f"Steps until F lies so much above its lowest known value, medians over {plan.trials} "
+        "trials; test error (%) ± standard error",
+        summarised(rows, plan),
+    )
+    write_results(arguments.out, "figure2", text, rows, {"plan": plan._asdict()})
+    return text
+
+
+def descended(plan: Plan, task: Task) -> list[dict[str, Any]]:
+    """A row for every step: objective, its excess in percent, where shown the test error too."""
+    trial = new_trial(Draw(plan.nodes, 1), task.trial, plan.training)
+    config = config_of(CCCP[task.method], plan.C)
+    descent = {"method": "sgd", "block": plan.training, "epochs": plan.steps, "average": False}
+    points, rate = path(trial, set_values(config, {"solver": descent}))
+    application = config.create_application()
+    application.restore(trial.training.classes.arrays())
+    model = learn_on(application, trial.training, set_values(config, PRECISE))
+    heights = [objective(application, trial, plan.C, w) for w in points]
+    lowest = min(*heights, float(model.record["objective"]))
+    shown = set(places(plan).tolist())
+    return [
+        {
+            **task._asdict(),
+            "step": step,
+            "objective": height,
+            "excess": 100.0 * (height - lowest) / lowest,
+            "error": error(application, trial, w) if step in shown else None,
+            "lowest": lowest,
+            "rate": rate,
+        }
+        for step, (height, w) in enumerate(zip(heights, points, strict=True))
+    ]
+
+
+def path(trial: Trial, config: Config) -> tuple[list[np.ndarray], float]:
+    """Where descent stands before every step and at the end, and its step size."""
+    application = config.create_application()
+    application.restore(trial.training.classes.arrays())
+    points: list[np.ndarray] = []
+    with Executor() as executor:
+        oracle = DataOracle(application, trial.training, executor)
+        run = new_run(application, trial.training, oracle, config, 0, None)
+        solver: Any = run.solver
+
+        def look() -> None:
+            if len(points) <= solver.epoch:
+                points.append(solver.point)
+
+        rules = rules_of(config, len(trial.training), application.hidden)
+        run.proceed(oracle, rules, Observer(), between=look)
+    return points, float(solver.rate)
+
+
+def objective(application: Any, trial: Trial, C: float, w: np.ndarray) -> float:
+    """F at w."""
+    plane = application.augmented(w, trial.training)[0] - application.completed(w, trial.training)
+    return 0.5 * float(w @ w) + C * plane.value(w)
+
+
+def error(application: Any, trial: Trial, w: np.ndarray) -> float:
+    """Test labels that are wrong, in percent."""
+    return float(application.score(trial.test, application.predict(w, trial.test))["error"])
+
+
+def places(plan: Plan) -> np.ndarray:
+    """The steps that are shown."""
+    shown = np.geomspace(1, plan.steps, SHOWN).round().astype(int)
+    return np.unique([*shown, plan.steps // 10])
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], method: str, measure: str) -> np.ndarray:
+    """The measure for each trial and step, (trials, steps + 1)."""
+    own = [row for row in rows if row["method"] == method]
+    steps = max(row["step"] for row in own) + 1
+    ordered = sorted(own, key=lambda row: (row["trial"], row["step"]))
+    return np.array([row[measure] for row in ordered]).reshape(-1, steps)
+
+
+def summarised(rows: Sequence[Mapping[str, Any]], plan: Plan) -> list[dict[str, Any]]:
+    """A row for each model."""
+    table = []
+    for method in CCCP:
+        excess = table_of(rows, method, "excess")
+        cells = {f"{level:g} %": _median(excess, level, plan.steps) for level in LEVELS}
+        errors = table_of(rows, method, "error")
+        ends = {
+            f"error after {step}": plus_minus(errors[:, step])
+            for step in (plan.steps // 10, plan.steps)
+        }
+        rates = table_of(rows, method, "rate")[:, 0]
+        table.append({"model": method, **cells, **ends, "step size": f"{np.median(rates):.2g}"})
+    return table
+
+
+def _median(excess: np.ndarray, level: float, steps: int) -> str:
+    """The median over trials of the first step at or below the level."""
+    below = excess <= level
+    first = np.where(below.any(axis=1), below.argmax(axis=1), steps + 1)
+    found = float(np.median(first))
+    return f"{found:g}" if found <= steps else f"> {steps}"
+
+
+def draw(out: Path, rows: Sequence[Mapping[str, Any]], plan: Plan) -> None:
+    """The excess of the objective, and the test error, against steps; a line for each model."""
+    shown = places(plan)
+    excesses, errors = [], []
+    for hue, method in enumerate(CCCP):
+        logs = np.log(np.maximum(table_of(rows, method, "excess"), FLOOR))
+        means = np.exp(logs.mean(axis=0))[shown]
+        excesses.append(report.Series(method, shown.tolist(), means.tolist(), (), hue))
+        wrong = table_of(rows, method, "error")
+        means = wrong[:, shown].astype(float).mean(axis=0)
+        errors.append(report.Series(method, shown.tolist(), means.tolist(), (), hue))
+    axes: Mapping[str, Any] = {"x_label": "steps", "log_x": True}
+    label = "objective above the lowest known (%)"
+    report.draw_lines(out / "figure2.png", excesses, y_label=label, log_y=True, **axes)
+    report.draw_lines(out / "figure2-error.png", errors, y_label="test error (%)", **axes)
+
+
+if __name__ == "__main__":
+    command.main(
+        "Convergence of (sub)gradient descent for models of hidden variables.",
+        None,
+        "short chains, 20 steps, two trials",
+        experiment,
+    )

@@ -1,0 +1,167 @@
+"""Error and likelihood against the number of training chains (Ping et al., ICML 2014).
+
+    python -m experiments.ping_2014.figure3 --out out/mssvm-figure3
+
+Their Figure 3, the error on test chains of 20 nodes, 10 of them x, for 4, 8, …, 1024 training
+chains, and Figure 5 of their supplement, the test log-likelihood. Fields, trials and methods are
+those of ``hidden_fields`` and ``mssvm_trials``, σ_h = 0.1; the training chains of a trial hold
+those of its smaller sizes. For the error, C has the lowest validation error. The log-likelihood is
+that of the labels under p(y, h | x) ∝ exp(w · Φ), in nats a label, whatever the model was trained
+for: as w is only as large as the models leave it, it is shown for the same C and, broken lines, for
+the C of highest validation log-likelihood. The field itself is the bound of both.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from experiments.common import command
+from experiments.ping_2014.hidden_fields import Draw
+from experiments.ping_2014.trials import (
+    CCCP,
+    TRIALS,
+    TRUTH,
+    Trial,
+    accuracy,
+    by_trial,
+    config_of,
+    differences,
+    fitted,
+    new_trial,
+    true_accuracy,
+)
+from lssvm.applications.mrf.graphs import Graphs
+from lssvm.output import plots as report
+from lssvm.output.tables import mean_and_error, plus_minus, text_table, write_results
+from lssvm.training.cross_validation import run_tasks
+
+METHODS = CCCP
+MEASURES = {
+    "error": "test error (%)",
+    "likelihood": "log-likelihood (nats a label)",
+    "best_likelihood": "the same, C chosen by it",
+}
+
+
+class Plan(NamedTuple):
+    """What is run: nodes of the chain without x, training chains, values of C, trials."""
+
+    nodes: int = 10
+    sizes: tuple[int, ...] = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
+    grid: Sequence[float] = (0.01, 0.1)
+    trials: int = TRIALS
+
+
+FULL = Plan()
+QUICK = Plan(6, (4, 8), (0.03, 0.3), 2)
+
+
+class Task(NamedTuple):
+    """One method on one trial."""
+
+    size: int
+    method: str
+    trial: int
+
+
+def experiment(arguments: command.Arguments) -> str:
+    """Train on every number of chains; write the figures and the table."""
+    report.check_installed()
+    plan = QUICK if arguments.quick else FULL
+    # The long ones first, so that all processes end at about the same time.
+    tasks = [
+        Task(size, method, trial)
+        for size in reversed(plan.sizes)
+        for method in (*METHODS, TRUTH)
+        for trial in range(plan.trials)
+    ]
+    rows = run_tasks(solve, plan, tasks, jobs=arguments.jobs, progress=command.show_progress)
+    rows.sort(key=lambda row: (row["size"], [*METHODS, TRUTH].index(row["method"]), row["trial"]))
+    draw(arguments.out / "figure3.png", rows, plan, ("error",))
+    draw(arguments.out / "figure5.png", rows, plan, ("likelihood", "best_likelihood"))
+    text = reported(rows, plan)
+    write_results(arguments.out, "figure3", text, rows, {"plan": plan._asdict()})
+    return text
+
+
+def solve(plan: Plan, task: Task) -> dict[str, Any]:
+    """Train with every C, choose by both measures, test: a row of the results."""
+    trial = new_trial(Draw(plan.nodes, 1), task.trial, max(plan.sizes))
+    if task.method == TRUTH:
+        own = log_likelihood(trial.field.weights, trial.test)
+        found = {"error": 100.0 - true_accuracy(trial, "mssvm"), "C": None, "best_C": None}
+        return {**task._asdict(), **found, "likelihood": own, "best_likelihood": own}
+    return {**task._asdict(), **tested(trial, task, plan.grid)}
+
+
+def tested(trial: Trial, task: Task, grid: Sequence[float]) -> dict[str, Any]:
+    """Both choices of C, and what the models are worth on the test chains."""
+    training = trial.training.take(np.arange(task.size))
+    models = [fitted(METHODS[task.method], training, C) for C in grid]
+    right = [accuracy(model, trial.validation) for model in models]
+    likely = [log_likelihood(model.w, trial.validation) for model in models]
+    first, second = int(np.argmax(right)), int(np.argmax(likely))
+    return {
+        "error": 100.0 - accuracy(models[first], trial.test),
+        "C": grid[first],
+        "best_C": grid[second],
+        "likelihood": log_likelihood(models[first].w, trial.test),
+        "best_likelihood": log_likelihood(models[second].w, trial.test),
+    }
+
+
+def log_likelihood(w: np.ndarray, examples: Graphs) -> float:
+    """Mean of log p(y | x) a label, where p(y, h | x) ∝ exp(w · Φ)."""
+    application = config_of(METHODS["HCRF"], 1.0).create_application()
+    application.dimension(examples)
+    labelled = application.completed(w, examples).value(w)
+    plane, _ = application.augmented(w, examples)
+    return (labelled - plane.value(w)) / int(np.sum(examples.labels[examples.nodes] >= 0))
+
+
+def reported(rows: Sequence[Mapping[str, Any]], plan: Plan) -> str:
+    """A row for each size and model, and the paired differences of the errors."""
+    table, lines = [], []
+    for size in plan.sizes:
+        errors = {}
+        for method in (TRUTH, *METHODS):
+            own = {key: by_trial(rows, key, size=size, method=method) for key in MEASURES}
+            cells = {
+                text: plus_minus(own[key], 2 if key == "error" else 3)
+                for key, text in MEASURES.items()
+            }
+            table.append({"chains": size, "model": method, **cells})
+            errors[method] = own["error"]
+        lines += [f"{size} chains, {line}" for line in differences(errors)]
+    title = f"Mean ± standard error over {plan.trials} trials"
+    return "\n".join([text_table(title, table), "Paired differences of errors:", *lines])
+
+
+def draw(
+    path: Path, rows: Sequence[Mapping[str, Any]], plan: Plan, measures: Sequence[str]
+) -> None:
+    """Lines against the number of training chains; broken ones for a second measure."""
+    lines = []
+    for dashed, measure in enumerate(measures):
+        for hue, method in enumerate(METHODS if dashed else (*METHODS, TRUTH)):
+            found = [
+                mean_and_error(by_trial(rows, measure, size=size, method=method))
+                for size in plan.sizes
+            ]
+            means, errors = zip(*found, strict=True)
+            label = f"{method}, C chosen by it" if dashed else method
+            lines.append(report.Series(label, plan.sizes, means, errors, hue, bool(dashed)))
+    report.draw_lines(
+        path, lines, x_label="training chains", y_label=MEASURES[measures[0]], log_x=True
+    )
+
+
+if __name__ == "__main__":
+    command.main(
+        "Models of hidden variables against the number of training chains.",
+        None,
+        "short chains, 4 and 8 of them, two values of C, two trials",
+        experiment,
+    )

@@ -1,0 +1,183 @@
+"""What the simulations of Ping, Liu & Ihler (ICML 2014) share: trials, methods, choice of C.
+
+A trial draws a field, and from it instances to train on, to choose C by and to test on. Every
+method sees the same ones, so that methods are compared by paired differences over trials. C is the
+one of lowest error on the validation instances, the smallest of equal ones; test instances are
+looked at once.
+
+Methods are a model and a way to train it. With CCCP the convex problems are solved by the bundle.
+SGD takes steps after every four instances, fifty times through all of them, and keeps the mean of
+its points or the last one. Inference is exact throughout, on the grids too, where the paper's was
+belief propagation.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from experiments.common.paired import p_value
+from experiments.ping_2014.hidden_fields import Draw, Field, drawn, graphs, sampled
+from lssvm.applications.base import Application
+from lssvm.applications.mrf.graphs import Graphs
+from lssvm.applications.mrf.mrf import MarkovRandomField
+from lssvm.config import Config
+from lssvm.model import Model
+from lssvm.output.tables import mean_and_error, plus_minus
+from lssvm.training.session import learn_on
+
+STREAM = 0x6D73736D
+TRAINING, VALIDATION, TEST = 20, 100, 100  # instances
+TRIALS = 40
+GRID = (0.01, 0.03, 0.1, 0.3, 1.0)  # of C an instance
+EPSILON, TOLERANCE = 1e-2, 1e-2
+KEPT = ("objective", "gap", "certified", "converged", "passes", "cccp_iterations")
+RESULTS = ("C", "accuracy", *KEPT)
+
+
+class Method(NamedTuple):
+    """model : name of the objective; solver : settings of its section.
+
+    fit : what trains instead, given the training instances and C
+    """
+
+    model: str
+    solver: Mapping[str, Any]
+    fit: Callable[[Graphs, float], Model] | None = None
+
+
+CCCP = {
+    "MSSVM": Method("mssvm", {"method": "bundle"}),
+    "LSSVM": Method("lssvm", {"method": "bundle"}),
+    "HCRF": Method("hcrf", {"method": "bundle"}),
+}
+SGD = {
+    name: Method(method.model, {"method": "sgd", "block": 4, "epochs": 50})
+    for name, method in CCCP.items()
+}
+PAIRS = (("MSSVM", "HCRF"), ("HCRF", "LSSVM"), ("MSSVM", "LSSVM"))
+
+
+TRUTH = "the field itself"
+
+
+class Trial(NamedTuple):
+    """A field and instances of it."""
+
+    field: Field
+    training: Graphs
+    validation: Graphs
+    test: Graphs
+
+
+def new_trial(draw: Draw, number: int, training: int = TRAINING) -> Trial:
+    """A trial by its number, whose held-out instances do not depend on those to train on."""
+    rng = np.random.default_rng([STREAM, number])
+    field = drawn(rng, draw)
+    x, states = sampled(rng, field, VALIDATION + TEST)
+    held = graphs(field, x, states)
+    x, states = sampled(rng, field, training)
+    return Trial(
+        field,
+        graphs(field, x, states),
+        held.take(np.arange(VALIDATION)),
+        held.take(np.arange(VALIDATION, VALIDATION + TEST)),
+    )
+
+
+def config_of(method: Method, C: float) -> Config:
+    """The settings of a method."""
+    return Config.from_dict(
+        {
+            "application": {"name": "mrf"},
+            "objective": {"model": method.model, "C": C},
+            "solver": {"epsilon": EPSILON, **method.solver},
+            "cccp": {"tolerance": TOLERANCE},
+        }
+    )
+
+
+def fitted(method: Method, training: Graphs, C: float) -> Model:
+    """The method trained with this C."""
+    if method.fit is not None:
+        return method.fit(training, C)
+    config = config_of(method, C)
+    application = config.create_application()
+    assert isinstance(application, MarkovRandomField)
+    application.classes = training.classes
+    return learn_on(application, training, config)
+
+
+def accuracy(model: Model, examples: Graphs) -> float:
+    """Labels that are right, in percent."""
+    return _accuracy(model.application, model.w, examples)
+
+
+def true_accuracy(trial: Trial, model: str) -> float:
+    """Test accuracy in percent of the weights of the field itself, predicted as a model does."""
+    application = config_of(Method(model, {}), 1.0).create_application()
+    application.dimension(trial.test)
+    return _accuracy(application, trial.field.weights, trial.test)
+
+
+def _accuracy(application: Application, w: np.ndarray, examples: Graphs) -> float:
+    found = application.score(examples, application.predict(w, examples))["accuracy"]
+    assert found is not None
+    return found
+
+
+def chosen(method: Method, trial: Trial, grid: Sequence[float] = GRID) -> tuple[float, Model]:
+    """The C of highest validation accuracy, the first of equal ones, and its model."""
+    models = [fitted(method, trial.training, C) for C in grid]
+    best = int(np.argmax([accuracy(model, trial.validation) for model in models]))
+    return grid[best], models[best]
+
+
+def result(method: Method, trial: Trial, grid: Sequence[float] = GRID) -> dict[str, Any]:
+    """Choose C, train and test: RESULTS."""
+    C, model = chosen(method, trial, grid)
+    found = {"C": C, "accuracy": accuracy(model, trial.test), **model.record}
+    return {key: _plain(found.get(key)) for key in RESULTS}
+
+
+def true_result(trial: Trial, model: str = "mssvm") -> dict[str, Any]:
+    """As ``result``, with the weights of the field itself."""
+    return {**dict.fromkeys(RESULTS), "accuracy": true_accuracy(trial, model)}
+
+
+def _plain(value: Any) -> Any:
+    """None where no gap is known, as JSON has no infinity."""
+    return None if isinstance(value, float) and not np.isfinite(value) else value
+
+
+def by_trial(
+    rows: Sequence[Mapping[str, Any]], measure: str = "accuracy", **place: Any
+) -> list[float]:
+    """The measure in the rows of a place, such as ``method="HCRF"``, in the order of trials."""
+    own = [row for row in rows if all(row[key] == value for key, value in place.items())]
+    return [row[measure] for row in sorted(own, key=lambda row: row["trial"])]
+
+
+def differences(
+    values: Mapping[str, Sequence[float]], pairs: Sequence[tuple[str, str]] = PAIRS
+) -> list[str]:
+    """A line for each pair of methods: the mean paired difference, its error, p of the t-test."""
+    lines = []
+    for first, second in pairs:
+        if first in values and second in values:
+            own = np.array(values[first]), np.array(values[second])
+            p = p_value(*own)
+            text = f"{first} − {second}: {plus_minus(own[0] - own[1])}"
+            lines.append(text + (f" (p = {p:.2g})" if p is not None else ""))
+    return lines
+
+
+def beside(values: Sequence[float], paper: float | None) -> dict[str, Any]:
+    """Mean and error of a cell, the paper's mean, and how many of our errors apart they are."""
+    mean, error = mean_and_error(values)
+    apart = abs(mean - paper) / error if paper is not None and error > 0 else None
+    return {
+        "accuracy": plus_minus(values),
+        "paper": None if paper is None else f"{paper:.2f}",
+        "errors apart": None if apart is None else f"{apart:.1f}",
+    }

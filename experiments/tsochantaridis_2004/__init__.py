@@ -1,0 +1,1 @@
+"""Tsochantaridis et al., ICML 2004: fully observed structural SVMs."""

@@ -1,0 +1,155 @@
+"""The number of constraints against the number of examples (Tsochantaridis et al., ICML 2004).
+
+    python -m experiments.tsochantaridis_2004.constraints --data data --out out/constraints
+
+The n-slack method keeps constraints of single examples, here called planes. The paper bounds their
+number by a multiple of the number of examples n; this experiment counts them on two sets of label
+sequences: named entities (CoNLL-2002 Spanish, nine labels, the default templates) and letters of
+words (OCR, 26 labels, pixels). For each n it trains on the first n sequences of one random
+order, so every training set holds the smaller ones: Hamming loss, margin rescaling, linear slack,
+C a sequence, to a relative duality gap of 1e-2.
+
+Two numbers are counted: the planes whose multiplier is positive at the end, without which the
+solution would not be what it is, and those that were added on the way, which the method found to
+be violated; one that is dropped and found again counts twice. The paper's working sets are never
+pruned, so its number is neither. Exponents are slopes of least-squares lines of log constraints on
+log n, with their standard errors.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from experiments.common import command
+from experiments.common.letters import load_letters
+from lssvm.applications.base import Source
+from lssvm.config import Config
+from lssvm.oracle import DataOracle, Executor
+from lssvm.output import plots as report
+from lssvm.output.tables import text_table, write_results
+from lssvm.training.cccp import Observer
+from lssvm.training.setup import new_run, rules_of
+
+EPSILON = 1e-2
+C = 0.1
+FULL = (50, 100, 200, 500, 1000, 2000, 4000, 6000)
+QUICK = (25, 50, 100)
+COUNTS = {"kept": "with a positive multiplier", "added": "added in all"}
+
+
+class Subject(NamedTuple):
+    """An application that has read all its data, and these in random order."""
+
+    application: Any
+    config: Config
+    examples: Any
+
+
+def experiment(arguments: command.Arguments) -> str:
+    """Train on every number of examples of both data sets; write the figure and the table."""
+    report.check_installed()
+    grid = QUICK if arguments.quick else FULL
+    subjects = {name: make(arguments.data) for name, make in SUBJECTS.items()}
+    rows = [
+        {"data": name, **counted(subject, n)} for name, subject in subjects.items() for n in grid
+    ]
+    exponents = {(name, key): exponent(rows, name, key) for name in subjects for key in COUNTS}
+    draw(arguments.out / "constraints.png", rows, exponents)
+    lines = [
+        f"{name}, {COUNTS[key]}: n^{slope:.2f} ± {error:.2f}"
+        for (name, key), (slope, error) in exponents.items()
+    ]
+    text = "\n".join([text_table(f"Constraints, C = {C:g}, gap {EPSILON:g}", rows), *lines])
+    fitted = {f"{name}, {key}": list(found) for (name, key), found in exponents.items()}
+    write_results(arguments.out, "constraints", text, rows, {"exponents": fitted})
+    return text
+
+
+def entities(data: Path) -> Subject:
+    """Named entities."""
+    options = {"name": "sequence", "columns": ["word", "pos", "label"]}
+    return shuffled(options, [Source(str(data / "conll2002-spanish" / "esp.train"))])
+
+
+def letters(data: Path) -> Subject:
+    """Letters of words."""
+    return shuffled({"name": "sequence"}, load_letters(data / "ocr-letters"))
+
+
+SUBJECTS = {"named entities": entities, "letters": letters}
+
+
+def shuffled(options: dict[str, Any], data: Any) -> Subject:
+    """The application with its examples, from files or in memory, in an order of seed 0."""
+    config = Config.from_dict(
+        {
+            "application": options,
+            "objective": {"model": "ssvm", "C": C},
+            "solver": {"method": "n-slack", "epsilon": EPSILON},
+        }
+    )
+    application = config.create_application()
+    examples = application.read(data) if isinstance(data, list) else data
+    order = np.random.default_rng(0).permutation(len(examples))
+    return Subject(application, config, examples.take(order))
+
+
+def counted(subject: Subject, n: int) -> dict[str, Any]:
+    """Train on the first n examples: the planes, and how it went."""
+    examples = subject.examples.slice(0, min(n, len(subject.examples)))
+    rules = rules_of(subject.config, len(examples), hidden=False)
+    with Executor() as executor:
+        oracle = DataOracle(subject.application, examples, executor)
+        run = new_run(subject.application, examples, oracle, subject.config, 0, None)
+        run.proceed(oracle, rules, Observer())
+    solver: Any = run.solver
+    return {
+        "n": len(examples),
+        "kept": int(np.count_nonzero(solver.sets.alpha > 0.0)),
+        "added": solver.sets.added,
+        "passes": round(run.passes),
+        "objective": run.objective,
+        "gap": run.gap,
+        "converged": run.converged,
+    }
+
+
+def exponent(rows: Sequence[dict[str, Any]], name: str, key: str) -> tuple[float, float]:
+    """The slope of log count on log n by least squares, and its standard error."""
+    own = [row for row in rows if row["data"] == name]
+    x, y = (np.log([row[column] for row in own]) for column in ("n", key))
+    x, y = x - x.mean(), y - y.mean()
+    slope = float(x @ y / (x @ x))
+    freedom = len(x) - 2
+    error = float(np.sqrt(np.sum((y - slope * x) ** 2) / freedom / (x @ x)))
+    return slope, error
+
+
+def draw(
+    path: Path,
+    rows: Sequence[dict[str, Any]],
+    exponents: dict[tuple[str, str], tuple[float, float]],
+) -> None:
+    """Both counts of both data sets on logarithmic axes; broken lines for those added."""
+    lines = []
+    for hue, name in enumerate(dict.fromkeys(row["data"] for row in rows)):
+        own = [row for row in rows if row["data"] == name]
+        for key, meaning in COUNTS.items():
+            label = f"{name}, {meaning}: n^{exponents[name, key][0]:.2f}"
+            counts = [row[key] for row in own]
+            sizes = [row["n"] for row in own]
+            lines.append(report.Series(label, sizes, counts, (), hue, dashed=key == "added"))
+    report.draw_lines(
+        path, lines, x_label="examples n", y_label="constraints", log_x=True, log_y=True
+    )
+
+
+if __name__ == "__main__":
+    command.main(
+        "Number of constraints of the n-slack method against the number of examples.",
+        "folder of conll2002-spanish and ocr-letters",
+        "25, 50 and 100 examples",
+        experiment,
+    )

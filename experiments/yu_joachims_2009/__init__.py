@@ -1,0 +1,1 @@
+"""Yu & Joachims, ICML 2009: latent structural SVMs."""

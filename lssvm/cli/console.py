@@ -1,0 +1,253 @@
+"""What a run shows: lines on standard error, a bar on a terminal, a log in JSON lines."""
+
+import json
+import math
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import IO, Any, Self
+
+from rich.console import Console as Terminal
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from lssvm.cli.messages import message, printable, printable_json
+from lssvm.cli.streams import tell
+from lssvm.errors import LssvmError
+from lssvm.output.descriptors import place_of
+from lssvm.training.cccp import Iteration, Observer, Summary, Unsettled
+
+HEADING = "iter    objective     decrease    loss      gap  planes  passes    secs"
+QUIET, NORMAL, MORE, EVERYTHING = 0, 1, 2, 3
+
+
+class Console(Observer):
+    """Reports a run; a context manager, so that bar and log are closed whatever happens.
+
+    verbosity : 0 nothing; 1 a line for each CCCP iteration and the summary; 2 each restart's
+        result besides; 3 every oracle pass
+    log : file for one JSON object a line; ``append`` keeps what it holds
+    files : names of files that warnings may quote, which are never shortened
+    """
+
+    def __init__(
+        self,
+        verbosity: int = NORMAL,
+        log: str | Path | None = None,
+        append: bool = False,
+        files: Sequence[str] = (),
+    ) -> None:
+        self.verbosity = verbosity
+        self._log_name = str(log)
+        self._files = [*files, self._log_name]
+        self._log: IO[str] | None = None
+        self._progress: Progress | None = None
+        self._task = TaskID(0)
+        self._headed = False
+        self._last: Iteration | None = None
+        if log is not None:
+            try:
+                mode = "a" if append else "w"
+                self._log = open(place_of(log), mode, encoding="utf-8", buffering=1)  # noqa: SIM115
+            except OSError as error:
+                raise LssvmError(f"{log}: cannot be written: {error.strerror}") from None
+
+    def __enter__(self) -> Self:
+        terminal = Terminal(stderr=True, highlight=False)
+        if self.verbosity and sys.stderr.isatty() and not terminal.is_dumb_terminal:
+            self._progress = Progress(
+                TextColumn("{task.description}"),
+                BarColumn(),
+                TextColumn("{task.fields[state]}"),
+                TimeRemainingColumn(),
+                console=terminal,
+                transient=True,
+            )
+            self._task = self._progress.add_task("reading data", total=None, state="")
+            self._progress.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+        if self._log is not None:
+            try:
+                self._log.close()
+            except OSError as error:
+                self._lose_log(error)
+
+    def say(self, text: str, level: int = NORMAL) -> None:
+        """A line on standard error, unless the verbosity is below ``level``."""
+        if self.verbosity < level:
+            return
+        if self._progress is not None:
+            console = self._progress.console
+            console.print(printable(text), markup=False, emoji=False, soft_wrap=True)
+        else:
+            tell(text)
+
+    def event(self, name: str, **values: Any) -> None:
+        """A line of the log."""
+        if self._log is not None:
+            row = {"event": name, **{key: _finite(value) for key, value in values.items()}}
+            text = json.dumps(row, ensure_ascii=False, allow_nan=False)
+            try:
+                self._log.write(printable_json(text) + "\n")
+            except OSError as error:
+                self._lose_log(error)
+
+    def _lose_log(self, error: OSError) -> None:
+        """Go on without the log: the training is worth more."""
+        lost, self._log = self._log, None
+        if lost is not None:
+            with suppress(OSError):
+                lost.close()
+            reason = error.strerror or error
+            self.warned(
+                f"{self._log_name}: cannot be written: {reason}; the run goes on without it"
+            )
+
+    def restarted(self, number: int, of: int) -> None:
+        """Announce a restart, if there are several."""
+        self.event("restart", number=number, of=of)
+        self._tell_restart()
+        if of > 1:
+            self.say(f"start {number} of {of}")
+        self._describe(f"start {number}/{of}, iteration 1" if of > 1 else "iteration 1")
+
+    def passed(self, passes: int, gap: float, goal: float, unsettled: Unsettled) -> None:
+        """Move the bar: the distance to the goal is measured in logarithms of the gap."""
+        known = f"gap {gap:.1e}, goal {goal:.1e}" if math.isfinite(gap) else "gap none known"
+        self.say("; ".join([f"pass {passes}: {known}", *_told(unsettled)]), EVERYTHING)
+        if self.verbosity >= EVERYTHING:
+            self.event("pass", passes=passes, gap=gap, goal=goal, unsettled=unsettled)
+        if self._progress is not None:
+            state = f"gap {gap:.1e} → {goal:.1e}" if math.isfinite(gap) else ""
+            done = 100 * progress_of(gap, goal)
+            self._progress.update(self._task, total=100, completed=done, state=state)
+
+    def iterated(self, row: Iteration) -> None:
+        """Print one CCCP iteration."""
+        self.event("iteration", **row._asdict())
+        if not self._headed:
+            self.say(HEADING)
+            self._headed = True
+        self.say(iteration_line(row))
+        self._last = row
+        if self._progress is not None:
+            self._progress.reset(self._task, total=100, state="")
+        self._describe(f"iteration {row.iteration + 1}")
+
+    def scored(self, passes: int, metric: str, value: float) -> None:
+        """Tell a score of held-out examples."""
+        self.say(f"held out: {metric} {value:.6g} after {counted(passes, 'pass', 'passes')}")
+        self.event("scored", passes=passes, metric=metric, value=value)
+
+    def finished(self, summary: Summary) -> None:
+        """Print the summary of the run."""
+        self.event("summary", **summary._asdict())
+        self._tell_restart()
+        for line in summary_lines(summary):
+            self.say(line)
+
+    def warned(self, text: str) -> None:
+        """Print a warning, of a bounded length."""
+        self.event("warning", text=text)
+        self.say(f"warning: {message(text, self._files)}")
+
+    def _describe(self, text: str) -> None:
+        if self._progress is not None:
+            self._progress.update(self._task, description=text)
+
+    def _tell_restart(self) -> None:
+        last, self._last = self._last, None
+        if last is not None:
+            self.say(f"start {last.restart + 1} ended at objective {last.objective:.6g}", MORE)
+
+
+def progress_of(gap: float, goal: float) -> float:
+    """How much of the way from gap 1 to the goal is gone, from 0 to 1, in logarithms."""
+    if gap <= goal:
+        return 1.0
+    if not 0 < goal < 1 or gap >= 1:
+        return 0.0
+    return math.log(gap) / math.log(goal)
+
+
+def iteration_line(row: Iteration) -> str:
+    """The line of one CCCP iteration, under :data:`HEADING`."""
+    decrease = f"{row.decrease:12.5g}" if math.isfinite(row.decrease) else f"{'-':>12}"
+    gap = f"{row.gap:8.1e}" if math.isfinite(row.gap) else f"{'none':>8}"
+    columns = (
+        f"{row.iteration:4d} {row.objective:12.6g} {decrease} {row.loss:7.4f} {gap} "
+        f"{row.planes:7d} {row.passes:7d} {row.seconds:7.1f}"
+    )
+    return "  ".join([columns, *_told(row.unsettled)])
+
+
+def _told(unsettled: Unsettled) -> list[str]:
+    return [
+        f"{name}: {failed:,d} of {runs:,d} did not settle"
+        for name, (failed, runs) in unsettled.items()
+        if failed
+    ]
+
+
+def summary_lines(summary: Summary) -> list[str]:
+    """The summary of a run."""
+    gap = f"gap {summary.gap:.1e} (of the last convex problem)"
+    if not math.isfinite(summary.gap):
+        gap = "gap: none known (descent)"
+    elif not summary.certified:
+        gap = "gap: not certified (approximate inference)"
+    starts = (
+        f"{summary.restarts} starts: objective {summary.objective_mean:.6g} "
+        f"± {summary.objective_std:.2g}; the lowest is kept"
+    )
+    saved = f" and {summary.passes_saved:,d} saved" if summary.passes_saved else ""
+    work = [counted(summary.passes, "pass", "passes") + saved]
+    if summary.descent:
+        work.insert(0, "descent on the objective itself")
+    else:
+        work.insert(0, counted(summary.iterations, "CCCP iteration"))
+        work.append(f"{counted(summary.planes, 'plane')} kept")
+        work.append(f"{counted(summary.osqp, 'problem')} left to OSQP")
+    return [
+        *([starts] if summary.restarts > 1 else []),
+        f"objective {summary.objective:.6g} = convex {summary.convex:.6g} "
+        f"+ concave {summary.concave:.6g}; {gap}",
+        ", ".join(work),
+        f"seconds: inference {summary.seconds_inference:.1f}, QP {summary.seconds_qp:.1f}, "
+        f"rest {summary.seconds_rest:.1f}; peak memory {summary.peak_mb:.0f} MB",
+    ]
+
+
+def metric_lines(metrics: Mapping[str, float | str | None], width: int = 0) -> list[str]:
+    """Metrics one a line, aligned; n/a where one is not defined."""
+    width = max([width, *map(len, metrics)])
+    return [f"{name:<{width}} {number(value)}" for name, value in metrics.items()]
+
+
+def number(value: float | str | None) -> str:
+    """A figure for a table: whole numbers in full, others to six digits, text as it is."""
+    if value is None or isinstance(value, str):
+        return value or "n/a"
+    return f"{value:,d}" if isinstance(value, int) else f"{value:.6g}"
+
+
+def counted(count: int, word: str, words: str = "") -> str:
+    """``1 plane``, ``2,000 planes``; ``words`` where more than one end otherwise than in s."""
+    return f"{count:,d} {word if count == 1 else words or word + 's'}"
+
+
+def size(count: int) -> str:
+    """A number of bytes in the unit that suits it."""
+    for unit in ("B", "kB", "MB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" or count >= 10 else f"{count:.1f} {unit}"
+        count /= 1000  # type: ignore[assignment]
+    return f"{count:.1f} GB"
+
+
+def _finite(value: Any) -> Any:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

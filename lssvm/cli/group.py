@@ -1,0 +1,342 @@
+"""The group ``lssvm``: everything beside training and prediction."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lssvm import __version__
+from lssvm.cli import streams
+from lssvm.cli.common import (
+    CONTEXT,
+    EXIT_CODES,
+    Group,
+    count_option,
+    json_option,
+    quiet_option,
+    settings_option,
+)
+from lssvm.cli.messages import printable_json
+from lssvm.errors import LssvmError
+from lssvm.output import stopping
+
+if TYPE_CHECKING:
+    from lssvm.config import Config
+
+
+def _print_json(value: Any) -> None:
+    with streams.results() as file:
+        file.write(printable_json(json.dumps(value, indent=1, ensure_ascii=False)) + "\n")
+
+
+def _print_text(text: str) -> None:
+    with streams.results() as file:
+        file.write(text)
+
+
+@click.group(cls=Group, context_settings=CONTEXT, epilog=EXIT_CODES)
+@click.version_option(__version__)
+def main() -> None:
+    """Tools around lssvm-learn and lssvm-classify: structural SVMs with hidden variables."""
+
+
+@main.command()
+@click.argument("application")
+def init(application: str) -> None:
+    """Print a commented configuration for APPLICATION to start from.
+
+    \b
+    lssvm init motif > motif.yaml
+    """
+    from lssvm.config.template import starter
+
+    _print_text(starter(application))
+
+
+@main.command()
+@click.argument("file", required=False, type=click.Path())
+@settings_option
+@click.option("--schema", is_flag=True, help="Print the JSON schema, for editors, instead.")
+def config(file: str | None, settings: tuple[str, ...], schema: bool) -> None:
+    """Print the configuration FILE, or that of the model FILE, with every default filled in.
+
+    \b
+    lssvm config motif.yaml --set objective.C=10
+    lssvm config motif.model > again.yaml
+    lssvm config --schema motif.yaml > motif.schema.json
+    """
+    from lssvm.cli.files import Files
+    from lssvm.config import load_config
+    from lssvm.config.checks import meaningful
+    from lssvm.config.template import json_schema
+    from lssvm.config.yaml12 import dump
+    from lssvm.model import Model
+    from lssvm.model.container import is_container
+
+    if file is None and not schema:
+        raise LssvmError("config: no FILE; expected a configuration or a model, or --schema")
+    files = Files()
+    files.prints()
+    files.reads("FILE", file)
+    if file is not None and Path(file).is_file() and is_container(file):  # a pipe is read once
+        if settings:
+            raise LssvmError(f"--set: {file} is a model; expected a configuration")
+        values = Model.load(file).config
+    else:
+        values = {}
+        if file is not None:
+            loaded = load_config(file, settings)
+            files.reads_config("FILE", file, loaded)
+            values = loaded.to_dict()
+    if schema:
+        _print_json(json_schema(values["application"]["name"] if values else None))
+    else:
+        _print_text(dump(meaningful(values)))
+
+
+@main.command()
+@click.argument("config", type=click.Path())
+@settings_option
+@json_option
+def check(config: str, settings: tuple[str, ...], as_json: bool) -> None:
+    """Read all data that CONFIG names; print counts and warn of what looks wrong.
+
+    What lssvm-learn would refuse is refused: all that training begins with is done, up to its
+    first pass and one prediction.
+
+    \b
+    lssvm check configs/motif.yaml
+    """
+    from lssvm.cli.files import Files
+    from lssvm.cli.info import data_facts, data_lines
+    from lssvm.config import load_config
+
+    loaded = load_config(config, settings)
+    files = Files()
+    files.prints()
+    files.reads_config("CONFIG", config, loaded)
+    facts = data_facts(loaded)
+    if as_json:
+        _print_json(facts)
+    else:
+        streams.show(data_lines(facts))
+
+
+@main.command()
+@click.argument("model", type=click.Path())
+@count_option("--top", "Largest weights to list by name.", 10, least=0)
+@json_option
+@click.option(
+    "--export",
+    "named",
+    metavar="NAME=FILE",
+    multiple=True,
+    help="Write what the application calls NAME; may be repeated.",
+)
+@click.option("--meme", metavar="FILE", type=click.Path(), help="--export meme=FILE, a motif.")
+@click.option("--logo", metavar="FILE", type=click.Path(), help="--export logo=FILE, .png or .svg.")
+def show(model: str, top: int, as_json: bool, named: tuple[str, ...], **given: str | None) -> None:
+    """Print the settings of MODEL, how it was trained, and its largest weights.
+
+    \b
+    lssvm show motif.model --meme motif.meme --logo motif.png
+    """
+    from lssvm.cli.files import Files
+    from lssvm.cli.info import model_facts, model_lines
+    from lssvm.model import Model
+    from lssvm.output.locks import owned
+
+    trained = Model.load(model)
+    wanted = _exports(named) | {name: path for name, path in given.items() if path}
+    exports = trained.application.exports
+    files = Files()
+    files.prints()
+    files.reads("MODEL", model)
+    for name, path in wanted.items():
+        if name not in exports:
+            kind = trained.application.options.name
+            offered = ", ".join(exports) or "nothing"
+            raise LssvmError(
+                f"--export {name}: application {kind!r} cannot write it (known: {offered})"
+            )
+        files.writes(f"--export {name}", path)
+    files.check_outputs()
+    facts = model_facts(trained, top)
+    with owned(*wanted.values()):
+        for name, path in wanted.items():
+            exports[name](trained.w, trained.arrays, path)
+    if as_json:
+        _print_json(facts)
+    else:
+        streams.show(model_lines(facts, model))
+
+
+def _exports(named: Sequence[str]) -> dict[str, str]:
+    """Files by the names of what goes there. Raises LssvmError."""
+    found: dict[str, str] = {}
+    for text in named:
+        name, _, path = text.partition("=")
+        if not name or not path or name in found:
+            raise LssvmError(f"--export {text}: expected NAME=FILE, each name once")
+        found[name] = path
+    return found
+
+
+@main.command()
+@click.argument("config", type=click.Path())
+@settings_option
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes. [default: all cores]")
+@click.option("--criterion", metavar="METRIC", help="Metric to choose by. [default: the first]")
+@click.option("--csv", "csv_file", metavar="FILE", type=click.Path(), help="Write all runs.")
+@click.option("--json", "json_file", metavar="FILE", type=click.Path(), help="Write all results.")
+@click.option(
+    "--checkpoint",
+    metavar="FILE",
+    type=click.Path(),
+    help="Add each finished run to FILE, which is removed at the end. [default: FILE.checkpoint "
+    "for that of --json or --csv, else CONFIG.SETTINGS.checkpoint in the working directory, "
+    "SETTINGS being eight digits that depend on the configuration]",
+)
+@click.option("--resume", is_flag=True, help="Go on from the checkpoint of an interrupted run.")
+@quiet_option
+def cv(config: str, settings: tuple[str, ...], **options: Any) -> None:
+    """Compare the settings in CONFIG's search.grid by cross-validation on its training data.
+
+    For each test fold the setting is chosen on the next fold and trained on the others, so no
+    score comes from a fold that was chosen by. Values of objective.C are started from each other.
+
+    \b
+    lssvm cv configs/motif.yaml --set 'search.grid={objective.C: [0.1, 1, 10]}' --csv cv.csv
+    """
+    from lssvm.cli.files import Files
+    from lssvm.config import load_config
+    from lssvm.output.locks import owned
+
+    stopping.tell(lambda: "nothing was written")
+    loaded = load_config(config, settings)
+    outputs = {"--csv": options["csv_file"], "--json": options["json_file"]}
+    outputs["--checkpoint"] = options["checkpoint"] or _state_of(config, loaded, outputs)
+    files = Files()
+    files.reads_config("CONFIG", config, loaded)
+    for name, path in outputs.items():
+        files.writes(name, path)
+    if not options["quiet"]:
+        files.prints()
+    files.check_outputs()
+    with owned(*outputs.values()):
+        _cross_validate(loaded, Path(outputs["--checkpoint"]), options)
+
+
+def _state_of(path: str, config: "Config", outputs: dict[str, str | None]) -> str:
+    """Where finished runs are kept: beside the results, else in a file for these settings."""
+    from lssvm.training.checkpoint import identity
+
+    result = outputs["--json"] or outputs["--csv"]
+    digits = identity(config.to_dict(), "", None)[:8]
+    return f"{result or f'{Path(path).name}.{digits}'}.checkpoint"
+
+
+def _cross_validate(config: "Config", checkpoint: Path, options: dict[str, Any]) -> None:
+    from lssvm.cli.info import available_cores
+    from lssvm.output.tables import write_csv, write_json
+    from lssvm.training import journal
+    from lssvm.training.checkpoint import GO_ON
+    from lssvm.training.cross_validation import run
+
+    resume, quiet = options["resume"], options["quiet"]
+    if resume and not checkpoint.exists():
+        raise LssvmError(f"{checkpoint}: does not exist; nothing to resume")
+    begun = resume
+    if checkpoint.exists() and not resume and not quiet:
+        text = f"warning: {checkpoint} of an interrupted run is overwritten; --resume goes on"
+        streams.tell(text)
+    shown = sys.stderr.isatty() and not quiet
+
+    def progress(done: int, of: int) -> None:
+        nonlocal begun
+        begun = True
+        if shown:
+            end = "\n" if done == of else ""
+            print(f"\r{done} of {of} done", end=end, file=sys.stderr, flush=True)
+
+    stopping.tell(
+        lambda: f"{checkpoint} has the finished runs, {GO_ON}" if begun else "no run was finished"
+    )
+    result = run(
+        config,
+        jobs=options["jobs"] or available_cores(),
+        criterion=options["criterion"],
+        progress=progress,
+        checkpoint=checkpoint,
+        resume=resume,
+    )
+    if options["csv_file"]:
+        write_csv(Path(options["csv_file"]), result.rows())
+    if options["json_file"]:
+        write_json(Path(options["json_file"]), result.summary())
+    if not quiet:
+        streams.show(result.text().splitlines())
+    stopping.tell(lambda: "the results were written")
+    journal.remove(checkpoint)
+
+
+@main.group()
+def simulate() -> None:
+    """Write simulated data whose best possible error is known."""
+
+
+@simulate.command("motif")
+@click.option("--out", required=True, metavar="DIR", type=click.Path(), help="Folder to write to.")
+@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
+@click.option("--n", default=200, show_default=True, help="Training sequences, half with a site.")
+@click.option("--n-test", default=200, show_default=True, help="Test sequences.")
+@click.option("--length", default=200, show_default=True, help="Letters of a sequence.")
+@click.option("--width", default=11, show_default=True, help="Letters of the motif.")
+@click.option(
+    "--conservation",
+    default=0.85,
+    show_default=True,
+    metavar="P",
+    help="Probability of the consensus letter at each position of a site.",
+)
+@quiet_option
+def simulate_motif(out: str, quiet: bool, **options: Any) -> None:
+    """DNA from a Markov chain of order 3 with a degenerate motif in half of the sequences.
+
+    \b
+    lssvm simulate motif --out planted --seed 1 --conservation 0.95
+    """
+    from lssvm.cli.files import Files
+    from lssvm.simulation.motif import FILES, write_motif
+
+    files = Files()
+    for name in FILES:
+        files.writes("--out", str(Path(out) / name), check=None)
+    files.prints()
+    told = write_motif(Path(out), **options)
+    if not quiet:
+        streams.show(told.splitlines())
+
+
+@main.command("list")
+@json_option
+def list_applications(as_json: bool) -> None:
+    """List the applications that are installed, with their errors if they cannot be loaded."""
+    from lssvm.cli.info import application_lines, application_rows
+
+    rows = application_rows()
+    if as_json:
+        _print_json(rows)
+    else:
+        streams.show(application_lines(rows))
+
+
+@main.command()
+def info() -> None:
+    """Print versions, machine and applications, to be pasted into a bug report."""
+    from lssvm.cli.info import info_lines
+
+    streams.show(info_lines())

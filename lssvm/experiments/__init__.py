@@ -1,1 +1,0 @@
-"""Simulated data, control methods and one module for each table of the papers."""

@@ -1,0 +1,1 @@
+"""Training: setting up a run, CCCP, checkpoints, held-out scores, cross-validation."""

@@ -1,0 +1,444 @@
+"""Cross-validation: a grid of settings, folds and seeds, in parallel processes.
+
+The data are cut into k folds, stratified by the classes of the application. For test fold f
+the next fold is the validation fold and the other k − 2 are trained on, as in Yu & Joachims
+(ICML 2009, section 5.1). The setting is picked on the validation fold and scored on the
+test fold: no test fold has a say in its own setting. Several seeds are several runs of every
+setting; a setting is judged by its mean over them.
+
+Along ``objective.C`` each model starts from the one of the next smaller value, with its
+cutting planes, unless hidden values can be exchanged (see ``train.learn_path``). Folds, seeds
+and all other settings are independent tasks, so the results do not depend on the number of
+processes.
+"""
+
+import itertools
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from lssvm.applications.base import Application
+from lssvm.config import Config, set_values
+from lssvm.errors import LssvmError, ModelError
+from lssvm.output.tables import mean_and_error, plus_minus, text_table
+from lssvm.training.checkpoint import identity
+from lssvm.training.held_out import sign_of
+from lssvm.training.journal import Journal
+from lssvm.training.processes import run_tasks
+from lssvm.training.session import classify, learn_path
+
+C_KEY = "objective.C"
+FOLD_STREAM = 0x466F6C64  # keeps the draw of the folds apart from the runs' own generators
+
+Scores = dict[str, float | None]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One trained model: a setting, a fold and a seed.
+
+    setting : row of ``CrossValidation.settings``; fold : the test fold, from 0
+    validation, test : the application's metrics on these folds
+    """
+
+    setting: int
+    fold: int
+    seed: int
+    objective: float
+    gap: float | None
+    certified: bool
+    converged: bool
+    iterations: int
+    passes: int
+    validation: Scores
+    test: Scores
+
+
+@dataclass(frozen=True)
+class CrossValidation:
+    """The outcome: every run, and what follows from them.
+
+    settings : values by dotted key, in the order of the grid
+    runs : in the order of setting, fold and seed
+    criterion : the metric by which settings are picked on validation folds
+    """
+
+    settings: list[dict[str, Any]]
+    runs: list[Run]
+    folds: int
+    criterion: str
+
+    @property
+    def chosen(self) -> list[int]:
+        """The setting picked for each test fold; the first of equally good ones."""
+        return [int(row) for row in self._criteria().argmin(axis=0)]
+
+    @property
+    def best(self) -> dict[str, Any]:
+        """The setting that is best on average over all validation folds."""
+        return self.settings[int(self._criteria().mean(axis=1).argmin())]
+
+    def best_of_seeds(self) -> "CrossValidation":
+        """The same, of each setting and fold only the run of lowest objective.
+
+        So seeds count as restarts do: the first of equal ones is kept, whatever its scores.
+        """
+        kept: dict[tuple[int, int], Run] = {}
+        for run in self.runs:
+            other = kept.setdefault((run.setting, run.fold), run)
+            if run.objective < other.objective:
+                kept[run.setting, run.fold] = run
+        return replace(self, runs=list(kept.values()))
+
+    def test(self, metric: str) -> np.ndarray:
+        """The metric on each test fold at the setting picked for it, (folds,).
+
+        The mean over seeds; NaN where the metric is not defined in a fold.
+        """
+        table = self._table("test", metric)
+        return table[self.chosen, np.arange(self.folds)]
+
+    def summary(self) -> dict[str, Any]:
+        """Everything as plain JSON values."""
+        scores = {}
+        for metric in self.runs[0].test:
+            mean, error = mean_and_error(_defined(self.test(metric)))
+            scores[metric] = {"mean": _finite(mean), "standard_error": _finite(error)}
+        return {
+            "criterion": self.criterion,
+            "folds": self.folds,
+            "settings": self.settings,
+            "chosen": self.chosen,
+            "best": self.best,
+            "test": scores,
+            "runs": [asdict(run) for run in self.runs],
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One flat row a run, for a CSV file."""
+        return [
+            {
+                **self.settings[run.setting],
+                **{key: value for key, value in asdict(run).items() if not isinstance(value, dict)},
+                **{f"validation.{name}": value for name, value in run.validation.items()},
+                **{f"test.{name}": value for name, value in run.test.items()},
+            }
+            for run in self.runs
+        ]
+
+    def text(self) -> str:
+        """A table of the settings, and the scores of those that were picked."""
+        criteria = self._table("validation", self.criterion)
+        chosen = self.chosen
+        rows = []
+        for number, setting in enumerate(self.settings):
+            runs = [run for run in self.runs if run.setting == number]
+            rows.append(
+                {
+                    **setting,
+                    "objective": plus_minus(run.objective for run in runs),
+                    f"validation {self.criterion}": plus_minus(_defined(criteria[number])),
+                    "passes": round(float(np.mean([run.passes for run in runs]))),
+                    "not converged": sum(run.gap is not None and not run.converged for run in runs),
+                    "picked in folds": chosen.count(number),
+                }
+            )
+        seeds = len({run.seed for run in self.runs})
+        title = f"{self.folds} folds, {seeds} seed{'s' * (seeds > 1)}: mean ± standard error"
+        lines = [text_table(title, rows), "test folds, each at the setting picked without it:"]
+        for metric in self._measures():
+            values = _defined(self.test(metric))
+            digits = 3 if all(abs(value) <= 1 for value in values) else 2
+            few = len(values) < self.folds
+            where = f" (defined in {len(values)} of {self.folds} folds)" if few else ""
+            lines.append(f"  {metric:<12} {plus_minus(values, digits) if values else '–'}{where}")
+        if any(self.settings):
+            best = " ".join(f"--set {key}={value}" for key, value in self.best.items())
+            lines.append(f"best over all validation folds: {best}")
+        return "\n".join(lines)
+
+    def _measures(self) -> list[str]:
+        """The metrics that say how good a model is; those that only count the data do not."""
+        first = self.runs[0].test
+        return [
+            name for name in first if not all(isinstance(run.test[name], int) for run in self.runs)
+        ]
+
+    def _table(self, split: str, metric: str) -> np.ndarray:
+        """Mean of a metric over seeds, (settings, folds); NaN where a seed has none."""
+        sums = np.zeros((len(self.settings), self.folds))
+        counts = np.zeros_like(sums)
+        for run in self.runs:
+            value = getattr(run, split)[metric]
+            sums[run.setting, run.fold] += np.nan if value is None else value
+            counts[run.setting, run.fold] += 1
+        return sums / counts
+
+    def _criteria(self) -> np.ndarray:
+        """What is minimised when a setting is picked, (settings, folds)."""
+        table = self._table("validation", self.criterion)
+        sign = sign_of(self.criterion)
+        return np.where(np.isnan(table), np.inf, sign * table)
+
+
+@dataclass(frozen=True)
+class Task:
+    """What one process works on at a time: all values of C for one fold and one seed."""
+
+    variant: int
+    fold: int
+    seed: int
+
+
+@dataclass(frozen=True)
+class Study:
+    """What is compared, and on which data; sent to every process once.
+
+    settings : values by dotted key, in the order of the grid
+    paths : for each variant (a setting but for C) its settings' numbers, by increasing C
+    applications, examples : by variant
+    fold : (n,) int, the fold of each example
+    counted : (n,) bool, the examples that validation and test scores look at
+    """
+
+    config: Config
+    settings: list[dict[str, Any]]
+    paths: list[list[int]]
+    applications: list[Application]
+    examples: list[Any]
+    fold: np.ndarray
+    counted: np.ndarray
+
+    @property
+    def tasks(self) -> list[Task]:
+        """All tasks, in a fixed order."""
+        search, first = self.config.search, self.config.seed
+        return [
+            Task(variant, fold, seed)
+            for variant in range(len(self.paths))
+            for fold in range(search.folds)
+            for seed in range(first, first + search.seeds)
+        ]
+
+
+def run(
+    config: Config,
+    *,
+    jobs: int = 1,
+    criterion: str | None = None,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+    checkpoint: Path | None = None,
+    resume: bool = False,
+) -> CrossValidation:
+    """Cross-validate the grid of ``config.search`` on the training data.
+
+    jobs : processes; with 1 everything runs in this one
+    criterion : metric by which a setting is picked, by default the application's first
+    progress : told how many of how many tasks are done
+    checkpoint : file to which each finished run is added, and which is read first if ``resume``;
+        it stays, for whoever keeps the results to remove
+
+    Raises LssvmError for bad data, an unknown criterion, more folds than examples, or a
+    checkpoint of another configuration or other data.
+    """
+    study = study_of(config)
+    journal = Journal(checkpoint, _identity(study), resume=resume) if checkpoint else None
+    return evaluate(study, jobs=jobs, criterion=criterion, progress=progress, journal=journal)
+
+
+def study_of(
+    config: Config,
+    *,
+    groups: np.ndarray | None = None,
+    counted: Callable[[Any], np.ndarray] | None = None,
+) -> Study:
+    """Read the data and lay out the comparison.
+
+    groups : (n,) the classes to stratify by, by default the application's
+    counted : which of the examples are scored, by default all; all can be trained on
+    """
+    settings = _settings(config)
+    variants: dict[str, list[int]] = {}
+    for number, setting in enumerate(settings):
+        rest = {key: value for key, value in setting.items() if key != C_KEY}
+        variants.setdefault(repr(rest), []).append(number)
+    paths = [sorted(path, key=lambda i: settings[i].get(C_KEY, 0.0)) for path in variants.values()]
+    known: dict[str, tuple[Application, Any]] = {}
+    pairs = []
+    for path in paths:
+        variant = _applied(config, settings[path[0]])
+        key = variant.application.model_dump_json()
+        if key not in known:
+            application = variant.create_application()
+            known[key] = application, application.read(config.sources("train"))
+        pairs.append(known[key])
+    application, examples = pairs[0]
+    if groups is None:
+        groups = application.groups(examples)
+    rng = np.random.default_rng([config.seed, FOLD_STREAM])
+    return Study(
+        config,
+        settings,
+        paths,
+        [application for application, _ in pairs],
+        [examples for _, examples in pairs],
+        assign_folds(len(examples), config.search.folds, rng, groups),
+        np.ones(len(examples), dtype=bool) if counted is None else counted(examples),
+    )
+
+
+def evaluate(
+    study: Study,
+    *,
+    jobs: int = 1,
+    criterion: str | None = None,
+    progress: Callable[[int, int], None] = lambda done, of: None,
+    journal: Journal | None = None,
+) -> CrossValidation:
+    """Train and score every task of a study; see :func:`run`.
+
+    journal : holds the runs of finished tasks, and is told those of every other one
+    """
+    tasks = study.tasks
+    found = _kept(study, journal) if journal else {}
+    left = [number for number in range(len(tasks)) if number not in found]
+
+    def finished(place: int, runs: list[Run]) -> None:
+        number = left[place]
+        if journal:
+            entry = journal.add({"task": number, "runs": [asdict(run) for run in runs]})
+            runs = [Run(**values) for values in entry["runs"]]
+        found[number] = runs
+
+    run_tasks(
+        _solve,
+        study,
+        [tasks[number] for number in left],
+        jobs=jobs,
+        progress=lambda done, of: progress(len(tasks) - of + done, len(tasks)),
+        finished=finished,
+    )
+    every = itertools.chain(*found.values())
+    runs = sorted(every, key=lambda run: (run.setting, run.fold, run.seed))
+    metrics = list(runs[0].validation)
+    if criterion is not None and criterion not in metrics:
+        raise LssvmError(f"unknown criterion {criterion!r} (known: {', '.join(metrics)})")
+    folds = study.config.search.folds
+    return CrossValidation(study.settings, runs, folds, criterion or metrics[0])
+
+
+def _identity(study: Study) -> str:
+    """A hash of everything that decides the runs."""
+    data = dict.fromkeys(examples.fingerprint() for examples in study.examples)
+    return identity(study.config.to_dict(), " ".join(data), None)
+
+
+def _kept(study: Study, journal: Journal) -> dict[int, list[Run]]:
+    """The runs in a journal by the number of their task. Raises ModelError."""
+    found, tasks = {}, study.tasks
+    for entry in journal.entries:
+        try:
+            number, runs = entry["task"], [_checked(values) for values in entry["runs"]]
+            task = tasks[number] if type(number) is int and number >= 0 else None
+        except (KeyError, TypeError, IndexError):
+            task = None
+        places = [(run.setting, run.fold, run.seed) for run in runs] if task else []
+        if task is None or places != [
+            (setting, task.fold, task.seed) for setting in study.paths[task.variant]
+        ]:
+            raise ModelError(f"{journal.path}: damaged: it has runs that the search has not")
+        found[number] = runs
+    return found
+
+
+def _checked(values: Any) -> Run:
+    """A run from plain values. Raises TypeError where one is of another kind."""
+    run = Run(**values)
+    kinds: dict[str, tuple[type, ...]] = {
+        "gap": (int, float, type(None)),
+        "certified": (bool,),
+        "converged": (bool,),
+        "objective": (int, float),
+        "passes": (int, float),
+        "validation": (dict,),
+        "test": (dict,),
+    }
+    for place in fields(Run):
+        if type(getattr(run, place.name)) not in kinds.get(place.name, (int,)):
+            raise TypeError(place.name)
+    for value in (*run.validation.values(), *run.test.values()):
+        if not isinstance(value, int | float | None):
+            raise TypeError("scores")
+    return run
+
+
+def assign_folds(
+    n: int, folds: int, rng: np.random.Generator, groups: np.ndarray | None = None
+) -> np.ndarray:
+    """A random fold for each of n examples, (n,) from 0; sizes differ by at most one.
+
+    The members of each group are dealt out in turn, so each fold has its share of every
+    group, give or take one. Raises LssvmError if there are fewer examples than folds.
+    """
+    if n < folds:
+        raise LssvmError(f"{folds} folds need at least {folds} examples; there are {n}")
+    groups = np.zeros(n, dtype=int) if groups is None else groups
+    order = rng.permutation(n)
+    order = order[np.argsort(groups[order], kind="stable")]
+    fold = np.empty(n, dtype=np.int64)
+    fold[order] = np.arange(n) % folds
+    return fold
+
+
+def _solve(study: Study, task: Task) -> list[Run]:
+    """Train all values of C for one variant, fold and seed, and score the models."""
+    application, examples = study.applications[task.variant], study.examples[task.variant]
+    path = study.paths[task.variant]
+    configs = [
+        _applied(study.config, {**study.settings[number], "seed": task.seed}) for number in path
+    ]
+    held = (task.fold, (task.fold + 1) % study.config.search.folds)
+    training = examples.take(np.flatnonzero(~np.isin(study.fold, held)))
+    test, validation = (
+        examples.take(np.flatnonzero((study.fold == fold) & study.counted)) for fold in held
+    )
+    runs = []
+    for number, model in zip(path, learn_path(application, training, configs), strict=True):
+        scores = [application.score(part, classify(model, part)) for part in (validation, test)]
+        record = model.record
+        runs.append(
+            Run(
+                number,
+                task.fold,
+                task.seed,
+                record["objective"],
+                record["gap"],
+                record["certified"],
+                record["converged"],
+                record["cccp_iterations"],
+                record["passes"],
+                *scores,
+            )
+        )
+    return runs
+
+
+def _settings(config: Config) -> list[dict[str, Any]]:
+    """Every combination of the grid's values, the last key varying fastest."""
+    grid = config.search.grid
+    return [dict(zip(grid, values, strict=True)) for values in itertools.product(*grid.values())]
+
+
+def _applied(config: Config, setting: Mapping[str, Any]) -> Config:
+    return set_values(config, {"search.grid": {}, **setting})
+
+
+def _defined(values: np.ndarray) -> list[float]:
+    return [float(value) for value in values if np.isfinite(value)]
+
+
+def _finite(value: float) -> float | None:
+    return value if np.isfinite(value) else None
