@@ -97,8 +97,7 @@ class Runner:
 
     def run(self, case: Case) -> Outcome:
         """What came of a case. The folder is empty afterwards."""
-        for name, content in case.files.items():
-            (self.folder / name).write_bytes(content)
+        write(self.folder, case)
         before = peak(anew=True)
         code, raised = self._called(case.arguments)
         grown = peak() - before
@@ -230,7 +229,8 @@ def left(case: Case, folder: Path, code: int, out: str) -> tuple[str, str]:
     resumed = {"m.checkpoint"} if "--resume" in case.arguments else set()
     if changed - resumed:
         return "inputs changed", ", ".join(changed)
-    new = {path.name for path in folder.iterdir()} - case.files.keys()
+    found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
+    new = found - case.files.keys()
     wanted = {name for name in OUTPUTS if name in case.arguments}
     if "--dry-run" in case.arguments:
         wanted -= {"m"}
@@ -412,12 +412,18 @@ class Fuzz:
             each.end(kill=each.number >= 0)
 
 
+def write(folder: Path, case: Case) -> None:
+    """Put the files of a case into a folder."""
+    for name, content in case.files.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content)
+
+
 def keep(folder: Path, case: Case, seed: int, number: int, outcome: Outcome) -> None:
     """Write a case down so that it can be run by hand."""
     place = folder / f"{seed}-{number}"
     place.mkdir(parents=True, exist_ok=True)
-    for name, content in case.files.items():
-        (place / name).write_bytes(content)
+    write(place, case)
     told = {"command": case.arguments, "changed": case.changed, "fault": outcome.fault}
     (place / "case.json").write_text(json.dumps(told, indent=1) + "\n" + outcome.detail)
 

@@ -6,6 +6,7 @@ import gzip
 import io
 import lzma
 import os
+import shutil
 from pathlib import Path
 from typing import NamedTuple
 
@@ -201,7 +202,7 @@ PROBLEMS: dict[str, tuple[dict, dict[str, bytes | str], dict]] = {
     ),
     "brat": (
         {"name": "coreference", "penalty": 0.5},
-        {"t.ann": ANNOTATIONS, "t.txt": STORY},
+        {"texts/t.ann": ANNOTATIONS, "texts/t.txt": STORY},
         {},
     ),
     "pairs": (
@@ -278,7 +279,7 @@ class _Stopper(Observer):
 def settings_of(name: str, extra: dict) -> dict:
     """The configuration of a problem, small enough for a run of milliseconds."""
     options, files, sections = PROBLEMS[name]
-    train = "." if name == "brat" else next(iter(files))
+    train = "texts" if name == "brat" else next(iter(files))
     bounds = {**options, **OPTIONS.get(options["name"], {})}
     values: dict = {
         "application": bounds,
@@ -312,6 +313,7 @@ def placed(folder: Path, files: dict[str, bytes]):
     """The files in a folder, which is the working directory meanwhile."""
     before = os.getcwd()
     for name, content in files.items():
+        (folder / name).parent.mkdir(exist_ok=True, parents=True)
         (folder / name).write_bytes(content)
     os.chdir(folder)
     try:
@@ -319,7 +321,7 @@ def placed(folder: Path, files: dict[str, bytes]):
     finally:
         os.chdir(before)
         for name in os.listdir(folder):
-            os.unlink(folder / name)
+            shutil.rmtree(folder / name) if (folder / name).is_dir() else os.unlink(folder / name)
 
 
 def read_commands(train: str) -> tuple[tuple[str, ...], ...]:
@@ -335,7 +337,7 @@ def read_commands(train: str) -> tuple[tuple[str, ...], ...]:
 def data_targets(models: dict[str, bytes]) -> list[Target]:
     found = []
     for name, (_, files, _) in PROBLEMS.items():
-        train = "." if name == "brat" else next(iter(files))
+        train = "texts" if name == "brat" else next(iter(files))
         commands = read_commands(train)[: None if name in models else 3]
         if name in ("svmlight", "ranking", "conll"):
             commands = (*commands, ("cv", "c.yaml", "--jobs", "1", "-q", "--csv", "cv.csv"))
@@ -376,7 +378,7 @@ def model_targets(models: dict[str, bytes]) -> list[Target]:
     for name, content in models.items():
         problem, extra = MODELS[name]
         files = {**files_of(problem, extra), "a.model": content}
-        train = "." if problem == "brat" else next(iter(PROBLEMS[problem][1]))
+        train = "texts" if problem == "brat" else next(iter(PROBLEMS[problem][1]))
         commands: list[tuple[str, ...]] = [
             ("classify", train, "a.model", "out", "-q"),
             ("classify", train, "a.model", "out", "--json", "--metrics", "metrics"),

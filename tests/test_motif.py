@@ -712,11 +712,13 @@ def test_text_in_headers_is_no_label_where_none_is_needed(tmp_path, monkeypatch)
         "expected label=+1 or label=-1 to train"
     )
     (tmp_path / "x.fa").write_text(">a label=+1\nACGT\n>b label=yes\nACGT\n")
+    mixed = app.read([Source("x.fa")])
+    assert mixed.labels.tolist() == [1, 0]
     with pytest.raises(DataError) as caught:
-        app.read([Source("x.fa")])
+        app.start(mixed, np.random.default_rng(0))
     assert str(caught.value) == (
-        "x.fa:3: record 'b' has no label (label=yes is not one), other records do; "
-        "expected label=+1 or label=-1 in its header"
+        "x.fa:3: record 'b' has no label (label=yes is not one); "
+        "expected label=+1 or label=-1 to train"
     )
 
 

@@ -137,7 +137,7 @@ COMMANDS = {
     "cv": (
         main,
         ["cv", "c.yaml", "--jobs", "1"],
-        {"--csv": ["--csv", "{--csv}"], "--json": ["--json", "{--json}"]},
+        {name: [name, f"{{{name}}}"] for name in ("--csv", "--json", "--checkpoint")},
         OF_CONFIG,
     ),
 }
@@ -216,7 +216,7 @@ def test_a_checkpoint_that_is_the_model_is_refused(folder, link):
 def test_every_file_of_a_command_is_in_these_lists():
     """An option that takes a path and is not declared would not be compared."""
     told = {"config", "model", "examples", "predictions", "initial", "log", "metrics"}
-    told |= {"meme", "logo", "csv_file", "json_file", "out", "file"}
+    told |= {"meme", "logo", "csv_file", "json_file", "checkpoint", "out", "file"}
     simulations = main.commands["simulate"].commands.values()
     commands = [learn, classify, *main.commands.values(), *simulations]
     taken = {

@@ -215,7 +215,7 @@ MISFITS = [
     (
         "taxonomy of paths",
         lambda header, arrays: arrays.update({"state.labels": np.array(["x/" * 1200, "b", "c"])}),
-        "a label has 1,201 steps; expected at most 1,000",
+        "is more than 1,000 steps below the top; expected at most that many",
     ),
     ("multiclass, rbf", entry("space.shape", 0, 1), "array 'rows' is "),
     ("multiclass, rbf", entry("space.shape", 1, 9), "array 'shape' ends in (9, 3); expected "),

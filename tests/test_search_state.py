@@ -223,10 +223,9 @@ class Ends(Multiclass):
     entry = EntryPoint("multiclass", "ends:Ends", applications.GROUP)
     monkeypatch.setattr(applications, "registered", lambda: {"multiclass": entry})
     told = CliRunner().invoke(learn, ["c.yaml", "m", "-q", "--threads", "2"])
-    assert told.exit_code == 2
+    assert told.exit_code == (2 if where == "import" else 1)
     assert told.stderr.startswith("error: ")
     assert "application 'multiclass'" in told.stderr
     assert len(told.stderr.splitlines()) == 1
     assert not Path("m").exists()
-    expected = "it called sys.exit(0)" if where == "import" else f"{folder}/ends.py:"
-    assert expected in told.stderr
+    assert "called sys.exit(0)" in told.stderr

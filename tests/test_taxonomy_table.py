@@ -41,8 +41,8 @@ BROKEN = {
     "another keyword": (ARFF.replace("@RELATION", "@TITLE"), "x:2: '@TITLE'"),
     "too few values": (ARFF.replace("0,1e3", "1e3"), "x:9: 2 values; expected 3"),
     "too many values": (ARFF.replace("0,1e3", "0,0,1e3"), "x:9: 4 values; expected 3"),
-    "a missing value": (ARFF.replace("1e3", "?"), "x:9: value 2, '?', is not a number"),
-    "a value that is not finite": (ARFF.replace("1e3", "inf"), "x:9: value 2, 'inf', is not"),
+    "a missing value": (ARFF.replace("1e3", "?"), "x:9: value 2, '?' is not a number"),
+    "a value that is not finite": (ARFF.replace("1e3", "inf"), "x:9: value 2, 'inf' is not"),
     "an unknown class": (ARFF.replace("1e3,d", "1e3,d/e"), "x:9: class 'd/e' is not in"),
     "truncated gzip": (gzip.compress(ARFF.encode())[:40], "x: the gzip stream is cut short"),
 }

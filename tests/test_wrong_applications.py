@@ -155,7 +155,7 @@ def test_an_error_in_an_application_is_one_line_and_its_traceback_is_there_to_as
 @pytest.mark.parametrize(
     ("kind", "found"),
     [
-        ("ExitingLines", "completed of examples '1'–'6': SystemExit: 0 "),
+        ("ExitingLines", "completed of examples '1'–'6': called sys.exit(0) "),
         ("UnmadeLines", "__init__: KeyError: 'key' "),
         ("ScorelessLines", "score of examples '1'–'6': RuntimeError: first line "),
     ],

@@ -64,7 +64,7 @@ class MinEntropy(MarkovRandomField):
 
     def __init__(self, alpha: float, table: int = MrfOptions().table) -> None:
         options = MrfOptions(inference="exact", table=table)
-        super().__init__(options, Formulation("lssvm"))
+        super().__init__(options, Formulation("mssvm"))
         if not alpha > 0.0 or alpha == 1.0:
             raise LssvmError(f"alpha {alpha:g}: expected a number above 0 other than 1")
         self.alpha = alpha

@@ -53,6 +53,8 @@ def crash(application: Any, where: str, error: BaseException) -> ApplicationCras
     lines = str(error).splitlines()
     told = "".join(c if c.isprintable() else "?" for c in lines[0][:LONGEST]) if lines else ""
     text = f"{type(error).__name__}: {told}" if told else type(error).__name__
+    if isinstance(error, SystemExit):
+        text = f"called sys.exit({told})"
     return ApplicationCrash(
         f"application {_name(application)!r}: {where}: {text} ({TRACEBACK}=1 shows the traceback)"
     )
@@ -64,7 +66,8 @@ def fault(application: Any, text: str) -> ApplicationFault:
 
 
 def _name(application: Any) -> str:
-    options = getattr(application, "options", None)
+    """The name of an application, or of the options that it was to be made with."""
+    options = getattr(application, "options", application)
     return str(getattr(options, "name", type(application).__name__))
 
 
@@ -78,7 +81,8 @@ def _answering(
         except passed:
             raise
         except (Exception, SystemExit) as error:
-            raise crash(self, f"{name}{_of(arguments)}", error) from error
+            named = arguments[0] if name == "__init__" and arguments else self
+            raise crash(named, f"{name}{_of(arguments)}", error) from error
 
     return answer
 

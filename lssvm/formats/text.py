@@ -73,7 +73,8 @@ def _check_kind(path: str | Path, raw: BinaryIO, limit: Limit) -> None:
         found = os.fstat(raw.fileno())
     except io.UnsupportedOperation:  # standard input that is no file of the system
         return
-    device = stat.S_ISCHR(found.st_mode) and not raw.isatty()
+    named = str(path) != STDIN  # a standard input that is closed cannot be read, and says so
+    device = named and stat.S_ISCHR(found.st_mode) and not raw.isatty()
     if device or stat.S_ISBLK(found.st_mode):
         raise DataError(path, None, "is a device; expected a file")
     if stat.S_ISREG(found.st_mode):
