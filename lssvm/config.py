@@ -34,7 +34,7 @@ from lssvm.validation import explained, shown, told
 
 SEARCHABLE = ("application", "kernel", "objective", "solver", "cccp")
 SPLITS = ("train", "validate", "test")
-Method = Literal["bundle", "cutting-plane", "n-slack", "bcfw", "lbfgs", "gradient", "sgd"]
+Method = Literal["bundle", "proximal", "cutting-plane", "n-slack", "bcfw", "lbfgs", "gradient", "sgd"]
 
 
 class Section(BaseModel):
