@@ -1,41 +1,53 @@
-"""The compiled kernels; everything else about the package is in pyproject.toml."""
+"""The compiled kernels; everything else about the package is in pyproject.toml.
+
+What all kernels are compiled with stands here, and what one of them needs besides at the head of
+its own file, as ``# distutils: extra_compile_args``.
+"""
 
 import os
 from pathlib import Path
 
 from Cython.Build import cythonize
 from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
 
+SOURCES = Path("cython_ext")
+SHARED = "lssvm.kernels._shared"  # Cython's own functions, compiled once for all kernels
 LIMITED_API = "0x030B0000"  # one abi3 wheel serves Python 3.11 and later
-OPTIMISE = [] if os.name == "nt" else ["-O3"]
-# Only for kernels whose inputs are checked to be finite: maxima then vectorise.
-FINITE = [] if os.name == "nt" else ["-ffinite-math-only", "-fno-signed-zeros"]
-CHECKED = {"_sequence", "_sequence_soft"}
-# Choices between two numbers then vectorise; infinities stay what they are.
-QUIET = [] if os.name == "nt" else ["-fno-trapping-math", "-fno-signed-zeros"]
-CHOOSING = {"_motif_soft", "_mrf", "_mrf_bp"}
 
 
-def kernel(path: Path) -> Extension:
-    """The extension lssvm.kernels.NAME built from cython_ext/NAME.pyx."""
+def extension(name: str, source: Path, *flags: str) -> Extension:
+    """One compiled module of the limited API, without debugging symbols."""
     return Extension(
-        f"lssvm.kernels.{path.stem}",
-        [path.as_posix()],
+        name,
+        [source.as_posix()],
         define_macros=[("Py_LIMITED_API", LIMITED_API)],
         py_limited_api=True,
-        include_dirs=["cython_ext"],
-        depends=[path.as_posix() for path in sorted(Path("cython_ext").glob("*.h"))],
-        extra_compile_args=OPTIMISE
-        + (FINITE if path.stem in CHECKED else [])
-        + (QUIET if path.stem in CHOOSING else []),
+        include_dirs=[SOURCES.as_posix()],
+        depends=[path.as_posix() for path in sorted(SOURCES.glob("*.h"))],
+        extra_compile_args=[] if os.name == "nt" else [*flags, "-g0"],
     )
 
 
+class SideBySide(build_ext):
+    """Compile as many modules at a time as there are processors."""
+
+    def finalize_options(self) -> None:
+        """Fill in the number of processors."""
+        super().finalize_options()
+        self.parallel = self.parallel or os.cpu_count()
+
+
+kernels = [
+    extension(f"lssvm.kernels.{path.stem}", path, "-O3") for path in sorted(SOURCES.glob("*.pyx"))
+]
 setup(
     ext_modules=cythonize(
-        [kernel(path) for path in sorted(Path("cython_ext").glob("*.pyx"))],
-        include_path=["cython_ext"],
+        [extension(SHARED, SOURCES / "_shared.c", "-O1"), *kernels],
+        shared_utility_qualified_name=SHARED,
+        include_path=[SOURCES.as_posix()],
         build_dir="build",
+        nthreads=os.cpu_count() or 1,
         compiler_directives={
             "language_level": 3,
             "boundscheck": False,
@@ -44,5 +56,6 @@ setup(
             "initializedcheck": False,
         },
     ),
+    cmdclass={"build_ext": SideBySide},
     options={"bdist_wheel": {"py_limited_api": "cp311"}},
 )

@@ -1,3 +1,5 @@
+# distutils: extra_compile_args = -fno-trapping-math -fno-signed-zeros
+# Choices between two numbers then vectorise; infinities stay what they are.
 """Sums over the windows of sequences: values at two temperatures and expected features.
 
 Layout and scores as in _motif.pyx. A sequence is gone over twice: first the scores of all its
@@ -13,7 +15,21 @@ from libc.math cimport INFINITY, exp, log
 from _common cimport AUGMENT_TASK, COMPLETE_TASK, PREDICT_TASK, longest
 from _motif_windows cimport BLOCK, PAD, WORDS, Search, begin_block, fill_tables, score_block
 
-cdef extern from "_motif_soft.h" nogil:
+cdef extern from * nogil:
+    """
+    #include "lane_math.h"
+
+    /* Make scores exp((score - most) / eps); their sum, eight partial sums at a time. */
+    WIDE static double motif_exponentials(double *scores, long count, double most, double eps) {
+        double sums[8] = {0.0}, scale = lane_inverse(eps), total = 0.0;
+        for (long i = 0; i < count; i++) scores[i] = lane_exp((scores[i] - most) * scale);
+        for (long i = 0; i + 8 <= count; i += 8)
+            for (int l = 0; l < 8; l++) sums[l] += scores[i + l];
+        for (long i = count & ~7L; i < count; i++) total += scores[i];
+        for (int l = 0; l < 8; l++) total += sums[l];
+        return total;
+    }
+    """
     double motif_exponentials(double* scores, long count, double most, double eps)
 
 

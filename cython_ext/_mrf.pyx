@@ -1,3 +1,5 @@
+# distutils: extra_compile_args = -fno-trapping-math -fno-signed-zeros
+# Choices between two numbers then vectorise; infinities stay what they are.
 """Exact inference in pairwise random fields by eliminating one variable after another.
 
 An item is a node or an edge; its table holds a potential for every state (row after row for an
@@ -25,7 +27,7 @@ from _common cimport aligned
 
 cdef extern from "_mrf_elimination.h" nogil:
     enum:
-        MRF_LANES
+        LANES
         MRF_ROWS
     ctypedef struct MrfGraphs:
         const double* w
@@ -114,10 +116,10 @@ def infer(
         &states[0], &values[0], &costs[0], charge)
     cdef MrfPlan own
     cdef Room room = Room(plan)
-    cdef long long rows[MRF_LANES]
-    cdef double row_costs[MRF_LANES]
-    cdef double row_values[MRF_LANES]
-    cdef double row_losses[MRF_LANES]
+    cdef long long rows[LANES]
+    cdef double row_costs[LANES]
+    cdef double row_values[LANES]
+    cdef double row_losses[LANES]
     cdef const double* shares
     own.eps[0], own.eps[1] = first_eps, second_eps
     i = 0
@@ -181,8 +183,8 @@ cdef class Room:
             if self.keeps(p):
                 joint = max(joint, self.width(p) * self.joint[p])
         self.table, self.back, self.kept = aligned(most), aligned(most), aligned(joint)
-        self.chunk = aligned(MRF_ROWS * MRF_LANES * max(1, plan.most_states))
-        self.sums = aligned(MRF_LANES * plan.largest_item)
+        self.chunk = aligned(MRF_ROWS * LANES * max(1, plan.most_states))
+        self.sums = aligned(LANES * plan.largest_item)
         self.places = np.empty(plan.most_items, dtype=np.int64)
         self.counter = np.empty(2 * max(1, plan.most_others), dtype=np.int64)
         self.at = np.empty(2 * max(1, plan.most_factors), dtype=np.int64)
@@ -197,7 +199,7 @@ cdef class Room:
 
     cdef Py_ssize_t width(self, Py_ssize_t p) noexcept nogil:
         """How many graphs of plan p are worked on together."""
-        return MRF_LANES if MRF_LANES * (2 * self.numbers[p] + self.joint[p]) <= self.large else 1
+        return LANES if LANES * (2 * self.numbers[p] + self.joint[p]) <= self.large else 1
 
     cdef void point(self, MrfPlan* out, Py_ssize_t p) noexcept nogil:
         """Let ``out`` be plan p, and the room be as it needs it."""

@@ -1,3 +1,5 @@
+# distutils: extra_compile_args = -fno-trapping-math -fno-signed-zeros
+# Choices between two numbers then vectorise; infinities stay what they are.
 """Belief propagation on pairwise random fields: sum-product, max-product and mixed-product.
 
 Messages are kept as log m times the temperature eps, so that eps = 0 is max-product. From a node
@@ -17,7 +19,7 @@ from _common cimport aligned, longest
 
 cdef extern from "_mrf_propagation.h" nogil:
     enum:
-        MRF_LANES
+        LANES
     ctypedef struct MrfLoopy:
         long nodes
         long edges
@@ -74,17 +76,17 @@ def propagate(
     cdef double[::1] share = shares, value = values, change = changes
     cdef long long[::1] sweep_view = sweeps
     cdef Room room = Room(offsets, np.asarray(sizes)[offsets[0]:offsets[n]], begins, nodes, parallel)
-    cdef long long rows[MRF_LANES]
-    cdef double row_values[MRF_LANES]
-    cdef double row_changes[MRF_LANES]
-    cdef long long row_sweeps[MRF_LANES]
+    cdef long long rows[LANES]
+    cdef double row_values[LANES]
+    cdef double row_changes[LANES]
+    cdef long long row_sweeps[LANES]
     cdef MrfLoopy* own = &room.loopy
     own.eps, own.damping, own.tolerance = eps, damping, tolerance
     while i < n:
         first, count = order[i], 1
-        while count < MRF_LANES and i + count < n and shapes[order[i + count]] == shapes[first]:
+        while count < LANES and i + count < n and shapes[order[i + count]] == shapes[first]:
             count += 1
-        width = MRF_LANES if count >= FEW else 1
+        width = LANES if count >= FEW else 1
         count = min(count, width)
         with nogil:
             own.nodes, own.edges = nodes[first + 1] - nodes[first], edges[first + 1] - edges[first]
@@ -126,20 +128,20 @@ cdef class Room:
     cdef int[::1] labels
 
     def __init__(self, const long long[::1] offsets, sizes, begins, nodes, bint parallel):
-        cdef Py_ssize_t items = longest(offsets), entries = MRF_LANES * longest(begins)
-        cdef Py_ssize_t most = MRF_LANES * sizes.max(initial=1)
+        cdef Py_ssize_t items = longest(offsets), entries = LANES * longest(begins)
+        cdef Py_ssize_t most = LANES * sizes.max(initial=1)
         cdef MrfLoopy* own = &self.loopy
         self.table, self.grown, self.share = aligned(entries), aligned(entries), aligned(entries)
-        self.belief, self.highest = aligned(entries), aligned(MRF_LANES * items)
+        self.belief, self.highest = aligned(entries), aligned(LANES * items)
         # Two messages of an edge hold A + B numbers, at most twice the A B of its table.
         self.message = aligned(2 * entries)
         self.heard = aligned(entries) if parallel else self.belief
         self.told = aligned(2 * entries) if parallel else self.message
-        self.entropy = aligned(MRF_LANES * longest(nodes))
+        self.entropy = aligned(LANES * longest(nodes))
         self.cavity, self.row, self.slow = aligned(most), aligned(most), aligned(most)
         self.places = np.empty(items, dtype=np.int64)
         self.inbox = np.empty(2 * items, dtype=np.int64)
-        self.labels = np.empty(MRF_LANES * longest(nodes), dtype=np.intc)
+        self.labels = np.empty(LANES * longest(nodes), dtype=np.intc)
         own.table, own.grown, own.share = &self.table[0], &self.grown[0], &self.share[0]
         own.belief, own.highest = &self.belief[0], &self.highest[0]
         own.heard, own.told = &self.heard[0], &self.told[0]

@@ -3,7 +3,7 @@
 #ifndef LSSVM_MRF_ELIMINATION_H
 #define LSSVM_MRF_ELIMINATION_H
 
-#include "_mrf_lanes.h"
+#include "lane_math.h"
 
 enum { MRF_ROWS = 32 }; /* joint states that are worked on together */
 
@@ -104,12 +104,12 @@ INLINE void mrf_gather(const MrfStep *step, long rows, long long *counter, long 
 /* P(v | s) of the next `rows` joint states, and m(s): the maxima are on the lowest v. */
 INLINE void mrf_condition(const MrfStep *step, long rows, long long *counter, long long *at,
                           const double *table, double *p, double *m, const int W) {
-    double most[MRF_ROWS * MRF_LANES], sum[MRF_ROWS * MRF_LANES];
+    double most[MRF_ROWS * LANES], sum[MRF_ROWS * LANES];
     long states = step->states;
     mrf_gather(step, rows, counter, at, table, p, most, W);
     if (step->eps == 0.0) {
         for (long s = 0; s < rows; s++) {
-            double left[MRF_LANES];
+            double left[LANES];
             for (int l = 0; l < W; l++) left[l] = 1.0;
             for (long v = 0; v < states; v++)
                 for (int l = 0; l < W; l++) {
@@ -149,7 +149,7 @@ INLINE void mrf_hand_back(const MrfStep *step, long rows, long long *counter, lo
                           const double *p, const double *shares, double *back, const int W) {
     for (long s = 0; s < rows; s++) {
         const double *row = p + s * step->states * W;
-        double share[MRF_LANES];
+        double share[LANES];
         int some = 0;
         for (int l = 0; l < W; l++) some |= (share[l] = shares[s * W + l]) != 0.0;
         for (long f = 0; some && f < step->factors; f++) {
@@ -165,7 +165,7 @@ INLINE void mrf_hand_back(const MrfStep *step, long rows, long long *counter, lo
 /* All steps, and back again: adds the value and fills `back`. */
 INLINE void mrf_eliminate(const MrfPlan *plan, const MrfRoom *room, long used, double *value,
                           const int W) {
-    double *p = room->kept, dropped[MRF_ROWS * MRF_LANES];
+    double *p = room->kept, dropped[MRF_ROWS * LANES];
     for (long k = 0; k < plan->count; k++) {
         MrfStep step = mrf_step(plan, k, used);
         double *m = room->table + step.message * W;
@@ -222,7 +222,7 @@ INLINE void mrf_score(const MrfGraphs *graphs, const long long *items, double *t
         for (long long p = 0; p < count; p++) {
             const double *weights =
                 graphs->w + graphs->bases[items[0]] + (long long)graphs->indices[start + p] * size;
-            double value[MRF_LANES];
+            double value[LANES];
             for (int l = 0; l < W; l++) value[l] = graphs->values[graphs->starts[items[l]] + p];
             for (long t = 0; t < size; t++)
                 for (int l = 0; l < W; l++) table[t * W + l] += value[l] * weights[t];
@@ -268,7 +268,7 @@ INLINE void mrf_spread(const MrfGraphs *graphs, const long long *items, const do
     long long start = graphs->starts[items[0]], count = graphs->starts[items[0] + 1] - start;
     for (long long p = 0; p < count; p++) {
         long long target = graphs->bases[items[0]] + (long long)graphs->indices[start + p] * size;
-        double share[MRF_LANES];
+        double share[LANES];
         for (int l = 0; l < W; l++)
             share[l] = costs[l] * graphs->values[graphs->starts[items[l]] + p];
         if (waiting->size != size || waiting->target != target) {
@@ -317,7 +317,7 @@ INLINE void mrf_infer(const MrfGraphs *graphs, const MrfPlan *plan, const MrfRoo
     long first = (long)graphs->offsets[rows[0]], used = 0;
     long count = (long)graphs->offsets[rows[0] + 1] - first;
     long nodes = (long)(graphs->nodes[rows[0] + 1] - graphs->nodes[rows[0]]);
-    long long items[MRF_LANES];
+    long long items[LANES];
     MrfWaiting waiting = {0, 0, room->sums};
     for (long j = 0; j < count; j++) {
         long size = graphs->sizes[first + j];
@@ -364,7 +364,7 @@ WIDE void mrf_infer_one(const MrfGraphs *graphs, const MrfPlan *plan, const MrfR
 WIDE void mrf_infer_lanes(const MrfGraphs *graphs, const MrfPlan *plan, const MrfRoom *room,
                           const long long *rows, const double *costs, double *values,
                           double *losses, double *out) {
-    mrf_infer(graphs, plan, room, rows, costs, values, losses, out, MRF_LANES);
+    mrf_infer(graphs, plan, room, rows, costs, values, losses, out, LANES);
 }
 
 #endif

@@ -7,7 +7,7 @@
 #ifndef LSSVM_MRF_PROPAGATION_H
 #define LSSVM_MRF_PROPAGATION_H
 
-#include "_mrf_lanes.h"
+#include "lane_math.h"
 
 #define MRF_FAINT 1e-280 /* a sum below it may lack terms */
 
@@ -85,7 +85,7 @@ INLINE void mrf_cavity(const MrfLoopy *g, long source, long target, const double
                        double *most, const int W) {
     const double *own = g->heard + g->places[source] * W;
     long size = g->sizes[source];
-    double best[MRF_LANES];
+    double best[LANES];
     for (int l = 0; l < W; l++) best[l] = most[l] = -INFINITY;
     for (long x = 0; x < size; x++)
         for (int l = 0; l < W; l++) {
@@ -108,7 +108,7 @@ INLINE void mrf_cavity(const MrfLoopy *g, long source, long target, const double
 INLINE void mrf_from_logarithms(const MrfLoopy *g, long states, const double *table, long across,
                                 long along, long count, double eps, double *out, const int W) {
     for (long y = 0; y < count; y++) {
-        double most[MRF_LANES], total[MRF_LANES];
+        double most[LANES], total[LANES];
         for (int l = 0; l < W; l++) most[l] = -INFINITY;
         for (long x = 0; x < states; x++)
             for (int l = 0; l < W; l++)
@@ -129,14 +129,14 @@ INLINE void mrf_from_logarithms(const MrfLoopy *g, long states, const double *ta
 INLINE int mrf_from_exponentials(const MrfLoopy *g, long states, const double *grown, long across,
                                  long along, long count, const double *most, const double *highest,
                                  double *faint, double *out, const int W) {
-    double *vector = g->slow, scale = lane_inverse(g->eps), low[MRF_LANES];
+    double *vector = g->slow, scale = lane_inverse(g->eps), low[LANES];
     int some = 0;
     for (long x = 0; x < states; x++)
         for (int l = 0; l < W; l++)
             vector[x * W + l] = lane_exp((g->cavity[x * W + l] - most[l]) * scale);
     for (int l = 0; l < W; l++) low[l] = 1.0;
     for (long y = 0; y < count; y++) {
-        double sum[MRF_LANES];
+        double sum[LANES];
         for (int l = 0; l < W; l++) sum[l] = 0.0;
         for (long x = 0; x < states; x++)
             for (int l = 0; l < W; l++)
@@ -164,7 +164,7 @@ INLINE void mrf_send(const MrfLoopy *g, long e, int side, const double *active, 
     long across = side ? 1 : count, along = side ? states : 1, place = g->places[g->nodes + e] * W;
     double *message = g->message + g->inbox[2 * e + side] * W, *row = g->row;
     double *belief = g->belief + g->places[target] * W;
-    double most[MRF_LANES], faint[MRF_LANES], top[MRF_LANES];
+    double most[LANES], faint[LANES], top[LANES];
     if (g->groups[target] == MRF_CLAMPED) return;
     mrf_cavity(g, source, target, g->told + g->inbox[2 * e + 1 - side] * W, most, W);
     if (g->eps == 0.0 ||
@@ -196,7 +196,7 @@ INLINE void mrf_send(const MrfLoopy *g, long e, int side, const double *active, 
    With eps = 0 all is on the lowest entry that attains the maximum. distance: scratch. */
 INLINE void mrf_normalise(double *own, const double *table, long size, double eps,
                           double *distance, double *value, double *entropy, const int W) {
-    double most[MRF_LANES], total[MRF_LANES], mean[MRF_LANES], turned[MRF_LANES];
+    double most[LANES], total[LANES], mean[LANES], turned[LANES];
     double scale = eps > 0.0 ? lane_inverse(eps) : 1.0;
     for (int l = 0; l < W; l++) {
         most[l] = -INFINITY;
@@ -233,7 +233,7 @@ INLINE void mrf_normalise(double *own, const double *table, long size, double ep
 
 /* Write the beliefs of all items as probabilities; value: the Bethe value. */
 INLINE void mrf_read(const MrfLoopy *g, double *value, const int W) {
-    double entropy[MRF_LANES];
+    double entropy[LANES];
     for (int l = 0; l < W; l++) value[l] = 0.0;
     for (long j = 0; j < g->nodes; j++) {
         double *own = g->share + g->places[j] * W;
@@ -281,7 +281,7 @@ INLINE void mrf_set_aside(const MrfLoopy *g, const int W) {
 /* Sweeps until every lane has settled, each to the sweep at which it does. */
 INLINE void mrf_propagate(const MrfLoopy *g, int most_sweeps, double *value, long long *sweeps,
                           double *changes, const int W) {
-    double active[MRF_LANES];
+    double active[LANES];
     int some = 1;
     mrf_prepare(g, W);
     for (int l = 0; l < W; l++) {
@@ -290,7 +290,7 @@ INLINE void mrf_propagate(const MrfLoopy *g, int most_sweeps, double *value, lon
         sweeps[l] = 0;
     }
     for (int sweep = 0; some && sweep < most_sweeps; sweep++) {
-        double change[MRF_LANES], largest[MRF_LANES];
+        double change[LANES], largest[LANES];
         for (int l = 0; l < W; l++) {
             change[l] = 0.0;
             largest[l] = 1.0;
@@ -319,7 +319,7 @@ WIDE void mrf_propagate_one(const MrfLoopy *g, int most_sweeps, double *value, l
 
 WIDE void mrf_propagate_lanes(const MrfLoopy *g, int most_sweeps, double *value,
                               long long *sweeps, double *changes) {
-    mrf_propagate(g, most_sweeps, value, sweeps, changes, MRF_LANES);
+    mrf_propagate(g, most_sweeps, value, sweeps, changes, LANES);
 }
 
 #endif

@@ -1,3 +1,5 @@
+# distutils: extra_compile_args = -ffinite-math-only -fno-signed-zeros
+# Maxima then vectorise; the inputs are checked to be finite.
 """Best label sequences: scores, Viterbi and summed joint features in one pass over the tokens.
 
 The tokens of a data set lie sequence after sequence, each with a row of features, dense or sparse.

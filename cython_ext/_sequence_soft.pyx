@@ -1,3 +1,5 @@
+# distutils: extra_compile_args = -ffinite-math-only -fno-signed-zeros
+# Maxima then vectorise; the inputs are checked to be finite.
 """Sums over all label sequences (conditional random fields), and the best few of them.
 
 Layout of tokens and weights as in _sequence.pyx; dynamic programs in _sequence_soft.h. Forward and

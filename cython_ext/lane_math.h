@@ -1,7 +1,9 @@
 /* Exponentials and logarithms that compilers vectorise, in loops along lanes.
 
    Kernels that work on several problems of one shape side by side make a number of one a vector of
-   all: what the problems have in common is walked through once. */
+   all, one lane for each: what the problems have in common is walked through once. There are LANES
+   of them, or one for a problem that has no companions; the sums of a lane run in the same order
+   either way. */
 
 #ifndef LSSVM_LANE_MATH_H
 #define LSSVM_LANE_MATH_H
@@ -10,6 +12,8 @@
 #include <string.h>
 
 #include "wide.h"
+
+enum { LANES = 8 };
 
 #define LANE_LN2_HIGH 0x1.62e42feep-1 /* its products with whole numbers of 20 bits are exact */
 #define LANE_LN2_LOW 0x1.a39ef35793c76p-33

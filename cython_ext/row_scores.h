@@ -1,8 +1,6 @@
 /* Scores of rows against columns of weights, for whatever vectors the processor has.
 
-   With GCC on Linux x86-64 each function is compiled three times and the loader takes the
-   widest one that the machine knows; elsewhere it is plain C, compiled once. In each of these
-   a score is summed in the order of the features, so that it does not depend on which rows
+   A score is summed in the order of the features, so that it does not depend on which rows
    stand beside it. */
 
 #ifndef LSSVM_ROW_SCORES_H
@@ -10,15 +8,7 @@
 
 #include <stddef.h>
 
-#if defined(__x86_64__) && defined(__linux__) && defined(__GNUC__) && !defined(__clang__)
-#include <features.h>
-#if defined(__GLIBC__) && __GNUC__ >= 12
-#define LSSVM_WIDE __attribute__((target_clones("arch=x86-64-v4", "arch=x86-64-v3", "default")))
-#endif
-#endif
-#ifndef LSSVM_WIDE
-#define LSSVM_WIDE
-#endif
+#include "wide.h"
 
 enum { LSSVM_TILE_ROWS = 8, LSSVM_TILE_COLUMNS = 8 };
 
@@ -27,7 +17,7 @@ typedef double lssvm_vector
     __attribute__((vector_size(64), aligned(8), may_alias)); /* one row of a tile */
 
 /* out[r * out_stride + c] = sum over j of x[r * width + j] * w[8 * j + c], 8 rows, 8 columns */
-LSSVM_WIDE
+WIDE
 static void lssvm_score_tile(const double *x, ptrdiff_t width, const double *w, double *out,
                              ptrdiff_t out_stride)
 {
@@ -68,7 +58,7 @@ static void lssvm_score_tile(const double *x, ptrdiff_t width, const double *w, 
 #endif
 
 /* out[c] += factor * row[c], the two apart in memory */
-LSSVM_WIDE
+WIDE
 static void lssvm_add_row(double *__restrict out, double factor, const double *__restrict row,
                           ptrdiff_t size)
 {

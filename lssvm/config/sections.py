@@ -12,7 +12,9 @@ from lssvm.applications.base import Formulation
 from lssvm.config.checks import DEFAULT_MODEL
 from lssvm.formats.limit import MEGABYTES, Limit
 
-Method = Literal["bundle", "cutting-plane", "n-slack", "bcfw", "lbfgs", "gradient", "sgd"]
+Method = Literal[
+    "bundle", "proximal", "cutting-plane", "n-slack", "bcfw", "lbfgs", "gradient", "sgd"
+]
 
 
 class Section(BaseModel):

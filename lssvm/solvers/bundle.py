@@ -169,18 +169,25 @@ class Bundle(SummedBounds, Rounds):
         began = time.perf_counter()
         offsets = np.concatenate([[0.0], self.planes.losses - self.completion.loss])
         tolerance = max(QP_SHARE * goal, QP_FLOOR * self.lower) / C
-        self.beta = self.qp.solve(C * self.gram, offsets, self.beta, tolerance).beta
-        active = self.beta[1:] > 0.0
-        self.idle = np.where(active, 0, self.idle + 1)
+        self._use(self.qp.solve(C * self.gram, offsets, self.beta, tolerance).beta)
+        slope, bound = self._combined(C)
+        self.lower = max(self.lower, bound)
+        point = self._levelled(-slope, C, goal)
+        self.seconds += time.perf_counter() - began
+        return point
+
+    def _use(self, beta: np.ndarray) -> None:
+        """Take new multipliers, and count for how many QPs cuts have had none."""
+        self.beta = beta
+        self.idle = np.where(beta[1:] > 0.0, 0, self.idle + 1)
+
+    def _combined(self, C: float) -> tuple[np.ndarray, float]:
+        """C times the gradient of the cuts' mean by multiplier, (d,), and the bound it proves."""
         weights = C * self.beta[1:]
         model = self.planes.combine(weights)
         share = float(weights.sum())
-        point = share * self.completion.gradient - model.gradient
-        bound = model.loss - share * self.completion.loss - 0.5 * float(point @ point)
-        self.lower = max(self.lower, bound)
-        point = self._levelled(point, C, goal)
-        self.seconds += time.perf_counter() - began
-        return point
+        slope = model.gradient - share * self.completion.gradient
+        return slope, model.loss - share * self.completion.loss - 0.5 * float(slope @ slope)
 
     def _levelled(self, point: np.ndarray, C: float, goal: float) -> np.ndarray:
         """The minimiser of the model with the rounding of its multipliers taken out.
@@ -219,13 +226,17 @@ class Bundle(SummedBounds, Rounds):
         slack = upper - plane.value(w)
         self._check(oracle, w, plane, slack)
         began = time.perf_counter()
-        better = self.row < 0 or self.tied or self._objective(C, w, plane, slack) < self.primal(C)
+        better = self.row < 0 or self.tied or self._moves(C, w, plane, slack)
         self._make_room()
         self._append(plane)
         if better:
             self.w, self.row, self.slack = w, len(self.planes) - 1, slack
             self.tied = False
         self.seconds += time.perf_counter() - began
+
+    def _moves(self, C: float, w: np.ndarray, plane: Plane, slack: float) -> bool:
+        """Whether w, of which plane is the cut, becomes the incumbent."""
+        return self._objective(C, w, plane, slack) < self.primal(C)
 
     def _open(self, oracle: Any, C: float) -> None:
         """Block steps from where the hidden values were completed; their cut, and a pass there."""

@@ -19,6 +19,7 @@ from lssvm.solvers.lbfgs import Lbfgs
 from lssvm.solvers.n_slack import NSlack
 from lssvm.solvers.opening import parts_of
 from lssvm.solvers.plane_cache import PlaneCache
+from lssvm.solvers.proximal import Proximal
 from lssvm.solvers.qp import SimplexQP
 from lssvm.solvers.sgd import Sgd
 from lssvm.solvers.solution import Solver
@@ -141,6 +142,8 @@ def new_solver(
     if section.method == "sgd":
         seed = config.seed + restart
         return Sgd(w, steps, section.epochs, section.block, section.average, seed)
+    if section.method == "proximal":
+        return Proximal(w, Plane(w, 0.0), SimplexQP(section.qp), 1.0, section.max_planes)
     step = 1.0 if section.method == "cutting-plane" else section.step
     return Bundle(w, Plane(w, 0.0), SimplexQP(section.qp), step, section.max_planes)
 

@@ -1,0 +1,101 @@
+"""The proximal bundle method: a bundle whose next point stays near the best one.
+
+    w' = argmin over w of  ½‖w‖² + C max over the cuts + μ/2 ‖w − ŵ‖²
+
+with ŵ the centre, the point of the last serious step. As ½‖w‖² is part of the problem and not of
+the cuts, the dual over multipliers β on the simplex is
+
+    max over β of  C b·β + μ/(1 + μ) C (A ŵ)·β − C²/(2 (1 + μ)) β'Gβ
+    w' = (μ ŵ − C A'β) / (1 + μ)
+
+with A, b the gradients and heights of the cuts, measured from the completion, and G = A A'. The
+oracle is asked at w'. If P falls by at least a share of what the model promised, the step is
+serious and w' becomes the centre; otherwise it is a null step, which only adds its cut (Kiwiel,
+Mathematical Programming 46, 1990). The weight μ falls by a factor after a serious step, since w'
+could have been farther away, and rises by a smaller one after a null step: so about one step in
+four is serious.
+
+Any β gives a lower bound of P without the proximal term. Once the model promises less than the
+goal, the QP without that term is solved too, since its multipliers give the best bound.
+"""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from lssvm.checked import Check, known, number, positive
+from lssvm.oracle import Oracle
+from lssvm.plane import Plane
+from lssvm.solvers.bundle import QP_FLOOR, QP_SHARE, Bundle
+
+SERIOUS = 0.1  # share of the promised decrease that makes a step serious
+FIRST = 10.0  # weight of the proximal term at the start
+AFTER_SERIOUS, AFTER_NULL = 0.9, 1.03  # factors of the weight
+LEAST, MOST = 1e-6, 1e6  # of the weight
+OWN: dict[str, Check] = {"weight": partial(number, least=LEAST, most=MOST), "promised": positive}
+
+
+@dataclass
+class Proximal(Bundle):
+    """A bundle with a proximal term.
+
+    w : (d,) the centre ŵ
+    weight : μ
+    promised : what the model promises P to fall by at w'
+    """
+
+    weight: float = FIRST
+    promised: float = 0.0
+
+    def _improve(self, oracle: Oracle, C: float, target: Callable[[], float]) -> bool:
+        """A cut at the minimiser of the model with the proximal term."""
+        began = time.perf_counter()
+        point = self._proximal_point(C, target())
+        self.seconds += time.perf_counter() - began
+        if self.promised <= target() and self.open(C, target()):
+            self._model_minimiser(C, target())
+        if not self.open(C, target()):
+            return False
+        self._ask(oracle, C, point)
+        return True
+
+    def _proximal_point(self, C: float, goal: float) -> np.ndarray:
+        """Solve the QP with the proximal term, raise the lower bound, and return w'."""
+        near = self.weight / (1.0 + self.weight)
+        losses = np.concatenate([[0.0], self.planes.losses - self.completion.loss])
+        heights = self._heights(self.w)
+        offsets = losses + near * (heights - losses)
+        gram = (C / (1.0 + self.weight)) * self.gram
+        tolerance = max(QP_SHARE * goal, QP_FLOOR * self.lower) / C
+        beta = self.qp.solve(gram, offsets, self.beta, tolerance).beta
+        self._use(beta)
+        slope, bound = self._combined(C)
+        self.lower = max(self.lower, bound)
+        point = (self.weight * self.w - slope) / (1.0 + self.weight)
+        model = 0.5 * float(point @ point) + C * float(self._heights(point).max())
+        self.promised = max(0.0, self.primal(C) - model)
+        return point
+
+    def _moves(self, C: float, w: np.ndarray, plane: Plane, slack: float) -> bool:
+        """Whether the step to w is serious; the weight follows."""
+        fall = self.primal(C) - self._objective(C, w, plane, slack)
+        serious = fall > 0.0 and fall >= SERIOUS * self.promised
+        factor = AFTER_SERIOUS if serious else AFTER_NULL
+        self.weight = min(MOST, max(LEAST, factor * self.weight))
+        return serious
+
+    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Everything that the next pass reads."""
+        values, arrays = super().state()
+        return values | {name: getattr(self, name) for name in OWN}, arrays
+
+    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Stand where ``state`` was taken. Raises ModelError, see ``checked``."""
+        known(values, *OWN, optional=values.keys() - OWN.keys())
+        super().restore({name: values[name] for name in values.keys() - OWN.keys()}, arrays)
+        for name, check in OWN.items():
+            setattr(self, name, check(values, name))
