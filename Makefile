@@ -7,7 +7,7 @@ OUT ?= out
 LSSVM_DATA ?= ../shared/data
 DATA ?= $(LSSVM_DATA)
 FLAGS = $(if $(QUICK),--quick) $(if $(JOBS),--jobs $(JOBS))
-BENCHMARKS := $(filter-out %/__init__.py %/common.py %/mrf_peers.py %/letters.py %/passes.py %/harvest_duals.py,$(wildcard experiments/benchmarks/*.py))
+BENCHMARKS := $(filter-out %/__init__.py %/mrf_peers.py %/letters_solvers.py %/passes.py %/harvest_duals.py,$(wildcard experiments/benchmarks/*.py))
 SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*) $(wildcard experiments/*/*.pyx)
 # What is installed for development is enough for everything else.
 READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
@@ -114,7 +114,7 @@ bench: $(VENV)/dev.installed ## run the scripts in experiments/benchmarks/
 	@for script in $(subst /,.,$(BENCHMARKS:.py=)); do echo "$$script"; $(BIN)/python -m "$$script" || exit 1; done
 
 bench-letters: $(VENV)/dev.installed ## every solver on OCR letters, beside CRFsuite (15 minutes)
-	$(BIN)/python -m experiments.benchmarks.letters --data "$(DATA)/ocr-letters" --out "$(OUT)/bench-letters" $(if $(QUICK),--quick)
+	$(BIN)/python -m experiments.benchmarks.letters_solvers --data "$(DATA)/ocr-letters" --out "$(OUT)/bench-letters" $(if $(QUICK),--quick)
 
 build: $(VENV)/dev.installed ## pack wheel and source distribution into dist/
 	$(BIN)/python -m build --outdir dist .

@@ -18,7 +18,7 @@ from lssvm.errors import DataError
 from lssvm.formats.fasta import read_fasta
 from lssvm.output import tables
 from lssvm.simulation import motif as simulate
-from lssvm.simulation.sequences import spelled, write_fasta
+from lssvm.simulation.dna import spelled, write_fasta
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("LSSVM_DATA", ROOT / "../shared/data"))

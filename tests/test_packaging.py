@@ -16,7 +16,8 @@ ROOT = Path(__file__).parent.parent
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-TOOLS = {"build", "mypy", "pytest", "ruff", "types-pyyaml"}  # of development, not imported
+# Of development; not imported by tests, experiments or the package.
+TOOLS = {"build", "mypy", "pytest", "pytest-xdist", "ruff", "types-pyyaml"}
 IMPORTED_AS = {"bio": "biopython", "pydantic_core": "pydantic", "sklearn": "scikit-learn"}
 IMPORTED_AS |= {"pil": "pillow", "cv2": "opencv-python-headless"}
 IMPORTED_AS |= {"yaml": "pyyaml", "ir_measures": "ir-measures", "pycrfsuite": "python-crfsuite"}
@@ -51,7 +52,7 @@ def imported(*folders):
                 found.add(node.module.split(".")[0])
         found |= {name.split(".")[0] for name in re.findall(r'importorskip\("([\w.]+)"', text)}
     local = {path.stem for folder in folders for path in (ROOT / folder).glob("*.py")}
-    found -= set(sys.stdlib_module_names) | local | {"lssvm"}
+    found -= set(sys.stdlib_module_names) | local | {"lssvm", "experiments"}
     return {IMPORTED_AS.get(name.lower(), name.lower()) for name in found}
 
 
@@ -59,8 +60,8 @@ def test_what_the_package_imports_is_declared():
     assert imported("lssvm") <= CORE | packages("all")
 
 
-def test_what_tests_and_benchmarks_import_is_declared():
-    assert imported("tests", "benchmarks") <= CORE | packages("dev")
+def test_what_tests_and_experiments_import_is_declared():
+    assert imported("tests", "experiments") <= CORE | packages("dev")
 
 
 def test_the_package_imports_every_core_dependency():
@@ -68,7 +69,7 @@ def test_the_package_imports_every_core_dependency():
 
 
 def test_every_extra_is_used():
-    assert packages("dev") - TOOLS <= imported("lssvm", "tests", "benchmarks")
+    assert packages("dev") - TOOLS <= imported("lssvm", "tests", "experiments")
 
 
 def test_all_and_dev_hold_every_other_extra():

@@ -92,7 +92,7 @@ def test_the_gap_bounds_the_distance_to_an_independent_optimum(C):
 
 
 def natural():
-    """(name, Gram matrix, offsets) of duals from real runs, as benchmarks/harvest_duals.py."""
+    """(name, Gram matrix, offsets) of duals from real runs, harvested by experiments/benchmarks."""
     with np.load(NATURAL) as saved:
         for key in saved.files:
             name, kind = key.split("|")

@@ -202,14 +202,14 @@ def test_the_make_targets_that_are_named_exist():
 
 def test_the_experiments_of_the_makefile_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    modules = re.findall(r"-m (lssvm\.experiments\.\w+)", makefile)
+    modules = re.findall(r"-m (experiments\.[\w.]+)", makefile)
     assert modules
     assert [name for name in modules if importlib.util.find_spec(name) is None] == []
 
 
 def test_the_files_of_the_repository_that_are_named_exist():
     text = README.read_text(encoding="utf-8")
-    named = re.findall(r"`((?:lssvm|data|configs|benchmarks|tests)/[\w./-]*)`", text)
+    named = re.findall(r"`((?:lssvm|data|configs|experiments|tests)/[\w./-]*)`", text)
     assert named
     assert [path for path in named if not (ROOT / path).exists()] == []
 

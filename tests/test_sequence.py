@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from pydantic import ValidationError
 from refusals import told
 
-from experiments.common.letters import load_letters
+from experiments.common.ocr_letters import load_letters
 from lssvm.applications.base import Formulation, Source
 from lssvm.applications.sequence import sequence_metrics, templates
 from lssvm.applications.sequence.examples import packed
@@ -24,7 +24,7 @@ from lssvm.config import Config
 from lssvm.errors import DataError, LssvmError, ModelError
 from lssvm.formats.conll_columns import read_columns
 from lssvm.formats.svm_hmm import read_svm_hmm
-from lssvm.simulation import label_sequences as simulate_sequences
+from lssvm.simulation import sequences as simulate_sequences
 from lssvm.training.session import learn_on
 
 ROOT = Path(__file__).parents[1]

@@ -5,14 +5,14 @@ has as many distinct rows as one of LitBank: about one for fourteen pairs. One t
 the kernel stand a stable sort in NumPy, with union-find over the edges of positive weight, and
 SciPy's minimum spanning tree, both given the weights of all pairs at once.
 
-Usage: python benchmarks/forest.py
+Usage: python -m experiments.benchmarks.forest
 """
 
 import numpy as np
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import minimum_spanning_tree
 
-from experiments.benchmarks.common import best_of
+from experiments.common.measuring import best_of
 from lssvm.applications.coreference.coreference import Coreference, CoreferenceOptions
 from lssvm.applications.coreference.correlation_clustering import (
     CorrelationClustering,

@@ -4,7 +4,7 @@ Trains on the motif data in data/motif and keeps the differences of the cuts fro
 completion, and their losses; the first k of them are a dual of k cuts. The gradients are sums of
 counts, so the file is small and the Gram matrices made from it are exact.
 
-Usage: python benchmarks/harvest_duals.py
+Usage: python -m experiments.benchmarks.harvest_duals
 """
 
 import contextlib

@@ -4,7 +4,7 @@ A pass of the structural SVM scores every letter (128 pixels, 26 labels), finds 
 the loss added and sums its joint features; one of the CRF sums over all paths. Folds 1 to 9 are
 6,251 words, fold 0 is 626; without the data, random words of the same sizes stand for them.
 
-Usage: python benchmarks/letters_pass.py [FOLDER of letters.npz]
+Usage: python -m experiments.benchmarks.letters_pass [FOLDER of letters.npz]
 """
 
 import sys
@@ -13,7 +13,7 @@ import time
 import numpy as np
 from scipy import sparse
 
-from experiments.common.letters import load_letters
+from experiments.common.ocr_letters import load_letters
 from lssvm.applications.base import Formulation
 from lssvm.applications.sequence.examples import packed
 from lssvm.applications.sequence.sequence import SequenceLabelling, SequenceOptions

@@ -6,14 +6,14 @@ how often the outputs that are found attain the maximum of log sum over h of exp
 much they fall short of it in the mean over all graphs; the same for the outputs of the best joint
 states, which are exact too; and how often messages did not settle.
 
-Usage: python benchmarks/mixed_product.py
+Usage: python -m experiments.benchmarks.mixed_product
 """
 
 import itertools
 
 import numpy as np
-from mrf_pass import one_each
 
+from experiments.benchmarks.mrf_pass import one_each
 from lssvm.applications.base import Formulation, Source
 from lssvm.applications.mrf.graphs import packed
 from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions

@@ -2,7 +2,7 @@
 
 10,000 sequences of 1,000 bases, l = 17, background of order 3.
 
-Usage: python benchmarks/motif_pass.py
+Usage: python -m experiments.benchmarks.motif_pass
 """
 
 import time
@@ -10,7 +10,7 @@ from functools import partial
 
 import numpy as np
 
-from experiments.benchmarks.common import best_of, simulated
+from experiments.common.measuring import best_of, simulated
 from lssvm.kernels import _motif
 from lssvm.oracle import DataOracle, Executor
 

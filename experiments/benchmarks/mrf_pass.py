@@ -12,18 +12,18 @@ A message of a sweep costs 5 exponentials, 5 logarithms and 25 multiply-adds, an
 25 exponentials, before the first sweep and after the last. Other libraries, where they are
 installed, have the same shapes but begin with tables of numbers and end with marginals.
 
-Usage: python benchmarks/mrf_pass.py
+Usage: python -m experiments.benchmarks.mrf_pass
 """
 
 import itertools
 import time
 from functools import partial
 
-import mrf_peers
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from experiments.benchmarks.common import best_of
+from experiments.benchmarks import mrf_peers
+from experiments.common.measuring import best_of
 from lssvm.applications.base import Formulation, Source
 from lssvm.applications.mrf.graphs import packed
 from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions

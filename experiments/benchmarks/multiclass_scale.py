@@ -8,8 +8,8 @@ most while it trained.
 Then single passes of the kernel: seconds, GB/s of the data, multiply-adds, and beside them NumPy's
 product of the rows and the weights by one thread, which gives scores alone.
 
-Usage: python benchmarks/multiclass_scale.py [--rows N] [--features D] [--classes K] [--threads T]
-           [--C C] [--epsilon E] [--slack]
+Usage: python -m experiments.benchmarks.multiclass_scale [--rows N] [--features D] [--classes K]
+           [--threads T] [--C C] [--epsilon E] [--slack]
 """
 
 import argparse
@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from experiments.benchmarks.common import best_of
+from experiments.common.measuring import best_of
 from lssvm.applications.multiclass.labelled_rows import in_memory
 from lssvm.config import Config
 from lssvm.oracle import DataOracle, Executor

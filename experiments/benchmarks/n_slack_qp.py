@@ -7,7 +7,7 @@ by what the solver does, rounds of block steps and conjugate gradients, and by O
 and is asked for more precision until w reaches the same goal. The value at w is computed here for
 both, and the lower bound is that of long rounds.
 
-Usage: python benchmarks/n_slack_qp.py [--data FOLDER of letters.npz]
+Usage: python -m experiments.benchmarks.n_slack_qp [--data FOLDER of letters.npz]
 """
 
 import argparse
@@ -21,7 +21,7 @@ import osqp
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from experiments.common.letters import load_letters
+from experiments.common.ocr_letters import load_letters
 from lssvm.config import Config, load_config
 from lssvm.errors import DataError
 from lssvm.oracle import DataOracle, Executor

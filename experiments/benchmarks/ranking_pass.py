@@ -5,7 +5,7 @@ features, 5.8 MB, which fits in most last-level caches) or the collection itself
 same queries eighty times over, which fit in no cache. What memory gives is measured beside it: the
 sum of the same array by NumPy, which reads it once.
 
-Usage: python benchmarks/ranking_pass.py [S1.txt.gz …]
+Usage: python -m experiments.benchmarks.ranking_pass [S1.txt.gz …]
 """
 
 import sys
@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from experiments.benchmarks.common import best_of
+from experiments.common.measuring import best_of
 from lssvm.applications.base import Source
 from lssvm.applications.ranking.precision_at_k import PrecisionAtK, RankingOptions
 from lssvm.applications.ranking.queries import Queries, read_queries

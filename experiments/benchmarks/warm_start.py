@@ -6,14 +6,14 @@ relative gap of 1e-3. After a start from seeds the later completions differ litt
 kept bundle often certifies the next problem without a pass; after a random one they differ
 in most sequences.
 
-Usage: python benchmarks/warm_start.py
+Usage: python -m experiments.benchmarks.warm_start
 """
 
 import itertools
 
 import numpy as np
 
-from experiments.benchmarks.common import simulated
+from experiments.common.measuring import simulated
 from lssvm.oracle import DataOracle, Executor
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.qp import SimplexQP

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.common import command
-from experiments.common.letters import load_letters
+from experiments.common.ocr_letters import load_letters
 from lssvm.applications.base import Source
 from lssvm.config import Config
 from lssvm.oracle import DataOracle, Executor

@@ -29,7 +29,7 @@ from lssvm.config import Config, set_values
 from lssvm.errors import DataError
 from lssvm.formats.text import open_text
 from lssvm.output.tables import text_table, write_results
-from lssvm.simulation.sequences import write_fasta
+from lssvm.simulation.dna import write_fasta
 from lssvm.training.cross_validation import C_KEY, Study, assign_folds, run_tasks, study_of
 from lssvm.training.session import learn_on, learn_path
 

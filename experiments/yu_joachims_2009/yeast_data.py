@@ -28,7 +28,7 @@ from lssvm.errors import DataError, LssvmError
 from lssvm.formats.fasta import read_fasta
 from lssvm.output.tables import make_folder
 from lssvm.simulation.background import AMBIGUOUS
-from lssvm.simulation.sequences import spelled, write_fasta
+from lssvm.simulation.dna import spelled, write_fasta
 
 ARS_FILE = "ars_R64.fa"
 INTERGENIC_FILE = "intergenic_R64.fa.gz"

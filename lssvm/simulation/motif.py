@@ -25,7 +25,7 @@ from lssvm.errors import LssvmError
 from lssvm.output.tables import make_folder
 from lssvm.output.whole import replacing
 from lssvm.simulation.background import LETTERS, Background, drawn
-from lssvm.simulation.sequences import spelled, write_fasta
+from lssvm.simulation.dna import spelled, write_fasta
 
 FILES = ("train.fa", "test.fa", "train-sites.tsv", "test-sites.tsv", "truth.json")
 BACKGROUND_SEED = 2009

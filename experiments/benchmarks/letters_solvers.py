@@ -12,7 +12,7 @@ on this problem (31,680 oracle calls).
 Optima that independent solvers agreed on must lie between every lower bound and its objective,
 else the benchmark fails. Last, one fused pass over 6,251 words, by one thread and by two.
 
-Usage: python benchmarks/letters.py [--data FOLDER of letters.npz] [--out FOLDER] [--quick]
+Usage: python -m experiments.benchmarks.letters_solvers [--data FOLDER] [--out FOLDER] [--quick]
 """
 
 import argparse
@@ -25,11 +25,11 @@ import time
 from pathlib import Path
 
 import numpy as np
-from letters_pass import measured
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from experiments.common.letters import FOLDS, load_letters
+from experiments.benchmarks.letters_pass import measured
+from experiments.common.ocr_letters import FOLDS, load_letters
 from lssvm.applications.base import Formulation
 from lssvm.applications.sequence.sequence import SequenceLabelling, SequenceOptions
 from lssvm.config import Config

@@ -9,7 +9,7 @@ import numpy as np
 from lssvm.applications.base import Source
 from lssvm.applications.motif.motif import Motif, MotifOptions
 from lssvm.simulation import motif as simulate
-from lssvm.simulation.sequences import spelled, write_fasta
+from lssvm.simulation.dna import spelled, write_fasta
 
 
 def simulated(seed, n=200, length=200, width=11, conservation=0.95, order=3, **options):

@@ -3,7 +3,7 @@
 Natural duals come from real runs (tests/data/bundle_duals.npz, made by harvest_duals.py),
 synthetic ones have mixed norms, near duplicates or low rank, for C up to 1e4.
 
-Usage: python benchmarks/qp.py
+Usage: python -m experiments.benchmarks.qp_solvers
 """
 
 import sys
