@@ -20,7 +20,7 @@ from lssvm.applications.base import FolderFormat
 from lssvm.cli import classify, learn, main
 from lssvm.cli.files import Files
 from lssvm.errors import LssvmError
-from lssvm.simulation.motif import FILES
+from lssvm.simulation.motif import SIMULATION
 
 ROWS = "1 1 2\n1 2 1\n1 2 2\n-1 -1 -2\n-1 -2 -1\n-1 0 -2\n"
 CONFIG = """\
@@ -217,7 +217,8 @@ def test_every_file_of_a_command_is_in_these_lists():
     """An option that takes a path and is not declared would not be compared."""
     told = {"config", "model", "examples", "predictions", "initial", "log", "metrics"}
     told |= {"meme", "logo", "csv_file", "json_file", "checkpoint", "out", "file"}
-    simulations = main.commands["simulate"].commands.values()
+    group = main.commands["simulate"]
+    simulations = [group.get_command(None, name) for name in group.list_commands(None)]
     commands = [learn, classify, *main.commands.values(), *simulations]
     taken = {
         each.name
@@ -229,13 +230,14 @@ def test_every_file_of_a_command_is_in_these_lists():
 
 
 @pytest.mark.parametrize("link", [os.symlink, os.link])
-@pytest.mark.parametrize("place", range(1, len(FILES)))
+@pytest.mark.parametrize("place", range(1, len(SIMULATION.files)))
 def test_simulated_files_are_distinct(folder, link, place):
+    files = SIMULATION.files
     (folder / "sim").mkdir()
-    (folder / "sim" / FILES[0]).write_text("kept")
-    link(folder / "sim" / FILES[0], folder / "sim" / FILES[place])
+    (folder / "sim" / files[0]).write_text("kept")
+    link(folder / "sim" / files[0], folder / "sim" / files[place])
     arguments = ["simulate", "motif", "--out", "sim", "--n", "4"]
-    refused(folder, main, arguments, f"sim/{FILES[0]}", f"sim/{FILES[place]}")
+    refused(folder, main, arguments, f"sim/{files[0]}", f"sim/{files[place]}")
 
 
 @pytest.mark.parametrize("name", ["config", "check", "show", "classify"])

@@ -45,6 +45,7 @@ DOORS = {
         "cli/classify_command.py",
         "cli/common.py",
         "cli/group.py",
+        "cli/simulate_command.py",
         "cli/learn_command.py",
     },
     "matplotlib": {"applications/motif/motif_matrix.py", "output/plots.py"},

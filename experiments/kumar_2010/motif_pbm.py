@@ -37,7 +37,7 @@ from lssvm.config import Config
 from lssvm.errors import DataError
 from lssvm.formats.text import open_text
 from lssvm.output.tables import plus_minus, text_table, write_results
-from lssvm.simulation import sequences
+from lssvm.simulation import dna
 from lssvm.training.cross_validation import run_tasks
 from lssvm.training.session import learn_on
 
@@ -105,7 +105,7 @@ def prepare(source: Path, target: Path) -> None:
             if len(cells) != len(COLUMNS) or len(cells[3]) != len(SPLITS):
                 raise DataError(source, number, f"expected {len(COLUMNS)} columns and 5 splits")
             records.append((f"probe{number - 1} label={cells[1]} splits={cells[3]}", cells[0]))
-    sequences.write_fasta(target, records)
+    dna.write_fasta(target, records)
 
 
 def trained(out: Path, task: Task) -> dict[str, Any]:

@@ -20,6 +20,7 @@ from lssvm.cli.common import (
     settings_option,
 )
 from lssvm.cli.messages import printable_json
+from lssvm.cli.simulate_command import simulate
 from lssvm.errors import LssvmError
 from lssvm.output import stopping
 
@@ -41,6 +42,9 @@ def _print_text(text: str) -> None:
 @click.version_option(__version__)
 def main() -> None:
     """Tools around lssvm-learn and lssvm-classify: structural SVMs with hidden variables."""
+
+
+main.add_command(simulate)
 
 
 @main.command()
@@ -281,44 +285,6 @@ def _cross_validate(config: "Config", checkpoint: Path, options: dict[str, Any])
         streams.show(result.text().splitlines())
     stopping.tell(lambda: "the results were written")
     journal.remove(checkpoint)
-
-
-@main.group()
-def simulate() -> None:
-    """Write simulated data whose best possible error is known."""
-
-
-@simulate.command("motif")
-@click.option("--out", required=True, metavar="DIR", type=click.Path(), help="Folder to write to.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Random seed.")
-@click.option("--n", default=200, show_default=True, help="Training sequences, half with a site.")
-@click.option("--n-test", default=200, show_default=True, help="Test sequences.")
-@click.option("--length", default=200, show_default=True, help="Letters of a sequence.")
-@click.option("--width", default=11, show_default=True, help="Letters of the motif.")
-@click.option(
-    "--conservation",
-    default=0.85,
-    show_default=True,
-    metavar="P",
-    help="Probability of the consensus letter at each position of a site.",
-)
-@quiet_option
-def simulate_motif(out: str, quiet: bool, **options: Any) -> None:
-    """DNA from a Markov chain of order 3 with a degenerate motif in half of the sequences.
-
-    \b
-    lssvm simulate motif --out planted --seed 1 --conservation 0.95
-    """
-    from lssvm.cli.files import Files
-    from lssvm.simulation.motif import FILES, write_motif
-
-    files = Files()
-    for name in FILES:
-        files.writes("--out", str(Path(out) / name), check=None)
-    files.prints()
-    told = write_motif(Path(out), **options)
-    if not quiet:
-        streams.show(told.splitlines())
 
 
 @main.command("list")

@@ -1,1 +1,25 @@
-"""Simulated data for each application, with the best possible error where it is known."""
+"""Simulated data for each application, with the best possible error where it is known.
+
+One module a simulation, which says by itself what it offers (``SIMULATION``); it is imported when
+it is asked for.
+"""
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lssvm.simulation.base import Simulation
+
+MODULES = {
+    "motif": "lssvm.simulation.motif",
+    "classes": "lssvm.simulation.classes",
+    "sequences": "lssvm.simulation.sequences",
+    "ranking": "lssvm.simulation.ranking",
+    "mrf": "lssvm.simulation.mrf",
+    "coreference": "lssvm.simulation.coreference",
+}
+
+
+def load(name: str) -> "Simulation":
+    """The simulation of that name, one of ``MODULES``."""
+    return importlib.import_module(MODULES[name]).SIMULATION

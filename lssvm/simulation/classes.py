@@ -1,22 +1,28 @@
 """Simulated rows of classes: the files in data/multiclass and data/taxonomy.
 
-    python -m lssvm.simulation.classes data
+    lssvm simulate classes --out data
 
 A row has six features, rounded to three digits: the mean of its class and normal errors of standard
 deviation 1. A class is a leaf of the tree in ``PARENTS``; its mean is the sum of a normal shift of
 each node above it and of its own, of standard deviation 2 at the top and of 1.2 below, so classes
 of one branch are alike. A feature of a row is missing, that is 0, with probability 1/10.
 
-The loss matrix in data/multiclass costs 1 within a branch and 3 between branches.
+The loss matrix in data/multiclass costs 1 within a branch and 3 between branches; the loss of the
+tree is the height of the first common ancestor, which is 1 and 2.
+
+Classes are equally frequent and what is missing tells nothing of them, so the posterior of a class
+is proportional to exp(−½ Σ (x_j − μ_j)²) over the features that are there. The best possible error
+is that of the likeliest class, the best possible loss that of the class with the smallest expected
+loss. (A value that is rounded to 0 is taken for missing, which one value in a thousand may be.)
 """
 
-import argparse
 from pathlib import Path
 
 import numpy as np
+from scipy.special import softmax
 
-from lssvm.output.tables import make_folder
 from lssvm.output.whole import replacing
+from lssvm.simulation.base import Option, Simulation, begin
 
 PARENTS = {
     "conifer": "tree",
@@ -28,28 +34,63 @@ PARENTS = {
     "birch": "broadleaf",
     "maple": "broadleaf",
 }
-ROWS = {"train": 20, "test": 30}  # of each class
 FEATURES = 6
 SHIFTS = {True: 2.0, False: 1.2}  # standard deviations: at the top, below
 MISSING = 0.1
-SEED = 0
+BETWEEN = 3.0  # what the loss matrix says of classes of different branches
 
 
-def write_classes(folder: Path) -> None:
-    """Write multiclass/ and taxonomy/ in the folder. Raises LssvmError if that cannot be done."""
-    rng = np.random.default_rng(SEED)
+def write_classes(folder: Path, *, seed: int = 0, n: int = 20, n_test: int = 30) -> str:
+    """Write multiclass/ and taxonomy/ in the folder; returns the best possible error and losses.
+
+    n, n_test : rows of each class. Raises LssvmError if one of them is below 1 and where files
+    cannot be written.
+    """
+    begin(folder, n=n, n_test=n_test)
+    rng = np.random.default_rng(seed)
     means = class_means(rng)
-    rows = {split: _rows(rng, means, count) for split, count in ROWS.items()}
+    drawn = {split: _rows(rng, means, each) for split, each in {"train": n, "test": n_test}.items()}
     for name in ("multiclass", "taxonomy"):
-        make_folder(folder / name)
-        for split, lines in rows.items():
+        begin(folder / name)
+        for split, (labels, rows) in drawn.items():
             with replacing(folder / name / f"{split}.txt") as file:
-                file.writelines(lines)
+                file.writelines(map(_line, labels, rows))
     with replacing(folder / "taxonomy" / "taxonomy.txt") as file:
         file.write("# child parent\n")
         file.writelines(f"{child} {parent}\n" for child, parent in PARENTS.items())
     with replacing(folder / "multiclass" / "losses.txt") as file:
-        file.writelines(_losses(sorted(means)))
+        file.writelines(_loss_lines(sorted(means)))
+    return _told(means, *drawn["test"])
+
+
+def posterior(means: dict[str, np.ndarray], rows: np.ndarray) -> np.ndarray:
+    """p(class | row), (n, classes), classes in the order of ``means``; 0 is a missing feature."""
+    centres = np.array(list(means.values()))
+    squares = (rows[:, None] - centres) ** 2 * (rows != 0)[:, None]
+    return softmax(-squares.sum(axis=2) / 2, axis=1)
+
+
+def losses(labels: list[str], between: float) -> np.ndarray:
+    """What it costs to predict one class for another, (true, predicted): 1 within a branch."""
+    parents = np.array([PARENTS[label] for label in labels])
+    within = np.where(parents[:, None] == parents, 1.0, between)
+    return within - np.diag(np.diag(within))
+
+
+def _told(means: dict[str, np.ndarray], labels: list[str], rows: np.ndarray) -> str:
+    """Error and losses of the best possible rules on a set, as lssvm-classify calls them."""
+    classes = list(means)
+    true = np.array([classes.index(label) for label in labels])
+    chances = posterior(means, rows)
+    lines = ["test.txt by the true means and deviations, the best possible rules:"]
+    for name, costs in (
+        ("error (of either)", 100 * losses(classes, 1.0)),
+        ("loss of multiclass", losses(classes, BETWEEN)),
+        ("loss of taxonomy", losses(classes, 2.0)),
+    ):
+        found = (chances @ costs).argmin(axis=1)
+        lines.append(f"{name:18} {costs[true, found].mean():.6g}")
+    return "\n".join(lines)
 
 
 def class_means(rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -62,31 +103,60 @@ def class_means(rng: np.random.Generator) -> dict[str, np.ndarray]:
     return {leaf: shifts[leaf] + shifts[PARENTS[leaf]] for leaf in leaves}
 
 
-def _rows(rng: np.random.Generator, means: dict[str, np.ndarray], count: int) -> list[str]:
-    """The lines of ``count`` rows of each class, in random order."""
-    lines = []
+def _rows(
+    rng: np.random.Generator, means: dict[str, np.ndarray], count: int
+) -> tuple[list[str], np.ndarray]:
+    """Labels and features, (n, FEATURES), of ``count`` rows of each class, in random order."""
+    labels, parts = [], []
     for label, mean in means.items():
         features = np.round(rng.normal(mean, 1.0, (count, FEATURES)), 3)
         features[rng.random(features.shape) < MISSING] = 0.0
-        for row in features:
-            pairs = " ".join(f"{j}:{value:g}" for j, value in enumerate(row, 1) if value)
-            lines.append(f"{label} {pairs}\n")
-    return [lines[i] for i in rng.permutation(len(lines))]
+        labels += count * [label]
+        parts.append(features)
+    order = rng.permutation(len(labels))
+    return [labels[i] for i in order], np.concatenate(parts)[order]
 
 
-def _losses(labels: list[str]) -> list[str]:
+def _line(label: str, row: np.ndarray) -> str:
+    pairs = " ".join(f"{j}:{value:g}" for j, value in enumerate(row, 1) if value)
+    return f"{label} {pairs}\n"
+
+
+def _loss_lines(labels: list[str]) -> list[str]:
     """The lines of the loss matrix."""
     lines = ["# a row for each true label; the columns are in the order of the next line\n"]
     lines.append(" ".join(labels) + "\n")
-    for true in labels:
-        costs = [
-            0 if label == true else 1 if PARENTS[label] == PARENTS[true] else 3 for label in labels
-        ]
-        lines.append(f"{true} " + " ".join(map(str, costs)) + "\n")
+    for true, costs in zip(labels, losses(labels, BETWEEN), strict=True):
+        lines.append(f"{true} " + " ".join(f"{cost:g}" for cost in costs) + "\n")
     return lines
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Simulated rows of classes.")
-    parser.add_argument("folder", type=Path, help="folder of multiclass/ and taxonomy/")
-    write_classes(parser.parse_args().folder)
+MULTICLASS = """\
+# Classes of simulated rows, with a loss matrix.
+# lssvm-learn multiclass.yaml classes.model
+application: {name: multiclass, loss: multiclass/losses.txt, bias: 1.0}
+data: {train: multiclass/train.txt, validate: multiclass/test.txt, test: multiclass/test.txt}
+objective: {model: ssvm, C: 0.1}
+seed: 0
+"""
+TAXONOMY = """\
+# The same rows with the tree of their classes.
+# lssvm-learn taxonomy.yaml taxonomy.model
+application: {name: taxonomy, taxonomy: taxonomy/taxonomy.txt, bias: 1.0}
+data: {train: taxonomy/train.txt, validate: taxonomy/test.txt, test: taxonomy/test.txt}
+objective: {model: ssvm, C: 0.1}
+seed: 0
+"""
+SIMULATION = Simulation(
+    text="Rows of normal features in six classes, which are the leaves of a tree.",
+    options=(
+        Option("n", 20, "Training rows of each class."),
+        Option("n_test", 30, "Test rows of each class."),
+    ),
+    data=(
+        *("multiclass/train.txt", "multiclass/test.txt", "multiclass/losses.txt"),
+        *("taxonomy/train.txt", "taxonomy/test.txt", "taxonomy/taxonomy.txt"),
+    ),
+    configurations={"multiclass.yaml": MULTICLASS, "taxonomy.yaml": TAXONOMY},
+    write=write_classes,
+)

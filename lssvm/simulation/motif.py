@@ -25,9 +25,9 @@ from lssvm.errors import LssvmError
 from lssvm.output.tables import make_folder
 from lssvm.output.whole import replacing
 from lssvm.simulation.background import LETTERS, Background, drawn
+from lssvm.simulation.base import Option, Simulation
 from lssvm.simulation.dna import spelled, write_fasta
 
-FILES = ("train.fa", "test.fa", "train-sites.tsv", "test-sites.tsv", "truth.json")
 BACKGROUND_SEED = 2009
 BACKGROUND_ORDER = 3
 BACKGROUND_LETTERS = np.array([0.32, 0.18, 0.18, 0.32])
@@ -237,3 +237,32 @@ def _write_set(out: Path, name: str, examples: MotifSet, width: int) -> None:
             if start >= 0:
                 site = letters[start : start + width]
                 file.write(f"{name}{number}\t{start + 1}\t{start + width}\t+\t{site}\n")
+
+
+CONFIGURATION = """\
+# A motif planted in simulated DNA; truth.json knows it.
+# lssvm-learn motif.yaml motif.model
+application: {name: motif, length: $width, background_order: 3}
+data: {train: train.fa, validate: test.fa, test: test.fa}
+objective: {C: 0.1}
+cccp: {restarts: 5}
+seed: 0
+"""
+SIMULATION = Simulation(
+    text="DNA from a Markov chain of order 3 with a degenerate motif in half of the sequences.",
+    options=(
+        Option("n", 200, "Training sequences, half with a site."),
+        Option("n_test", 200, "Test sequences."),
+        Option("length", 200, "Letters of a sequence."),
+        Option("width", 11, "Letters of the motif."),
+        Option(
+            "conservation",
+            0.85,
+            "Probability of the consensus letter at each position of a site.",
+            metavar="P",
+        ),
+    ),
+    data=("train.fa", "test.fa", "train-sites.tsv", "test-sites.tsv", "truth.json"),
+    configurations={"motif.yaml": CONFIGURATION},
+    write=write_motif,
+)

@@ -1,48 +1,69 @@
 """Simulated queries for a first ranking: the files in data/ranking.
 
-    python -m lssvm.simulation.ranking data/ranking
+    lssvm simulate ranking --out data/ranking
 
 A document has six features in [0, 1], uniform, of which the third is missing in a third of the
 documents. Its usefulness is 2 x_1 + x_2 − x_4 and a normal error of standard deviation 0.5; in each
 query the most useful tenth of the documents is labelled 2, the next fifth 1, the others 0.
 Features 5 and 6 tell nothing.
+
+The error being the same for all documents, a document is the likelier among the most useful the
+larger 2 x_1 + x_2 − x_4 is, so the order by this sum has the largest expected P@k, for every k.
 """
 
-import argparse
 from pathlib import Path
 
 import numpy as np
 
-from lssvm.output.tables import make_folder
 from lssvm.output.whole import replacing
+from lssvm.simulation.base import Option, Simulation, begin
 
-QUERIES = {"train": 30, "test": 20}
 DOCUMENTS = (20, 40)  # fewest and most of a query
 FEATURES = 6
 WEIGHTS = np.array([2.0, 1.0, 0.0, -1.0, 0.0, 0.0])
 ERROR = 0.5
-SEED = 0
+SHOWN = (1, 3, 5, 10)  # k of the P@k that are told
 
 
-def write_ranking(folder: Path) -> None:
-    """Write train.txt and test.txt. Raises LssvmError if they cannot be written."""
-    make_folder(folder)
-    rng, query = np.random.default_rng(SEED), 0
-    for name, queries in QUERIES.items():
+def write_ranking(folder: Path, *, seed: int = 0, n: int = 30, n_test: int = 20) -> str:
+    """Write train.txt and test.txt; returns the P@k of the best possible order of the test set.
+
+    n, n_test : queries. Raises LssvmError if they are fewer than 1 or cannot be written.
+    """
+    begin(folder, n=n, n_test=n_test)
+    rng, query = np.random.default_rng(seed), 0
+    for name, queries in {"train": n, "test": n_test}.items():
+        precisions = []
         with replacing(folder / f"{name}.txt") as file:
             for _ in range(queries):
                 query += 1
-                file.writelines(_documents(rng, query))
+                labels, features = drawn(rng)
+                precisions.append(best_precisions(labels, features))
+                file.writelines(_lines(query, labels, features))
+    lines = ["test.txt by the order of the true usefulness, the best possible in expectation:"]
+    lines += [f"P@{k:<3} {p:.6g}" for k, p in zip(SHOWN, np.mean(precisions, 0), strict=True)]
+    return "\n".join(lines)
 
 
-def _documents(rng: np.random.Generator, query: int) -> list[str]:
-    """The lines of one query."""
+def drawn(rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    """Labels, (n,), and features, (n, FEATURES), of the documents of one query."""
     count = int(rng.integers(DOCUMENTS[0], DOCUMENTS[1] + 1))
     features = rng.integers(1, 1001, (count, FEATURES)) / 1000
     features[rng.random(count) < 1 / 3, 2] = 0.0
     useful = features @ WEIGHTS + rng.normal(0.0, ERROR, count)
     rank = np.argsort(np.argsort(-useful))
-    labels = 1 * (rank < 0.3 * count) + (rank < 0.1 * count)
+    return 1 * (rank < 0.3 * count) + (rank < 0.1 * count), features
+
+
+def best_precisions(labels: np.ndarray, features: np.ndarray) -> np.ndarray:
+    """P@k of the best possible order of a query, for every k in SHOWN."""
+    order = np.argsort(-(features @ WEIGHTS), kind="stable")
+    found = np.cumsum(labels[order] > 0)
+    return np.array([found[k - 1] / k for k in SHOWN])
+
+
+def _lines(query: int, labels: np.ndarray, features: np.ndarray) -> list[str]:
+    """The lines of one query."""
     lines = []
     for number, (label, row) in enumerate(zip(labels, features, strict=True), 1):
         pairs = " ".join(f"{j}:{value:g}" for j, value in enumerate(row, 1) if value)
@@ -50,7 +71,23 @@ def _documents(rng: np.random.Generator, query: int) -> list[str]:
     return lines
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Simulated queries for a first ranking.")
-    parser.add_argument("folder", type=Path, help="folder of train.txt and test.txt")
-    write_ranking(parser.parse_args().folder)
+CONFIGURATION = """\
+# Ranking for precision at k on simulated queries.
+# lssvm-learn precision_at_k.yaml ranking.model
+application:
+  name: precision_at_k
+  k: 5
+  relevant_from: 1
+  start: classification
+  start_weight: 100
+data: {train: train.txt, validate: test.txt, test: test.txt}
+objective: {model: lssvm, C: 1.0}
+seed: 0
+"""
+SIMULATION = Simulation(
+    text="Queries whose documents are as useful as a weighted sum of features and an error say.",
+    options=(Option("n", 30, "Training queries."), Option("n_test", 20, "Test queries.")),
+    data=("train.txt", "test.txt"),
+    configurations={"precision_at_k.yaml": CONFIGURATION},
+    write=write_ranking,
+)

@@ -1,0 +1,71 @@
+"""``lssvm simulate``: a command for each simulation, made of what the simulation offers."""
+
+from functools import partial
+from pathlib import Path
+
+import click
+
+from lssvm import simulation
+from lssvm.cli import streams
+from lssvm.cli.common import Command, Group, quiet_option
+from lssvm.simulation.base import Simulation
+
+
+class _Simulations(Group):
+    """The simulations by name; the module of one is imported when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(simulation.MODULES)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in simulation.MODULES:
+            return None
+        return _command(cmd_name, simulation.load(cmd_name))
+
+
+@click.group(cls=_Simulations)
+def simulate() -> None:
+    """Write simulated data and a configuration, and tell the best possible error."""
+
+
+def _command(name: str, kind: Simulation) -> click.Command:
+    options = [
+        click.Option(
+            [f"--{option.name.replace('_', '-')}"],
+            type=type(option.default),
+            default=option.default,
+            show_default=True,
+            metavar=option.metavar or "N",
+            help=option.text,
+        )
+        for option in kind.options
+    ]
+    example = f"\b\nlssvm simulate {name} --out simulated --seed 1"
+    command = Command(
+        name,
+        params=[_OUT, _SEED, *options],
+        callback=partial(_simulate, kind),
+        help=f"{kind.text}\n\n{example}",
+    )
+    return quiet_option(command)
+
+
+def _simulate(kind: Simulation, out: str, quiet: bool, **options: int) -> None:
+    from lssvm.cli.files import Files
+
+    files = Files()
+    for name in kind.files:
+        files.writes("--out", str(Path(out) / name), check=None)
+    files.prints()
+    told = kind.simulate(Path(out), **options)
+    if not quiet:
+        streams.show(told.splitlines())
+        streams.show(f"wrote {Path(out) / name}" for name in kind.configurations)
+
+
+_OUT = click.Option(
+    ["--out"], required=True, metavar="DIR", type=click.Path(), help="Folder to write to."
+)
+_SEED = click.Option(
+    ["--seed"], type=click.IntRange(0), default=0, show_default=True, help="Random seed."
+)
