@@ -32,7 +32,7 @@ run: $(READY) ## train on the yeast DNA in data/motif, test, write model, sites,
 	@echo "wrote to $(OUT): motif.model, sites.tsv, metrics.json, motif.meme, motif.png, motif.txt"
 
 test: lint ## check style and types, run all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 fuzz: $(VENV)/dev.installed ## damaged files for every command (MINUTES=10, or CASES=N; SEED=N)
 	$(BIN)/python tests/fuzz.py $(if $(CASES),--cases $(CASES),--minutes $(or $(MINUTES),10)) \

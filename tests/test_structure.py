@@ -1,4 +1,7 @@
-"""The rules of the layout: who may import whom, one door for each library, sizes."""
+"""The rules of the layout: who may import whom, one door for each library, sizes.
+
+``python tests/test_structure.py`` draws the diagram of docs/architecture.md anew.
+"""
 
 import ast
 import re
@@ -8,6 +11,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+DIAGRAM = re.compile(r"(?<=```mermaid\n).*?(?=```)", re.DOTALL)
 PACKAGE = ROOT / "lssvm"
 KERNELS = sorted((ROOT / "cython_ext").glob("*.p[yx][xd]"))
 HEADERS = sorted((ROOT / "cython_ext").glob("*.h"))
@@ -186,3 +191,43 @@ def test_random_numbers_come_from_generators_that_are_passed():
     found = {name for name, path in MODULES.items() if pattern.search(path.read_text("utf-8"))}
     assert found == set()
     assert importers("random") == set()
+
+
+def arrows():
+    """Who imports whom, without arrows that follow from others."""
+    direct = {
+        layer: {part(other) for name in MODULES if part(name) == layer for other in ours(name)}
+        - {"", layer}
+        for layer in MAY_IMPORT
+    }
+
+    def below(layer):
+        return direct[layer].union(*map(below, direct[layer]))
+
+    return {
+        (layer, other)
+        for layer, others in direct.items()
+        for other in others
+        if not any(other in below(between) for between in others - {other})
+    }
+
+
+def diagram():
+    lines = [f"    {layer} --> {other}" for layer, other in sorted(arrows())]
+    return "\n".join(["flowchart TD", *lines]) + "\n"
+
+
+def test_the_diagram_of_the_architecture_shows_the_imports():
+    drawn = DIAGRAM.search(ARCHITECTURE.read_text(encoding="utf-8")).group()
+    assert drawn == diagram(), "run: python tests/test_structure.py"
+
+
+def test_the_architecture_tells_every_part():
+    rows = re.findall(r"^\| `lssvm/([\w/.]+)` \|", ARCHITECTURE.read_text("utf-8"), re.MULTILINE)
+    assert sorted(Path(row).stem for row in rows) == sorted(MAY_IMPORT)
+    assert [row for row in rows if not (PACKAGE / row).exists()] == []
+
+
+if __name__ == "__main__":
+    text = ARCHITECTURE.read_text(encoding="utf-8")
+    ARCHITECTURE.write_text(DIAGRAM.sub(lambda _: diagram(), text), encoding="utf-8")
