@@ -3,6 +3,11 @@
 import signal
 
 import pytest
+from hypothesis import settings
+
+# The same examples in every run and on every machine, however slow it is, and no file is left.
+settings.register_profile("same", derandomize=True, database=None, deadline=None, max_examples=60)
+settings.load_profile("same")
 
 
 @pytest.fixture(scope="session", autouse=True)

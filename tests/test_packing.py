@@ -4,6 +4,8 @@ from typing import ClassVar
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lssvm.applications.packing import Packed, cumulated, digest, gathered
 
@@ -56,21 +58,22 @@ def held(examples):
     ]
 
 
-def test_slice_and_take_choose_what_indexing_the_list_of_examples_chooses():
-    rng = np.random.default_rng(0)
-    for _ in range(200):
-        parts = [rng.integers(9, size=rng.integers(4)).tolist() for _ in range(rng.integers(1, 7))]
-        examples = bags(parts)
-        whole = held(examples)
-        assert [part for part, *_ in whole] == parts
-        start, stop = np.sort(rng.integers(0, len(parts) + 1, 2))
-        block = examples.slice(start, stop)
-        assert held(block) == whole[start:stop]
-        assert np.shares_memory(block.values, examples.values) or not examples.values.size
-        rows = rng.integers(0, len(parts), rng.integers(6))
-        assert held(examples.take(rows)) == [whole[row] for row in rows]
-        inner = rng.integers(0, stop - start, 3) if stop > start else np.zeros(0, dtype=int)
-        assert held(block.take(inner)) == [whole[start + row] for row in inner]
+@given(st.lists(st.lists(st.integers(0, 8), max_size=3), min_size=1, max_size=6), st.data())
+def test_slice_and_take_choose_what_indexing_the_list_of_examples_chooses(parts, data):
+    examples = bags(parts)
+    whole = held(examples)
+    assert [part for part, *_ in whole] == parts
+    places = st.integers(0, len(parts))
+    start, stop = sorted((data.draw(places), data.draw(places)))
+    block = examples.slice(start, stop)
+    assert held(block) == whole[start:stop]
+    assert np.shares_memory(block.values, examples.values) or not examples.values.size
+    rows = data.draw(st.lists(st.integers(0, len(parts) - 1), max_size=5))
+    assert held(examples.take(np.array(rows, dtype=int))) == [whole[row] for row in rows]
+    if stop > start:
+        inner = data.draw(st.lists(st.integers(0, stop - start - 1), max_size=3))
+        taken = block.take(np.array(inner, dtype=int))
+        assert held(taken) == [whole[start + row] for row in inner]
 
 
 def test_offsets_begin_at_0_and_end_at_the_sum():
