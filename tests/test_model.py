@@ -165,7 +165,7 @@ def test_a_failed_save_leaves_the_old_model_as_it_was(model, tmp_path, monkeypat
     def full(*arguments, **options):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("lssvm.model.npy.write_array", full)
+    monkeypatch.setattr("lssvm.model.container.npy.write_array", full)
     with pytest.raises(LssvmError) as caught:
         model.save(tmp_path / "m")
     assert str(caught.value) == f"{tmp_path}/m: cannot be written: No space left on device"

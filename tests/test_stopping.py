@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-START = "import os, signal, sys\nfrom lssvm import stopping\nstopping.arm()\n"
+START = "import os, signal, sys\nfrom lssvm.output import stopping\nstopping.arm()\n"
 NUMBERS = [signal.SIGINT, signal.SIGTERM]
 
 
