@@ -1,33 +1,17 @@
 """The end of training: the model of the best restart, its scores and its record."""
 
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from lssvm.config import Config
 from lssvm.errors import ApplicationFault
 from lssvm.model import Model
 from lssvm.oracle import INEXACT
 from lssvm.training import record
-from lssvm.training.cccp import Observer, Rules
-from lssvm.training.checkpoint import Progress
-from lssvm.training.held_out import HeldOut
+from lssvm.training.cccp import Observer
 from lssvm.training.prediction import classify
-from lssvm.training.problem import Problem
-
-
-class Stage(NamedTuple):
-    """One value of C on a path of them.
-
-    rules : when its runs stop; progress : how far its restarts have come
-    watching : scores held-out examples on the way; None if nothing does
-    """
-
-    config: Config
-    rules: Rules
-    progress: Progress
-    watching: HeldOut | None
+from lssvm.training.problem import Problem, Stage
 
 
 def model_of(problem: Problem, stage: Stage, observer: Observer, scored: bool) -> Model:

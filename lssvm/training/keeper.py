@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lssvm.training import checkpoint as checkpoints
-from lssvm.training.checkpoint import Progress
+from lssvm.training.checkpoint import Progress, Setting
+from lssvm.training.problem import Problem, Stage
+from lssvm.training.setup import new_solver
 
 
 @dataclass(frozen=True)
@@ -18,6 +20,19 @@ class Saving:
     path: Path
     every: int = 100
     resume: bool = False
+
+
+def resume(problem: Problem, stage: Stage, restarts: int, path: Path) -> None:
+    """Go on from a checkpoint: its progress becomes that of the stage.
+
+    restarts : of the configuration, which are not exceeded
+
+    Raises ModelError if the checkpoint is of another run, or damaged.
+    """
+    dimension, costs = problem.dimension, problem.training.examples.costs
+    solver = new_solver(stage.config, dimension, 0, problem.metric)
+    setting = Setting(solver, dimension, costs, restarts, stage.rules.C)
+    stage.progress = checkpoints.load(path, problem.key(stage.config), setting)
 
 
 class Keeper:

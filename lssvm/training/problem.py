@@ -1,5 +1,6 @@
 """What training works on, checked before the first pass."""
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,8 @@ from lssvm.config import Config
 from lssvm.errors import LssvmError
 from lssvm.model import Model
 from lssvm.training.blas import one_thread
-from lssvm.training.checkpoint import identity
+from lssvm.training.cccp import Rules
+from lssvm.training.checkpoint import Progress, identity
 from lssvm.training.setup import Metric
 
 _WEIGHT = 8  # bytes
@@ -26,14 +28,6 @@ class TrainingData(NamedTuple):
     application: Application
     examples: Examples
     held: Examples | None = None
-
-
-def read(config: Config) -> TrainingData:
-    """The data that a configuration names. Raises LssvmError for bad data."""
-    application = config.create_application()
-    examples = application.read(config.sources("train"))
-    held = application.read(config.sources("validate")) if config.data.validate_ else None
-    return TrainingData(application, examples, held)
 
 
 class Problem(NamedTuple):
@@ -65,6 +59,18 @@ class Problem(NamedTuple):
     def dimension(self) -> int:
         """The number of weights that the solver looks for, d."""
         return self.data.application.dimension(self.training.examples)
+
+
+@dataclass
+class Stage:
+    """One value of C on a path of them.
+
+    rules : when its runs stop; progress : how far its restarts have come
+    """
+
+    config: Config
+    rules: Rules
+    progress: Progress
 
 
 def problem_of(data: TrainingData, config: Config, initial: Model | None = None) -> Problem:

@@ -1,17 +1,11 @@
-"""What a model's header says of its training, and what a run says at its end.
+"""What a model's header says of its training. Nothing here depends on the clock."""
 
-Nothing here depends on the clock but the summary, which is printed and never stored.
-"""
-
-import resource
-import sys
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from lssvm.config.checks import DESCENT
-from lssvm.training.cccp import Run, Summary
+from lssvm.training.cccp import Run
 from lssvm.training.held_out import Scores
 from lssvm.training.problem import Problem
 
@@ -89,40 +83,3 @@ def of_data(problem: Problem, training: Metrics, validation: Metrics | None) -> 
         "data_sha256": problem.fingerprint,
         "n_examples": len(problem.data.examples),
     }
-
-
-class Spent(NamedTuple):
-    """What the runs of a session took in this process.
-
-    inference : seconds in the oracle; solver : seconds in solvers, outside of it
-    osqp : quadratic programs that were left to OSQP
-    """
-
-    inference: float = 0.0
-    solver: float = 0.0
-    osqp: int = 0
-
-
-def summary(record: Mapping[str, Any], method: str, spent: Spent, seconds: float) -> Summary:
-    """The summary of a run with this ``solver.method`` that took so many seconds in all."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return Summary(
-        objective=record["objective"],
-        convex=record["convex"],
-        concave=record["concave"],
-        gap=np.inf if record["gap"] is None else record["gap"],
-        certified=record["certified"],
-        descent=method in DESCENT,
-        iterations=record["cccp_iterations"],
-        passes=record["passes"],
-        passes_saved=record["passes_saved"],
-        planes=record["planes"],
-        osqp=spent.osqp,
-        restarts=len(record["restarts"]),
-        objective_mean=record["objective_mean"],
-        objective_std=record["objective_std"],
-        seconds_inference=spent.inference,
-        seconds_qp=spent.solver,
-        seconds_rest=max(0.0, seconds - spent.inference - spent.solver),
-        peak_mb=peak / (1 << 20 if sys.platform == "darwin" else 1 << 10),
-    )
