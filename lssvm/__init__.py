@@ -1,7 +1,49 @@
 """Structural support vector machines with hidden variables.
 
-The command line (``lssvm-learn``, ``lssvm-classify``, ``lssvm``) is built from the
-functions of :mod:`lssvm.training.session`, which are the Python interface as well.
+The names below are the Python interface; the command line (``lssvm-learn``, ``lssvm-classify``,
+``lssvm``) is built from the same functions. Each is loaded when it is first asked for, so that
+``import lssvm`` and the help of the commands are quick.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lssvm.applications.base import Application
+    from lssvm.applications.per_example import PerExample
+    from lssvm.config import load_config
+    from lssvm.model import Model
+    from lssvm.training.cross_validation import cross_validate
+    from lssvm.training.prediction import classify
+    from lssvm.training.session import learn
+
 __version__ = "0.1.0"
+__all__ = [
+    "Application",
+    "Model",
+    "PerExample",
+    "classify",
+    "cross_validate",
+    "learn",
+    "load_config",
+]
+
+_HOMES = {
+    "Application": "applications.base",
+    "Model": "model",
+    "PerExample": "applications.per_example",
+    "classify": "training.prediction",
+    "cross_validate": "training.cross_validation",
+    "learn": "training.session",
+    "load_config": "config",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

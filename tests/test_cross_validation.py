@@ -16,8 +16,8 @@ from lssvm.training.cross_validation import (
     CrossValidation,
     Run,
     assign_folds,
+    cross_validate,
     evaluate,
-    run,
     run_tasks,
     study_of,
 )
@@ -45,7 +45,7 @@ def config(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def result(config):
-    return run(config)
+    return cross_validate(config)
 
 
 @pytest.mark.parametrize("folds", [2, 3, 10])
@@ -168,7 +168,7 @@ def test_every_value_of_c_begins_anew_where_hidden_values_can_be_exchanged(name)
 
 
 def test_result_is_the_same_for_any_number_of_processes(config, result):
-    parallel = run(config, jobs=2)
+    parallel = cross_validate(config, jobs=2)
     assert parallel.runs == result.runs
     assert parallel.text() == result.text()
 
@@ -179,7 +179,7 @@ def test_only_counted_examples_are_scored_but_all_are_trained_on(config):
     found = evaluate(study)
     for one in found.runs:
         assert one.test["positives"] == one.test["sequences"] > 0
-    everything = run(single)
+    everything = cross_validate(single)
     assert [one.objective for one in found.runs] == [one.objective for one in everything.runs]
 
 
@@ -275,7 +275,7 @@ def test_rows_are_flat_and_complete(result):
 def test_unknown_criterion_is_refused(config):
     single = set_values(config, {"search": {"grid": {}, "folds": 3}})
     with pytest.raises(LssvmError) as caught:
-        run(single, criterion="eror")
+        cross_validate(single, criterion="eror")
     assert str(caught.value).startswith("unknown criterion 'eror' (known: error, precision,")
 
 

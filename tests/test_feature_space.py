@@ -21,7 +21,7 @@ from lssvm.config import Config
 from lssvm.errors import ConfigError, LssvmError, ModelError
 from lssvm.model import Model
 from lssvm.training.checkpoint import Interrupted
-from lssvm.training.cross_validation import run as cross_validate
+from lssvm.training.cross_validation import cross_validate
 from lssvm.training.session import Saving, classify, learn, learn_on, prepared
 
 POLY = {"type": "poly", "degree": 2, "gamma": 0.5, "coef0": 1.0}

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from lssvm.config import Config
+from lssvm.config.sections import HeldOut as Section
 from lssvm.errors import ConfigError, Interrupted, LssvmError
 from lssvm.model import Model
 from lssvm.oracle import DataOracle, Executor
 from lssvm.training import session as train
 from lssvm.training.cccp import Observer
-from lssvm.training.held_out import Enough, HeldOut, Scores, sign_of
+from lssvm.training.held_out import HeldOut, Scores, sign_of
 
 DATA = Path(__file__).parents[1] / "data" / "sequence"
 
@@ -190,14 +191,12 @@ class Scripted:
     ],
 )
 def test_patience_begins_when_the_objective_is_near_its_minimum(values, far, seen):
-    watching = HeldOut(Scripted(values), None, 1, 2, "", Scores(), Observer(), 1.0)
+    watching = HeldOut(Scripted(values), None, Section(every=1, patience=2), Scores(), Observer())
     for passes in range(1, len(values) + 1):
         solver = SimpleNamespace(
             w=np.array([float(passes)]), primal=lambda C: 1.0, lower=0.4 if passes <= far else 0.6
         )
-        try:
-            watching.look(SimpleNamespace(passes=passes, solver=solver))
-        except Enough:
+        if watching.look(SimpleNamespace(passes=passes, solver=solver), 1.0):
             break
     assert len(watching.scores.looks) == seen
     assert watching.scores.stopped

@@ -57,7 +57,7 @@ DOORS = {
     "logomaker": {"applications/motif/motif_matrix.py"},
     "pandas": {"applications/motif/motif_matrix.py"},
     "seqeval": {"applications/sequence/sequence_metrics.py"},
-    "threadpoolctl": {"training/session.py"},
+    "threadpoolctl": {"training/blas.py"},
 }
 NEVER = {"pickle", "cloudpickle", "joblib", "marshal", "shelve", "dill"}
 

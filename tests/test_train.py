@@ -76,6 +76,41 @@ def test_a_path_along_C_needs_fewer_passes_and_is_certified_for_every_C():
     assert warm < cold
 
 
+class Unscored(toy.Toy):
+    def score(self, examples, predictions):
+        raise AssertionError("the model was scored")
+
+
+def test_a_model_need_not_be_scored():
+    app, pairs = toy.random_problem(3, n=20, signal=2.0)
+    settings = [config(objective={"C": C}) for C in (0.1, 1.0)]
+    quiet = Unscored(app.tables, app.losses)
+    model = train.learn_on(quiet, pairs, settings[0], held=pairs, scored=False)
+    path = train.learn_path(quiet, pairs, settings, scored=False)
+    assert model.record["training"] == {}
+    assert model.record["validation"] is None
+    for found, scored in zip(path, train.learn_path(app, pairs, settings), strict=True):
+        np.testing.assert_array_equal(found.w, scored.w)
+        assert found.record | {"training": {}} == scored.record | {"training": {}}
+    np.testing.assert_array_equal(model.w, path[0].w)
+
+
+def test_the_observer_of_a_path_is_told_the_end_of_every_value():
+    class Ends(Observer):
+        def __init__(self):
+            self.summaries = []
+
+        def finished(self, summary):
+            self.summaries.append(summary)
+
+    app, pairs = toy.random_problem(3, n=20, n_hidden=4, signal=2.0)
+    settings = [config(objective={"C": C}, cccp={"restarts": 2}) for C in (0.1, 1.0)]
+    ends = Ends()
+    models = train.learn_path(app, pairs, settings, observer=ends)
+    assert [each.objective for each in ends.summaries] == [m.record["objective"] for m in models]
+    assert all(each.restarts == 2 for each in ends.summaries)
+
+
 def test_training_from_a_model_starts_at_its_weights():
     app, pairs = toy.random_problem(4, n=20, signal=1.0)
     first = train.learn_on(app, pairs, config())

@@ -111,12 +111,11 @@ def _classified(
     from lssvm.applications.base import JSON, FolderFormat, labelled_part
     from lssvm.cli.console import counted
     from lssvm.output.whole import write_folder
-    from lssvm.training.session import classify as predict
-    from lssvm.training.session import prepared
+    from lssvm.training.prediction import predicted, prepared
 
     names = form.names(packed) if isinstance(form, FolderFormat) else ()
     trained, packed = prepared(trained, packed)
-    found = predict(trained, packed, top=options["top"])
+    found = predicted(trained, packed, top=options["top"])
     if isinstance(form, FolderFormat):
         contents = form.contents(packed, found)
         write_folder(predictions, zip(names, contents, strict=True))
@@ -129,7 +128,7 @@ def _classified(
             streams.tell(f"warning: {text}")
     known, metrics, quiet = labelled_part(packed), options["metrics"], options["quiet"]
     if known is not None:
-        own = found if known is packed else predict(trained, known)
+        own = found if known is packed else predicted(trained, known)
         _score(trained, known, own, metrics, quiet, to_stderr=predictions == "-")
     rest = len(packed) - (0 if known is None else len(known))
     if rest and not quiet:

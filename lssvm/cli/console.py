@@ -15,6 +15,7 @@ from lssvm.cli.messages import message, printable, printable_json
 from lssvm.cli.streams import tell
 from lssvm.errors import LssvmError
 from lssvm.output.descriptors import place_of
+from lssvm.output.plain import finite
 from lssvm.training.cccp import Iteration, Observer, Summary, Unsettled
 
 HEADING = "iter    objective     decrease    loss      gap  planes  passes    secs"
@@ -89,7 +90,7 @@ class Console(Observer):
     def event(self, name: str, **values: Any) -> None:
         """A line of the log."""
         if self._log is not None:
-            row = {"event": name, **{key: _finite(value) for key, value in values.items()}}
+            row = {"event": name, **finite(values)}
             text = json.dumps(row, ensure_ascii=False, allow_nan=False)
             try:
                 self._log.write(printable_json(text) + "\n")
@@ -247,7 +248,3 @@ def size(count: int) -> str:
             return f"{count:.0f} {unit}" if unit == "B" or count >= 10 else f"{count:.1f} {unit}"
         count /= 1000  # type: ignore[assignment]
     return f"{count:.1f} GB"
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -248,7 +248,7 @@ def _cross_validate(config: "Config", checkpoint: Path, options: dict[str, Any])
     from lssvm.output.tables import write_csv, write_json
     from lssvm.training import journal
     from lssvm.training.checkpoint import GO_ON
-    from lssvm.training.cross_validation import run
+    from lssvm.training.cross_validation import cross_validate
 
     resume, quiet = options["resume"], options["quiet"]
     if resume and not checkpoint.exists():
@@ -269,7 +269,7 @@ def _cross_validate(config: "Config", checkpoint: Path, options: dict[str, Any])
     stopping.tell(
         lambda: f"{checkpoint} has the finished runs, {GO_ON}" if begun else "no run was finished"
     )
-    result = run(
+    result = cross_validate(
         config,
         jobs=options["jobs"] or available_cores(),
         criterion=options["criterion"],

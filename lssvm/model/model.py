@@ -1,7 +1,6 @@
 """The model: weights, the settings that they belong to, and how they were found."""
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from lssvm.model import space as stored_space
 from lssvm.model.container import Misfit, read_container, refused_as_damaged, write_container
 from lssvm.model.record import checked_record
 from lssvm.model.space import restored
+from lssvm.output.plain import finite
 
 MODEL = "lssvm-model"
 STATE = "state."  # begins the names of arrays that are the application's state
@@ -65,7 +65,7 @@ class Model:
             "dimension": len(self.w),
             **self._features(),
             "config": self.config,
-            "record": _finite(self.record),
+            "record": finite(self.record),
         }
         write_container(path, MODEL, header, {"w": self.w, **state, **self.arrays})
 
@@ -175,14 +175,3 @@ def _check_features(header: dict[str, Any], dimension: int) -> None:
         raise ModelError(
             f"feature_names has not {dimension:,d} names; expected one for each weight"
         )
-
-
-def _finite(value: Any) -> Any:
-    """``value`` with every number that is not finite replaced by None."""
-    if isinstance(value, Mapping):
-        return {key: _finite(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(item) for item in value]
-    if isinstance(value, float | np.floating):
-        return float(value) if math.isfinite(value) else None
-    return value

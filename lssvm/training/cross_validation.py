@@ -7,7 +7,7 @@ test fold: no test fold has a say in its own setting. Several seeds are several 
 setting; a setting is judged by its mean over them.
 
 Along ``objective.C`` each model starts from the one of the next smaller value, with its
-cutting planes, unless hidden values can be exchanged (see ``train.learn_path``). Folds, seeds
+cutting planes, unless hidden values can be exchanged (see ``session.learn_path``). Folds, seeds
 and all other settings are independent tasks, so the results do not depend on the number of
 processes.
 """
@@ -23,12 +23,14 @@ import numpy as np
 from lssvm.applications.base import Application
 from lssvm.config import Config, set_values
 from lssvm.errors import LssvmError, ModelError
+from lssvm.output.plain import finite
 from lssvm.output.tables import mean_and_error, plus_minus, text_table
 from lssvm.training.checkpoint import identity
 from lssvm.training.held_out import sign_of
 from lssvm.training.journal import Journal
+from lssvm.training.prediction import classify
 from lssvm.training.processes import run_tasks
-from lssvm.training.session import classify, learn_path
+from lssvm.training.session import learn_path
 
 C_KEY = "objective.C"
 FOLD_STREAM = 0x466F6C64  # keeps the draw of the folds apart from the runs' own generators
@@ -106,7 +108,7 @@ class CrossValidation:
         scores = {}
         for metric in self.runs[0].test:
             mean, error = mean_and_error(_defined(self.test(metric)))
-            scores[metric] = {"mean": _finite(mean), "standard_error": _finite(error)}
+            scores[metric] = {"mean": finite(mean), "standard_error": finite(error)}
         return {
             "criterion": self.criterion,
             "folds": self.folds,
@@ -224,7 +226,7 @@ class Study:
         ]
 
 
-def run(
+def cross_validate(
     config: Config,
     *,
     jobs: int = 1,
@@ -298,7 +300,7 @@ def evaluate(
     progress: Callable[[int, int], None] = lambda done, of: None,
     journal: Journal | None = None,
 ) -> CrossValidation:
-    """Train and score every task of a study; see :func:`run`.
+    """Train and score every task of a study; see :func:`cross_validate`.
 
     journal : holds the runs of finished tasks, and is told those of every other one
     """
@@ -438,7 +440,3 @@ def _applied(config: Config, setting: Mapping[str, Any]) -> Config:
 
 def _defined(values: np.ndarray) -> list[float]:
     return [float(value) for value in values if np.isfinite(value)]
-
-
-def _finite(value: float) -> float | None:
-    return value if np.isfinite(value) else None

@@ -6,11 +6,11 @@ the held-out examples (``data.validate``) becomes the model.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from lssvm.applications.base import Application
+from lssvm.applications.base import Application, Examples
+from lssvm.config.sections import HeldOut as Section
 from lssvm.errors import LssvmError
 from lssvm.training.cccp import Observer, Run
 
@@ -18,10 +18,6 @@ LOWER_IS_BETTER = ("error", "loss")  # parts of names; all other metrics are bet
 
 
 FAR = 0.5  # relative gap above which a point says nothing of what training leads to
-
-
-class Enough(Exception):
-    """The last scores were no better than one before."""
 
 
 def sign_of(metric: str) -> int:
@@ -61,36 +57,33 @@ class Scores:
 class HeldOut:
     """Scores a run's best point every so many passes, if it is not the one scored last.
 
-    every : passes between two scores; patience : scores without a better one that are enough;
+    section : how often, by which metric, and how many scores without a better one are enough;
         those at the beginning do not count, when the objective could still fall by more than half
-    metric : of the application's ``score``; empty: its first
     """
 
     application: Application
-    examples: Any
-    every: int
-    patience: int
-    metric: str
+    examples: Examples
+    section: Section
     scores: Scores
     observer: Observer
-    C: float
 
-    def look(self, run: Run) -> None:
-        """Score the run's best point if it is time. Raises Enough."""
+    def look(self, run: Run, C: float) -> bool:
+        """Score the run's best point if it is time; whether there were enough scores now."""
         looks = self.scores.looks
-        if run.passes < 1 or (looks and run.passes < looks[-1][0] + self.every):
-            return
+        if run.passes < 1 or (looks and run.passes < looks[-1][0] + self.section.every):
+            return False
         if not self.score(run):
-            return
-        if self.scores.early == len(looks) - 1 and self._far(run):
+            return False
+        if self.scores.early == len(looks) - 1 and self._far(run, C):
             self.scores.early += 1
-        if len(looks) - max(self.scores.best + 1, self.scores.early) >= self.patience:
-            self.scores.stopped = True
-            raise Enough
+        since = len(looks) - max(self.scores.best + 1, self.scores.early)
+        enough = since >= self.section.patience
+        self.scores.stopped |= enough
+        return enough
 
-    def _far(self, run: Run) -> bool:
+    def _far(self, run: Run, C: float) -> bool:
         """Whether the solver knows a gap, and it is large."""
-        primal = run.solver.primal(self.C)
+        primal = run.solver.primal(C)
         gap = primal - run.solver.lower
         return bool(np.isfinite(gap)) and gap > FAR * primal
 
@@ -105,7 +98,7 @@ class HeldOut:
         found = self.application.score(
             self.examples, self.application.predict(run.solver.w, self.examples)
         )
-        metric = metric_of(self.metric, found)
+        metric = metric_of(self.section.metric, found)
         value = found[metric]
         if value is None:
             raise LssvmError(f"held_out.metric: {metric!r} is not defined for these examples")

@@ -1,18 +1,15 @@
-"""What a model's header says of its training, and what a run says at its end.
+"""What a model's header says of its training. Nothing here depends on the clock."""
 
-Nothing here depends on the clock but the summary, which is printed and never stored.
-"""
-
-import resource
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from lssvm.config.checks import DESCENT
-from lssvm.training.cccp import Run, Summary
+from lssvm.training.cccp import Run
 from lssvm.training.held_out import Scores
+from lssvm.training.problem import Problem
+
+Metrics = Mapping[str, float | None]
 
 ALL_ZERO = (
     "all weights are zero: no w was found that is better than none; "
@@ -52,19 +49,8 @@ def is_best(run: Run, finished: Sequence[Mapping[str, Any]]) -> bool:
     return all(run.objective < record["objective"] for record in finished)
 
 
-def of_training(
-    restarts: Sequence[dict[str, Any]],
-    seed: int,
-    w: np.ndarray,
-    examples: Any,
-    metrics: Mapping[str, float | None],
-    validation: Mapping[str, float | None] | None,
-    warnings: Sequence[str],
-) -> dict[str, Any]:
-    """The record of a run: its best restart, the sums and the spread over all of them.
-
-    metrics, validation : of the model on its training data, and on held-out data if there are any
-    """
+def of_training(restarts: Sequence[dict[str, Any]], seed: int) -> dict[str, Any]:
+    """The best restart, the sums and the spread over all of them."""
     objectives = np.array([restart["objective"] for restart in restarts])
     best = restarts[int(np.argmin(objectives))]
     return {
@@ -86,41 +72,14 @@ def of_training(
         "restarts": list(restarts),
         "objective_mean": float(objectives.mean()),
         "objective_std": float(objectives.std(ddof=1)) if len(objectives) > 1 else 0.0,
-        "training": dict(metrics),
-        "validation": None if validation is None else dict(validation),
-        "data_sha256": examples.fingerprint(),
-        "n_examples": len(examples),
-        "warnings": [*warnings, *([] if np.any(w) else [ALL_ZERO])],
     }
 
 
-def summary(
-    record: Mapping[str, Any],
-    method: str,
-    osqp_calls: int,
-    seconds_inference: float,
-    seconds_qp: float,
-    seconds: float,
-) -> Summary:
-    """The summary of a run with this ``solver.method`` that took so many seconds in all."""
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return Summary(
-        objective=record["objective"],
-        convex=record["convex"],
-        concave=record["concave"],
-        gap=np.inf if record["gap"] is None else record["gap"],
-        certified=record["certified"],
-        descent=method in DESCENT,
-        iterations=record["cccp_iterations"],
-        passes=record["passes"],
-        passes_saved=record["passes_saved"],
-        planes=record["planes"],
-        osqp=osqp_calls,
-        restarts=len(record["restarts"]),
-        objective_mean=record["objective_mean"],
-        objective_std=record["objective_std"],
-        seconds_inference=seconds_inference,
-        seconds_qp=seconds_qp,
-        seconds_rest=max(0.0, seconds - seconds_inference - seconds_qp),
-        peak_mb=peak / (1 << 20 if sys.platform == "darwin" else 1 << 10),
-    )
+def of_data(problem: Problem, training: Metrics, validation: Metrics | None) -> dict[str, Any]:
+    """What was trained on, and the model's scores there and on held-out data if there are any."""
+    return {
+        "training": dict(training),
+        "validation": None if validation is None else dict(validation),
+        "data_sha256": problem.fingerprint,
+        "n_examples": len(problem.data.examples),
+    }

@@ -1,0 +1,85 @@
+"""The end of training: the model of the best restart, its scores and its record."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from lssvm.errors import ApplicationFault
+from lssvm.model import Model
+from lssvm.oracle import INEXACT
+from lssvm.training import record
+from lssvm.training.cccp import Observer
+from lssvm.training.prediction import classify
+from lssvm.training.problem import Problem, Stage
+
+
+def model_of(problem: Problem, stage: Stage, observer: Observer, scored: bool) -> Model:
+    """The model of the best restart, with the record of how it was trained.
+
+    scored : whether the model is scored on its training data and on held-out ones
+
+    Raises ApplicationFault where its training predictions lose more than F has room for.
+    """
+    application, examples, _ = problem.data
+    config, finished = stage.config, stage.progress.finished
+    space, w = problem.training.space.reduced(stage.progress.best_w)
+    summary = application.summary(w, examples)
+    model = Model(application, config.to_dict(), w, {}, summary, space)
+    predictions = classify(model, examples)
+    if config.objective.slack_norm == 1:
+        _check_losses(problem, stage, model, predictions)
+    training: record.Metrics = application.score(examples, predictions) if scored else {}
+    warnings = application.training_warnings(examples, predictions)
+    validation = _validation(problem, stage, model, observer) if scored else None
+    whole = {
+        **record.of_training(finished, config.seed),
+        **record.of_data(problem, training, validation),
+        "warnings": [*warnings, *([] if np.any(w) else [record.ALL_ZERO])],
+    }
+    for text in whole["warnings"]:
+        observer.warned(text)
+    return replace(model, record=whole)
+
+
+def _validation(
+    problem: Problem, stage: Stage, model: Model, observer: Observer
+) -> record.Metrics | None:
+    """The model's scores on held-out examples; None if there are none."""
+    held, section = problem.data.held, stage.config.held_out
+    if held is None:
+        return None
+    found = model.application.score(held, classify(model, held))
+    if not section.every:
+        name = section.metric or next(iter(found))
+        value = found.get(name)
+        if value is not None:
+            passes = sum(each["passes"] for each in stage.progress.finished)
+            observer.scored(passes, name, float(value))
+    return found
+
+
+def _check_losses(problem: Problem, stage: Stage, model: Model, predictions: Any) -> None:
+    """Raise ApplicationFault where training predictions lose more than F has room for.
+
+    For the best output ŷ of any w, U⁺ ≥ Δ(y, ŷ) + w · Φ(ŷ) and U⁻ ≤ w · Φ(ŷ). So C Σ c_i Δ_i is
+    at most C Σ c_i (U⁺_i − U⁻_i), but for the rounding of what that sums up.
+    """
+    application, examples, _ = problem.data
+    best = min(stage.progress.finished, key=lambda restart: restart["objective"])
+    losses = application.training_losses(examples, predictions)
+    if not best["certified"] or losses is None:
+        return
+    C, w, objective = stage.rules.C, model.w, best["objective"]
+    room = objective - 0.5 * model.space.squared_norm(w)
+    charged = C * float(examples.costs @ losses)
+    size = charged + abs(objective)
+    if charged - room <= INEXACT * size:
+        return
+    size += C * application.completed(w, examples).size(w)
+    if charged - room > INEXACT * size:
+        raise ApplicationFault(
+            f"the losses of the predictions for the training data add up to {charged:.6g}, times "
+            f"C, but the objective bounds them by {room:.6g}: loss-augmented inference does not "
+            "find its maximum, or prediction does not"
+        )

@@ -1,0 +1,65 @@
+"""When a checkpoint is written during training, and what a signal does."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from lssvm.training import checkpoint as checkpoints
+from lssvm.training.checkpoint import Progress, Setting
+from lssvm.training.problem import Problem, Stage
+from lssvm.training.setup import new_solver
+
+
+@dataclass(frozen=True)
+class Saving:
+    """Where and how often a checkpoint is written, and whether to go on from it.
+
+    every : passes between two checkpoints; there is one after each CCCP iteration besides
+    """
+
+    path: Path
+    every: int = 100
+    resume: bool = False
+
+
+def resume(problem: Problem, stage: Stage, restarts: int, path: Path) -> None:
+    """Go on from a checkpoint: its progress becomes that of the stage.
+
+    restarts : of the configuration, which are not exceeded
+
+    Raises ModelError if the checkpoint is of another run, or damaged.
+    """
+    dimension, costs = problem.dimension, problem.training.examples.costs
+    solver = new_solver(stage.config, dimension, 0, problem.metric)
+    setting = Setting(solver, dimension, costs, restarts, stage.rules.C)
+    stage.progress = checkpoints.load(path, problem.key(stage.config), setting)
+
+
+class Keeper:
+    """Saves the progress of one run now and then, and stops it after a signal.
+
+    saving : None: there is no checkpoint
+    key : of the run's checkpoints
+    signalled : the number of a signal that came, 0 if there was none
+    """
+
+    def __init__(
+        self, saving: Saving | None = None, key: str = "", signalled: Callable[[], int] = int
+    ) -> None:
+        self._saving = saving
+        self._key = key
+        self._signalled = signalled
+        self._written = [-1, -1]  # the iteration, and how often ``every`` passes were over
+
+    def keep(self, progress: Progress) -> None:
+        """Called between two passes. Raises Interrupted once the state is safe."""
+        run, number, saving = progress.run, self._signalled(), self._saving
+        if saving is not None:
+            now = self._written
+            if run is not None:
+                now = [run.iteration, int(run.passes) // saving.every]
+            if now != self._written or number:
+                checkpoints.save(saving.path, self._key, progress)
+                self._written = now
+        if number:
+            raise checkpoints.interrupted(number, saving.path if saving else None)

@@ -1,0 +1,136 @@
+"""What training works on, checked before the first pass."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from lssvm.applications import feature_space
+from lssvm.applications.base import Application, Examples
+from lssvm.applications.feature_space import Training
+from lssvm.config import Config
+from lssvm.errors import LssvmError
+from lssvm.model import Model
+from lssvm.training.blas import one_thread
+from lssvm.training.cccp import Rules
+from lssvm.training.checkpoint import Progress, identity
+from lssvm.training.setup import Metric
+
+_WEIGHT = 8  # bytes
+
+
+class TrainingData(NamedTuple):
+    """An application and the examples that it has read.
+
+    held : labelled examples that the model is scored on; None if there are none
+    """
+
+    application: Application
+    examples: Examples
+    held: Examples | None = None
+
+
+class Problem(NamedTuple):
+    """The data as training takes them, and where it begins.
+
+    data : the examples of training are those that can be trained on
+    w0 : (d,) first weights that are given, or None
+    training : the same examples in the space of the kernel
+    fingerprint : of the examples; held_fingerprint : of the held-out ones, empty if there are none
+    """
+
+    data: TrainingData
+    w0: np.ndarray | None
+    training: Training
+    fingerprint: str
+    held_fingerprint: str = ""
+
+    def key(self, config: Config) -> str:
+        """A hash of everything that decides the bytes of the model."""
+        data = " ".join(filter(None, (self.fingerprint, self.held_fingerprint)))
+        return identity(config.to_dict(), data, self.w0)
+
+    @property
+    def metric(self) -> Metric:
+        """The inner products of the coordinates."""
+        return self.training.gram, self.training.labels
+
+    @property
+    def dimension(self) -> int:
+        """The number of weights that the solver looks for, d."""
+        return self.data.application.dimension(self.training.examples)
+
+
+@dataclass
+class Stage:
+    """One value of C on a path of them.
+
+    rules : when its runs stop; progress : how far its restarts have come
+    """
+
+    config: Config
+    rules: Rules
+    progress: Progress
+
+
+def problem_of(data: TrainingData, config: Config, initial: Model | None = None) -> Problem:
+    """Check everything about the data that can be checked before the first pass.
+
+    initial : a model of the same application whose weights are the starting point
+
+    Raises LssvmError if nothing can be trained on these data, or not from these weights.
+    """
+    data = data._replace(examples=_trainable(data, config))
+    if data.held is not None and not data.held.labelled:
+        raise LssvmError("data.validate: examples without label; expected labelled ones")
+    w0 = _initial_weights(data, config, initial)
+    with one_thread():
+        training = feature_space.training(config.kernel, data.application, data.examples)
+    held = "" if data.held is None else data.held.fingerprint()
+    return Problem(data, w0, training, data.examples.fingerprint(), held)
+
+
+def _trainable(data: TrainingData, config: Config) -> Examples:
+    """The examples as training takes them. Raises LssvmError if it cannot."""
+    application = data.application
+    examples: Examples = application.for_training(data.examples)
+    if len(examples) == 0:
+        raise LssvmError("there are no examples to train on; expected at least one")
+    if not np.any(examples.costs > 0):
+        raise LssvmError("the cost of every example is 0; expected one that is greater")
+    if not application.decomposes and np.any(examples.costs != examples.costs[0]):
+        name = application.options.name
+        raise LssvmError(
+            f"the loss of application {name!r} is that of the whole data set: "
+            "examples cannot have costs of their own"
+        )
+    if config.kernel.type == "linear":
+        dimension = application.dimension(examples)
+        what = f"a model of {dimension:,d} weights"
+        config.data.limit.check(f"{config.origin}: data.train", dimension * _WEIGHT, what)
+    return examples
+
+
+def _initial_weights(
+    data: TrainingData, config: Config, initial: Model | None
+) -> np.ndarray | None:
+    """The weights of a first model, (d,). Raises LssvmError if they do not fit the data."""
+    if initial is None:
+        return None
+    if config.kernel.type != "linear" or initial.space.arrays():
+        raise LssvmError("weights of a kernel cannot be started from; expected kernel.type: linear")
+    application = data.application
+    expected = application.dimension(data.examples)
+    if len(initial.w) != expected or type(initial.application) is not type(application):
+        raise LssvmError(
+            f"the initial model has {len(initial.w)} weights of application "
+            f"{initial.config['application']['name']!r}; expected {expected} weights of "
+            f"{application.options.name!r}"
+        )
+    mine, theirs = application.state(), initial.application.state()
+    for name in mine.keys() | theirs.keys():
+        if not np.array_equal(mine.get(name, ()), theirs.get(name, ())):
+            raise LssvmError(
+                f"the initial model has other {name} than the training data; expected the same"
+            )
+    return initial.w

@@ -1,0 +1,119 @@
+"""The runs of a session: each begins somewhere, proceeds, and leaves its record."""
+
+from collections.abc import Callable
+
+import numpy as np
+
+from lssvm.oracle import DataOracle
+from lssvm.training import record, setup
+from lssvm.training.cccp import Observer, Run
+from lssvm.training.held_out import HeldOut
+from lssvm.training.keeper import Keeper
+from lssvm.training.problem import Problem, Stage
+from lssvm.training.summary import Spent
+
+
+class _EarlyStopError(Exception):
+    """Leaves the solver's loop: held-out scores have not become better for long enough."""
+
+
+class Runs:
+    """Starts runs on one data set, each to its end.
+
+    oracle : of the examples, with the threads of its executor; observer : told how runs go on
+    keeper : saves the progress of a session with one value of C, and stops it after a signal
+    solver_seconds, osqp_calls : time in solvers, and their quadratic programs left to OSQP
+    """
+
+    def __init__(self, problem: Problem, oracle: DataOracle, observer: Observer) -> None:
+        self.problem = problem
+        self.oracle = oracle
+        self.observer = observer
+        self.keeper = Keeper()
+        self.solver_seconds, self.osqp_calls = 0.0, 0
+
+    def spent(self) -> Spent:
+        """What the runs have taken so far."""
+        return Spent(self.oracle.seconds, self.solver_seconds, self.osqp_calls)
+
+    def start(self, stage: Stage, restart: int, before: Run | None) -> Run:
+        """One restart for one value of C, to its end; or the rest of one that was interrupted.
+
+        before : the run for the value of C before, if there is one
+        """
+        progress, watching = stage.progress, self._watching(stage)
+
+        def between() -> None:
+            """Score held-out examples, and save or stop."""
+            run = progress.run
+            if run is not None and watching is not None and watching.look(run, stage.rules.C):
+                raise _EarlyStopError
+            self.keeper.keep(progress)
+
+        if progress.run is None:
+            progress.run = self._begun(stage, restart, before, between)
+        run, solver = progress.run, progress.run.solver
+        carried = before is not None and before.solver is solver
+        seconds, calls = (solver.seconds, solver.osqp_calls) if carried else (0.0, 0)
+        try:
+            run.proceed(self.oracle, stage.rules, self.observer, restart, between)
+            if watching is not None:
+                watching.score(run)
+        except _EarlyStopError:
+            run.done = True
+        w = solver.w if watching is None else self._best_seen(stage, run)
+        if record.is_best(run, progress.finished):
+            progress.best_w = w
+        seed, scores = stage.config.seed, progress.scores
+        progress.finished.append(record.of_restart(run, seed, restart, scores))
+        progress.run = None
+        self.solver_seconds += solver.seconds - seconds
+        self.osqp_calls += solver.osqp_calls - calls
+        between()  # a signal that came since the last pass
+        return run
+
+    def _watching(self, stage: Stage) -> HeldOut | None:
+        """What scores held-out examples on the way; None if nothing does."""
+        held, section = self.problem.data.held, stage.config.held_out
+        if held is None or not section.every:
+            return None
+        # Linear, or products of features: neither needs weights to prepare examples for them.
+        shown, _ = self.problem.training.space.prepared(held, np.empty(0))
+        application, scores = self.problem.data.application, stage.progress.scores
+        return HeldOut(application, shown, section, scores, self.observer)
+
+    def _begun(
+        self, stage: Stage, restart: int, before: Run | None, between: Callable[[], None]
+    ) -> Run:
+        """A run before its first pass; it goes on from ``before`` where that is allowed."""
+        problem, application = self.problem, self.problem.data.application
+        if before is None or application.exchangeable:
+            return setup.new_run(
+                application,
+                problem.training.examples,
+                self.oracle,
+                stage.config,
+                restart,
+                problem.w0,
+                between,
+                problem.metric,
+            )
+        before.solver.begin_problem()
+        primal, looseness = before.solver.primal(stage.rules.C), stage.config.cccp.looseness
+        return Run(before.solver, looseness, before.total_cost, objective=primal)
+
+    def _best_seen(self, stage: Stage, run: Run) -> np.ndarray:
+        """The weights that were best on held-out examples, (d,), whose objective the run then has.
+
+        Unless they are the best point at the end of a run, it is evaluated by one more pass; 0 is
+        what bounds it from below where hidden values make it another convex problem's.
+        """
+        rules, scores, solver = stage.rules, stage.progress.scores, run.solver
+        w = scores.w
+        if not scores.stopped and np.array_equal(w, solver.w):
+            return w
+        run.objective, run.concave, run.certified = solver.objective_at(self.oracle, rules.C, w)
+        run.passes, run.completions = run.passes + 1, run.completions + 1
+        run.lower = 0.0 if rules.hidden else solver.lower
+        run.gap = (run.objective - run.lower) / run.objective if run.objective > 0.0 else 0.0
+        return w
