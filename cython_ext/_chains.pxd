@@ -1,5 +1,7 @@
 """What the kernels of label sequences share: chains and the scores of tokens."""
 
+from _common cimport longest
+
 cdef extern from "_sequence_core.h" nogil:
     ctypedef struct Chain:
         long labels
@@ -20,7 +22,10 @@ cdef struct Tokens:
     const int* indices
     const double* values
     const long long* starts  # null if dense
+    const long long* offsets
     Py_ssize_t width
+    Py_ssize_t n
+    Py_ssize_t most  # tokens of a sequence, 1 at least
 
 
 cdef inline int point_to_chain(Chain* out, weights) except -1:
@@ -34,22 +39,20 @@ cdef inline int point_to_chain(Chain* out, weights) except -1:
     return 0
 
 
-cdef inline int point_to_tokens(
-    Tokens* out, const double[:, ::1] dense, const int[::1] indices, const double[::1] values,
-    const long long[::1] starts, const long long[::1] offsets, Py_ssize_t width,
-) except -1:
-    """Check the arrays against each other and point to them."""
-    cdef Py_ssize_t count = offsets[offsets.shape[0] - 1] if offsets.shape[0] else 0
+cdef inline int point_to_tokens(Tokens* out, tokens, Py_ssize_t width) except -1:
+    """Point to TokenArrays, which must outlive ``out`` and have ``width`` features."""
+    cdef const double[:, ::1] dense = tokens.dense
+    cdef const int[::1] indices = tokens.indices
+    cdef const double[::1] values = tokens.values
+    cdef const long long[::1] starts = tokens.starts, offsets = tokens.offsets
     out.dense, out.indices, out.values, out.starts, out.width = NULL, NULL, NULL, NULL, width
+    out.offsets, out.n, out.most = &offsets[0], offsets.shape[0] - 1, longest(offsets)
+    if tokens.width != width:
+        raise ValueError(f"sequence: tokens of {tokens.width} features; expected {width}")
     if starts.shape[0] == 0:
-        if dense.shape[0] < count or dense.shape[1] != width:
-            raise ValueError(f"sequence: rows {dense.shape[0]} x {dense.shape[1]} for {count} "
-                             f"tokens of {width} features")
-        if count and width:
+        if dense.shape[0] and width:
             out.dense = &dense[0, 0]
         return 0
-    if starts.shape[0] < count + 1 or min(indices.shape[0], values.shape[0]) < starts[count]:
-        raise ValueError(f"sequence: the sparse rows do not fit {count} tokens")
     out.starts = &starts[0]
     if indices.shape[0]:
         out.indices, out.values = &indices[0], &values[0]

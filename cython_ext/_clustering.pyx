@@ -13,8 +13,10 @@ comparisons.
 
 import numpy as np
 
-from _common cimport AUGMENT_TASK, COMPLETE_TASK, PREDICT_TASK, longest
-from _pairs cimport add_row, check_documents, fill_bases, score_rows
+from _common cimport AUGMENT_TASK, COMPLETE_TASK, PREDICT_TASK
+from _pairs cimport (
+    Documents, add_row, check_clusters, check_weights, fill_bases, point_to_documents, score_rows,
+)
 
 COMPLETE = COMPLETE_TASK
 AUGMENT = AUGMENT_TASK
@@ -37,12 +39,7 @@ cdef struct Search:
     long long* times  # how often a clustering uses each row
 
 
-def search(
-    int task, const int[::1] clusters, const long long[::1] mentions, const long long[::1] pairs,
-    const int[::1] rows, const long long[::1] tables, const long long[::1] starts,
-    const int[::1] indices, const double[::1] values, const double[::1] costs,
-    const double[::1] w, long long reach, int sweeps,
-):
+def search(int task, const int[::1] clusters, documents, const double[::1] w, int sweeps):
     """A good clustering of every document, with the summed features and losses.
 
     task : COMPLETE (the true clustering, as nothing is hidden), AUGMENT (loss-augmented
@@ -55,47 +52,46 @@ def search(
     Returns gradient (d,) = sum c_i Phi; the sum of c_i times the loss; labels (m,) int32, the
     first mention of each mention's cluster; scores (n,), w . Phi.
     """
-    cdef Py_ssize_t i, n = costs.shape[0], origin, most = longest(mentions), table, places
-    cdef Py_ssize_t most_rows = longest(tables)
-    check_documents(mentions, pairs, rows, tables, starts, n)
-    if mentions[n] > clusters.shape[0]:
-        raise ValueError(f"search: {len(clusters)} clusters do not fit the mentions")
-    origin = mentions[0]
-    size = mentions[n] - origin
-    gradient, scores, labels = np.zeros(len(w)), np.zeros(n), np.zeros(size, dtype=np.int32)
-    cdef double[::1] gradient_view = gradient, scores_view = scores
-    cdef double[::1] row_scores = np.empty(most_rows)
-    cdef double[:, ::1] tables_view = np.empty((2, 1 if task == COMPLETE_TASK else most * most))
-    cdef int[::1] labels_view = labels, other = np.empty(most, dtype=np.int32)
-    cdef long long[::1] base = np.empty(most, dtype=np.int64)
-    cdef long long[::1] times = np.zeros(most_rows, dtype=np.int64)
-    cdef double loss = 0.0
+    cdef Documents own
+    cdef Py_ssize_t i, origin, places, entries
     cdef Search plan
-    plan.task, plan.sweeps, plan.reach = task, sweeps, reach
+    cdef int* found
+    point_to_documents(&own, documents)
+    check_clusters(&own, clusters)
+    check_weights(documents, w)
+    origin = own.mentions[0]
+    size = own.mentions[own.n] - origin
+    entries = 1 if task == COMPLETE_TASK else own.most * own.most
+    gradient, scores, labels = np.zeros(len(w)), np.zeros(own.n), np.zeros(size, dtype=np.int32)
+    cdef double[::1] gradient_view = gradient, scores_view = scores
+    cdef double[::1] row_scores = np.empty(own.most_rows)
+    cdef double[:, ::1] tables_view = np.empty((2, entries))
+    cdef int[::1] labels_view = labels, other = np.empty(own.most, dtype=np.int32)
+    cdef long long[::1] base = np.empty(own.most, dtype=np.int64)
+    cdef long long[::1] times = np.zeros(own.most_rows, dtype=np.int64)
+    cdef double loss = 0.0
+    plan.task, plan.sweeps, plan.reach = task, sweeps, own.reach
     plan.scores, plan.base, plan.times = &row_scores[0], &base[0], &times[0]
     plan.weights, plan.sums = &tables_view[0, 0], &tables_view[1, 0]
     if size == 0:
         return gradient, loss, labels, scores
     with nogil:
-        for i in range(n):
-            plan.count = mentions[i + 1] - mentions[i]
-            table = tables[i]
+        for i in range(own.n):
+            plan.count = own.mentions[i + 1] - own.mentions[i]
             if plan.count == 0:
                 continue
-            plan.clusters = &clusters[mentions[i]]
-            places = fill_bases(&base[0], plan.count, reach)
+            found = &labels_view[own.mentions[i] - origin]
+            plan.clusters = &clusters[own.mentions[i]]
+            places = fill_bases(&base[0], plan.count, own.reach)
             if places == 0:
-                _apart(&plan, &labels_view[mentions[i] - origin])
+                _apart(&plan, found)
                 continue
-            plan.rows = &rows[pairs[i]]
+            plan.rows = own.rows + own.pairs[i]
             plan.unit = 100.0 / places if task == AUGMENT_TASK else 0.0
-            score_rows(&starts[table], tables[i + 1] - table, &indices[0], &values[0], &w[0],
-                       &row_scores[0])
-            _solve(&plan, &labels_view[mentions[i] - origin], &other[0])
-            loss += costs[i] * plan.unit * _wrong(&plan, &labels_view[mentions[i] - origin])
-            scores_view[i] = _gather(&plan, &labels_view[mentions[i] - origin],
-                                     tables[i + 1] - table, &starts[table], &indices[0],
-                                     &values[0], costs[i], &gradient_view[0])
+            score_rows(&own, i, &w[0], &row_scores[0])
+            _solve(&plan, found, &other[0])
+            loss += own.costs[i] * plan.unit * _wrong(&plan, found)
+            scores_view[i] = _gather(&plan, found, &own, i, &gradient_view[0])
     return gradient, loss, labels, scores
 
 
@@ -272,11 +268,11 @@ cdef long long _wrong(const Search* plan, const int* labels) noexcept nogil:
     return wrong
 
 
-cdef double _gather(const Search* plan, const int* labels, Py_ssize_t row_count,
-                    const long long* starts, const int* indices, const double* values,
-                    double cost, double* gradient) noexcept nogil:
-    """Add cost times the features of the clustering to the gradient; returns w . Phi."""
+cdef double _gather(const Search* plan, const int* labels, const Documents* documents,
+                    Py_ssize_t document, double* gradient) noexcept nogil:
+    """Add c_i times the features of the clustering to the gradient; returns w . Phi."""
     cdef Py_ssize_t i, j, r
+    cdef Py_ssize_t row_count = documents.tables[document + 1] - documents.tables[document]
     cdef double score = 0.0
     for r in range(row_count):
         plan.times[r] = 0
@@ -287,5 +283,5 @@ cdef double _gather(const Search* plan, const int* labels, Py_ssize_t row_count,
     for r in range(row_count):
         if plan.times[r]:
             score += plan.times[r] * plan.scores[r]
-            add_row(starts, r, indices, values, cost * plan.times[r], gradient)
+            add_row(documents, document, r, documents.costs[document] * plan.times[r], gradient)
     return score

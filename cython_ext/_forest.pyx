@@ -13,8 +13,10 @@ import numpy as np
 
 from libc.string cimport memmove
 
-from _common cimport AUGMENT_TASK, COMPLETE_TASK, PREDICT_TASK, longest
-from _pairs cimport add_row, check_documents, fill_bases, score_rows
+from _common cimport AUGMENT_TASK, COMPLETE_TASK, PREDICT_TASK
+from _pairs cimport (
+    Documents, add_row, check_clusters, check_weights, fill_bases, point_to_documents, score_rows,
+)
 
 cdef double NONE = -np.inf  # the weight of an edge that there is not
 
@@ -41,12 +43,7 @@ cdef struct Search:
     int* roots
 
 
-def search(
-    int task, const int[::1] clusters, const long long[::1] mentions, const long long[::1] pairs,
-    const int[::1] rows, const long long[::1] tables, const long long[::1] starts,
-    const int[::1] indices, const double[::1] values, const double[::1] costs,
-    const double[::1] w, long long reach, double penalty,
-):
+def search(int task, const int[::1] clusters, documents, const double[::1] w, double penalty):
     """The best forest of every document, with the summed features and losses of the forests.
 
     task : COMPLETE (a maximum spanning tree of every true cluster), AUGMENT (loss-augmented
@@ -54,93 +51,87 @@ def search(
         the last two take edges of positive weight only
     clusters : true clusters of mentions, from 0 without a gap in each document (not read
         by PREDICT)
-    mentions : (n + 1,) first mention of each of n documents in the flat arrays
-    pairs, rows : first pair of each document, and the feature row of each pair, counted from
-        the first row of its document; see ``_pairs``
-    tables : (n + 1,) first feature row of each document in ``starts``
-    starts, indices, values : the sparse feature rows
-    costs : (n,) c_i; w : (d,)
-    reach : largest j - i of a pair (i, j)
+    documents : MentionArrays of n documents; w : (d,)
 
     Returns gradient (d,) = sum c_i Phi; the sum of c_i times the loss n(y) - k(y) - sum of
     the l of the forest (0 but for AUGMENT); parents (m,) int32, the mention of the same
     document that a mention hangs from, -1 at a root; roots (m,) int32, the first mention of
     its tree; scores (n,), w . Phi. m counts the mentions of these documents.
     """
-    cdef Py_ssize_t i, n = costs.shape[0], origin, most = longest(mentions), count, table
-    check_documents(mentions, pairs, rows, tables, starts, n)
-    if mentions[n] > clusters.shape[0]:
-        raise ValueError(f"search: {len(clusters)} clusters do not fit the mentions")
-    origin = mentions[0]
-    size = mentions[n] - origin
-    gradient, scores = np.zeros(len(w)), np.zeros(n)
+    cdef Documents own
+    cdef Py_ssize_t i, origin, count
+    cdef Search plan
+    point_to_documents(&own, documents)
+    check_clusters(&own, clusters)
+    check_weights(documents, w)
+    origin = own.mentions[0]
+    size = own.mentions[own.n] - origin
+    gradient, scores = np.zeros(len(w)), np.zeros(own.n)
     parents, roots = np.full(size, -1, dtype=np.int32), np.zeros(size, dtype=np.int32)
     cdef double[::1] gradient_view = gradient, scores_view = scores
     cdef int[::1] parents_view = parents, roots_view = roots
-    cdef double[::1] row_scores = np.empty(longest(tables))
-    cdef double[:, ::1] keys = np.empty((2, most))
-    cdef long long[::1] base = np.empty(most, dtype=np.int64)
-    cdef int[:, ::1] links = np.empty((2, most), dtype=np.int32)
+    cdef double[::1] row_scores = np.empty(own.most_rows)
+    cdef double[:, ::1] keys = np.empty((2, own.most))
+    cdef long long[::1] base = np.empty(own.most, dtype=np.int64)
+    cdef int[:, ::1] links = np.empty((2, own.most), dtype=np.int32)
     cdef double loss = 0.0
-    cdef Search plan
-    plan.task, plan.reach, plan.penalty = task, reach, penalty
-    plan.scores, plan.base = &row_scores[0], &base[0]
+    _aim(&plan, task, penalty)
+    plan.reach, plan.scores, plan.base = own.reach, &row_scores[0], &base[0]
     plan.key, plan.weight = &keys[0, 0], &keys[1, 0]
-    # Below 0 only a completion may go: the others leave edges that do not pay.
-    plan.floor = NONE if task == COMPLETE_TASK else 0.0
-    plan.within = -1.0 if task == AUGMENT_TASK else 0.0
-    plan.across = NONE if task == COMPLETE_TASK else penalty
     plan.rest, plan.link = &links[0, 0], &links[1, 0]
     if size == 0:
         return gradient, loss, parents, roots, scores
     with nogil:
-        for i in range(n):
-            count = mentions[i + 1] - mentions[i]
-            table = tables[i]
+        for i in range(own.n):
+            count = own.mentions[i + 1] - own.mentions[i]
             if count == 0:
                 continue
-            plan.parents = &parents_view[mentions[i] - origin]
-            plan.roots = &roots_view[mentions[i] - origin]
-            plan.clusters = &clusters[mentions[i]]
-            if fill_bases(&base[0], count, reach) == 0:
+            plan.parents = &parents_view[own.mentions[i] - origin]
+            plan.roots = &roots_view[own.mentions[i] - origin]
+            plan.clusters = &clusters[own.mentions[i]]
+            if fill_bases(&base[0], count, own.reach) == 0:
                 _alone(&plan, count)
                 continue
-            plan.rows = &rows[pairs[i]]
-            score_rows(&starts[table], tables[i + 1] - table, &indices[0], &values[0], &w[0],
-                       &row_scores[0])
+            plan.rows = own.rows + own.pairs[i]
+            score_rows(&own, i, &w[0], &row_scores[0])
             _grow(&plan, count)
-            scores_view[i] = _gather(&plan, count, &starts[table], &indices[0], &values[0],
-                                     costs[i], &gradient_view[0])
+            scores_view[i] = _gather(&plan, count, &own, i, &gradient_view[0])
             if task == AUGMENT_TASK:
-                loss += costs[i] * _loss(&plan, count)
+                loss += own.costs[i] * _loss(&plan, count)
     return gradient, loss, parents, roots, scores
 
 
-def joint_features(
-    const long long[::1] mentions, const long long[::1] pairs, const int[::1] rows,
-    const long long[::1] tables, const long long[::1] starts, const int[::1] indices,
-    const double[::1] values, const double[::1] costs, const int[::1] parents,
-    int dimension, long long reach,
-):
+cdef void _aim(Search* plan, int task, double penalty) noexcept:
+    """What edges weigh besides their features in a task."""
+    plan.task, plan.penalty = task, penalty
+    # Below 0 only a completion may go: the others leave edges that do not pay.
+    plan.floor = NONE if task == COMPLETE_TASK else 0.0
+    plan.within = -1.0 if task == AUGMENT_TASK else 0.0
+    plan.across = NONE if task == COMPLETE_TASK else penalty
+
+
+def joint_features(documents, const int[::1] parents, int dimension):
     """sum c_i Phi(x_i, h_i) of forests given as parents, as ``search`` gives them, (dimension,)."""
-    cdef Py_ssize_t i, v, count, n = costs.shape[0], first
-    check_documents(mentions, pairs, rows, tables, starts, n)
-    if parents.shape[0] != mentions[n] - mentions[0]:
+    cdef Documents own
+    cdef Py_ssize_t i, v, count, first
+    point_to_documents(&own, documents)
+    if parents.shape[0] != own.mentions[own.n] - own.mentions[0]:
         raise ValueError(f"joint_features: {len(parents)} parents do not fit the mentions")
     gradient = np.zeros(dimension)
     cdef double[::1] view = gradient
-    cdef long long[::1] base = np.empty(longest(mentions), dtype=np.int64)
+    cdef long long[::1] base = np.empty(own.most, dtype=np.int64)
     cdef long long place
+    check_weights(documents, view)
     with nogil:
-        for i in range(n):
-            count = mentions[i + 1] - mentions[i]
-            first = mentions[i] - mentions[0]
-            fill_bases(&base[0], count, reach)
+        for i in range(own.n):
+            count = own.mentions[i + 1] - own.mentions[i]
+            first = own.mentions[i] - own.mentions[0]
+            fill_bases(&base[0], count, own.reach)
             for v in range(count):
                 if parents[first + v] >= 0:
-                    place = pairs[i] + base[min(v, parents[first + v])] + max(v, parents[first + v])
-                    add_row(&starts[tables[i]], rows[place], &indices[0], &values[0], costs[i],
-                            &view[0])
+                    place = own.pairs[i] + base[min(v, parents[first + v])]
+                    place = place + max(v, parents[first + v])
+                    add_row(&own, i, own.rows[place], own.costs[i], &view[0])
     return gradient
 
 
@@ -236,17 +227,16 @@ cdef inline void _weigh(const Search* plan, int v, Py_ssize_t left) noexcept nog
             plan.weight[k] += within if plan.clusters[plan.rest[k]] == cluster else across
 
 
-cdef double _gather(const Search* plan, Py_ssize_t count, const long long* starts,
-                    const int* indices, const double* values, double cost,
-                    double* gradient) noexcept nogil:
-    """Add cost times the features of the forest to the gradient; returns w . Phi."""
+cdef double _gather(const Search* plan, Py_ssize_t count, const Documents* documents,
+                    Py_ssize_t i, double* gradient) noexcept nogil:
+    """Add c_i times the features of the forest of document i to the gradient; returns w . Phi."""
     cdef Py_ssize_t v, r
     cdef double score = 0.0
     for v in range(count):
         if plan.parents[v] >= 0:
             r = plan.rows[_place(plan, <int>v, plan.parents[v])]
             score += plan.scores[r]
-            add_row(starts, r, indices, values, cost, gradient)
+            add_row(documents, i, r, documents.costs[i], gradient)
     return score
 
 

@@ -21,7 +21,10 @@ Ties go to the window that comes first: given strand before reverse, then the lo
 import numpy as np
 
 from _common cimport AUGMENT_TASK, COMPLETE_TASK, PREDICT_TASK
-from _motif_windows cimport BLOCK, PAD, WORDS, Search, begin_block, fill_tables, score_block
+from _motif_windows cimport (
+    BLOCK, PAD, WORDS, Search, Sequences, begin, begin_block, check_weights, fill_tables,
+    point_to_sequences, score_block,
+)
 
 COMPLETE = COMPLETE_TASK
 AUGMENT = AUGMENT_TASK
@@ -104,24 +107,13 @@ cdef inline int _complement(int letter) noexcept nogil:
     return 3 - letter if letter < 4 else letter
 
 
-def search(
-    int task, const unsigned char[::1] words, const unsigned short[::1] contexts,
-    const unsigned short[::1] opposite, const long long[::1] offsets, const long long[::1] runs,
-    const long long[:, ::1] bounds, const signed char[::1] labels, const double[::1] costs,
-    const double[::1] w, int length, bint both, int top,
-):
+def search(int task, sequences, const double[::1] w, int length, int top):
     """Best output of every sequence, with the summed features and losses of what was found.
 
     task : COMPLETE (best window of the positives), AUGMENT (loss-augmented inference, zero-one
-        loss) or PREDICT (best label and window)
-    words, contexts : see ``index``
-    opposite : (size,) contexts on the reverse strand if both are read, else (0,)
-    offsets : (n + 1,) starts of the n sequences in the flat arrays
-    runs : (n + 1,) first row of each sequence in ``bounds``
-    bounds : (m, 2) start and end of each run in the flat arrays
-    labels, costs : (n,) +1 or -1 (not read by PREDICT), and c_i
+        loss) or PREDICT (best label and window; the labels are not read)
+    sequences : MotifArrays of n sequences
     w : 4 * length matrix weights, position-major, then the background weights
-    both : whether windows are read on the reverse strand too
     top : windows to keep for each sequence, at least 1
 
     Returns gradient (d,) = sum c_i psi, the sum of c_i times the loss, y (n,) int8, and for the
@@ -129,40 +121,36 @@ def search(
     such window), strands (n, top) int8 (0 given, 1 reverse) and scores (n, top). Ties between
     labels go to -1. COMPLETE leaves the windows of negatives empty.
     """
-    cdef Py_ssize_t i, n = labels.shape[0], size = contexts.shape[0]
-    cdef int pairs = (length + 7) // 8, strands = 2 if both else 1
-    if length < 1 or top < 1 or w.shape[0] <= 4 * length or bounds.shape[1] != 2:
-        raise ValueError(f"search: length {length}, top {top} and {len(w)} weights do not fit")
-    if not n == len(costs) == len(offsets) - 1 == len(runs) - 1 or len(words) != size + PAD:
-        raise ValueError(f"search: the arrays do not fit {n} sequences and {size} letters")
-    if len(opposite) != (size if both else 0):
-        raise ValueError(f"search: {len(opposite)} contexts on the other strand for {size} letters")
-    gradient, y = np.zeros(len(w)), np.full(n, -1, dtype=np.int8)
-    starts, found = np.full((n, top), -1, dtype=np.int64), np.zeros((n, top), dtype=np.int8)
-    scores = np.full((n, top), -np.inf)
+    cdef Sequences own
+    cdef Search plan
+    cdef Py_ssize_t i
+    check_weights(sequences, w.shape[0], length)
+    if top < 1:
+        raise ValueError(f"search: top {top}; expected 1 or more")
+    point_to_sequences(&own, sequences)
+    gradient, y = np.zeros(len(w)), np.full(own.n, -1, dtype=np.int8)
+    starts, found = np.full((own.n, top), -1, dtype=np.int64), np.zeros((own.n, top), np.int8)
+    scores = np.full((own.n, top), -np.inf)
     cdef double[::1] gradient_view = gradient, scratch = np.zeros(3 * BLOCK + length + 12)
-    cdef double[::1] lookup = np.empty(strands * pairs * 2 * WORDS)
+    cdef double[::1] lookup = np.empty((2 if sequences.both else 1) * ((length + 7) // 8) * 2 * WORDS)
     cdef long long[:, ::1] starts_view = starts
     cdef signed char[:, ::1] found_view = found
     cdef signed char[::1] y_view = y
     cdef double[:, ::1] scores_view = scores
     cdef double loss = 0.0
-    cdef Search plan = Search(
-        &words[0], &contexts[0], NULL, &w[4 * length], &lookup[0],
-        &scratch[2 * BLOCK + 8], &scratch[0], &scratch[BLOCK + 4], length, pairs, strands, top,
-    )
-    if both:
-        plan.opposite = &opposite[0]
+    plan = begin(&own, length, &w[0], &lookup[0], &scratch[0])
+    plan.top = top
     with nogil:
         fill_tables(&plan, &w[0])
-        for i in range(n):
-            if task != COMPLETE_TASK or labels[i] > 0:
-                _sequence(&plan, offsets[i], runs[i + 1] - runs[i], &bounds[runs[i], 0],
-                          &starts_view[i, 0], &found_view[i, 0], &scores_view[i, 0])
-                y_view[i] = _label(task, labels[i], starts_view[i, 0] >= 0, scores_view[i, 0])
-                loss += costs[i] * (task == AUGMENT_TASK and y_view[i] != labels[i])
+        for i in range(own.n):
+            if task != COMPLETE_TASK or own.labels[i] > 0:
+                _sequence(&plan, own.offsets[i], own.runs[i + 1] - own.runs[i],
+                          own.bounds + 2 * own.runs[i], &starts_view[i, 0], &found_view[i, 0],
+                          &scores_view[i, 0])
+                y_view[i] = _label(task, own.labels[i], starts_view[i, 0] >= 0, scores_view[i, 0])
+                loss += own.costs[i] * (task == AUGMENT_TASK and y_view[i] != own.labels[i])
             if y_view[i] > 0:
-                _add(&plan, offsets[i] + starts_view[i, 0], found_view[i, 0], costs[i],
+                _add(&plan, own.offsets[i] + starts_view[i, 0], found_view[i, 0], own.costs[i],
                      &gradient_view[0])
     return gradient, loss, y, starts, found, scores
 
@@ -178,31 +166,31 @@ cdef inline signed char _label(int task, int truth, bint possible, double score)
 
 
 def joint_features(
-    const unsigned char[::1] words, const unsigned short[::1] contexts,
-    const unsigned short[::1] opposite, const long long[::1] offsets, const signed char[::1] y,
-    const long long[::1] starts, const signed char[::1] strands, const double[::1] costs,
-    int length, int dimension,
+    sequences, const signed char[::1] y, const long long[::1] starts,
+    const signed char[::1] strands, const double[::1] costs, int length, int dimension,
 ):
     """sum c_i psi(x_i, y_i, h_i) over the sequences with y_i = +1, (dimension,).
 
     starts, strands : (n,) the window of each sequence, as ``search`` gives it
     """
-    cdef Py_ssize_t i, n = y.shape[0]
-    if not (n == starts.shape[0] == strands.shape[0] == costs.shape[0] == offsets.shape[0] - 1):
+    cdef Sequences own
+    cdef Search plan
+    cdef Py_ssize_t i
+    check_weights(sequences, dimension, length)
+    point_to_sequences(&own, sequences)
+    if not own.n == y.shape[0] == starts.shape[0] == strands.shape[0] == costs.shape[0]:
         raise ValueError("joint_features: y, starts, strands, costs and offsets do not fit")
     gradient = np.zeros(dimension)
     cdef double[::1] view = gradient
-    cdef Search plan
-    plan.words = &words[0]
-    plan.contexts = &contexts[0]
-    plan.opposite = NULL
-    if opposite.shape[0] > 0:
-        plan.opposite = &opposite[0]
+    plan.words, plan.contexts, plan.opposite = own.words, own.contexts, own.opposite
     plan.length = length
     with nogil:
-        for i in range(n):
-            if y[i] > 0:
-                _add(&plan, offsets[i] + starts[i], strands[i], costs[i], &view[0])
+        for i in range(own.n):
+            if y[i] <= 0:
+                continue
+            if starts[i] < 0 or own.offsets[i] + starts[i] + length > own.offsets[i + 1]:
+                raise ValueError(f"joint_features: window {starts[i]} leaves sequence {i}")
+            _add(&plan, own.offsets[i] + starts[i], strands[i], costs[i], &view[0])
     return gradient
 
 

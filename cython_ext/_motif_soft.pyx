@@ -13,7 +13,10 @@ import numpy as np
 from libc.math cimport INFINITY, exp, log
 
 from _common cimport AUGMENT_TASK, COMPLETE_TASK, PREDICT_TASK, longest
-from _motif_windows cimport BLOCK, PAD, WORDS, Search, begin_block, fill_tables, score_block
+from _motif_windows cimport (
+    BLOCK, WORDS, Search, Sequences, begin, begin_block, check_weights, fill_tables,
+    point_to_sequences, score_block,
+)
 
 cdef extern from * nogil:
     """
@@ -34,12 +37,10 @@ cdef extern from * nogil:
 
 
 def expectations(
-    int task, const unsigned char[::1] words, const unsigned short[::1] contexts,
-    const unsigned short[::1] opposite, const long long[::1] offsets, const long long[::1] runs,
-    const long long[:, ::1] bounds, const signed char[::1] labels, const double[::1] costs,
-    const double[::1] w, int length, bint both, bint charged, double epsilon_y, double epsilon_h,
+    int task, sequences, const double[::1] w, int length, bint charged, double epsilon_y,
+    double epsilon_h,
 ):
-    """Values at two temperatures and expected features; arguments as in ``search``.
+    """Values at two temperatures and expected features; arguments as in ``_motif.search``.
 
     With z(+1) = epsilon_h log sum_h exp(s(h) / epsilon_h), the maximum where epsilon_h is 0, and
     z(-1) = 0, the value of a sequence is z(+1) of a positive and 0 of a negative (COMPLETE), or
@@ -48,43 +49,35 @@ def expectations(
     charged : whether a wrong label has loss 1
 
     Returns gradient (d,) = sum c_i E[psi], none for PREDICT, and values (n,). Ties of maxima as in
-    ``search``.
+    ``_motif.search``.
     """
-    cdef Py_ssize_t i, n = labels.shape[0], size = contexts.shape[0], most = longest(offsets)
-    cdef int pairs = (length + 7) // 8, strands = 2 if both else 1
-    if length < 1 or w.shape[0] <= 4 * length or bounds.shape[1] != 2:
-        raise ValueError(f"expectations: length {length} and {len(w)} weights do not fit")
-    if not n == len(costs) == len(offsets) - 1 == len(runs) - 1 or len(words) != size + PAD:
-        raise ValueError(f"expectations: the arrays do not fit {n} sequences and {size} letters")
-    if len(opposite) != (size if both else 0):
-        raise ValueError(f"expectations: {len(opposite)} contexts on the other strand, not {size}")
-    gradient, values = np.zeros(len(w)), np.zeros(n)
+    cdef Sequences own
+    cdef Search plan
+    cdef Py_ssize_t i, size, tables
+    check_weights(sequences, w.shape[0], length)
+    point_to_sequences(&own, sequences)
+    tables = (2 if sequences.both else 1) * ((length + 7) // 8) * 2 * WORDS
+    gradient, values = np.zeros(len(w)), np.zeros(own.n)
     cdef double[::1] gradient_view = gradient, value_view = values
     cdef double[::1] scratch = np.zeros(3 * BLOCK + length + 12)
-    cdef double[::1] lookup = np.empty(strands * pairs * 2 * WORDS)
-    cdef double[::1] counts = np.zeros(strands * pairs * 2 * WORDS)
-    cdef double[::1] scores = np.empty(strands * most)
+    cdef double[::1] lookup = np.empty(tables), counts = np.zeros(tables)
+    cdef double[::1] scores = np.empty((2 if sequences.both else 1) * longest(sequences.offsets))
     cdef double value, share
-    cdef Search plan = Search(
-        &words[0], &contexts[0], NULL, &w[4 * length], &lookup[0],
-        &scratch[2 * BLOCK + 8], &scratch[0], &scratch[BLOCK + 4], length, pairs, strands, 1,
-    )
-    if both:
-        plan.opposite = &opposite[0]
+    plan = begin(&own, length, &w[0], &lookup[0], &scratch[0])
     with nogil:
         fill_tables(&plan, &w[0])
-        for i in range(n):
-            if task == COMPLETE_TASK and labels[i] < 0:
+        for i in range(own.n):
+            if task == COMPLETE_TASK and own.labels[i] < 0:
                 continue
-            size = offsets[i + 1] - offsets[i]
-            value = _windows(&plan, offsets[i], size, runs[i + 1] - runs[i], &bounds[runs[i], 0],
-                             epsilon_h, &scores[0])
+            size = own.offsets[i + 1] - own.offsets[i]
+            value = _windows(&plan, own.offsets[i], size, own.runs[i + 1] - own.runs[i],
+                             own.bounds + 2 * own.runs[i], epsilon_h, &scores[0])
             share = 1.0
             if task == AUGMENT_TASK:
-                value = _labels(value, labels[i], charged, epsilon_y, &share)
+                value = _labels(value, own.labels[i], charged, epsilon_y, &share)
             value_view[i] = value
-            if task != PREDICT_TASK and share * costs[i] > 0.0:
-                _count(&plan, offsets[i], size, costs[i] * share, &scores[0], &counts[0],
+            if task != PREDICT_TASK and share * own.costs[i] > 0.0:
+                _count(&plan, own.offsets[i], size, own.costs[i] * share, &scores[0], &counts[0],
                        &gradient_view[0])
         _unfold(&plan, &counts[0], &gradient_view[0])
     return gradient, values

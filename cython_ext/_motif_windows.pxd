@@ -20,6 +20,55 @@ cdef struct Search:
     int top
 
 
+cdef struct Sequences:
+    Py_ssize_t n
+    const unsigned char* words
+    const unsigned short* contexts
+    const unsigned short* opposite  # contexts on the other strand, or NULL
+    const long long* offsets
+    const long long* runs
+    const long long* bounds  # two a run
+    const signed char* labels
+    const double* costs
+
+
+cdef inline int point_to_sequences(Sequences* out, sequences) except -1:
+    """Point to MotifArrays, which must outlive ``out``."""
+    cdef const unsigned char[::1] words = sequences.words
+    cdef const unsigned short[::1] contexts = sequences.contexts, opposite = sequences.opposite
+    cdef const long long[::1] offsets = sequences.offsets, runs = sequences.runs
+    cdef const long long[:, ::1] bounds = sequences.bounds
+    cdef const signed char[::1] labels = sequences.labels
+    cdef const double[::1] costs = sequences.costs
+    if words.shape[0] != contexts.shape[0] + PAD:
+        raise ValueError(f"motif: {words.shape[0]} words do not fit {contexts.shape[0]} letters")
+    out.n, out.words, out.contexts = labels.shape[0], &words[0], &contexts[0]
+    out.opposite = &opposite[0] if sequences.both else NULL
+    out.offsets, out.runs, out.bounds = &offsets[0], &runs[0], &bounds[0, 0]
+    out.labels, out.costs = &labels[0], &costs[0]
+    return 0
+
+
+cdef inline int check_weights(sequences, Py_ssize_t weights, int length) except -1:
+    """Refuse weights that are fewer than a matrix and a background need."""
+    if length < 1 or weights < 4 * length + sequences.width:
+        raise ValueError(f"motif: length {length} and {weights} weights do not fit")
+    return 0
+
+
+cdef inline Search begin(
+    const Sequences* own, int length, const double* w, double* lookup, double* scratch,
+) noexcept:
+    """What the search for windows of a length needs, but for its tables.
+
+    lookup : (strands * pairs * 2 * WORDS,); scratch : (3 * BLOCK + length + 12,)
+    """
+    return Search(
+        own.words, own.contexts, own.opposite, w + 4 * length, lookup, scratch + 2 * BLOCK + 8,
+        scratch, scratch + BLOCK + 4, length, (length + 7) // 8, 1 if own.opposite == NULL else 2, 1,
+    )
+
+
 cdef inline void fill_tables(const Search* plan, const double* psm) noexcept nogil:
     """Tables, two by two, of the summed matrix weights of four letters; none past the last."""
     cdef int strand, q, j, word, letter, length = plan.length

@@ -30,6 +30,13 @@ cdef struct Rows:
     const long long* starts
     Py_ssize_t n, width, columns
 
+cdef struct Classes:
+    const int* parents  # null if there is no tree
+    const int* places
+    const double* margins
+    Py_ssize_t columns, count
+    bint slack
+
 cdef struct Scratch:
     const double* w
     const double* tiles  # null unless the weights are laid out in tiles
@@ -38,164 +45,161 @@ cdef struct Scratch:
     Py_ssize_t stride
 
 
-cdef int _rows(
-    Rows* out, const double[:, ::1] dense, const double[::1] values, const int[::1] indices,
-    const long long[::1] starts, Py_ssize_t n, Py_ssize_t size, Py_ssize_t columns,
-) except -1:
-    """Check the arrays against each other and against ``size`` weights, and point to them."""
-    cdef Py_ssize_t entries
+cdef int _rows(Rows* out, rows, Py_ssize_t columns) except -1:
+    """Point to RowArrays, which must outlive ``out``."""
+    cdef const double[:, ::1] dense = rows.dense
+    cdef const double[::1] values = rows.values
+    cdef const int[::1] indices = rows.indices
+    cdef const long long[::1] starts = rows.starts
     out.dense, out.values, out.indices, out.starts = NULL, NULL, NULL, NULL
-    if columns < 1 or size % columns:
-        raise ValueError(f"multiclass: {size} weights do not fit {columns} columns")
-    out.n, out.columns, out.width = n, columns, size // columns
+    out.n, out.columns, out.width = rows.n, columns, rows.width
     if starts.shape[0] == 0:
-        if dense.shape[0] != n or (n and dense.shape[1] != out.width):
-            raise ValueError(
-                f"multiclass: rows {dense.shape[0]} x {dense.shape[1]} do not fit "
-                f"{n} examples and {out.width} features")
-        if n and out.width:
+        if out.n and out.width:
             out.dense = &dense[0, 0]
         return 0
-    if starts.shape[0] != n + 1 or indices.shape[0] != values.shape[0]:
-        raise ValueError(f"multiclass: {starts.shape[0]} starts do not fit {n} examples")
-    entries = starts[n]
-    if values.shape[0] < entries:
-        raise ValueError(f"multiclass: {values.shape[0]} values, the rows end at {entries}")
     out.starts = &starts[0]
-    if entries:
+    if values.shape[0]:
         out.values, out.indices = &values[0], &indices[0]
     return 0
 
 
+cdef int _classes(Classes* out, classes) except -1:
+    """Point to ClassArrays, which must outlive ``out``."""
+    cdef const int[::1] parents = classes.parents, places = classes.places
+    cdef const double[:, ::1] margins = classes.margins
+    out.columns, out.count, out.slack = classes.columns, places.shape[0], classes.slack
+    out.parents = &parents[0] if parents.shape[0] else NULL
+    out.places, out.margins = &places[0], &margins[0, 0]
+    return 0
+
+
+cdef int _check_weights(const Rows* rows, Py_ssize_t size) except -1:
+    if rows.width * rows.columns != size:
+        raise ValueError(f"multiclass: {size} weights do not fit {rows.columns} columns of "
+                         f"{rows.width} features")
+    return 0
+
+
 def search(
-    const double[:, ::1] dense, const double[::1] values, const int[::1] indices,
-    const long long[::1] starts, const int[::1] labels, const double[::1] costs,
-    const double[::1] w, Py_ssize_t columns, const int[::1] parents, const int[::1] places,
-    const double[:, ::1] margins, bint slack, bint summed,
+    rows, const int[::1] labels, const double[::1] costs, const double[::1] w, classes, bint summed,
 ):
     """Loss-augmented inference for every row, with the summed features and losses if asked for.
 
-    dense : (n, width); or (0, 0), the rows then being sparse
-    values, indices, starts : sparse rows; starts (n + 1,) is empty if they are dense
+    rows : RowArrays of n rows; classes : ClassArrays
     labels : (n,) true classes; costs : (n,) c_i
     w : (width * columns,)
-    parents : (columns,) the column above each, lower than it, -1 at the top; empty: no tree
-    places : (classes,) the column of each class
-    margins : (classes, classes), L of a true and another class, 0 on the diagonal
-    slack : maximise L (1 + s(y') - s(y)) + s(y) over the classes y', else L + s(y')
 
     Returns gradient (width * columns,), sum c_i of the subgradients, loss, the sum of c_i L (both
     0 and None unless ``summed``), found (n,) int32, the classes, and maxima (n,).
     """
-    cdef Py_ssize_t i, r, chunk, first, n = labels.shape[0], classes = places.shape[0]
-    cdef Rows rows
-    cdef double loss = 0.0, weight
-    cdef int y, best
-    _rows(&rows, dense, values, indices, starts, n, w.shape[0], columns)
-    _check_classes(labels, parents, places, columns)
-    if costs.shape[0] != n or margins.shape[0] != classes or margins.shape[1] != classes:
-        raise ValueError(f"search: {costs.shape[0]} costs, {margins.shape[0]} x "
-                         f"{margins.shape[1]} margins do not fit")
-    found, maxima = np.empty(n, dtype=np.int32), np.empty(n)
-    sums = np.zeros(rows.width * columns if summed else 0)
+    cdef Rows own
+    cdef Classes among
+    cdef Scratch scratch
+    cdef Py_ssize_t i, r, chunk, first
+    cdef double loss = 0.0, weight, margin
+    cdef int y
+    _classes(&among, classes)
+    _rows(&own, rows, among.columns)
+    _check_weights(&own, w.shape[0])
+    _check_range(labels, among.count)
+    if not own.n == costs.shape[0] == labels.shape[0]:
+        raise ValueError(f"search: {costs.shape[0]} costs and {labels.shape[0]} labels do not fit "
+                         f"{own.n} rows")
+    found, maxima = np.empty(own.n, dtype=np.int32), np.empty(own.n)
+    sums = np.zeros(w.shape[0] if summed else 0)
     cdef int[::1] found_view = found
     cdef double[::1] maxima_view = maxima, sums_view = sums
-    if n == 0 or w.shape[0] == 0:
+    if own.n == 0 or w.shape[0] == 0:
         found[:] = labels
         maxima[:] = 0.0
         return (sums if summed else None), loss, found, maxima
-    cdef double[::1] laid_out = _tiles(w, &rows), room = _room(columns)
-    cdef Scratch scratch
-    _point(&scratch, w, laid_out, room, parents)
+    cdef double[::1] laid_out = _tiles(w, &own), room = _room(own.columns)
+    _point(&scratch, w, laid_out, room, &among)
     with nogil:
-        for chunk in range((n + CHUNK - 1) // CHUNK):
+        for chunk in range((own.n + CHUNK - 1) // CHUNK):
             first = chunk * CHUNK
-            for r in range(_score(&rows, &scratch, first)):
+            for r in range(_score(&own, &scratch, first)):
                 i = first + r
                 y = labels[i]
-                best = _argmax(scratch.scores + r * scratch.stride, &places[0], &margins[y, 0],
-                               classes, y, slack, &maxima_view[i])
-                found_view[i] = best
-                if summed:
-                    weight = costs[i]
-                    loss = loss + weight * margins[y, best]
-                    if slack:
-                        _add(&rows, i, weight * (1.0 - margins[y, best]), places[y],
-                             &sums_view[0])
-                        weight = weight * margins[y, best]
-                    _add(&rows, i, weight, places[best], &sums_view[0])
-    return (_ascended(sums, &rows, parents) if summed else None), loss, found, maxima
+                found_view[i] = _argmax(scratch.scores + r * scratch.stride, &among, y,
+                                        &maxima_view[i])
+                if not summed:
+                    continue
+                weight, margin = costs[i], among.margins[y * among.count + found_view[i]]
+                loss = loss + weight * margin
+                if among.slack:
+                    _add(&own, i, weight * (1.0 - margin), among.places[y], &sums_view[0])
+                    weight = weight * margin
+                _add(&own, i, weight, among.places[found_view[i]], &sums_view[0])
+    return (_ascended(sums, &own, among.parents) if summed else None), loss, found, maxima
 
 
-def scores(
-    const double[:, ::1] dense, const double[::1] values, const int[::1] indices,
-    const long long[::1] starts, Py_ssize_t n, const double[::1] w, Py_ssize_t columns,
-    const int[::1] parents, const int[::1] places,
-):
+def scores(rows, const double[::1] w, classes):
     """The scores of all classes for every row, (n, classes); arguments as in :func:`search`."""
-    cdef Py_ssize_t r, k, chunk, first, classes = places.shape[0]
-    cdef Rows rows
-    _rows(&rows, dense, values, indices, starts, n, w.shape[0], columns)
-    _check_classes(np.empty(0, dtype=np.int32), parents, places, columns)
-    found = np.zeros((n, classes))
-    cdef double[:, ::1] view = found
-    if n == 0 or w.shape[0] == 0:
-        return found
-    cdef double[::1] laid_out = _tiles(w, &rows), room = _room(columns)
+    cdef Rows own
+    cdef Classes among
     cdef Scratch scratch
-    _point(&scratch, w, laid_out, room, parents)
+    cdef Py_ssize_t r, k, chunk, first
+    _classes(&among, classes)
+    _rows(&own, rows, among.columns)
+    _check_weights(&own, w.shape[0])
+    found = np.zeros((own.n, among.count))
+    cdef double[:, ::1] view = found
+    if own.n == 0 or w.shape[0] == 0:
+        return found
+    cdef double[::1] laid_out = _tiles(w, &own), room = _room(own.columns)
+    _point(&scratch, w, laid_out, room, &among)
     with nogil:
-        for chunk in range((n + CHUNK - 1) // CHUNK):
+        for chunk in range((own.n + CHUNK - 1) // CHUNK):
             first = chunk * CHUNK
-            for r in range(_score(&rows, &scratch, first)):
-                for k in range(classes):
-                    view[first + r, k] = scratch.scores[r * scratch.stride + places[k]]
+            for r in range(_score(&own, &scratch, first)):
+                for k in range(among.count):
+                    view[first + r, k] = scratch.scores[r * scratch.stride + among.places[k]]
     return found
 
 
-def combination(
-    const double[:, ::1] dense, const double[::1] values, const int[::1] indices,
-    const long long[::1] starts, const int[::1] labels, const double[::1] coefficients,
-    Py_ssize_t width, Py_ssize_t columns, const int[::1] parents, const int[::1] places,
-):
+def combination(rows, const int[::1] labels, const double[::1] coefficients, classes):
     """The sum of coefficient times joint features of (row, label), (width * columns,)."""
-    cdef Py_ssize_t i, n = labels.shape[0]
-    cdef Rows rows
-    _rows(&rows, dense, values, indices, starts, n, width * columns, columns)
-    _check_classes(labels, parents, places, columns)
-    if coefficients.shape[0] != n:
-        raise ValueError(f"combination: {coefficients.shape[0]} coefficients do not fit {n} rows")
-    sums = np.zeros(width * columns)
+    cdef Rows own
+    cdef Classes among
+    cdef Py_ssize_t i
+    _classes(&among, classes)
+    _rows(&own, rows, among.columns)
+    _check_range(labels, among.count)
+    if not own.n == labels.shape[0] == coefficients.shape[0]:
+        raise ValueError(f"combination: {coefficients.shape[0]} coefficients and {labels.shape[0]} "
+                         f"labels do not fit {own.n} rows")
+    sums = np.zeros(own.width * own.columns)
     cdef double[::1] view = sums
-    if n == 0 or width == 0:
+    if own.n == 0 or own.width == 0:
         return sums
     with nogil:
-        for i in range(n):
-            _add(&rows, i, coefficients[i], places[labels[i]], &view[0])
-    return _ascended(sums, &rows, parents)
+        for i in range(own.n):
+            _add(&own, i, coefficients[i], among.places[labels[i]], &view[0])
+    return _ascended(sums, &own, among.parents)
 
 
 def gradients(
-    const double[:, ::1] dense, const double[::1] values, const int[::1] indices,
-    const long long[::1] starts, const int[::1] labels, const int[::1] found,
-    const long long[::1] chosen, Py_ssize_t width, Py_ssize_t columns,
-    const int[::1] path_starts, const int[::1] paths, const double[:, ::1] margins, bint slack,
+    rows, const int[::1] labels, const int[::1] found, const long long[::1] chosen, classes,
 ):
     """The subgradients of chosen rows, sparse.
 
     found : (n,) classes that inference found; chosen : (m,) rows
-    path_starts, paths : the columns of class k, increasing, are paths[path_starts[k]:...[k + 1]]
 
     A column of both the found and the true class has the coefficient 1, whatever L is. Returns
     values, indices int32 and offsets (m + 1,) int32 as scipy's csr_array takes them.
     """
-    cdef Py_ssize_t i, k, p, entry, size, deepest, n = labels.shape[0], m = chosen.shape[0]
-    cdef Rows rows
+    cdef Rows own
+    cdef Py_ssize_t i, k, size, deepest, m = chosen.shape[0]
     cdef long long total = 0
-    cdef double x
-    _rows(&rows, dense, values, indices, starts, n, width * columns, columns)
-    if found.shape[0] != n or (m and (chosen[0] < 0 or np.max(chosen) >= n)):
-        raise ValueError(f"gradients: {found.shape[0]} classes and {m} rows do not fit {n} examples")
+    cdef const int[::1] path_starts = classes.path_starts, paths = classes.paths
+    cdef const double[:, ::1] margins = classes.margins
+    cdef bint slack = classes.slack
+    _rows(&own, rows, classes.columns)
+    if not own.n == labels.shape[0] == found.shape[0] or (
+            m and (np.min(chosen) < 0 or np.max(chosen) >= own.n)):
+        raise ValueError(f"gradients: {found.shape[0]} classes and {m} rows do not fit {own.n} "
+                         "examples")
     _check_range(labels, path_starts.shape[0] - 1)
     _check_range(found, path_starts.shape[0] - 1)
     deepest = int(np.max(np.diff(path_starts)))
@@ -207,45 +211,41 @@ def gradients(
         i = chosen[k]
         size = _merged(path_starts, paths, found[i], labels[i], margins[labels[i], found[i]],
                        slack, nodes, factors)
-        total += size * _count(&rows, i)
+        total += size * _count(&own, i)
         offsets_view[k + 1] = total
     if total > 2**31 - 1:
         raise ValueError(f"gradients: {total} values are too many; ask for fewer rows")
-    data, columns_of = np.empty(total), np.empty(total, dtype=np.int32)
+    data, columns = np.empty(total), np.empty(total, dtype=np.int32)
     cdef double[::1] data_view = data
-    cdef int[::1] columns_view = columns_of
-    cdef Py_ssize_t at = 0, begin, end, j
+    cdef int[::1] columns_view = columns
+    cdef double* values = &data_view[0] if total else NULL
+    cdef int* places = &columns_view[0] if total else NULL
     with nogil:
         for k in range(m):
             i = chosen[k]
             size = _merged(path_starts, paths, found[i], labels[i], margins[labels[i], found[i]],
                            slack, nodes, factors)
-            begin = rows.starts[i] if rows.starts != NULL else 0
-            end = rows.starts[i + 1] if rows.starts != NULL else width
-            for entry in range(begin, end):
-                j = rows.indices[entry] if rows.starts != NULL else entry
-                x = rows.values[entry] if rows.starts != NULL else rows.dense[i * width + entry]
-                if x == 0.0:
-                    continue
-                for p in range(size):
-                    data_view[at] = factors[p] * x
-                    columns_view[at] = <int>(j * columns + nodes[p])
-                    at += 1
-    return data, columns_of, offsets.astype(np.int32)
+            _write(&own, i, &nodes[0], &factors[0], size, values + offsets_view[k],
+                   places + offsets_view[k])
+    return data, columns, offsets.astype(np.int32)
 
 
-cdef int _check_classes(const int[::1] labels, const int[::1] parents, const int[::1] places,
-                        Py_ssize_t columns) except -1:
-    cdef Py_ssize_t node
-    if places.shape[0] == 0 or parents.shape[0] not in (0, columns):
-        raise ValueError(f"multiclass: {places.shape[0]} classes and {parents.shape[0]} parents do "
-                         f"not fit {columns} columns")
-    _check_range(places, columns)
-    _check_range(labels, places.shape[0])
-    for node in range(parents.shape[0]):
-        if not -1 <= parents[node] < node:
-            raise ValueError(f"multiclass: column {node} is not below its parent {parents[node]}")
-    return 0
+cdef void _write(const Rows* rows, Py_ssize_t i, const int* nodes, const double* factors,
+                 Py_ssize_t size, double* values, int* places) noexcept nogil:
+    """Write row i, what is 0 left out, times the factor of each node."""
+    cdef Py_ssize_t entry, j, p, at = 0
+    cdef Py_ssize_t begin = rows.starts[i] if rows.starts != NULL else 0
+    cdef Py_ssize_t end = rows.starts[i + 1] if rows.starts != NULL else rows.width
+    cdef double x
+    for entry in range(begin, end):
+        j = rows.indices[entry] if rows.starts != NULL else entry
+        x = rows.values[entry] if rows.starts != NULL else rows.dense[i * rows.width + entry]
+        if x == 0.0:
+            continue
+        for p in range(size):
+            values[at] = factors[p] * x
+            places[at] = <int>(j * rows.columns + nodes[p])
+            at += 1
 
 
 cdef int _check_range(const int[::1] numbers, Py_ssize_t stop) except -1:
@@ -279,10 +279,10 @@ cdef object _room(Py_ssize_t columns):
 
 
 cdef void _point(Scratch* out, const double[::1] w, const double[::1] tiles, double[::1] room,
-                 const int[::1] parents):
+                 const Classes* classes):
     out.w, out.scores, out.stride = &w[0], &room[0], room.shape[0] // CHUNK
     out.tiles = &tiles[0] if tiles.shape[0] else NULL
-    out.parents = &parents[0] if parents.shape[0] else NULL
+    out.parents = classes.parents
 
 
 cdef Py_ssize_t _score(const Rows* rows, const Scratch* scratch, Py_ssize_t first) noexcept nogil:
@@ -323,22 +323,24 @@ cdef void _descend(const int* parents, Py_ssize_t columns, double* scores) noexc
             scores[node] += scores[parents[node]]
 
 
-cdef int _argmax(const double* scores, const int* places, const double* margins,
-                 Py_ssize_t classes, int y, bint slack, double* maximum) noexcept nogil:
+cdef int _argmax(const double* scores, const Classes* among, int y,
+                 double* maximum) noexcept nogil:
     """The class of highest augmented score, and that score."""
+    cdef const int* places = among.places
+    cdef const double* margins = among.margins + y * among.count
     cdef Py_ssize_t k
     cdef int best = 0
     cdef double value, highest, truth = scores[places[y]]
-    if slack:
+    if among.slack:
         highest = margins[0] * (1.0 + scores[places[0]] - truth)
-        for k in range(1, classes):
+        for k in range(1, among.count):
             value = margins[k] * (1.0 + scores[places[k]] - truth)
             if value > highest:
                 best, highest = <int>k, value
         maximum[0] = highest + truth
         return best
     highest = margins[0] + scores[places[0]]
-    for k in range(1, classes):
+    for k in range(1, among.count):
         value = margins[k] + scores[places[k]]
         if value > highest:
             best, highest = <int>k, value
@@ -363,13 +365,13 @@ cdef void _add(const Rows* rows, Py_ssize_t i, double factor, Py_ssize_t column,
             sums[rows.indices[entry] * rows.columns + column] += factor * rows.values[entry]
 
 
-cdef object _ascended(object sums, const Rows* rows, const int[::1] parents):
+cdef object _ascended(object sums, const Rows* rows, const int* parents):
     """The sums laid out as weights are, those of each node added to all nodes above it."""
     cdef Py_ssize_t j, node, columns = rows.columns
     if rows.dense != NULL:
         sums = np.ascontiguousarray(sums.reshape(columns, rows.width).T).ravel()
     cdef double[::1] view = sums
-    if parents.shape[0]:
+    if parents != NULL:
         with nogil:
             for j in range(rows.width):
                 for node in range(columns - 1, -1, -1):

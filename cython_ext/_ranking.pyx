@@ -17,153 +17,136 @@ COMPLETE = COMPLETE_TASK
 AUGMENT = AUGMENT_TASK
 PREDICT = PREDICT_TASK
 
-cdef struct Features:
+cdef struct Queries:
     const double* dense  # null if sparse
     const int* indices
     const double* values
     const long long* starts
-    Py_ssize_t d
+    const long long* offsets
+    Py_ssize_t n, d
+    Py_ssize_t most  # documents of a query, 1 at least
 
 
-cdef int _features(
-    Features* out, const double[::1] dense, const int[::1] indices, const double[::1] values,
-    const long long[::1] starts, const long long[::1] offsets, Py_ssize_t d,
-) except -1:
-    """Check the arrays against each other and point to them."""
-    cdef Py_ssize_t documents = offsets[offsets.shape[0] - 1] if offsets.shape[0] else 0
-    cdef Py_ssize_t entries
-    out.dense, out.indices, out.values, out.starts, out.d = NULL, NULL, NULL, NULL, d
-    if offsets.shape[0] == 0 or d < 1:
-        raise ValueError(f"ranking: {offsets.shape[0]} offsets and {d} features do not fit")
+cdef int _queries(Queries* out, queries, Py_ssize_t d) except -1:
+    """Point to QueryArrays, which must outlive ``out`` and fit d weights."""
+    cdef const double[::1] dense = queries.dense, values = queries.values
+    cdef const int[::1] indices = queries.indices
+    cdef const long long[::1] starts = queries.starts, offsets = queries.offsets
+    out.dense, out.indices, out.values, out.starts = NULL, NULL, NULL, NULL
+    out.offsets, out.n, out.most = &offsets[0], offsets.shape[0] - 1, longest(offsets)
+    out.d = queries.width
+    if d != out.d:
+        raise ValueError(f"ranking: {d} weights do not fit {out.d} features")
     if starts.shape[0] == 0:
-        if dense.shape[0] < documents * d:
-            raise ValueError(f"ranking: {dense.shape[0]} values for {documents} x {d}")
         if dense.shape[0]:
             out.dense = &dense[0]
         return 0
-    if starts.shape[0] < documents + 1 or indices.shape[0] != values.shape[0]:
-        raise ValueError(f"ranking: the rows do not fit {documents} documents")
-    entries = starts[documents]
-    if values.shape[0] < entries:
-        raise ValueError(f"ranking: {values.shape[0]} values, the rows end at {entries}")
     out.starts = &starts[0]
-    if entries:
+    if values.shape[0]:
         out.indices, out.values = &indices[0], &values[0]
     return 0
 
 
 def search(
-    int task, const double[::1] dense, const int[::1] indices, const double[::1] values,
-    const long long[::1] starts, const long long[::1] offsets,
-    const unsigned char[::1] relevant, const double[::1] costs, const double[::1] w, int k,
+    int task, queries, const unsigned char[::1] relevant, const double[::1] costs,
+    const double[::1] w, int k,
 ):
     """The best k documents of every query, with the summed features and losses of what was found.
 
     task : COMPLETE (the best of the orderings that rank as many relevant documents as there can
         be), AUGMENT (loss-augmented inference) or PREDICT (highest scores; no sums)
-    dense : for query i, from offsets[i] * d on, d rows of its documents' values; or empty
-    indices, values, starts : sparse rows of all documents, increasing features; starts empty if
-        the features are dense
-    offsets : (n + 1,) where each query's documents start, the last one the end
+    queries : QueryArrays of n queries
     relevant : (documents,) 1 if relevant, for all documents of the arrays
     costs : (n,) c_i
     w : (d,)
 
     Returns gradient (d,) = sum c_i (1 / k) sum of the rows found, the sum of c_i times the loss, and
     chosen (n, k or the most documents of a query) int32, the documents found, by their place in the
-    query and increasing; -1 where there are fewer. COMPLETE and AUGMENT leave out the queries for which every ordering has loss 0:
-    no relevant document, no other, or at most k documents.
+    query and increasing; -1 where there are fewer. COMPLETE and AUGMENT leave out the queries for
+    which every ordering has loss 0: no relevant document, no other, or at most k documents.
     """
-    cdef Py_ssize_t i, m, n = costs.shape[0], count, positives
-    cdef Features features
-    if k < 1 or offsets.shape[0] != n + 1 or relevant.shape[0] < offsets[n]:
-        raise ValueError(f"search: k = {k}, {n} costs and {len(offsets)} offsets do not fit")
-    _features(&features, dense, indices, values, starts, offsets, w.shape[0])
-    cdef Py_ssize_t most = longest(offsets)
+    cdef Queries own
+    cdef Py_ssize_t i, m, n, first, count, positives
+    _queries(&own, queries, w.shape[0])
+    n = own.n
+    if k < 1 or costs.shape[0] != n or relevant.shape[0] < own.offsets[n]:
+        raise ValueError(f"search: k = {k}, {len(costs)} costs and {n} queries do not fit")
     gradient = np.zeros(len(w))
-    chosen = np.full((n, min(<Py_ssize_t>k, most)), -1, dtype=np.int32)
+    chosen = np.full((n, min(<Py_ssize_t>k, own.most)), -1, dtype=np.int32)
     cdef double[::1] gradient_view = gradient
     cdef int[:, ::1] chosen_view = chosen
-    cdef double[::1] scores = np.empty(most), keys = np.empty(2 * most)
-    cdef int[::1] places = np.empty(most, dtype=np.int32)
+    cdef double[::1] scores = np.empty(own.most), keys = np.empty(2 * own.most)
+    cdef int[::1] places = np.empty(own.most, dtype=np.int32)
     cdef double loss = 0.0
     if n == 0:
         return gradient, loss, chosen
     with nogil:
         for i in range(n):
-            m = offsets[i + 1] - offsets[i]
+            first, m = own.offsets[i], own.offsets[i + 1] - own.offsets[i]
             if m == 0:
                 continue
-            positives = _count(&relevant[offsets[i]], m)
+            positives = _count(&relevant[first], m)
             if task != PREDICT_TASK and (positives == 0 or positives == m or m <= k):
                 continue
-            _score(&features, offsets[i], m, &w[0], &scores[0])
-            count = _best(task, &scores[0], &relevant[offsets[i]], m, positives, k, &keys[0],
+            _score(&own, first, m, &w[0], &scores[0])
+            count = _best(task, &scores[0], &relevant[first], m, positives, k, &keys[0],
                           &places[0], &chosen_view[i, 0])
             if task != PREDICT_TASK:
-                _add(&features, offsets[i], m, &chosen_view[i, 0], count, costs[i],
-                     &gradient_view[0])
+                _add(&own, first, m, &chosen_view[i, 0], count, costs[i], &gradient_view[0])
             if task == AUGMENT_TASK:
                 loss = loss + costs[i] * (min(<Py_ssize_t>k, positives)
-                                          - _hits(&relevant[offsets[i]], &chosen_view[i, 0], count))
+                                          - _hits(&relevant[first], &chosen_view[i, 0], count))
         for i in range(w.shape[0]):
             gradient_view[i] = gradient_view[i] / k
     return gradient, loss / k, chosen
 
 
-def scores(
-    const double[::1] dense, const int[::1] indices, const double[::1] values,
-    const long long[::1] starts, const long long[::1] offsets, const double[::1] w,
-):
+def scores(queries, const double[::1] w):
     """w . x for the documents of all queries, (offsets[n] - offsets[0],)."""
-    cdef Py_ssize_t i, m, first, n = offsets.shape[0] - 1
-    cdef Features features
-    _features(&features, dense, indices, values, starts, offsets, w.shape[0])
-    first = offsets[0]
-    found = np.empty(offsets[n] - first)
+    cdef Queries own
+    cdef Py_ssize_t i, m, first
+    _queries(&own, queries, w.shape[0])
+    first = own.offsets[0]
+    found = np.empty(own.offsets[own.n] - first)
     cdef double[::1] view = found
     with nogil:
-        for i in range(n):
-            m = offsets[i + 1] - offsets[i]
+        for i in range(own.n):
+            m = own.offsets[i + 1] - own.offsets[i]
             if m:
-                _score(&features, offsets[i], m, &w[0], &view[offsets[i] - first])
+                _score(&own, own.offsets[i], m, &w[0], &view[own.offsets[i] - first])
     return found
 
 
-def combination(
-    const double[::1] dense, const int[::1] indices, const double[::1] values,
-    const long long[::1] starts, const long long[::1] offsets, const double[::1] coefficients,
-    Py_ssize_t d,
-):
+def combination(queries, const double[::1] coefficients):
     """The sum over the documents of coefficient times row, (d,)."""
-    cdef Py_ssize_t i, j, p, m, first, n = offsets.shape[0] - 1
-    cdef Features features
+    cdef Queries own
+    cdef Py_ssize_t i, j, p, m, first
     cdef double total
     cdef const double* column
-    _features(&features, dense, indices, values, starts, offsets, d)
-    first = offsets[0]
-    if coefficients.shape[0] != offsets[n] - first:
+    _queries(&own, queries, queries.width)
+    first = own.offsets[0]
+    if coefficients.shape[0] != own.offsets[own.n] - first:
         raise ValueError(f"combination: {len(coefficients)} coefficients do not fit the documents")
-    found = np.zeros(d)
+    found = np.zeros(own.d)
     cdef double[::1] view = found
     with nogil:
-        for i in range(n):
-            m = offsets[i + 1] - offsets[i]
-            if features.starts == NULL:
-                for j in range(d):
-                    column = features.dense + offsets[i] * d + j * m
+        for i in range(own.n):
+            m = own.offsets[i + 1] - own.offsets[i]
+            if own.starts == NULL:
+                for j in range(own.d):
+                    column = own.dense + own.offsets[i] * own.d + j * m
                     total = 0.0
                     for p in range(m):
-                        total = total + coefficients[offsets[i] - first + p] * column[p]
+                        total = total + coefficients[own.offsets[i] - first + p] * column[p]
                     view[j] += total
             else:
-                for p in range(offsets[i], offsets[i + 1]):
-                    for j in range(features.starts[p], features.starts[p + 1]):
-                        view[features.indices[j]] += coefficients[p - first] * features.values[j]
+                for p in range(own.offsets[i], own.offsets[i + 1]):
+                    for j in range(own.starts[p], own.starts[p + 1]):
+                        view[own.indices[j]] += coefficients[p - first] * own.values[j]
     return found
 
 
-cdef void _score(const Features* features, Py_ssize_t first, Py_ssize_t m, const double* w,
+cdef void _score(const Queries* features, Py_ssize_t first, Py_ssize_t m, const double* w,
                  double* out) noexcept nogil:
     """out[p] = w . x of the p-th document of a query."""
     cdef Py_ssize_t p, j = 0, d = features.d
@@ -308,7 +291,7 @@ cdef Py_ssize_t _hits(const unsigned char* relevant, const int* chosen,
     return found
 
 
-cdef void _add(const Features* features, Py_ssize_t first, Py_ssize_t m, const int* chosen,
+cdef void _add(const Queries* features, Py_ssize_t first, Py_ssize_t m, const int* chosen,
                Py_ssize_t count, double cost, double* gradient) noexcept nogil:
     """Add cost times the rows of the chosen documents."""
     cdef Py_ssize_t p, j, row

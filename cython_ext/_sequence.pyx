@@ -14,7 +14,6 @@ kept label by label, so that adding a row runs along it.
 
 import numpy as np
 
-from _common cimport longest
 from _chains cimport (
     UNREACHABLE, Chain, Tokens, chain_states, point_to_chain, point_to_tokens,
     score_tokens,
@@ -42,6 +41,13 @@ HAMMING = HAMMING_TASK
 COUNTED = COUNTED_TASK
 ZERO_ONE = ZERO_ONE_TASK
 
+cdef struct Task:
+    int kind
+    bint slack
+    const double* charges
+    const double* margins
+    Py_ssize_t charge_count, margin_count
+
 cdef struct Sums:
     double* emissions  # (L, width) if the rows are dense, (width, L) if sparse
     double* first  # (L, L)
@@ -57,9 +63,15 @@ def dimension(Py_ssize_t width, Py_ssize_t labels, int order, bint ends):
 
 
 class Weights:
-    """w as the kernels read it: labels padded to a multiple of 8, second order with the first."""
+    """w as the kernels read it: labels padded to a multiple of 8, second order with the first.
 
-    def __init__(self, w, Py_ssize_t width, Py_ssize_t labels, int order, bint ends, bint sparse):
+    shape : ChainShape; sparse : whether the rows of the tokens are
+    """
+
+    def __init__(self, w, shape, bint sparse):
+        cdef Py_ssize_t width = shape.width, labels = shape.labels
+        cdef int order = shape.order
+        cdef bint ends = shape.ends
         if labels < 1 or order not in (1, 2) or len(w) != dimension(width, labels, order, ends):
             raise ValueError(f"sequence: {len(w)} weights do not fit {width} features, {labels} "
                              f"labels and order {order}")
@@ -203,31 +215,30 @@ cdef void _add_losses(
 
 
 cdef double _solve(
-    int task, const Chain* chain, double* scores, const int* truth, Py_ssize_t length,
-    const double* charges, const double* margins, bint slack, double* states, int* path,
-    double* margin,
+    const Task* task, const Chain* chain, double* scores, const int* truth, Py_ssize_t length,
+    double* states, int* path, double* margin,
 ) noexcept nogil:
     """The path that a task asks for and its value; margin: its L."""
     cdef Py_ssize_t t
     cdef long errors = 0
     cdef double value, other
     margin[0] = 0.0
-    if task == PREDICT_TASK:
+    if task.kind == PREDICT_TASK:
         return sequence_viterbi(chain, scores, length, states, path)
-    if task == HAMMING_TASK:
-        _add_losses(chain, truth, length, charges, scores)
+    if task.kind == HAMMING_TASK:
+        _add_losses(chain, truth, length, task.charges, scores)
         value = sequence_viterbi(chain, scores, length, states, path)
         for t in range(length):
             if path[t] != truth[t]:
-                margin[0] += charges[truth[t]]
+                margin[0] += task.charges[truth[t]]
         return value
-    if task == COUNTED_TASK:
-        value = sequence_counted(chain, scores, truth, length, margins, slack, states, path,
+    if task.kind == COUNTED_TASK:
+        value = sequence_counted(chain, scores, truth, length, task.margins, task.slack, states, path,
                                  &errors)
-        margin[0] = margins[errors]
+        margin[0] = task.margins[errors]
         return value
     value = sequence_score(chain, scores, truth, length)
-    if task == ZERO_ONE_TASK:
+    if task.kind == ZERO_ONE_TASK:
         other = sequence_other(chain, scores, truth, length, states, path)
         if other > UNREACHABLE and 1.0 + other > value:
             margin[0] = 1.0
@@ -238,20 +249,17 @@ cdef double _solve(
 
 
 def search(
-    int task, const double[:, ::1] dense, const int[::1] indices, const double[::1] values,
-    const long long[::1] starts, const long long[::1] offsets, const int[::1] labels,
-    const double[::1] costs, weights, const double[::1] charges, const double[::1] margins,
-    bint slack, bint summed,
+    loss, tokens, const int[::1] labels, const double[::1] costs, weights, bint summed,
 ):
     """The label sequence that a task asks for, for each of n examples.
 
-    task : PREDICT, highest score; TRUTH, the given labels; HAMMING, highest score with
+    loss : ChainLoss, with charges (L,), margins (longest + 1,) for COUNTED, slack, and the task:
+        PREDICT, highest score; TRUTH, the given labels; HAMMING, highest score with
         charges[y_t] added for each wrong label; COUNTED, highest margins[e] + score or, with
         ``slack``, margins[e] (1 + score - score of the truth) + score of the truth, e wrong
         labels; ZERO_ONE, highest score with 1 added if any label is wrong
-    dense : (tokens, width); or indices, values, starts : sparse rows, starts not empty
-    offsets : (n + 1,) from 0; labels : (tokens,) the truth; costs : (n,)
-    weights : see Weights; charges : (L,); margins : (longest + 1,) for COUNTED
+    tokens : TokenArrays of n sequences; labels : (tokens,) the truth; costs : (n,)
+    weights : see Weights
     summed : whether to sum the joint features
 
     Ties: the lowest last label, then the lowest before it, and so on; COUNTED and ZERO_ONE prefer
@@ -260,69 +268,74 @@ def search(
     Returns gradient (d,) = sum c_i Phi(x_i, found), or with ``slack`` sum c_i (L Phi(x_i, found) +
     (1 - L) Phi(x_i, truth)), or None; best (n,) the maxima; margins (n,) their L; found (tokens,).
     """
-    cdef Py_ssize_t n = costs.shape[0], i, j, k, first, length, most = longest(offsets)
     cdef Chain chain
-    cdef Tokens tokens
+    cdef Tokens own
+    cdef Task task
     cdef Sums sums
-    cdef double share
     point_to_chain(&chain, weights)
-    point_to_tokens(&tokens, dense, indices, values, starts, offsets, weights.width)
-    _check(task, offsets, labels, n, chain.labels, charges, margins, most)
-    sparse = starts.shape[0] > 0
-    gradient = Gradient(weights, sparse) if summed else None
+    point_to_tokens(&own, tokens, weights.width)
+    _point_to_task(&task, loss)
+    cdef Py_ssize_t n = own.n, i, j, k, first, length
+    if costs.shape[0] != n:
+        raise ValueError(f"sequence: {costs.shape[0]} costs do not fit {n} sequences")
+    _check(&task, labels, own.offsets[n], chain.labels, own.most)
+    gradient = Gradient(weights, own.starts != NULL) if summed else None
     if summed:
         _sums(&sums, gradient)
     best, losses = np.zeros(n), np.zeros(n)
     found = np.zeros(labels.shape[0], dtype=np.int32)
-    if n == 0 or offsets[n] == 0:
+    if n == 0 or own.offsets[n] == 0:
         return (gradient.vector() if summed else None), best, losses, found
     cdef const double[:, ::1] emissions = weights.emissions
     cdef const double* emission = &emissions[0, 0] if emissions.size else NULL
     cdef double[::1] best_view = best, loss_view = losses
     cdef int[::1] path = found
-    cdef double[::1] scores = np.empty((CHUNK + most) * chain.padded)
-    cdef double[::1] states = np.empty(_scratch(task, &chain, most))
+    cdef double[::1] scores = np.empty((CHUNK + own.most) * chain.padded)
+    cdef double[::1] states = np.empty(_scratch(task.kind, &chain, own.most))
     with nogil:
         i = 0
         while i < n:
             j = i + 1
-            while j < n and offsets[j] - offsets[i] < CHUNK:
+            while j < n and own.offsets[j] - own.offsets[i] < CHUNK:
                 j = j + 1
-            score_tokens(&tokens, offsets[i], offsets[j] - offsets[i], emission, &chain,
+            score_tokens(&own, own.offsets[i], own.offsets[j] - own.offsets[i], emission, &chain,
                          &scores[0])
             for k in range(i, j):
-                first, length = offsets[k], offsets[k + 1] - offsets[k]
+                first, length = own.offsets[k], own.offsets[k + 1] - own.offsets[k]
                 if length == 0:
                     continue
                 best_view[k] = _solve(
-                    task, &chain, &scores[(first - offsets[i]) * chain.padded], &labels[first],
-                    length, &charges[0], &margins[0], slack, &states[0], &path[first],
-                    &loss_view[k])
-                if not summed:
-                    continue
-                share = loss_view[k]
-                if slack:
-                    _add_between(&tokens, first, length, &path[first], &labels[first], &chain,
-                                 costs[k], share, &sums)
-                else:
-                    _add_path(&tokens, first, length, &path[first], &chain, costs[k], &sums)
+                    &task, &chain, &scores[(first - own.offsets[i]) * chain.padded],
+                    &labels[first], length, &states[0], &path[first], &loss_view[k])
+                if summed and task.slack:
+                    _add_between(&own, first, length, &path[first], &labels[first], &chain,
+                                 costs[k], loss_view[k], &sums)
+                elif summed:
+                    _add_path(&own, first, length, &path[first], &chain, costs[k], &sums)
             i = j
     return (gradient.vector() if summed else None), best, losses, found
 
 
+cdef int _point_to_task(Task* out, loss) except -1:
+    """Point to ChainLoss, which must outlive ``out``."""
+    cdef const double[::1] charges = loss.charges, margins = loss.margins
+    out.kind, out.slack = loss.task, loss.slack
+    out.charges, out.margins = &charges[0], &margins[0]
+    out.charge_count, out.margin_count = charges.shape[0], margins.shape[0]
+    return 0
+
+
 cdef int _check(
-    int task, const long long[::1] offsets, const int[::1] labels, Py_ssize_t n, Py_ssize_t count,
-    const double[::1] charges, const double[::1] margins, Py_ssize_t most,
+    const Task* task, const int[::1] labels, Py_ssize_t tokens, Py_ssize_t count, Py_ssize_t most,
 ) except -1:
-    cdef Py_ssize_t t, tokens
-    if offsets.shape[0] != n + 1 or offsets[0] != 0:
-        raise ValueError(f"sequence: {n} costs and {offsets.shape[0]} offsets do not fit")
-    tokens = offsets[n]
-    if labels.shape[0] < tokens or charges.shape[0] != count or margins.shape[0] < 1:
+    cdef Py_ssize_t t
+    if labels.shape[0] < tokens:
         raise ValueError(f"sequence: {labels.shape[0]} labels for {tokens} tokens")
-    if task == COUNTED_TASK and margins.shape[0] <= most:
-        raise ValueError(f"sequence: {margins.shape[0]} margins for {most} errors")
-    if task != PREDICT_TASK:
+    if task.charge_count != count:
+        raise ValueError(f"sequence: {task.charge_count} charges for {count} labels")
+    if task.kind == COUNTED_TASK and task.margin_count <= most:
+        raise ValueError(f"sequence: {task.margin_count} margins for {most} errors")
+    if task.kind != PREDICT_TASK:
         for t in range(tokens):
             if labels[t] < 0 or labels[t] >= count:
                 raise ValueError(f"sequence: label {labels[t]} is not one of {count}")
@@ -330,27 +343,31 @@ cdef int _check(
 
 
 def gradients(
-    const double[:, ::1] dense, const int[::1] indices, const double[::1] values,
-    const long long[::1] starts, const long long[::1] offsets, const int[::1] found,
-    const int[::1] truth, const double[::1] shares, const long long[::1] rows,
-    Py_ssize_t width, Py_ssize_t labels, int order, bint ends,
+    tokens, const int[::1] found, const int[::1] truth, const double[::1] shares,
+    const long long[::1] rows, shape,
 ):
     """shares_i Phi(x_i, found) + (1 - shares_i) Phi(x_i, truth) for chosen examples, sparse.
 
     rows : which of the n examples; shares : (n,), all 1 for Phi(x_i, found) alone
+    shape : ChainShape
 
     Every coordinate is summed in the order of the tokens, so that equal sets of tokens give equal
     sums. Returns starts (len(rows) + 1,), indices and values, indices not sorted.
     """
-    cdef Tokens tokens
+    cdef Tokens own
     cdef Touched out
-    cdef Py_ssize_t i, k, place, d = dimension(width, labels, order, ends), room = 0
-    point_to_tokens(&tokens, dense, indices, values, starts, offsets, width)
+    cdef Py_ssize_t i, k, place, d, room = 0, labels = shape.labels
+    cdef int order = shape.order
+    cdef bint ends = shape.ends
+    d = dimension(shape.width, labels, order, ends)
+    point_to_tokens(&own, tokens, shape.width)
     for k in range(rows.shape[0]):
         i = rows[k]
-        if i < 0 or i >= shares.shape[0] or offsets[i + 1] > min(found.shape[0], truth.shape[0]):
+        if i < 0 or i >= min(own.n, shares.shape[0]):
             raise ValueError(f"gradients: there is no example {i}")
-        room += 2 * _entries(&tokens, offsets[i], offsets[i + 1])
+        _check_path(&own, i, found, labels)
+        _check_path(&own, i, truth, labels)
+        room += 2 * _entries(&own, own.offsets[i], own.offsets[i + 1])
     sums, marks = np.zeros(d), np.zeros(d, dtype=np.uint8)
     where, what = np.empty(room, dtype=np.int64), np.empty(room)
     edges = np.zeros(rows.shape[0] + 1, dtype=np.int64)
@@ -363,14 +380,26 @@ def gradients(
     with nogil:
         for k in range(rows.shape[0]):
             i = rows[k]
-            _touch_example(&tokens, offsets[i], offsets[i + 1], &found[0], &truth[0], shares[i],
-                           labels, order, ends, &out)
+            _touch_example(&own, own.offsets[i], own.offsets[i + 1], &found[0], &truth[0],
+                           shares[i], labels, order, ends, &out)
             for place in range(edge_view[k], out.count):
                 what_view[place] = out.sums[out.found[place]]
                 out.sums[out.found[place]] = 0.0
                 out.marks[out.found[place]] = 0
             edge_view[k + 1] = out.count
     return edges, where[:out.count].copy(), what[:out.count].copy()
+
+
+cdef int _check_path(const Tokens* tokens, Py_ssize_t i, const int[::1] path,
+                     Py_ssize_t labels) except -1:
+    """Refuse a path of example i that ends too early or has labels that there are not."""
+    cdef Py_ssize_t t
+    if tokens.offsets[i + 1] > path.shape[0]:
+        raise ValueError(f"gradients: there is no example {i}")
+    for t in range(tokens.offsets[i], tokens.offsets[i + 1]):
+        if path[t] < 0 or path[t] >= labels:
+            raise ValueError(f"gradients: label {path[t]} is not one of {labels}")
+    return 0
 
 
 cdef struct Touched:

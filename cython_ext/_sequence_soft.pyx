@@ -8,7 +8,6 @@ backward recursions give log Z and expectations at any scale of the weights.
 
 import numpy as np
 
-from _common cimport longest
 from _chains cimport (
     Chain, Tokens, chain_states, point_to_chain, point_to_tokens, score_tokens,
 )
@@ -41,25 +40,24 @@ def _grown(matrix, Py_ssize_t labels):
     return found, shift
 
 
-def expectations(
-    const double[:, ::1] dense, const int[::1] indices, const double[::1] values,
-    const long long[::1] starts, const long long[::1] offsets, const double[::1] costs, weights,
-):
+def expectations(tokens, const double[::1] costs, weights):
     """log Z and expected joint features of n examples under exp(w . Phi) / Z.
 
-    Arrays as in _sequence.search. Returns gradient (d,) = sum c_i E[Phi(x_i, y)], log Z (n,), and
+    tokens : TokenArrays. Returns gradient (d,) = sum c_i E[Phi(x_i, y)], log Z (n,), and
     marginals (tokens, L), the probability of each label of a token.
     """
-    cdef Py_ssize_t n = costs.shape[0], i, t, s, first, length, most = longest(offsets)
+    cdef Py_ssize_t i, t, s, first, length
     cdef Chain chain
-    cdef Tokens tokens
+    cdef Tokens own
     cdef Exponentials grown
     point_to_chain(&chain, weights)
-    point_to_tokens(&tokens, dense, indices, values, starts, offsets, weights.width)
+    point_to_tokens(&own, tokens, weights.width)
+    cdef Py_ssize_t n = own.n, most = own.most
+    cdef const long long* offsets = own.offsets
     cdef Py_ssize_t L = chain.labels, P = chain.padded, S = chain_states(&chain)
-    cdef bint sparse = starts.shape[0] > 0
-    if offsets.shape[0] != n + 1 or offsets[0] != 0:
-        raise ValueError(f"expectations: {n} costs and {offsets.shape[0]} offsets do not fit")
+    cdef bint sparse = own.starts != NULL
+    if costs.shape[0] != n:
+        raise ValueError(f"expectations: {costs.shape[0]} costs do not fit {n} sequences")
     first_grown, grown.first_shift = _grown(weights.first, L)
     second_grown, grown.second_shift = _grown(weights.second, L)
     cdef double[:, ::1] first_view = first_grown
@@ -82,7 +80,7 @@ def expectations(
             first, length = offsets[i], offsets[i + 1] - offsets[i]
             if length == 0:
                 continue
-            score_tokens(&tokens, first, length, emission, &chain, &unary[0])
+            score_tokens(&own, first, length, emission, &chain, &unary[0])
             logz_view[i] = sequence_forward(&chain, &grown, &unary[0], length, &alpha[0], &row[0])
             sequence_backward(&chain, &grown, &unary[0], length, &alpha[0], logz_view[i],
                               costs[i], &scratch[0], &marginal[first, 0], &pair_view[0, 0],
@@ -90,7 +88,7 @@ def expectations(
             for t in range(first, first + length):
                 for s in range(P):
                     row[s] = costs[i] * marginal[t, s]
-                _add_expected(&tokens, t, &row[0], L, P, out)
+                _add_expected(&own, t, &row[0], L, P, out)
                 for s in range(L):
                     if t == first:
                         end_view[0, s] += row[s]
@@ -122,22 +120,20 @@ cdef void _add_expected(
             to[s] += tokens.values[p] * row[s]
 
 
-def best_paths(
-    const double[:, ::1] dense, const int[::1] indices, const double[::1] values,
-    const long long[::1] starts, const long long[::1] offsets, weights, int top,
-):
+def best_paths(tokens, weights, int top):
     """The ``top`` label sequences of highest w . Phi of each of n examples, best first.
 
     Equal ones: the lowest last label first, then the lowest before it, and so on. Returns labels
     (tokens, top) int32, those of the k-th path in column k, and scores (n, top); -1 and -inf where
     there are fewer.
     """
-    cdef Py_ssize_t n = offsets.shape[0] - 1, i, k, t, first, length
-    cdef Py_ssize_t most = longest(offsets), count
+    cdef Py_ssize_t i, first, length, count
     cdef Chain chain
-    cdef Tokens tokens
+    cdef Tokens own
     point_to_chain(&chain, weights)
-    point_to_tokens(&tokens, dense, indices, values, starts, offsets, weights.width)
+    point_to_tokens(&own, tokens, weights.width)
+    cdef Py_ssize_t n = own.n, most = own.most
+    cdef const long long* offsets = own.offsets
     cdef Py_ssize_t S = chain_states(&chain)
     labels = np.full((max(1, offsets[n]), top), -1, dtype=np.int32)
     scores = np.zeros((n, top))
@@ -156,7 +152,7 @@ def best_paths(
             first, length = offsets[i], offsets[i + 1] - offsets[i]
             if length == 0:
                 continue
-            score_tokens(&tokens, first, length, emission, &chain, &unary[0])
+            score_tokens(&own, first, length, emission, &chain, &unary[0])
             count = sequence_best(&chain, &unary[0], length, top, <Origin*>&lists[0], &counts[0],
                                   &label_view[first, 0], &score_view[i, 0])
             kept_view[i] = count

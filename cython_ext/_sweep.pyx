@@ -23,6 +23,7 @@ cdef struct Space:
     const double* values
     const long long* begins
     const long long* ends
+    Py_ssize_t room, count  # entries and planes
     double* w
     double* scores
     const double* gram
@@ -30,27 +31,81 @@ cdef struct Space:
     int R
     int K
 
+cdef struct Dual:
+    const double* losses
+    const double* squares
+    double* alpha
+    const int* slots
+    const int* counts
+    const double* limits
+    double* gaps
+    Py_ssize_t n, most
 
-cdef int _space(
-    Space* out, const int[::1] indices, const double[::1] values, const long long[::1] begins,
-    const long long[::1] ends, double[::1] w, double[::1] scores, const double[:, ::1] gram,
-    int labels,
-) except -1:
-    """Point to the arrays, which must fit."""
-    if begins.shape[0] != ends.shape[0] or indices.shape[0] != values.shape[0]:
-        raise ValueError("sweep: the arrays of the planes do not fit each other")
-    if scores.shape[0] != w.shape[0] or gram.shape[0] != gram.shape[1]:
-        raise ValueError("sweep: scores, weights and Gram matrix do not fit each other")
-    if gram.shape[0] * labels > w.shape[0]:
-        raise ValueError("sweep: more rows than weights")
-    out.indices = &indices[0] if indices.shape[0] else NULL
-    out.values = &values[0] if values.shape[0] else NULL
-    out.begins = &begins[0] if begins.shape[0] else NULL
-    out.ends = &ends[0] if ends.shape[0] else NULL
+
+cdef int _planes(Space* out, planes) except -1:
+    """Point to the rows of PlaneArrays, and to no vector."""
+    cdef const int[::1] indices = planes.indices
+    cdef const double[::1] values = planes.values
+    cdef const long long[::1] begins = planes.begins, ends = planes.ends
+    out.room, out.count = indices.shape[0], begins.shape[0]
+    out.indices = &indices[0] if out.room else NULL
+    out.values = &values[0] if out.room else NULL
+    out.begins = &begins[0] if out.count else NULL
+    out.ends = &ends[0] if out.count else NULL
+    out.w, out.scores, out.gram, out.d, out.R, out.K = NULL, NULL, NULL, 0, 0, 0
+    return 0
+
+
+cdef int _space(Space* out, planes, space) except -1:
+    """Point to PlaneArrays and SpaceArrays."""
+    cdef double[::1] w = space.w, scores = space.scores
+    cdef const double[:, ::1] gram = space.gram
+    _planes(out, planes)
     out.w = &w[0]
     out.scores = &scores[0]
     out.gram = &gram[0, 0] if gram.shape[0] else NULL
-    out.d, out.R, out.K = w.shape[0], <int>gram.shape[0], labels
+    out.d, out.R, out.K = w.shape[0], <int>gram.shape[0], space.labels
+    return 0
+
+
+cdef int _dual(Space* space, Dual* out, dual) except -1:
+    """Point to DualArrays; False where there is no plane."""
+    cdef const double[::1] losses = dual.losses, squares = dual.squares, limits = dual.limits
+    cdef double[::1] alpha = dual.alpha, gaps = dual.gaps
+    cdef const int[:, ::1] slots = dual.slots
+    cdef const int[::1] counts = dual.counts
+    out.n, out.most = slots.shape[0], slots.shape[1]
+    if out.n == 0 or out.most == 0 or losses.shape[0] == 0:
+        return False
+    _space(space, dual.planes, dual.space)
+    out.losses, out.squares, out.alpha = &losses[0], &squares[0], &alpha[0]
+    out.slots, out.counts = &slots[0, 0], &counts[0]
+    out.limits, out.gaps = &limits[0], &gaps[0]
+    return True
+
+
+cdef int _check_planes(const Space* s, const int* planes, Py_ssize_t count) except -1 nogil:
+    """Refuse numbers of planes, and places of their rows, that there are not."""
+    cdef Py_ssize_t c
+    cdef int p
+    for c in range(count):
+        p = planes[c]
+        if p < 0 or p >= s.count:
+            raise ValueError(f"sweep: there is no plane {p} of {s.count}")
+        if s.begins[p] < 0 or s.ends[p] > s.room:
+            raise ValueError(f"sweep: plane {p} is not within the {s.room} entries")
+    return 0
+
+
+cdef int _check_rows(const Space* s, const Dual* dual, const int[::1] rows) except -1 nogil:
+    """Refuse examples that there are not, or whose planes do not fit."""
+    cdef Py_ssize_t v
+    for v in range(rows.shape[0]):
+        if rows[v] < 0 or rows[v] >= dual.n:
+            raise ValueError(f"sweep: there is no example {rows[v]} of {dual.n}")
+        if dual.counts[rows[v]] < 0 or dual.counts[rows[v]] > dual.most:
+            raise ValueError(f"sweep: example {rows[v]} has {dual.counts[rows[v]]} planes")
+        _check_planes(s, dual.slots + rows[v] * dual.most, dual.counts[rows[v]])
     return 0
 
 
@@ -237,56 +292,39 @@ cdef double _step_free(
     return first
 
 
-def sweep(
-    const int[::1] rows, const int[:, ::1] slots, const int[::1] counts,
-    const int[::1] indices, const double[::1] values, const long long[::1] begins,
-    const long long[::1] ends, const double[::1] losses, const double[::1] squares,
-    double[::1] alpha, const double[::1] limits, double[::1] w, double[::1] scores,
-    const double[:, ::1] gram, int labels, int norm, int steps, double[::1] gaps,
-):
+def sweep(const int[::1] rows, dual, int norm, int steps):
     """Visit the examples ``rows`` in their order and step within the planes of each.
 
-    slots, counts : (n, most) and (n,), the planes of each example
-    indices, values, begins, ends : sparse rows δ_p
-    losses, squares, alpha : (m,) L_p, ‖δ_p‖², α_p (changed)
-    limits : (n,) u_i
-    w, scores : (d,) see the module (changed); the same array without a kernel
-    gram, labels : (R, R) and K; R = 0 without a kernel
-    norm : 0, 1 or 2, of the slacks
-    steps : most steps at each visit
-    gaps : (n,) written for each visited example: what the step could gain at most (norm 1), or
-        its steepest slope (norm 2 and 0), before it
+    dual : DualArrays, of which alpha, w and scores are changed, and gaps written for each visited
+        example: what the step could gain at most (norm 1), or its steepest slope (norm 2 and 0),
+        before it
+    norm : 0, 1 or 2, of the slacks; steps : most steps at each visit
     """
     cdef Space space
+    cdef Dual own
     cdef Py_ssize_t v, i
     cdef double[::1] heights
-    cdef const int* own
-    cdef double curb
-    if not (slots.shape[0] == counts.shape[0] == limits.shape[0] == gaps.shape[0]):
-        raise ValueError("sweep: the arrays of the examples do not fit each other")
-    if not (losses.shape[0] == squares.shape[0] == alpha.shape[0] == begins.shape[0]):
-        raise ValueError("sweep: the arrays of the planes do not fit each other")
-    if slots.shape[1] == 0 or rows.shape[0] == 0 or losses.shape[0] == 0:
+    cdef const int* slots
+    if not _dual(&space, &own, dual):
         return
-    _space(&space, indices, values, begins, ends, w, scores, gram, labels)
-    heights = np.empty(max(slots.shape[1], 1))
+    heights = np.empty(own.most)
     with nogil:
+        _check_rows(&space, &own, rows)
         for v in range(rows.shape[0]):
             i = rows[v]
-            gaps[i] = 0.0
-            if counts[i] == 0:
+            own.gaps[i] = 0.0
+            if own.counts[i] == 0:
                 continue
-            own = &slots[i, 0]
+            slots = own.slots + i * own.most
             if norm == 1:
-                gaps[i] = _step_linear(
-                    &space, own, counts[i], &losses[0], &squares[0], &alpha[0], limits[i],
-                    &heights[0], steps,
+                own.gaps[i] = _step_linear(
+                    &space, slots, own.counts[i], own.losses, own.squares, own.alpha,
+                    own.limits[i], &heights[0], steps,
                 )
             else:
-                curb = 1.0 / limits[i] if norm == 2 else 0.0
-                gaps[i] = _step_free(
-                    &space, own, counts[i], &losses[0], &squares[0], &alpha[0], curb,
-                    &heights[0], steps,
+                own.gaps[i] = _step_free(
+                    &space, slots, own.counts[i], own.losses, own.squares, own.alpha,
+                    1.0 / own.limits[i] if norm == 2 else 0.0, &heights[0], steps,
                 )
 
 
@@ -352,112 +390,106 @@ cdef double _kernel_square(
     return total
 
 
-def frank_wolfe(
-    const int[::1] rows, const int[::1] planes, const int[:, ::1] slots, const int[::1] counts,
-    const int[::1] indices, const double[::1] values, const long long[::1] begins,
-    const long long[::1] ends, const double[::1] losses, double[::1] alpha,
-    const double[::1] limits, double[::1] w, double[::1] scores, const double[:, ::1] gram,
-    int labels, double[::1] gaps,
-):
+def frank_wolfe(const int[::1] rows, const int[::1] planes, dual):
     """Move each example of ``rows`` towards a plane of its own by an exact line search (norm 1).
 
     The step of Lacoste-Julien et al. (ICML 2013, Algorithm 3). planes : (k,) -1 being the zero
-    plane; gaps : (n,) what each step could gain at most before it. The rest as in ``sweep``.
+    plane. The gap of each example before its step is written. The rest as in ``sweep``.
     """
     cdef Space space
+    cdef Dual own
     cdef Py_ssize_t v, i
-    cdef double[::1] moves = np.empty(max(slots.shape[1], 1))
-    cdef double[::1] direction = np.zeros(w.shape[0])
-    if rows.shape[0] != planes.shape[0] or slots.shape[0] != counts.shape[0]:
-        raise ValueError("sweep: the arrays of the examples do not fit each other")
-    if rows.shape[0] == 0 or slots.shape[1] == 0 or losses.shape[0] == 0:
+    cdef double[::1] moves, direction
+    if rows.shape[0] != planes.shape[0]:
+        raise ValueError("sweep: the planes do not fit the examples")
+    if not _dual(&space, &own, dual):
         return
-    _space(&space, indices, values, begins, ends, w, scores, gram, labels)
+    moves, direction = np.empty(own.most), np.zeros(space.d)
     with nogil:
+        _check_rows(&space, &own, rows)
+        for v in range(rows.shape[0]):
+            if planes[v] >= 0:
+                _check_planes(&space, &planes[v], 1)
         for v in range(rows.shape[0]):
             i = rows[v]
-            gaps[i] = _frank_wolfe(
-                &space, planes[v], &slots[i, 0], counts[i], &losses[0], &alpha[0], limits[i],
-                &moves[0], &direction[0],
+            own.gaps[i] = _frank_wolfe(
+                &space, planes[v], own.slots + i * own.most, own.counts[i], own.losses,
+                own.alpha, own.limits[i], &moves[0], &direction[0],
             )
 
 
-def highest(
-    const int[::1] rows, const int[:, ::1] slots, const int[::1] counts,
-    const int[::1] indices, const double[::1] values, const long long[::1] begins,
-    const long long[::1] ends, const double[::1] losses, double[::1] w, double[::1] scores,
-    const double[:, ::1] gram, int labels, int[::1] planes, double[::1] heights,
-):
+def highest(const int[::1] rows, dual, int[::1] planes, double[::1] heights):
     """The highest plane of each example of ``rows`` at w into ``planes`` and ``heights``, (k,).
 
     -1 and 0 where none is above 0; ties to the first. The rest as in ``sweep``.
     """
     cdef Space space
+    cdef Dual own
     cdef Py_ssize_t v
     cdef int c, p
     cdef double height
-    if rows.shape[0] == 0 or slots.shape[1] == 0 or losses.shape[0] == 0:
+    if not rows.shape[0] == planes.shape[0] == heights.shape[0]:
+        raise ValueError("sweep: the planes and their heights do not fit the examples")
+    if not _dual(&space, &own, dual):
         return
-    _space(&space, indices, values, begins, ends, w, scores, gram, labels)
     with nogil:
+        _check_rows(&space, &own, rows)
         for v in range(rows.shape[0]):
-            for c in range(counts[rows[v]]):
-                p = slots[rows[v], c]
-                height = losses[p] + _dot(&space, p)
+            for c in range(own.counts[rows[v]]):
+                p = own.slots[rows[v] * own.most + c]
+                height = own.losses[p] + _dot(&space, p)
                 if height > heights[v]:
                     planes[v], heights[v] = p, height
 
 
-def dots(
-    const int[::1] planes, const int[::1] indices, const double[::1] values,
-    const long long[::1] begins, const long long[::1] ends, const double[::1] vector,
-    double[::1] out,
-):
-    """δ_p · vector for each p of ``planes`` into ``out``, (k,); vector : (d,)."""
+def dots(const int[::1] chosen, planes, const double[::1] vector, double[::1] out):
+    """δ_p · vector for each p of ``chosen`` into ``out``, (k,); planes : PlaneArrays;
+    vector : (d,)."""
+    cdef Space space
     cdef Py_ssize_t k
-    if planes.shape[0] != out.shape[0]:
+    if chosen.shape[0] != out.shape[0]:
         raise ValueError("sweep: the planes and their products do not fit each other")
-    if planes.shape[0] == 0 or indices.shape[0] == 0:
+    _planes(&space, planes)
+    if chosen.shape[0] == 0 or space.room == 0:
         out[:] = 0.0
         return
     with nogil:
-        for k in range(planes.shape[0]):
-            out[k] = _product(
-                &indices[0], &values[0], begins[planes[k]], ends[planes[k]], &vector[0]
-            )
+        _check_planes(&space, &chosen[0], chosen.shape[0])
+        for k in range(chosen.shape[0]):
+            out[k] = _product(space.indices, space.values, space.begins[chosen[k]],
+                              space.ends[chosen[k]], &vector[0])
 
 
-def combine(
-    const int[::1] planes, const int[::1] indices, const double[::1] values,
-    const long long[::1] begins, const long long[::1] ends, const double[::1] coefficients,
-    double[::1] out,
-):
-    """Σ_k coefficients_k δ_{planes_k} into ``out``, (d,), added in the order of ``planes``."""
+def combine(const int[::1] chosen, planes, const double[::1] coefficients, double[::1] out):
+    """Σ_k coefficients_k δ_{chosen_k} into ``out``, (d,), added in the order of ``chosen``."""
+    cdef Space space
     cdef Py_ssize_t k
     cdef long long j
     cdef double factor
-    if planes.shape[0] != coefficients.shape[0]:
+    if chosen.shape[0] != coefficients.shape[0]:
         raise ValueError("sweep: the planes and their coefficients do not fit each other")
     out[:] = 0.0
+    if chosen.shape[0] == 0:
+        return
+    _planes(&space, planes)
     with nogil:
-        for k in range(planes.shape[0]):
+        _check_planes(&space, &chosen[0], chosen.shape[0])
+        for k in range(chosen.shape[0]):
             factor = coefficients[k]
             if factor == 0.0:
                 continue
-            for j in range(begins[planes[k]], ends[planes[k]]):
-                out[indices[j]] += factor * values[j]
+            for j in range(space.begins[chosen[k]], space.ends[chosen[k]]):
+                out[space.indices[j]] += factor * space.values[j]
 
 
-def squared_norms(
-    const int[::1] indices, const double[::1] values, const long long[::1] begins,
-    const long long[::1] ends, const double[:, ::1] gram, int labels, double[::1] out,
-):
+def squared_norms(planes, space, double[::1] out):
     """‖δ_p‖² of every plane into ``out``, (m,)."""
-    cdef Space space
-    cdef Py_ssize_t p
-    cdef double[::1] nothing = np.zeros(gram.shape[0] * labels + 1)
-    _space(&space, indices, values, begins, ends, nothing, nothing, gram, labels)
+    cdef Space own
+    cdef int p
+    _space(&own, planes, space)
+    if out.shape[0] != own.count:
+        raise ValueError("sweep: the planes and their lengths do not fit each other")
     with nogil:
-        for p in range(out.shape[0]):
-            out[p] = _inner(&space, p, p)
-
+        for p in range(own.count):
+            _check_planes(&own, &p, 1)
+            out[p] = _inner(&own, p, p)

@@ -24,7 +24,7 @@ from lssvm.config import Config, load_config
 from lssvm.errors import ApplicationCrash, LssvmError, ModelError
 from lssvm.formats.loss_matrix import read_loss_matrix
 from lssvm.formats.svmlight import read_svmlight
-from lssvm.kernels import _multiclass
+from lssvm.kernels.arrays import RowArrays
 from lssvm.model import Model
 from lssvm.oracle import DataOracle, Executor, blocks
 from lssvm.simulation import classes as simulate_classes
@@ -215,9 +215,9 @@ def test_the_kernel_refuses_what_does_not_fit():
     none, no_place = np.empty(0), np.empty(0, dtype=np.int32)
     starts, one = np.array([0, 2, 1]), np.zeros(1, dtype=np.int32)
     with pytest.raises(ValueError, match="do not fit 1 examples"):
-        _multiclass.scores(
-            np.empty((0, 0)), none, no_place, starts, 1, np.zeros(2), 1, no_place, one
-        )
+        RowArrays(np.empty((0, 0)), none, no_place, starts, 1, 2)
+    with pytest.raises(ValueError, match="1 features; expected 2 or more"):
+        RowArrays(np.empty((0, 0)), np.ones(1), one + 1, np.array([0, 1]), 1, 1)
 
 
 # training
@@ -801,7 +801,7 @@ def test_the_shipped_configuration_beats_chance_by_far(name, tmp_path):
 
 def test_quadratic_slack_takes_the_square_root_of_the_loss():
     app = classifier(Formulation("ssvm", "slack", 2), loss="zero_one")
-    app.fix("ab", 1)
+    app.fix(["a", "b"], 1)
     np.testing.assert_array_equal(app.margins, np.sqrt(app.losses))
 
 

@@ -18,6 +18,7 @@ from lssvm.cli import classify, learn, main
 from lssvm.config import Config
 from lssvm.errors import LssvmError
 from lssvm.kernels import _ranking
+from lssvm.kernels.arrays import QueryArrays
 from lssvm.model import Model
 from lssvm.oracle import DataOracle, Executor
 from lssvm.training.session import learn_on
@@ -162,7 +163,7 @@ def test_long_lists_are_selected_as_a_stable_sort_would(read, kinds):
             (_ranking.COMPLETE, rows[:, 0] + 1e6 * relevant),
         ):
             _, _, chosen = _ranking.search(
-                task, *examples.rows, examples.relevant, examples.costs, w, k
+                task, examples.rows, examples.relevant, examples.costs, w, k
             )
             expected = np.sort(np.argsort(-keys, kind="stable")[:k])
             if k < 700:
@@ -182,8 +183,9 @@ def test_selection_does_not_slow_down_on_sorted_keys(read, shape):
     }[shape] / 8.0
     empty = np.empty(0, dtype=np.int32), np.empty(0), np.empty(0, dtype=np.int64)
     offsets, relevant = np.array([0, n]), np.zeros(n, dtype=np.uint8)
+    queries = QueryArrays(keys, *empty, offsets, 1)
     _, _, chosen = _ranking.search(
-        _ranking.PREDICT, keys, *empty, offsets, relevant, np.ones(1), np.ones(1), 100
+        _ranking.PREDICT, queries, relevant, np.ones(1), np.ones(1), 100
     )
     expected = np.sort(np.argsort(-keys, kind="stable")[:100])
     np.testing.assert_array_equal(chosen[0], expected)

@@ -7,6 +7,7 @@ import pytest
 from scipy import sparse
 
 from lssvm.kernels import _sweep
+from lssvm.kernels.dual_arrays import PlaneArrays
 from lssvm.solvers.working_sets import WorkingSets
 
 
@@ -38,12 +39,14 @@ def test_products_are_those_of_the_rows():
 
 def test_products_refuse_arrays_that_do_not_fit():
     sets = random_sets(np.random.default_rng(0))
-    arena = sets.indices, sets.values, sets.column("begins"), sets.column("ends")
+    arena = PlaneArrays(sets.indices, sets.values, sets.column("begins"), sets.column("ends"))
     planes = np.zeros(2, dtype=np.int32)
     with pytest.raises(ValueError, match="planes and their products"):
-        _sweep.dots(planes, *arena, np.zeros(6), np.zeros(3))
+        _sweep.dots(planes, arena, np.zeros(6), np.zeros(3))
     with pytest.raises(ValueError, match="planes and their coefficients"):
-        _sweep.combine(planes, *arena, np.zeros(3), np.zeros(6))
+        _sweep.combine(planes, arena, np.zeros(3), np.zeros(6))
+    with pytest.raises(ValueError, match="no plane 99"):
+        _sweep.dots(np.array([0, 99], dtype=np.int32), arena, np.zeros(6), np.zeros(2))
 
 
 @pytest.mark.parametrize("labels", [0, 2])

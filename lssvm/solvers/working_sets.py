@@ -17,6 +17,7 @@ from scipy import sparse
 from lssvm.checked import array, vector
 from lssvm.errors import ModelError
 from lssvm.kernels import _sweep
+from lssvm.kernels.dual_arrays import DualArrays, PlaneArrays, SpaceArrays
 from lssvm.solvers.conjugate_gradients import climb, images_of
 
 GARBAGE = 0.5  # share of the arena that may be dropped planes
@@ -145,16 +146,7 @@ class WorkingSets:
         its height, (k,) each."""
         planes = np.full(len(rows), -1, dtype=np.int32)
         heights = np.zeros(len(rows))
-        _sweep.highest(
-            rows.astype(np.int32),
-            self.slots,
-            self.counts,
-            *self._rows(),
-            self.losses,
-            *self._space(),
-            planes,
-            heights,
-        )
+        _sweep.highest(rows.astype(np.int32), self._dual(), planes, heights)
         return planes, heights
 
     def append(self, owner: np.ndarray, rows: sparse.csr_array, losses: np.ndarray) -> None:
@@ -193,20 +185,7 @@ class WorkingSets:
         Returns the sum of their gaps before the steps, which are kept in ``gaps``.
         """
         rows = rows.astype(np.int32)
-        _sweep.sweep(
-            rows,
-            self.slots,
-            self.counts,
-            *self._rows(),
-            self.losses,
-            self.column("squares"),
-            self.alpha,
-            self.limits,
-            *self._space(),
-            self.norm,
-            steps,
-            self.gaps,
-        )
+        _sweep.sweep(rows, self._dual(), self.norm, steps)
         return float(self.gaps[rows].sum())
 
     def frank_wolfe(self, rows: np.ndarray, planes: np.ndarray) -> float:
@@ -215,18 +194,7 @@ class WorkingSets:
         Returns the sum of their gaps before their steps, which are kept in ``gaps``.
         """
         rows = rows.astype(np.int32)
-        _sweep.frank_wolfe(
-            rows,
-            planes.astype(np.int32),
-            self.slots,
-            self.counts,
-            *self._rows(),
-            self.losses,
-            self.alpha,
-            self.limits,
-            *self._space(),
-            self.gaps,
-        )
+        _sweep.frank_wolfe(rows, planes.astype(np.int32), self._dual())
         return float(self.gaps[rows].sum())
 
     def climb(self, most: int) -> None:
@@ -357,11 +325,26 @@ class WorkingSets:
         self.added = int(added)
         self._index()
 
-    def _rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        return self.indices, self.values, self.column("begins"), self.column("ends")
+    def _planes(self, first: int = 0) -> PlaneArrays:
+        """The planes from ``first`` on, as the kernel takes them."""
+        begins, ends = self.column("begins")[first:], self.column("ends")[first:]
+        return PlaneArrays(self.indices, self.values, begins, ends)
 
-    def _space(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, int]:
-        return self.w, self.scores, self.gram, self.labels
+    def _space(self) -> SpaceArrays:
+        return SpaceArrays(self.w, self.scores, self.gram, self.labels)
+
+    def _dual(self) -> DualArrays:
+        return DualArrays(
+            planes=self._planes(),
+            space=self._space(),
+            losses=self.losses,
+            squares=self.column("squares"),
+            alpha=self.alpha,
+            slots=self.slots,
+            counts=self.counts,
+            limits=self.limits,
+            gaps=self.gaps,
+        )
 
     def matrix(self, planes: np.ndarray) -> sparse.csr_array:
         """The rows δ of some planes, (len(planes), d)."""
@@ -378,22 +361,18 @@ class WorkingSets:
         """δ · vector of some planes, (len(planes),)."""
         out = np.empty(len(planes))
         vector = np.ascontiguousarray(vector)
-        _sweep.dots(planes.astype(np.int32, copy=False), *self._rows(), vector, out)
+        _sweep.dots(planes.astype(np.int32, copy=False), self._planes(), vector, out)
         return out
 
     def combined(self, planes: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
         """Σ coefficients δ over some planes, (d,)."""
         out = np.empty(self.dimension)
-        _sweep.combine(planes.astype(np.int32, copy=False), *self._rows(), coefficients, out)
+        _sweep.combine(planes.astype(np.int32, copy=False), self._planes(), coefficients, out)
         return out
 
     def _measure(self, first: int) -> None:
         """‖δ‖² of the planes from ``first`` on."""
-        begins, ends = self.column("begins")[first:], self.column("ends")[first:]
-        squares = self.column("squares")[first:]
-        _sweep.squared_norms(
-            self.indices, self.values, begins, ends, self.gram, self.labels, squares
-        )
+        _sweep.squared_norms(self._planes(first), self._space(), self.column("squares")[first:])
 
     def _reserve(self, size: int, count: int) -> None:
         """Room for so many more entries, and for so many planes in all."""

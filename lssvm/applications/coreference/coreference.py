@@ -61,10 +61,7 @@ class Coreference(MentionClustering):
         aimed = examples.targets[examples.mentions[0] : examples.mentions[-1]]
         parents = [chains(aimed[where]) for where in examples.places]
         gradient = _forest.joint_features(
-            *examples.arrays,
-            np.concatenate(parents),
-            self.dimension(examples),
-            examples.reach,
+            examples.arrays, np.concatenate(parents), self.dimension(examples)
         )
         return Plane(gradient, 0.0)
 
@@ -110,9 +107,8 @@ class Coreference(MentionClustering):
         return _forest.search(
             task,
             examples.targets,
-            *examples.arrays,
+            examples.arrays,
             np.ascontiguousarray(w, dtype=np.float64),
-            examples.reach,
             self.options.penalty,
         )
 

@@ -94,8 +94,7 @@ class CorrelationClustering(MentionClustering):
         return _clustering.search(
             task,
             examples.targets,
-            *examples.arrays,
+            examples.arrays,
             np.ascontiguousarray(w, dtype=np.float64),
-            examples.reach,
             self.options.sweeps,
         )

@@ -3,12 +3,14 @@
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
 
 from lssvm.applications.packing import Packed, cumulated, digest, gathered
 from lssvm.formats.annotated import UNKNOWN, AnnotatedText
+from lssvm.kernels.arrays import MentionArrays
 
 NO_LIMIT = 2**31 - 1  # a reach that no document has
 
@@ -74,16 +76,17 @@ class Documents(Packed):
         """Mentions and pairs of each document, (n,) int64."""
         return np.diff(self.pairs) + np.diff(self.mentions)
 
-    @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
+    @cached_property
+    def arrays(self) -> MentionArrays:
         """What every function of the kernels reads the documents from."""
         names = ("mentions", "pairs", "rows", "tables", "starts", "indices", "values", "costs")
-        return tuple(getattr(self, name) for name in names)
+        return MentionArrays(*(getattr(self, name) for name in names), self.reach)
 
     @property
     def nbytes(self) -> int:
         """Memory of the arrays in bytes."""
-        return sum(array.nbytes for array in (self.clusters, self.targets, *self.arrays))
+        names = ("clusters", "targets", *MentionArrays.KINDS)
+        return sum(getattr(self, name).nbytes for name in names)
 
     def take(self, rows: np.ndarray) -> "Documents":
         """A copy of the chosen documents, in the order of ``rows``."""
@@ -112,8 +115,9 @@ class Documents(Packed):
     def fingerprint(self) -> str:
         """SHA-256 of clusters, features, costs and reach, in hexadecimal."""
         whole = self.take(np.arange(len(self)))
-        mentions, _, *others = whole.arrays
-        return digest(whole.reach, mentions, whole.targets, *others)
+        names = ("rows", "tables", "starts", "indices", "values", "costs")
+        others = (getattr(whole, name) for name in names)
+        return digest(whole.reach, whole.mentions, whole.targets, *others)
 
     @property
     def places(self) -> list[slice]:

@@ -66,6 +66,7 @@ from lssvm.errors import LssvmError
 from lssvm.formats import meme
 from lssvm.formats.fasta import AMBIGUOUS, LETTERS
 from lssvm.kernels import _motif, _motif_soft
+from lssvm.kernels.arrays import MotifArrays
 from lssvm.plane import Plane
 
 COLUMNS = (
@@ -414,10 +415,9 @@ class Motif(base.Application):
     def _sums(self, task: int, w: np.ndarray, examples: Sequences) -> Any:
         return _motif_soft.expectations(
             task,
-            *self._arrays(examples),
+            self._arrays(examples),
             self._kernel_weights(w),
             self.length,
-            self.both,
             self.formulation.charged,
             *self.formulation.temperatures,
         )
@@ -426,19 +426,12 @@ class Motif(base.Application):
         return self._scan(task, self._kernel_weights(w), examples, top)
 
     def _scan(self, task: int, weights: np.ndarray, examples: Sequences, top: int) -> Any:
-        return _motif.search(task, *self._arrays(examples), weights, self.length, self.both, top)
+        return _motif.search(task, self._arrays(examples), weights, self.length, top)
 
-    def _arrays(self, examples: Sequences) -> Any:
-        return (
-            examples.words,
-            examples.contexts,
-            examples.opposite,
-            examples.offsets,
-            examples.runs,
-            examples.bounds,
-            examples.labels,
-            examples.costs,
-        )
+    def _arrays(self, examples: Sequences) -> MotifArrays:
+        if len(examples.contexts) and self.both != examples.arrays.both:
+            raise ValueError("motif: the sequences are indexed for other strands")
+        return examples.arrays
 
     def _best_windows(
         self, examples: Sequences, matrix: np.ndarray
@@ -458,10 +451,7 @@ class Motif(base.Application):
         costs: np.ndarray | None = None,
     ) -> np.ndarray:
         return _motif.joint_features(
-            examples.words,
-            examples.contexts,
-            examples.opposite,
-            examples.offsets,
+            examples.arrays,
             y,
             np.ascontiguousarray(starts),
             np.ascontiguousarray(strands),

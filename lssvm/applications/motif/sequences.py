@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -11,6 +12,7 @@ from lssvm.applications.packing import Packed, cumulated, digest, gathered
 from lssvm.errors import DataError
 from lssvm.formats.fasta import AMBIGUOUS, LETTERS, Fasta, read_fasta
 from lssvm.kernels import _motif
+from lssvm.kernels.arrays import MotifArrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,6 +52,12 @@ class Sequences(Packed):
     windows: np.ndarray
     turned: np.ndarray
     left_out: int = 0
+
+    @cached_property
+    def arrays(self) -> MotifArrays:
+        """What every function of the kernels reads the sequences from."""
+        names = (getattr(self, name) for name in MotifArrays.KINDS)
+        return MotifArrays(*names, both=len(self.opposite) > 0)
 
     @property
     def sizes(self) -> np.ndarray:

@@ -4,6 +4,7 @@ import hashlib
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, overload
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy import sparse
 from lssvm.applications.base import Source
 from lssvm.errors import DataError
 from lssvm.formats.svmlight import SvmLight, read_svmlight
+from lssvm.kernels.arrays import RowArrays
 
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
 UNKNOWN = "?"  # stands where a file does not know the label
@@ -80,10 +82,12 @@ class LabelledRows:
     def __len__(self) -> int:
         return len(self.labels)
 
-    @property
-    def rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The arrays that every function of the kernel reads the rows from."""
-        return self.dense, self.values, self.indices, self.starts
+    @cached_property
+    def rows(self) -> RowArrays:
+        """What every function of the kernel reads the rows from."""
+        return RowArrays(
+            self.dense, self.values, self.indices, self.starts, len(self), self.width
+        )
 
     @property
     def names(self) -> Numbers:

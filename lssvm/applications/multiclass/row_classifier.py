@@ -43,6 +43,7 @@ from lssvm.applications.multiclass.labelled_rows import (
 from lssvm.errors import DataError, LssvmError, ModelError
 from lssvm.formats.svmlight import SvmLight
 from lssvm.kernels import _multiclass
+from lssvm.kernels.arrays import ClassArrays
 from lssvm.plane import Plane
 
 MOST_WEIGHTS = 2**31 - 1
@@ -153,6 +154,16 @@ class RowClassifier(base.Application):
             )
         self.columns, self.losses, self.width = columns, losses, width
         self.margins = np.ascontiguousarray(self.formulation.margin(losses))
+        tree = self.columns
+        self._arrays = ClassArrays(
+            len(tree),
+            tree.parents,
+            tree.places,
+            tree.path_starts,
+            tree.paths,
+            self.margins,
+            self.slack,
+        )
         self.classes, self.features = tuple(classes), features
 
     def read(self, sources: Sequence[base.Source]) -> LabelledRows:
@@ -273,15 +284,8 @@ class RowClassifier(base.Application):
 
     def completed(self, w: np.ndarray, examples: LabelledRows) -> Plane:
         """Σ c_i w · Φ(x_i, y_i), whatever w."""
-        columns = self.columns
         gradient = _multiclass.combination(
-            *examples.rows,
-            examples.labels,
-            examples.costs,
-            examples.width,
-            len(columns),
-            columns.parents,
-            columns.places,
+            examples.rows, examples.labels, examples.costs, self._arrays
         )
         return Plane(gradient, 0.0)
 
@@ -306,19 +310,13 @@ class RowClassifier(base.Application):
 
         Where Φ(ŷ) and Φ(y) agree, so do the gradients of the two, to the last bit.
         """
-        columns = self.columns
         rows = np.ascontiguousarray(rows, dtype=np.int64)
         parts = _multiclass.gradients(
-            *examples.rows,
+            examples.rows,
             examples.labels,
             np.ascontiguousarray(found.outputs, dtype=np.int32),
             rows,
-            examples.width,
-            len(columns),
-            columns.path_starts,
-            columns.paths,
-            self.margins,
-            self.slack,
+            self._arrays,
         )
         return sparse.csr_array(parts, shape=(len(rows), self.dimension(examples)))
 
@@ -326,34 +324,22 @@ class RowClassifier(base.Application):
         """argmax over the classes of w · Φ. Raises LssvmError if ``top`` is not 1."""
         if top != 1:
             raise LssvmError(f"--top {top}: nothing is hidden here; expected no --top")
-        columns, count = self.columns, len(self.classes)
+        count = len(self.classes)
         w = np.ascontiguousarray(w, dtype=np.float64)
-        no_margins = np.zeros((count, count))
         _, _, found, values = _multiclass.search(
-            *examples.rows,
+            examples.rows,
             np.zeros(len(examples), dtype=np.int32),
             examples.costs,
             w,
-            len(columns),
-            columns.parents,
-            columns.places,
-            no_margins,
-            False,
+            replace(self._arrays, margins=np.zeros((count, count)), slack=False),
             False,
         )
         return Predictions(found, values, w)
 
     def scores(self, w: np.ndarray, examples: LabelledRows) -> np.ndarray:
         """w · Φ(x, y) of all classes, (n, classes)."""
-        columns = self.columns
-        return _multiclass.scores(
-            *examples.rows,
-            len(examples),
-            np.ascontiguousarray(w, dtype=np.float64),
-            len(columns),
-            columns.parents,
-            columns.places,
-        )
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        return _multiclass.scores(examples.rows, w, self._arrays)
 
     def losses_to(self, examples: LabelledRows, predictions: Predictions) -> np.ndarray:
         """Δ of every example's prediction, (n,)."""
@@ -468,17 +454,12 @@ class RowClassifier(base.Application):
         return collapse(predictions.labels, examples.labels, self.classes, given)
 
     def _search(self, w: np.ndarray, examples: LabelledRows, summed: bool) -> Any:
-        columns = self.columns
         return _multiclass.search(
-            *examples.rows,
+            examples.rows,
             examples.labels,
             examples.costs,
             np.ascontiguousarray(w, dtype=np.float64),
-            len(columns),
-            columns.parents,
-            columns.places,
-            self.margins,
-            self.slack,
+            self._arrays,
             summed,
         )
 

@@ -42,6 +42,7 @@ from lssvm.applications.ranking.queries import FeatureNames, Queries, read_queri
 from lssvm.applications.ranking.ranking_start import Classifier, PairwiseRanking
 from lssvm.errors import LssvmError
 from lssvm.kernels import _ranking
+from lssvm.kernels.arrays import QueryArrays
 from lssvm.plane import Plane
 
 RUN_TAG = "lssvm"
@@ -154,7 +155,7 @@ class PrecisionAtK(base.Application):
         weights = np.zeros(examples.dimension)
         shared = min(len(w), examples.dimension)
         weights[:shared] = w[:shared]
-        scores = _ranking.scores(*examples.rows, weights)
+        scores = _ranking.scores(examples.rows, weights)
         order = ranking_metrics.ranked(scores, examples.offsets - examples.offsets[0])
         return Predictions(scores, order, self._search(_ranking.PREDICT, weights, examples)[2])
 
@@ -292,30 +293,24 @@ class PrecisionAtK(base.Application):
     def _search(self, task: int, w: np.ndarray, examples: Queries) -> Any:
         weights = np.ascontiguousarray(w, dtype=np.float64)
         relevant, costs = examples.relevant, examples.costs
-        return _ranking.search(task, *examples.rows, relevant, costs, weights, self.k)
+        return _ranking.search(task, examples.rows, relevant, costs, weights, self.k)
 
     def _completion(self, examples: Queries, keys: np.ndarray) -> Plane:
         """Σ c_i Φ with, for each query, the ordering of loss 0 with the highest ``keys``."""
         documents = len(examples.labels)
-        single = np.zeros(0, dtype=np.int32), np.zeros(0), np.zeros(0, dtype=np.int64)
-        keys, one = np.ascontiguousarray(keys), np.ones(1)
+        # A single feature, whose weight is 1: the keys themselves are the scores.
+        keys, none = np.ascontiguousarray(keys), np.empty(0)
+        rows = none.astype(np.int32), none, none.astype(np.int64)
+        keyed = QueryArrays(keys, *rows, examples.offsets, 1)
         _, _, chosen = _ranking.search(
-            _ranking.COMPLETE,
-            keys,
-            *single,
-            examples.offsets,
-            examples.relevant,
-            examples.costs,
-            one,
-            self.k,
+            _ranking.COMPLETE, keyed, examples.relevant, examples.costs, np.ones(1), self.k
         )
         coefficients = np.zeros(documents)
         rows, columns = np.nonzero(chosen >= 0)
         places = examples.offsets[rows] + chosen[rows, columns]
         coefficients[places] = examples.costs[rows]
-        dimension = examples.dimension
         inside = coefficients[examples.span]
-        return Plane(_ranking.combination(*examples.rows, inside, dimension) / self.k, 0.0)
+        return Plane(_ranking.combination(examples.rows, inside) / self.k, 0.0)
 
 
 def _copies(examples: Queries) -> list[str]:

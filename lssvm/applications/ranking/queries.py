@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import ClassVar, overload
 
 import numpy as np
@@ -11,6 +12,7 @@ from lssvm.applications.base import Source
 from lssvm.applications.packing import Packed, cumulated, digest, gathered
 from lssvm.errors import DataError
 from lssvm.formats.svmlight import SvmLight, read_svmlight
+from lssvm.kernels.arrays import QueryArrays
 
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
 HIGHEST = 500  # relevance of a document; sums of 2^relevance, for NDCG, are finite
@@ -57,10 +59,11 @@ class Queries(Packed):
             return np.diff(self.starts[self.offsets]) + np.diff(self.offsets)
         return np.diff(self.offsets) * self.dimension
 
-    @property
-    def rows(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """The arrays that every function of the kernel reads the documents from."""
-        return self.dense, self.indices, self.values, self.starts, self.offsets
+    @cached_property
+    def rows(self) -> QueryArrays:
+        """What every function of the kernel reads the documents from."""
+        arrays = (getattr(self, name) for name in QueryArrays.KINDS)
+        return QueryArrays(*arrays, self.dimension)
 
     @property
     def span(self) -> slice:

@@ -39,8 +39,8 @@ class Start(ABC):
 
     def augmented(self, w: np.ndarray, examples: Queries) -> tuple[Plane, float]:
         """The losses at w as a plane that touches them there; exact."""
-        coefficients, loss = self.coefficients(_ranking.scores(*examples.rows, w), examples)
-        gradient = _ranking.combination(*examples.rows, self.weight * coefficients, len(w))
+        coefficients, loss = self.coefficients(_ranking.scores(examples.rows, w), examples)
+        gradient = _ranking.combination(examples.rows, self.weight * coefficients)
         plane = Plane(gradient, self.weight * loss)
         return plane, plane.value(w)
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -10,6 +11,7 @@ from scipy import sparse
 from lssvm.applications.packing import Packed, digest, gathered
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import LssvmError
+from lssvm.kernels.arrays import TokenArrays
 
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
 _UNIT = 64  # multiply-adds of a unit of size: a block is then ten times the work of its overhead
@@ -96,10 +98,10 @@ class SequenceExamples(Packed):
             self, dense=rows.dense, indices=rows.indices, values=rows.values, starts=rows.starts
         )
 
-    @property
-    def arrays(self) -> tuple[np.ndarray, ...]:
-        """The arrays that every function of the kernel reads the tokens from."""
-        return self.dense, self.indices, self.values, self.starts, self.offsets
+    @cached_property
+    def arrays(self) -> TokenArrays:
+        """What every function of the kernels reads the tokens from."""
+        return TokenArrays(*(getattr(self, name) for name in TokenArrays.KINDS))
 
     def slice(self, start: int, stop: int) -> Self:
         """Sequences start..stop-1 as views of the same arrays, positions from 0."""

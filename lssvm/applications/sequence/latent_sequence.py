@@ -41,6 +41,7 @@ from lssvm.applications.sequence.sequence_output import Predictions
 from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
 from lssvm.errors import LssvmError
 from lssvm.kernels import _sequence, _sequence_soft
+from lssvm.kernels.arrays import ChainLoss, ChainShape
 from lssvm.plane import Plane
 
 _FORBIDDEN = -1e300
@@ -194,14 +195,11 @@ class LatentSequenceLabelling(SequenceLabelling):
     def _best(self, w: np.ndarray, examples: SequenceExamples, marks: np.ndarray) -> Any:
         """Σ c_i Φ of the best paths, their values, and the sub-states, (tokens,)."""
         gradient, values, _, path = _sequence.search(
-            _sequence.PREDICT,
-            *examples.arrays,
+            ChainLoss(_sequence.PREDICT, np.zeros(self._states(examples)), np.zeros(1), False),
+            examples.arrays,
             examples.labels,
             examples.costs,
             self._marked_weights(w, examples, marks),
-            np.zeros(self._states(examples)),
-            np.zeros(1),
-            False,
             True,
         )
         return self._without_marks(gradient, examples), values, path
@@ -213,7 +211,7 @@ class LatentSequenceLabelling(SequenceLabelling):
         held = np.where(marks == _FORBIDDEN, _FORBIDDEN, marks / epsilon)
         weights = self._marked_weights(w / epsilon, examples, held)
         gradient, logz, shares = _sequence_soft.expectations(
-            *examples.arrays, examples.costs, weights
+            examples.arrays, examples.costs, weights
         )
         of_labels = shares.reshape(len(shares), -1, self.options.substates).sum(axis=2)
         return self._without_marks(gradient, examples), epsilon * logz, of_labels
@@ -223,7 +221,8 @@ class LatentSequenceLabelling(SequenceLabelling):
         states, o = self._states(examples), self.options
         place = (examples.width - examples.label_count) * states
         whole = np.concatenate([w[:place], marks.ravel(), w[place:]])
-        return _sequence.Weights(whole, examples.width, states, o.order, o.ends, examples.is_sparse)
+        shape = ChainShape(examples.width, states, o.order, o.ends)
+        return _sequence.Weights(whole, shape, examples.is_sparse)
 
     def _without_marks(self, gradient: np.ndarray, examples: SequenceExamples) -> np.ndarray:
         end = examples.width * self._states(examples)

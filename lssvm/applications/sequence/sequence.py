@@ -41,6 +41,7 @@ from lssvm.applications.sequence.sequence_output import Predictions
 from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
 from lssvm.errors import LssvmError
 from lssvm.kernels import _sequence, _sequence_soft
+from lssvm.kernels.arrays import ChainLoss, ChainShape
 from lssvm.plane import Plane
 
 CRF = "crf"
@@ -236,18 +237,14 @@ class SequenceLabelling(base.Application):
         With slack rescaling L Φ(x, ŷ) + (1 − L) Φ(x, y). A coordinate is summed token by token, so
         that what two paths share cancels exactly in the difference of their rows.
         """
-        o, L = self.options, examples.label_count
         shares = found.losses if self.slack else np.ones(len(examples))
         starts, indices, values = _sequence.gradients(
-            *examples.arrays,
+            examples.arrays,
             found.outputs,
             examples.labels,
             np.ascontiguousarray(shares),
             np.ascontiguousarray(rows, dtype=np.int64),
-            examples.width,
-            L,
-            o.order,
-            o.ends,
+            self._shape(examples),
         )
         shape = (len(rows), self.dimension(examples))
         matrix = sparse.csr_array((values, indices, starts), shape=shape)
@@ -266,7 +263,7 @@ class SequenceLabelling(base.Application):
             raise LssvmError(f"--top {top}: too many paths; expected at most {MOST_PATHS:,d}")
         self._check_room(examples, 2 * top)
         weights = self._weights(w, examples)
-        labels, scores = _sequence_soft.best_paths(*examples.arrays, weights, top)
+        labels, scores = _sequence_soft.best_paths(examples.arrays, weights, top)
         return Predictions(labels, scores, w)
 
     def marginals(self, w: np.ndarray, examples: SequenceExamples) -> np.ndarray:
@@ -428,28 +425,27 @@ class SequenceLabelling(base.Application):
             longest = int(np.max(np.diff(examples.offsets), initial=1))
             self._check_room(examples, longest)
             margins = self.formulation.margin(charges[0] * np.arange(longest + 1))
+        slack = self.slack and task not in (_sequence.TRUTH, _sequence.PREDICT)
         return _sequence.search(
-            task,
-            *examples.arrays,
+            ChainLoss(task, charges, margins, slack),
+            examples.arrays,
             examples.labels,
             examples.costs,
             self._weights(w, examples),
-            charges,
-            margins,
-            self.slack and task not in (_sequence.TRUTH, _sequence.PREDICT),
             summed,
         )
 
     def _expected(self, w: np.ndarray, examples: SequenceExamples) -> Any:
         weights = self._weights(w, examples)
-        return _sequence_soft.expectations(*examples.arrays, examples.costs, weights)
+        return _sequence_soft.expectations(examples.arrays, examples.costs, weights)
 
     def _weights(self, w: np.ndarray, examples: SequenceExamples) -> Any:
         return _sequence.Weights(
             np.ascontiguousarray(w, dtype=np.float64),
-            examples.width,
-            examples.label_count,
-            self.options.order,
-            self.options.ends,
+            self._shape(examples),
             examples.is_sparse,
         )
+
+    def _shape(self, examples: SequenceExamples) -> ChainShape:
+        o = self.options
+        return ChainShape(examples.width, examples.label_count, o.order, o.ends)
