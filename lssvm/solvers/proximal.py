@@ -21,22 +21,23 @@ goal, the QP without that term is solved too, since its multipliers give the bes
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import ClassVar
 
 import numpy as np
 
-from lssvm.checked import Check, known, number, positive
+from lssvm.checked import number, positive
 from lssvm.oracle import Oracle
 from lssvm.plane import Plane
 from lssvm.solvers.bundle import QP_FLOOR, QP_SHARE, Bundle
+from lssvm.solvers.kept import value
+from lssvm.solvers.needs import Needs
 
 SERIOUS = 0.1  # share of the promised decrease that makes a step serious
 FIRST = 10.0  # weight of the proximal term at the start
 AFTER_SERIOUS, AFTER_NULL = 0.9, 1.03  # factors of the weight
 LEAST, MOST = 1e-6, 1e6  # of the weight
-OWN: dict[str, Check] = {"weight": partial(number, least=LEAST, most=MOST), "promised": positive}
 
 
 @dataclass
@@ -48,8 +49,12 @@ class Proximal(Bundle):
     promised : what the model promises P to fall by at w'
     """
 
-    weight: float = FIRST
-    promised: float = 0.0
+    name: ClassVar[str] = "proximal"
+    needs: ClassVar[Needs] = Needs()
+    opens: ClassVar[bool] = False
+
+    weight: float = field(default=FIRST, metadata=value(partial(number, least=LEAST, most=MOST)))
+    promised: float = field(default=0.0, metadata=value(positive))
 
     def _improve(self, oracle: Oracle, C: float, target: Callable[[], float]) -> bool:
         """A cut at the minimiser of the model with the proximal term."""
@@ -87,15 +92,3 @@ class Proximal(Bundle):
         factor = AFTER_SERIOUS if serious else AFTER_NULL
         self.weight = min(MOST, max(LEAST, factor * self.weight))
         return serious
-
-    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Everything that the next pass reads."""
-        values, arrays = super().state()
-        return values | {name: getattr(self, name) for name in OWN}, arrays
-
-    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Stand where ``state`` was taken. Raises ModelError, see ``checked``."""
-        known(values, *OWN, optional=values.keys() - OWN.keys())
-        super().restore({name: values[name] for name in values.keys() - OWN.keys()}, arrays)
-        for name, check in OWN.items():
-            setattr(self, name, check(values, name))

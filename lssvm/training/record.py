@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from lssvm.config.checks import DESCENT
+from lssvm.solvers.table import solver_class
 from lssvm.training.cccp import Run, Summary
 from lssvm.training.held_out import Scores
 
@@ -110,7 +110,7 @@ def summary(
         concave=record["concave"],
         gap=np.inf if record["gap"] is None else record["gap"],
         certified=record["certified"],
-        descent=method in DESCENT,
+        descent=solver_class(method).on_objective,
         iterations=record["cccp_iterations"],
         passes=record["passes"],
         passes_saved=record["passes_saved"],
