@@ -69,15 +69,20 @@ class _KeptPlanes(Kept):
         return planes
 
 
-class _KeptQP(Kept):
+class KeptQP(Kept):
+    """The method and last dual point of a solver of quadratic programs."""
+
     def save(self, owner: Any, name: str) -> State:
-        qp = owner.qp
-        return {"qp_method": qp.method, "qp_osqp_calls": qp.osqp_calls}, {"qp_dual": qp.dual}
+        """Method, number of calls, and dual."""
+        qp = getattr(owner, name)
+        values = {f"{name}_method": qp.method, f"{name}_osqp_calls": qp.osqp_calls}
+        return values, {f"{name}_dual": qp.dual}
 
     def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> SimplexQP:
-        method = same(values, "qp_method", owner.qp.method)
-        dual = checked_vector(arrays, "qp_dual", (None,))
-        return SimplexQP(method, dual, whole(values, "qp_osqp_calls"))
+        """The same. Raises ModelError."""
+        method = same(values, f"{name}_method", getattr(owner, name).method)
+        dual = checked_vector(arrays, f"{name}_dual", (None,))
+        return SimplexQP(method, dual, whole(values, f"{name}_osqp_calls"))
 
 
 class _KeptCache(Kept):
@@ -115,7 +120,7 @@ class Bundle(SummedSolver):
 
     w: np.ndarray = field(metadata=vector())
     completion: Plane = field(metadata=plane())
-    qp: SimplexQP = field(metadata=kept(_KeptQP()))
+    qp: SimplexQP = field(metadata=kept(KeptQP()))
     step: float = 0.08
     max_planes: int = 300
     cached: int = 0
