@@ -227,6 +227,14 @@ def sequence(values: Values, name: str) -> list[Any]:
     return found
 
 
+def pair(row: Any, *checks: Check) -> tuple[Any, Any]:
+    """A row of a list that holds two values, the first and the second as these checks want them."""
+    if not isinstance(row, list) or len(row) != 2:
+        raise ModelError(f"{shown(row)} stands in a list; expected two values")
+    first, second = ({"value": each} for each in row)
+    return checks[0](first, "value"), checks[1](second, "value")
+
+
 def same(values: Values, name: str, expected: Any) -> Any:
     """The value of that name, which must be the one that is expected."""
     found = _value(values, name)

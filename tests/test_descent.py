@@ -343,7 +343,7 @@ def test_a_loss_over_the_whole_data_set_has_no_stochastic_descent():
     ((_, message),) = unfit(Whole, Document(section, {(): Place((0, 0, 0), "c.yaml")}))
     assert message == (
         "solver.method: sgd needs a loss of each example, which application 'whole' does not "
-        "have; expected bundle or gradient"
+        "have; expected bundle, proximal, cutting-plane or gradient"
     )
     section["solver"]["method"] = "gradient"
     assert unfit(Whole, Document(section, {(): Place((0, 0, 0), "c.yaml")})) == []

@@ -32,7 +32,7 @@ MAY_IMPORT = {
     "solvers": {"checked", "errors", "kernels", "oracle", "plane"},
     "applications": {"checked", "errors", "formats", "kernels", "output", "plane"},
     "simulation": {"errors", "output"},
-    "config": {"applications", "errors", "formats"},
+    "config": {"applications", "errors", "formats", "solvers"},
     "model": {"applications", "checked", "config", "errors", "output"},
     "training": {
         *("applications", "checked", "config", "errors", "model", "oracle", "output", "plane"),
@@ -41,7 +41,7 @@ MAY_IMPORT = {
     "cli": {"applications", "config", "errors", "formats", "model", "output", "simulation"}
     | {"training"},
 }
-KNOW_SOLVERS = {"solvers", "training"}
+KNOW_SOLVERS = {"config", "solvers", "training"}
 DOORS = {
     "PIL": {"formats/images.py"},
     "osqp": {"solvers/qp.py"},

@@ -64,18 +64,23 @@ class Kernel(BaseModel):
 
 
 def unfit(
-    settings: Kernel, kind: type[Application], name: str, method: str
+    settings: Kernel, kind: type[Application], name: str, method: str, able: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """What does not go together: keys of the section, and what is wrong with their values."""
+    """What does not go together: keys of the section, and what is wrong with their values.
+
+    method : the name of the solver; able : of those that work with kernels
+    """
     faults = []
     if settings.explicit and (settings.type, settings.degree) != ("poly", 2):
         given = f"type: {settings.type}, degree: {settings.degree}"
         faults.append(("explicit", f"there is no such map for {given}; expected poly of degree 2"))
     elif settings.type != "linear" and not kind.kernels:
         faults.append(("type", f"application {name!r} has no kernels; expected linear"))
-    elif settings.type != "linear" and not settings.explicit and method != "n-slack":
+    elif settings.type != "linear" and not settings.explicit and method not in able:
         wrong = f"{settings.type} cannot be trained by solver.method: {method}"
-        faults.append(("type", f"{wrong}; expected n-slack, or explicit: true with degree: 2"))
+        faults.append(
+            ("type", f"{wrong}; expected {', '.join(able)}, or explicit: true with degree: 2")
+        )
     return faults
 
 

@@ -3,20 +3,19 @@
 Each function gives what is wrong as pairs of a place in the document and a message.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lssvm.applications.base import Application
 from lssvm.config.faults import nearest, shown
 from lssvm.config.yaml12 import Document, Place
+from lssvm.solvers.needs import Asked
+from lssvm.solvers.table import CLASSES, DEFAULT, solver_class
 
 DEFAULT_MODEL = "lssvm"
 ANNEALED = "epsilon"  # the model whose temperatures are settings
 TEMPERATURES = ("epsilon_y", "epsilon_h")
 USUAL_MODELS = (DEFAULT_MODEL, "ssvm")  # the first of them that an application has is its default
-ONE_SLACK = {"bundle", "cutting-plane"}
-BY_EXAMPLE = {"n-slack", "bcfw"}  # solvers that need planes of single examples
-DESCENT = {"lbfgs", "sgd"}  # solvers that work on F itself
 
 
 def default_model(kind: type[Application]) -> str:
@@ -72,33 +71,52 @@ def _unsolvable(kind: type[Application], document: Document) -> list[tuple[Place
     objective, solver = document.value.get("objective", {}), document.value.get("solver", {})
     if not isinstance(objective, dict) or not isinstance(solver, dict):
         return []
-    method, norm = solver.get("method", "bundle"), objective.get("slack_norm", 1)
+    method = solver.get("method", DEFAULT)
     model = objective.get("model", default_model(kind))
-    if not isinstance(method, str) or not isinstance(model, str):
+    if not isinstance(method, str) or method not in CLASSES or not isinstance(model, str):
         return []  # the schema refuses them
-    place = document.place(("solver", "method"))
-    if method in BY_EXAMPLE and not kind.each:
-        name = document.value["application"]["name"]
-        wrong = f"{method} needs planes by example, which application {name!r} does not give"
-        return [(place, f"solver.method: {wrong}; expected bundle or cutting-plane")]
-    if method == "lbfgs" and model not in kind.smooth:
-        smooth = ", ".join(sorted(kind.smooth)) or "none here"
-        wrong = f"lbfgs needs a smooth objective.model ({smooth})"
-        return [(place, f"solver.method: {wrong}; expected bundle or n-slack")]
-    if method == "lbfgs" and any(objective.get(key) == 0 for key in TEMPERATURES):
-        wrong = "lbfgs needs objective.epsilon_y and epsilon_h above 0"
-        return [(place, f"solver.method: {wrong}; expected bundle")]
-    if method == "sgd" and not kind.decomposes:
-        name = document.value["application"]["name"]
-        wrong = f"sgd needs a loss of each example, which application {name!r} does not have"
-        return [(place, f"solver.method: {wrong}; expected bundle or gradient")]
-    if solver.get("cache") and (method not in ONE_SLACK or not kind.each or kind.hidden):
-        wrong = "a cache is for bundle and cutting-plane, and applications without hidden values"
+    needs, asked = solver_class(method).needs, _asked(kind, document, model)
+    unmet = needs.unmet(asked)
+    if unmet:
+        expected = either(name for name in CLASSES if not solver_class(name).needs.unmet(asked))
+        place = document.place(("solver", "method"))
+        return [(place, f"solver.method: {method} {unmet}; expected {expected}")]
+    if solver.get("cache") and not (needs.cache and gives_each(kind) and not kind.hidden):
+        caching = " and ".join(name for name in CLASSES if solver_class(name).needs.cache)
+        wrong = f"a cache is for {caching}, and applications without hidden values"
         return [(document.place(("solver", "cache")), f"solver.cache: {wrong}; expected 0")]
-    if norm in (0, 2) and norm in kind.slack_norms and method != "n-slack":
-        wrong = f"{method} cannot solve objective.slack_norm: {norm}"
-        return [(place, f"solver.method: {wrong}; expected n-slack")]
     return []
+
+
+def gives_each(kind: type[Application]) -> bool:
+    """Whether an application gives planes of single examples."""
+    return kind.each
+
+
+def kernel_solvers() -> list[str]:
+    """The names of the solvers that can work on rows of a kernel."""
+    return [name for name in CLASSES if solver_class(name).needs.kernels]
+
+
+def _asked(kind: type[Application], document: Document, model: str) -> Asked:
+    """What a configuration asks its solver to do."""
+    objective, name = document.value.get("objective", {}), document.value["application"]["name"]
+    norm = objective.get("slack_norm", 1)
+    return Asked(
+        application=name,
+        each=gives_each(kind),
+        decomposes=kind.decomposes,
+        smooth=frozenset(kind.smooth),
+        model=model,
+        sharp=any(objective.get(key) == 0 for key in TEMPERATURES),
+        slack_norm=norm if norm in (0, 2) and norm in kind.slack_norms else 1,
+    )
+
+
+def either(names: Iterable[str]) -> str:
+    """``a, b or c``."""
+    *others, last = names
+    return f"{', '.join(others)} or {last}" if others else last
 
 
 def unstoppable(config: Any, document: Document) -> list[tuple[Place, str]]:

@@ -24,7 +24,7 @@ from lssvm.applications.base import Application, Options, Source
 from lssvm.applications.feature_space import Kernel
 from lssvm.applications.feature_space import unfit as unfit_kernel
 from lssvm.config import yaml12
-from lssvm.config.checks import default_model, unfit, unstoppable
+from lssvm.config.checks import default_model, kernel_solvers, unfit, unstoppable
 from lssvm.config.faults import explained, shown, told
 from lssvm.config.option_files import named_files
 from lssvm.config.sections import Cccp, Data, Entry, HeldOut, Objective, Search, Section, Solver
@@ -234,7 +234,8 @@ def _checked(
         faults += unfit(kind, document)
     if kind is not None and config is not None:
         name, method = document.value["application"]["name"], config.solver.method
-        for key, text in unfit_kernel(config.kernel, kind, name, method):
+        able = [] if config.kernel.type == "linear" else kernel_solvers()
+        for key, text in unfit_kernel(config.kernel, kind, name, method, able):
             faults.append((document.place(("kernel", key)), f"kernel.{key}: {text}"))
     if config is not None and options is not None:
         config = config.model_copy(update={"application": options})

@@ -11,10 +11,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from lssvm.applications.base import Formulation
 from lssvm.config.checks import DEFAULT_MODEL
 from lssvm.formats.limit import MEGABYTES, Limit
-
-Method = Literal[
-    "bundle", "proximal", "cutting-plane", "n-slack", "bcfw", "lbfgs", "gradient", "sgd"
-]
+from lssvm.solvers.table import DEFAULT, Method
 
 
 class Section(BaseModel):
@@ -113,8 +110,9 @@ class Solver(Section):
     """How each convex problem is solved."""
 
     method: Method = Field(
-        default="bundle",
+        default=DEFAULT,
         description="bundle: cutting planes, kept and stabilised around the best point; "
+        "proximal: cutting planes, stabilised by a proximal term around the best point; "
         "cutting-plane: the same without stabilising (1-slack); n-slack: planes of every example, "
         "fewest passes; bcfw: block-coordinate Frank-Wolfe; lbfgs: quasi-Newton steps, for smooth "
         "models such as crf; gradient: (sub)gradient descent; sgd: the same on F itself, after "
@@ -127,7 +125,7 @@ class Solver(Section):
         default=0.08,
         gt=0,
         le=1,
-        description="where inference is asked: this far from the best point to the bundle's own",
+        description="bundle: where inference is asked, this far from the best point to the model's",
     )
     max_passes: int = Field(
         default=10000, ge=1, description="most passes over the data for one convex problem"

@@ -47,7 +47,9 @@ class Arrays:
         if len(getattr(self, name)) != count:
             self.refuse(f"{name} do not fit: {len(getattr(self, name))}; expected {count}")
 
-    def check_offsets(self, name: str, count: int, end: int, part: np.ndarray | None = None) -> None:
+    def check_offsets(
+        self, name: str, count: int, end: int, part: np.ndarray | None = None
+    ) -> None:
         """Refuse offsets that are not of ``count`` parts, fall, or leave 0 .. ``end``."""
         offsets = getattr(self, name) if part is None else part
         if len(offsets) != count + 1:

@@ -14,13 +14,16 @@ all of them at the same w, then a step for each. Steps never lower the dual, wha
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from lssvm.checked import array, generator, vector, whole
-from lssvm.oracle import EachOracle, Found
-from lssvm.solvers.by_example import ByExample
+from lssvm.checked import Arrays, whole
+from lssvm.oracle import EachOracle
+from lssvm.solvers.by_example import MEGABYTE, ByExample
+from lssvm.solvers.kept import array, generator, value, vector
+from lssvm.solvers.needs import Needs
+from lssvm.solvers.solver import Metric, Start
 
 UNIFORM = 0.1  # share of the blocks that are drawn whatever their gap: old gaps mislead
 CACHED_STEPS = 5  # over the kept planes of an example after its step
@@ -30,7 +33,10 @@ AGE = 10  # epochs after which an idle plane is dropped
 AVERAGES = 200  # updates of the average an epoch, at most
 CHECK_SHARE = 2.0  # a certificate is asked for once the sampled gaps promise this multiple of it
 CHECK_EVERY = 10  # epochs, at the latest
-COUNTS = ("averaged", "epochs", "checks")
+
+
+def _blocks(owner: Any, arrays: Arrays) -> tuple[int]:
+    return (-(-len(owner.costs) // owner.block),)
 
 
 @dataclass
@@ -42,24 +48,38 @@ class Bcfw(ByExample):
     epochs, checks : in the current problem; gaps : (b,) the last gap of each block, infinite if new
     """
 
-    own_values: ClassVar = (*COUNTS, "generator")
-    own_arrays: ClassVar = ("average", "block_gaps")
+    name: ClassVar[str] = "bcfw"
+    needs: ClassVar[Needs] = Needs(each=True)
 
     seed: int = 0
     block: int = 8
-    average: np.ndarray = field(init=False)
-    averaged: int = 0
-    epochs: int = 0
-    checks: int = 0
-    rng: np.random.Generator = field(init=False)
-    gaps: np.ndarray = field(init=False)
+    average: np.ndarray = field(init=False, metadata=vector())
+    averaged: int = field(default=0, metadata=value(whole))
+    epochs: int = field(default=0, metadata=value(whole))
+    checks: int = field(default=0, metadata=value(whole))
+    rng: np.random.Generator = field(init=False, metadata=generator())
+    gaps: np.ndarray = field(
+        init=False,
+        metadata=array(np.float64, _blocks, stored="block_gaps", least=0.0, infinite=True),
+    )
 
-    def begin(self, oracle: EachOracle, w: np.ndarray, completion: Found | None) -> None:
-        """Stand at w with a first completion, or with that of w if it is None."""
-        super().begin(oracle, w, completion)
-        self.average = np.zeros(len(w))
+    @classmethod
+    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+        """The solver that a configuration asks for, at w = 0."""
+        section, seed = config.solver, config.seed + restart
+        room = section.max_cache_mb * MEGABYTE
+        return cls(dimension, seed=seed, block=section.block, max_bytes=room)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.average = np.zeros(self.dimension)
         self.rng = np.random.default_rng(self.seed)
-        self.gaps = np.full(-(-len(self.costs) // self.block), np.inf)
+        self.gaps = np.zeros(0)
+
+    def begin(self, oracle: EachOracle, start: Start) -> None:
+        """Stand at the first weights, completed there, or at w = 0 with the first completion."""
+        super().begin(oracle, start)
+        self.gaps = np.full(*_blocks(self, {}), np.inf)
 
     def complete(self, oracle: EachOracle) -> None:
         """Start the next convex problem; averaging begins anew."""
@@ -125,20 +145,3 @@ class Bcfw(ByExample):
         share = 2.0 / (self.averaged + 2.0)
         self.average += share * (self.sets.w - self.average)
         self.averaged += 1
-
-    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Everything that the next pass reads."""
-        values, arrays = super().state()
-        values |= {name: getattr(self, name) for name in COUNTS}
-        values["generator"] = self.rng.bit_generator.state
-        return values, arrays | {"average": self.average, "block_gaps": self.gaps}
-
-    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Stand where ``state`` was taken."""
-        super().restore(values, arrays)
-        for name in COUNTS:
-            setattr(self, name, whole(values, name))
-        self.rng = generator(values, "generator")
-        self.average = vector(arrays, "average", (self.dimension,))
-        blocks = -(-len(self.costs) // self.block)
-        self.gaps = array(arrays, "block_gaps", np.float64, (blocks,), least=0.0, infinite=True)

@@ -17,19 +17,23 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 
-from lssvm.checked import ROUNDING, Check, array, known, mapping, number, same, vector, whole
+from lssvm.checked import ROUNDING, Arrays, Values, same, whole
+from lssvm.checked import vector as checked_vector
 from lssvm.errors import ModelError
 from lssvm.oracle import Oracle
 from lssvm.plane import Plane, Planes
-from lssvm.solvers.bounds import BOUNDS, Rounds, SummedBounds
-from lssvm.solvers.opening import EPOCHS, opened
-from lssvm.solvers.plane_cache import ARRAYS as CACHE_ARRAYS
+from lssvm.solvers.by_example import MEGABYTE
+from lssvm.solvers.kept import Kept, State, array, kept, plane, value, vector
+from lssvm.solvers.needs import Needs
+from lssvm.solvers.opening import EPOCHS, opened, parts_of
 from lssvm.solvers.plane_cache import PlaneCache
 from lssvm.solvers.qp import SimplexQP
+from lssvm.solvers.solver import Metric, Start, SummedSolver
 
 QP_SHARE = 1e-3  # the QP's own gap, as a share of the duality gap
 QP_FLOOR = 1e-12  # and never below this share of the bound
@@ -37,20 +41,64 @@ CACHE_SHARE = 0.1  # of the gap, that a cut of kept planes must raise the model 
 LEVEL_SHARE = 1e-2  # cuts may differ in height by this share of the goal
 MOST_UNASKED = 200  # cuts of kept planes in a row, without an oracle pass
 COMPARED = 8  # cuts, those of the largest multipliers, that must not exceed a new value
-VALUES: dict[str, Check] = {
-    "step": partial(number, least=0.0, most=1.0),
-    "max_planes": whole,
-    "row": partial(whole, least=-1),
-    "unasked": whole,
-    **BOUNDS,
-}
-ARRAYS = ("w", "gram", "beta", "idle")
-OTHERS = ("gradients", "losses", "completion", "qp_dual")
 ASYMMETRY = 1e-8  # of a Gram matrix, as a share of its largest entry: rounding
 
 
+def _by_cut(owner: Any, arrays: Arrays) -> tuple[int]:
+    return (len(owner.planes),)
+
+
+def _with_zero(owner: Any, arrays: Arrays) -> tuple[int]:
+    return (len(owner.planes) + 1,)
+
+
+def _square(owner: Any, arrays: Arrays) -> tuple[int, int]:
+    return (len(owner.planes) + 1, len(owner.planes) + 1)
+
+
+class _KeptPlanes(Kept):
+    def save(self, owner: Any, name: str) -> State:
+        return {}, {"gradients": owner.planes.gradients, "losses": owner.planes.losses}
+
+    def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> Planes:
+        losses = checked_vector(arrays, "losses", (None,))
+        gradients = checked_vector(arrays, "gradients", (len(losses), len(owner.w)))
+        planes = Planes(len(owner.w))
+        for gradient, loss in zip(gradients, losses, strict=True):
+            planes.append(Plane(gradient, float(loss)))
+        return planes
+
+
+class KeptQP(Kept):
+    """The method and last dual point of a solver of quadratic programs."""
+
+    def save(self, owner: Any, name: str) -> State:
+        """Method, number of calls, and dual."""
+        qp = getattr(owner, name)
+        values = {f"{name}_method": qp.method, f"{name}_osqp_calls": qp.osqp_calls}
+        return values, {f"{name}_dual": qp.dual}
+
+    def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> SimplexQP:
+        """The same. Raises ModelError."""
+        method = same(values, f"{name}_method", getattr(owner, name).method)
+        dual = checked_vector(arrays, f"{name}_dual", (None,))
+        return SimplexQP(method, dual, whole(values, f"{name}_osqp_calls"))
+
+
+class _KeptCache(Kept):
+    """Nothing without a cache."""
+
+    def save(self, owner: Any, name: str) -> State:
+        cache = owner.cache
+        return ({}, {}) if cache is None else ({"cache_saved": cache.saved}, cache.state())
+
+    def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> PlaneCache | None:
+        cache = owner.cache
+        return None if cache is None else cache.restored(arrays, whole(values, "cache_saved"))
+
+
 @dataclass
-class Bundle(SummedBounds, Rounds):
+class Bundle(SummedSolver):
     """Cuts, their Gram matrix and multipliers, and the incumbent.
 
     planes : the cuts as they were made
@@ -60,26 +108,58 @@ class Bundle(SummedBounds, Rounds):
     idle : (k,) number of QPs since a cut had a multiplier
     w : (d,) the incumbent; row : its own cut (−1: not yet asked)
     step : share of the way from the incumbent to the model's minimiser (κ)
+    cached, cache_bytes : planes of each example that ``cache`` keeps, and the most memory of it
     cache : planes of single examples; a cut of them that helps saves an oracle pass
     unasked : such cuts since the last pass
     opening : examples of a part, where the first cut is that of ``opening``; 0: it is not
     """
 
-    w: np.ndarray
-    completion: Plane
-    qp: SimplexQP
+    name: ClassVar[str] = "bundle"
+    needs: ClassVar[Needs] = Needs(cache=True)
+    opens: ClassVar[bool] = True  # whether a run may begin as ``opening`` has it
+
+    w: np.ndarray = field(metadata=vector())
+    completion: Plane = field(metadata=plane())
+    qp: SimplexQP = field(metadata=kept(KeptQP()))
     step: float = 0.08
     max_planes: int = 300
-    cache: PlaneCache | None = None
-    opening: int = 0
-    planes: Planes = field(init=False)
-    gram: np.ndarray = field(init=False)
-    beta: np.ndarray = field(init=False)
-    idle: np.ndarray = field(init=False)
-    row: int = -1
-    unasked: int = 0
+    cached: int = 0
+    cache_bytes: float = np.inf
+    opening: int = field(default=0, metadata=value(whole))
+    planes: Planes = field(init=False, metadata=kept(_KeptPlanes()))
+    cache: PlaneCache | None = field(init=False, metadata=kept(_KeptCache()))
+    gram: np.ndarray = field(init=False, metadata=array(np.float64, _square))
+    beta: np.ndarray = field(init=False, metadata=array(np.float64, _with_zero))
+    idle: np.ndarray = field(init=False, metadata=array(np.int64, _by_cut, least=0))
+    row: int = field(default=-1, metadata=value(partial(whole, least=-1)))
+    unasked: int = field(default=0, metadata=value(whole))
+
+    @classmethod
+    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+        """The solver that a configuration asks for, at w = 0."""
+        w, section = np.zeros(dimension), config.solver
+        return cls(
+            w,
+            Plane(w, 0.0),
+            SimplexQP(section.qp),
+            section.step,
+            section.max_planes,
+            section.cache,
+            section.max_cache_mb * MEGABYTE,
+        )
+
+    def begin(self, oracle: Any, start: Start) -> None:
+        """Stand at the first weights, completed there, or at w = 0 with the first completion."""
+        if self.cached:
+            truth = oracle.completed_each(self.w).gradients(np.arange(len(oracle.costs)))
+            self.cache = PlaneCache(oracle.costs, truth, self.cached, self.cache_bytes)
+        elif self.opens and start.by_parts:
+            self.opening = parts_of(len(oracle.costs), len(self.w))
+        super().begin(oracle, start)
 
     def __post_init__(self) -> None:
+        none = np.zeros(0), sparse.csr_array((0, len(self.w)))
+        self.cache = PlaneCache(*none, self.cached, self.cache_bytes) if self.cached else None
         self.planes = Planes(len(self.w))
         self.gram = np.zeros((1, 1))
         self.beta = np.ones(1)
@@ -99,10 +179,6 @@ class Bundle(SummedBounds, Rounds):
     def osqp_calls(self) -> int:
         """Quadratic programs that were left to OSQP."""
         return self.qp.osqp_calls
-
-    def complete(self, oracle: Oracle) -> None:
-        """Complete the hidden values at the best point, and start the next convex problem."""
-        self.measure_from(oracle.completed(self.w))
 
     def measure_from(self, completion: Plane) -> None:
         """Take a new completion: bound and Gram matrix are of differences from it."""
@@ -315,49 +391,16 @@ class Bundle(SummedBounds, Rounds):
             self.row = int(np.searchsorted(rows, self.row))
         self.qp.keep(with_zero)
 
-    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Everything that the next pass reads: plain values, and arrays."""
-        values = {name: getattr(self, name) for name in VALUES}
-        values["completion_loss"] = self.completion.loss
-        values |= {"qp_method": self.qp.method, "qp_osqp_calls": self.qp.osqp_calls}
-        arrays = {name: getattr(self, name) for name in ARRAYS}
-        if self.cache is not None:
-            values["cache"] = {
-                name: getattr(self.cache, name) for name in ("most", "max_bytes", "saved")
-            }
-            arrays |= self.cache.state()
-        return values, arrays | {
-            "gradients": self.planes.gradients,
-            "losses": self.planes.losses,
-            "completion": self.completion.gradient,
-            "qp_dual": self.qp.dual,
-        }
-
-    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Stand where ``state`` was taken. Raises ModelError, see ``checked``."""
-        cached = "cache" in values
-        known(values, *VALUES, "completion_loss", "qp_method", "qp_osqp_calls", optional=["cache"])
-        known(arrays, *ARRAYS, *OTHERS, *(CACHE_ARRAYS if cached else ()))
-        losses = vector(arrays, "losses", (None,))
-        k, d = len(losses), len(self.w)
-        gradients = vector(arrays, "gradients", (k, d))
-        shapes = {"w": (d,), "gram": (k + 1, k + 1), "beta": (k + 1,), "idle": (k,)}
-        for name, shape in shapes.items():
-            kind, least = (np.int64, 0) if name == "idle" else (np.float64, -np.inf)
-            setattr(self, name, array(arrays, name, kind, shape, least=least))
-        for name, check in VALUES.items():
-            setattr(self, name, check(values, name))
-        self._check_restored()
-        completion = vector(arrays, "completion", (d,))
-        self.completion = Plane(completion, number(values, "completion_loss"))
-        dual = vector(arrays, "qp_dual", (None,))
-        method = same(values, "qp_method", self.qp.method)
-        self.qp = SimplexQP(method, dual, whole(values, "qp_osqp_calls"))
-        self.planes = Planes(d)
-        for gradient, loss in zip(gradients, losses, strict=True):
-            self.planes.append(Plane(gradient, float(loss)))
-        if cached:
-            self.cache = PlaneCache.restored(arrays, mapping(values, "cache"), d)
+    def _check_restored(self) -> None:
+        """Refuse a Gram matrix, multipliers, an incumbent and cuts that cannot be."""
+        rounding = ASYMMETRY * np.abs(self.gram).max()
+        crooked = np.abs(self.gram - self.gram.T).max() > rounding
+        if crooked or np.any(np.diag(self.gram) < -rounding):
+            raise ModelError("array 'gram' is no Gram matrix; expected a symmetric one")
+        if np.any(self.beta < 0.0) or abs(float(self.beta.sum()) - 1.0) > ROUNDING:
+            raise ModelError("array 'beta' is not on the simplex; expected multipliers of sum 1")
+        if self.row >= len(self.idle):
+            raise ModelError(f"row is {self.row}; expected one of {len(self.idle)} cuts, or -1")
         if self.row >= 0:
             self._check_cuts()
 
@@ -371,13 +414,16 @@ class Bundle(SummedBounds, Rounds):
         if not highest <= top + ROUNDING * (1.0 + abs(top) + float(np.abs(heights).max())):
             raise ModelError(f"a cut has height {highest:g} where the sum is at most {top:g}")
 
-    def _check_restored(self) -> None:
-        """Refuse a Gram matrix, multipliers and an incumbent that cannot be."""
-        rounding = ASYMMETRY * np.abs(self.gram).max()
-        crooked = np.abs(self.gram - self.gram.T).max() > rounding
-        if crooked or np.any(np.diag(self.gram) < -rounding):
-            raise ModelError("array 'gram' is no Gram matrix; expected a symmetric one")
-        if np.any(self.beta < 0.0) or abs(float(self.beta.sum()) - 1.0) > ROUNDING:
-            raise ModelError("array 'beta' is not on the simplex; expected multipliers of sum 1")
-        if self.row >= len(self.idle):
-            raise ModelError(f"row is {self.row}; expected one of {len(self.idle)} cuts, or -1")
+
+class CuttingPlane(Bundle):
+    """The plain cutting-plane method: the oracle is asked at the model's minimiser itself."""
+
+    name: ClassVar[str] = "cutting-plane"
+    opens: ClassVar[bool] = False
+
+    @classmethod
+    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+        """The solver that a configuration asks for, at w = 0."""
+        solver = super().from_config(config, dimension, restart, metric)
+        solver.step = 1.0
+        return solver

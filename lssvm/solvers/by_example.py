@@ -8,29 +8,64 @@ products of w with the unit vector of every coordinate (see ``working_sets``).
 """
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from lssvm.checked import Check, array, known, positive, sparse_rows, vector, whole
+from lssvm.checked import Arrays, Values, positive, sparse_rows, whole
+from lssvm.checked import vector as checked_vector
 from lssvm.errors import ApplicationFault, LssvmError
 from lssvm.oracle import INEXACT, MAXIMUM, EachOracle, Found
-from lssvm.solvers.bounds import BOUNDS, Rounds
+from lssvm.solvers.kept import Kept, State, array, kept, value, vector
 from lssvm.solvers.solution import Solution
-from lssvm.solvers.working_sets import ARRAYS as SET_ARRAYS
+from lssvm.solvers.solver import Solver, Start
 from lssvm.solvers.working_sets import WorkingSets
 
 ADDED_SHARE = 0.01  # of the mean gap of an example: less is no reason to keep a plane
 MEGABYTE = 1_000_000
-VALUES: dict[str, Check] = {"C": positive, "passes_saved": whole, **BOUNDS}
-ARRAYS = ("w", "heights", "costs", "truth_losses")
 LOWEST = float(np.finfo(np.float64).min)
-ROWS = ("truth_data", "truth_indices", "truth_indptr")
+
+
+def _any_length(owner: Any, arrays: Arrays) -> tuple[None]:
+    return (None,)
+
+
+def _by_example(owner: Any, arrays: Arrays) -> tuple[int]:
+    return (len(owner.costs),)
+
+
+class _KeptSets(Kept):
+    def save(self, owner: Any, name: str) -> State:
+        return {}, owner.sets.state()
+
+    def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> WorkingSets:
+        sets = owner._new_sets(owner.C * owner.costs)
+        sets.restore(arrays)
+        return sets
+
+
+class _KeptTruth(Kept):
+    def save(self, owner: Any, name: str) -> State:
+        parts = ("data", "indices", "indptr")
+        return {}, {f"{name}_{part}": getattr(getattr(owner, name), part) for part in parts}
+
+    def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> sparse.csr_array:
+        return sparse_rows(arrays, f"{name}_", (len(owner.costs), owner.dimension))
+
+
+class _KeptImages(Kept):
+    """Nothing without a kernel: then the images are w itself."""
+
+    def save(self, owner: Any, name: str) -> State:
+        return {}, {name: owner.images} if len(owner.gram) else {}
+
+    def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> np.ndarray:
+        return checked_vector(arrays, name, owner.w.shape) if len(owner.gram) else owner.w
 
 
 @dataclass
-class ByExample(Rounds):
+class ByExample(Solver):
     """Minimises P through planes of single examples.
 
     dimension : d; norm : of the slacks, gram, labels : of a kernel, see ``working_sets``
@@ -40,37 +75,45 @@ class ByExample(Rounds):
     heights : (n,) U⁺_i there, upper bounds if they are known
     """
 
-    own_values: ClassVar[tuple[str, ...]] = ()  # of a state, besides those of all these solvers
-    own_arrays: ClassVar[tuple[str, ...]] = ()
-
     dimension: int
     norm: int = 1
     gram: np.ndarray = field(default_factory=lambda: np.zeros((0, 0)))
     labels: int = 0
-    sets: WorkingSets = field(init=False)
-    truth: sparse.csr_array = field(init=False)
-    truth_losses: np.ndarray = field(init=False)
-    w: np.ndarray = field(init=False)
-    images: np.ndarray = field(init=False)
-    heights: np.ndarray = field(init=False)
-    costs: np.ndarray = field(init=False)
-    C: float = 0.0
+    C: float = field(default=0.0, metadata=value(positive))
     max_bytes: float = np.inf  # of the planes
-    passes_saved: int = 0  # sweeps over the kept planes, beyond one after each oracle pass
+    passes_saved: int = field(default=0, metadata=value(whole))  # sweeps, but one after each pass
+    costs: np.ndarray = field(init=False, metadata=array(np.float64, _any_length, least=0.0))
+    sets: WorkingSets = field(init=False, metadata=kept(_KeptSets()))
+    truth: sparse.csr_array = field(init=False, metadata=kept(_KeptTruth()))
+    truth_losses: np.ndarray = field(init=False, metadata=vector(_by_example))
+    w: np.ndarray = field(init=False, metadata=vector())
+    images: np.ndarray = field(init=False, metadata=kept(_KeptImages()))
+    # Infinite are those of examples that were not asked yet.
+    heights: np.ndarray = field(
+        init=False, metadata=array(np.float64, _by_example, least=LOWEST, infinite=True)
+    )
+
+    def __post_init__(self) -> None:
+        """An object without examples, until it begins or is restored."""
+        self.costs = self.heights = self.truth_losses = np.zeros(0)
+        self.sets = self._new_sets(self.costs)
+        self.truth = sparse.csr_array((0, self.dimension))
+        self.w = self.images = np.zeros(self.dimension)
 
     @property
     def planes_kept(self) -> int:
         """Planes that are kept now."""
         return len(self.sets)
 
-    def begin(self, oracle: EachOracle, w: np.ndarray, completion: Found | None) -> None:
-        """Stand at w with a first completion, or with that of w if it is None."""
+    def begin(self, oracle: EachOracle, start: Start) -> None:
+        """Stand at the first weights, completed there, or at w = 0 with the first completion."""
+        given = isinstance(start.first, np.ndarray)
         self.costs = oracle.costs
         self.sets = self._new_sets(np.ones(len(self.costs)))
-        self.w = w.copy()
+        self.w = start.first.copy() if given else np.zeros(self.dimension)
         self.images = self.sets.images_of(self.w)
         self.heights = np.full(len(self.costs), np.inf)
-        found = oracle.completed_each(self.images) if completion is None else completion
+        found = oracle.completed_each(self.images) if given else start.first
         self.truth, self.truth_losses = _planes_of(found)
 
     def complete(self, oracle: EachOracle) -> None:
@@ -138,7 +181,7 @@ class ByExample(Rounds):
         return super().solution(C, w, aim)._replace(images=self.images)
 
     def exhausted(self, C: float, max_passes: int) -> bool:
-        """Whether the passes are used up, or bring nothing any more; see ``Bounds``."""
+        """Whether the passes are used up, or bring nothing any more; see ``Solver``."""
         if not np.isfinite(self.primal(C)):
             return self.asked >= max_passes
         return super().exhausted(C, max_passes)
@@ -294,34 +337,6 @@ class ByExample(Rounds):
         most = np.zeros(len(self.costs))
         np.maximum.at(most, sets.owner, sizes)
         return most[rows]
-
-    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Everything that the next pass reads."""
-        values = {name: getattr(self, name) for name in VALUES}
-        arrays = {name: getattr(self, name) for name in ARRAYS}
-        if len(self.gram):
-            arrays["images"] = self.images
-        for name in ("data", "indices", "indptr"):
-            arrays[f"truth_{name}"] = getattr(self.truth, name)
-        return values, arrays | self.sets.state()
-
-    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Stand where ``state`` was taken. Raises ModelError, see ``checked``."""
-        images = ["images"] if len(self.gram) else []
-        known(values, *VALUES, *self.own_values)
-        known(arrays, *ARRAYS, *ROWS, *SET_ARRAYS, *images, *self.own_arrays)
-        for name, check in VALUES.items():
-            setattr(self, name, check(values, name))
-        self.costs = array(arrays, "costs", np.float64, (None,), least=0.0)
-        n, d = len(self.costs), self.dimension
-        self.w = vector(arrays, "w", (d,))
-        self.images = vector(arrays, "images", (d,)) if images else self.w
-        self.truth_losses = vector(arrays, "truth_losses", (n,))
-        # Infinite are those of examples that were not asked yet.
-        self.heights = array(arrays, "heights", np.float64, (n,), least=LOWEST, infinite=True)
-        self.truth = sparse_rows(arrays, "truth_", (n, d))
-        self.sets = self._new_sets(self.C * self.costs)
-        self.sets.restore(arrays)
 
     def _new_sets(self, limits: np.ndarray) -> WorkingSets:
         return WorkingSets(limits, self.dimension, self.norm, self.gram, self.labels)

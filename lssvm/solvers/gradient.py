@@ -19,30 +19,20 @@ raises D by as much as can be (Frank-Wolfe in the dual: Bach, SIAM J. Optimizati
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from lssvm.checked import Check, above, known, number, positive, vector, whole
+from lssvm.checked import above, number, positive, whole
 from lssvm.oracle import Oracle
 from lssvm.plane import Plane
-from lssvm.solvers.bounds import BOUNDS, Rounds, SummedBounds
+from lssvm.solvers.kept import asked, plane, value, vector
+from lssvm.solvers.solver import Metric, SummedSolver
 from lssvm.solvers.steps import Steps, height
-
-VALUES: dict[str, Check] = {
-    "C": positive,
-    "taken": whole,
-    "loss": number,
-    "cut_loss": number,
-    "cut_slack": above,
-    "mean_loss": number,
-    **BOUNDS,
-}
-ARRAYS = ("w", "outputs", "point", "cut", "mean")
 
 
 @dataclass
-class Gradient(SummedBounds, Rounds):
+class Gradient(SummedSolver):
     """Steps of descent.
 
     w : (d,) the best point seen; outputs, loss : the plane of Σ c_i U⁺_i there, the gradient empty
@@ -52,19 +42,27 @@ class Gradient(SummedBounds, Rounds):
     completion : the plane of Σ c_i U⁻_i
     """
 
-    w: np.ndarray
-    completion: Plane
+    name: ClassVar[str] = "gradient"
+
+    w: np.ndarray = field(metadata=vector())
+    completion: Plane = field(metadata=plane())
     steps: Steps = field(default_factory=Steps)
-    point: np.ndarray = field(init=False)
-    outputs: np.ndarray = field(default_factory=lambda: np.empty(0))
-    cut: np.ndarray = field(default_factory=lambda: np.empty(0))
-    mean: np.ndarray = field(init=False)
-    C: float = 0.0
-    taken: int = 0
-    loss: float = 0.0
-    cut_loss: float = 0.0
-    cut_slack: float = 0.0
-    mean_loss: float = 0.0
+    point: np.ndarray = field(init=False, metadata=vector())
+    outputs: np.ndarray = field(default_factory=lambda: np.empty(0), metadata=vector(asked))
+    cut: np.ndarray = field(default_factory=lambda: np.empty(0), metadata=vector(asked))
+    mean: np.ndarray = field(init=False, metadata=vector())
+    C: float = field(default=0.0, metadata=value(positive))
+    taken: int = field(default=0, metadata=value(whole))
+    loss: float = field(default=0.0, metadata=value(number))
+    cut_loss: float = field(default=0.0, metadata=value(number))
+    cut_slack: float = field(default=0.0, metadata=value(above))
+    mean_loss: float = field(default=0.0, metadata=value(number))
+
+    @classmethod
+    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+        """The solver that a configuration asks for, at w = 0."""
+        w, section = np.zeros(dimension), config.solver
+        return cls(w, Plane(w, 0.0), Steps(section.rate, section.decay))
 
     def __post_init__(self) -> None:
         self.measure_from(self.completion)
@@ -73,10 +71,6 @@ class Gradient(SummedBounds, Rounds):
     def planes_kept(self) -> int:
         """The mean."""
         return 1
-
-    def complete(self, oracle: Oracle) -> None:
-        """Complete the hidden values at the best point, and start the next convex problem."""
-        self.measure_from(oracle.completed(self.w))
 
     def measure_from(self, completion: Plane) -> None:
         """Take a new completion; the planes do not depend on it. Descent goes on from the best
@@ -155,24 +149,3 @@ class Gradient(SummedBounds, Rounds):
         self.taken += 1
         self._raise_bound()
         self.seconds += time.perf_counter() - began
-
-    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Everything that the next pass reads."""
-        values = {name: getattr(self, name) for name in VALUES}
-        values["completion_loss"] = self.completion.loss
-        arrays = {name: getattr(self, name) for name in ARRAYS}
-        return values, arrays | {"completion": self.completion.gradient}
-
-    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Stand where ``state`` was taken. Raises ModelError, see ``checked``."""
-        known(values, *VALUES, "completion_loss")
-        known(arrays, *ARRAYS, "completion")
-        for name, check in VALUES.items():
-            setattr(self, name, check(values, name))
-        d = len(self.w)
-        asked = d if arrays["outputs"].size else 0  # no planes before the first pass
-        for name in ARRAYS:
-            length = asked if name in ("outputs", "cut") else d
-            setattr(self, name, vector(arrays, name, (length,)))
-        completion = vector(arrays, "completion", (d,))
-        self.completion = Plane(completion, number(values, "completion_loss"))

@@ -22,31 +22,33 @@ hidden values tie at w = 0, is kept for a first convex problem.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from lssvm.checked import Check, above, flag, known, number, positive, vector
+from lssvm.checked import Arrays, above, flag, number, positive
 from lssvm.errors import ModelError
 from lssvm.oracle import Oracle
 from lssvm.plane import Plane
-from lssvm.solvers.bounds import BOUNDS, Rounds, SummedBounds
+from lssvm.solvers import kept
+from lssvm.solvers.needs import Needs
+from lssvm.solvers.solver import Metric, Start, SummedSolver
 from lssvm.solvers.steps import height
 
 DECREASE, SLOPE = 1e-4, 0.9  # of the Wolfe conditions
 MOST_TRIALS = 40  # points of one line search: beyond that rounding is the limit
-VALUES: dict[str, Check] = {
-    "C": positive,
-    "value": above,
-    "loss": number,
-    "completes": flag,
-    **BOUNDS,
-}
-ARRAYS = ("w", "outputs", "steps", "changes")
+
+
+def _rows(owner: Any, arrays: Arrays) -> tuple[None, int]:
+    return None, len(owner.w)
+
+
+def _like_steps(owner: Any, arrays: Arrays) -> tuple[int, ...]:
+    return owner.steps.shape
 
 
 @dataclass
-class Lbfgs(SummedBounds, Rounds):
+class Lbfgs(SummedSolver):
     """Quasi-Newton steps; w is where they stand, and P, or F, never rises.
 
     memory : changes of w and of the gradient that are remembered
@@ -56,16 +58,28 @@ class Lbfgs(SummedBounds, Rounds):
     steps, changes : (m, d) changes of w and of ∇P, oldest first
     """
 
-    w: np.ndarray
-    completion: Plane
+    name: ClassVar[str] = "lbfgs"
+    needs: ClassVar[Needs] = Needs(smooth=True)
+    on_objective: ClassVar[bool] = True
+
+    w: np.ndarray = field(metadata=kept.vector())
+    completion: Plane = field(metadata=kept.plane())
     memory: int = 10
-    outputs: np.ndarray = field(default_factory=lambda: np.empty(0))
-    steps: np.ndarray = field(init=False)
-    changes: np.ndarray = field(init=False)
-    completes: bool = False
-    C: float = 0.0
-    value: float = np.inf
-    loss: float = 0.0
+    outputs: np.ndarray = field(
+        default_factory=lambda: np.empty(0), metadata=kept.vector(kept.asked)
+    )
+    steps: np.ndarray = field(init=False, metadata=kept.vector(_rows))
+    changes: np.ndarray = field(init=False, metadata=kept.vector(_like_steps))
+    completes: bool = field(default=False, metadata=kept.value(flag))
+    C: float = field(default=0.0, metadata=kept.value(positive))
+    value: float = field(default=np.inf, metadata=kept.value(above))
+    loss: float = field(default=0.0, metadata=kept.value(number))
+
+    @classmethod
+    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+        """The solver that a configuration asks for, at w = 0."""
+        w = np.zeros(dimension)
+        return cls(w, Plane(w, 0.0))
 
     def __post_init__(self) -> None:
         self.steps = np.empty((0, len(self.w)))
@@ -75,6 +89,12 @@ class Lbfgs(SummedBounds, Rounds):
     def planes_kept(self) -> int:
         """Changes that are remembered."""
         return len(self.steps)
+
+    def begin(self, oracle: Oracle, start: Start) -> None:
+        """Stand at the first weights or completion; without hidden values that is the truth."""
+        super().begin(oracle, start)
+        if not start.hidden:
+            self.completes = False
 
     def complete(self, oracle: Oracle) -> None:
         """Complete the hidden values at w, and from here on at every point."""
@@ -195,27 +215,8 @@ class Lbfgs(SummedBounds, Rounds):
             self.steps = np.vstack([self.steps, step])[-self.memory :]
             self.changes = np.vstack([self.changes, change])[-self.memory :]
 
-    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Everything that the next pass reads."""
-        values = {name: getattr(self, name) for name in VALUES}
-        values["completion_loss"] = self.completion.loss
-        arrays = {name: getattr(self, name) for name in ARRAYS}
-        return values, arrays | {"completion": self.completion.gradient}
-
-    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Stand where ``state`` was taken. Raises ModelError, see ``checked``."""
-        known(values, *VALUES, "completion_loss")
-        known(arrays, *ARRAYS, "completion")
-        for name, check in VALUES.items():
-            setattr(self, name, check(values, name))
-        d = len(self.w)
-        self.w = vector(arrays, "w", (d,))
-        asked = d if arrays["outputs"].size else 0  # no plane before the first pass
-        self.outputs = vector(arrays, "outputs", (asked,))
-        self.steps = vector(arrays, "steps", (None, d))
-        self.changes = vector(arrays, "changes", self.steps.shape)
+    def _check_restored(self) -> None:
+        """Refuse changes that a convex function cannot have given."""
         curved = np.einsum("ij,ij->i", self.steps, self.changes) > 0.0
         if len(self.steps) > self.memory or not curved.all():
             raise ModelError("arrays 'steps' and 'changes' are not those of a convex function")
-        completion = vector(arrays, "completion", (d,))
-        self.completion = Plane(completion, number(values, "completion_loss"))

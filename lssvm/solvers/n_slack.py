@@ -9,15 +9,18 @@ more than one of a one-slack method, at the price of sparse planes by example.
 import itertools
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from lssvm.checked import flag
 from lssvm.errors import LssvmError
 from lssvm.oracle import EachOracle
-from lssvm.solvers.by_example import ByExample
+from lssvm.solvers.by_example import MEGABYTE, ByExample
+from lssvm.solvers.kept import value
+from lssvm.solvers.needs import Needs
+from lssvm.solvers.solver import Metric
 
 INNER_SHARE = 0.1  # of the gap: what sweeps may leave of it undone
 AGE = 1  # passes after which an idle plane is dropped
@@ -33,10 +36,18 @@ class NSlack(ByExample):
     first_phase : whether passes are still made in blocks
     """
 
-    own_values: ClassVar = ("first_phase",)
+    name: ClassVar[str] = "n-slack"
+    needs: ClassVar[Needs] = Needs(each=True, slack_norms=frozenset({0, 1, 2}), kernels=True)
 
     sweeps: int = 20
-    first_phase: bool = True
+    first_phase: bool = field(default=True, metadata=value(flag))
+
+    @classmethod
+    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+        """The solver that a configuration asks for, at w = 0."""
+        section, norm = config.solver, config.objective.slack_norm
+        room = section.max_cache_mb * MEGABYTE
+        return cls(dimension, norm, *metric, sweeps=section.sweeps, max_bytes=room)
 
     def complete(self, oracle: EachOracle) -> None:
         """Start the next convex problem, with its planes already there."""
@@ -80,13 +91,3 @@ class NSlack(ByExample):
             )
         self.sets.evict(AGE)
         self.sets.refresh()
-
-    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Everything that the next pass reads."""
-        values, arrays = super().state()
-        return values | {"first_phase": self.first_phase}, arrays
-
-    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Stand where ``state`` was taken."""
-        super().restore(values, arrays)
-        self.first_phase = flag(values, "first_phase")

@@ -6,20 +6,16 @@ of a few sparse products. It is as valid as any, but gives no value of the sum a
 """
 
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from scipy import sparse
 
-from lssvm.checked import array, known, positive, sparse_rows, whole
+from lssvm.checked import Arrays, array, sparse_rows
 from lssvm.errors import ApplicationFault
 from lssvm.oracle import INEXACT, MAXIMUM, EachOracle, Found
 from lssvm.plane import Plane
-from lssvm.solvers.working_sets import ARRAYS as SET_ARRAYS
 from lssvm.solvers.working_sets import WorkingSets
-
-PARTS = ("data", "indices", "indptr")
-ARRAYS = ("costs", *(f"truth_{name}" for name in PARTS), *SET_ARRAYS)
 
 
 @dataclass
@@ -35,8 +31,8 @@ class PlaneCache:
     truth: sparse.csr_array
     most: int
     max_bytes: float
-    sets: WorkingSets = field(init=False)
     saved: int = 0
+    sets: WorkingSets = field(init=False)
 
     def __post_init__(self) -> None:
         self.sets = WorkingSets(self.costs, self.truth.shape[1])
@@ -68,22 +64,19 @@ class PlaneCache:
 
     def state(self) -> dict[str, np.ndarray]:
         """Everything that is kept."""
-        parts = {f"truth_{name}": getattr(self.truth, name) for name in PARTS}
-        return parts | {"costs": self.costs} | self.sets.state()
+        parts = ("data", "indices", "indptr")
+        truth = {f"truth_{part}": getattr(self.truth, part) for part in parts}
+        return truth | {"costs": self.costs} | self.sets.state()
 
-    @classmethod
-    def restored(cls, arrays: dict[str, np.ndarray], saved: dict[str, Any], dimension: int) -> Self:
-        """The cache whose ``state`` these arrays are; saved : most, max_bytes and saved of it.
+    def restored(self, arrays: Arrays, saved: int) -> Self:
+        """The cache, of the same limits as this one, whose ``state`` these arrays are.
 
-        Raises ModelError.
+        saved : cuts that it has made. Raises ModelError.
         """
-        known(saved, "most", "max_bytes", "saved")
         costs = array(arrays, "costs", np.float64, (None,), least=0.0)
-        truth = sparse_rows(arrays, "truth_", (len(costs), dimension))
-        most, size = whole(saved, "most", least=1), positive(saved, "max_bytes")
-        cache = cls(costs, truth, most, size)
+        truth = sparse_rows(arrays, "truth_", (len(costs), self.truth.shape[1]))
+        cache = type(self)(costs, truth, self.most, self.max_bytes, saved)
         cache.sets.restore(arrays)
-        cache.saved = whole(saved, "saved")
         return cache
 
     def _summed(self, differences: sparse.csr_array, losses: np.ndarray) -> Plane:

@@ -22,37 +22,32 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from lssvm.checked import Check, flag, generator, known, number, positive, vector, whole
+from lssvm.checked import Arrays, flag, number, positive, whole
 from lssvm.errors import LssvmError
 from lssvm.oracle import Oracle, PartsOracle
 from lssvm.plane import Plane, total
-from lssvm.solvers.bounds import BOUNDS, SummedBounds
-from lssvm.solvers.solution import Between, Solution
+from lssvm.solvers.kept import asked, generator, plane, value, vector
+from lssvm.solvers.needs import Needs
+from lssvm.solvers.solution import Solution
+from lssvm.solvers.solver import Metric, Start, SummedSolver
 from lssvm.solvers.steps import Steps, height
 
 SAMPLE = 10  # runs of a trial at least, and a tenth of them
 TRIALS = 12  # rates that are tried, at most
 FACTOR = 2.0  # between one rate and the next
 LONGEST = 1e150  # entries of a slope: their squares and sums of them are finite
-VALUES: dict[str, Check] = {
-    "C": positive,
-    "rate": partial(number, least=0.0, most=1.0),
-    "taken": whole,
-    "averaged": whole,
-    "epoch": whole,
-    "loss": number,
-    "evaluated": flag,
-    **BOUNDS,
-}
-ARRAYS = ("w", "point", "mean", "outputs")
+
+
+def _evaluated_or_asked(owner: Any, arrays: Arrays) -> tuple[int]:
+    return (len(owner.w),) if owner.evaluated else asked(owner, arrays)
 
 
 @dataclass
-class Sgd(SummedBounds):
+class Sgd(SummedSolver):
     """Steps after every few examples.
 
     w : (d,) what training ends with: the mean, or the last point
@@ -65,25 +60,46 @@ class Sgd(SummedBounds):
         run begins at w = 0 all hidden values tie
     """
 
-    w: np.ndarray
+    name: ClassVar[str] = "sgd"
+    needs: ClassVar[Needs] = Needs(decomposes=True)
+    on_objective: ClassVar[bool] = True
+    single_problem: ClassVar[bool] = True
+
+    w: np.ndarray = field(metadata=vector())
     steps: Steps = field(default_factory=Steps)
     epochs: int = 100
     block: int = 8
     average: bool = True
     seed: int = 0
-    first: Plane | None = None
-    point: np.ndarray = field(init=False)
-    mean: np.ndarray = field(init=False)
-    completion: Plane = field(init=False)
-    rng: np.random.Generator = field(init=False)
-    outputs: np.ndarray = field(default_factory=lambda: np.empty(0))
-    C: float = 0.0
-    rate: float = 0.0
-    taken: int = 0
-    averaged: int = 0
-    epoch: int = 0
-    loss: float = 0.0
-    evaluated: bool = False
+    first: Plane | None = field(default=None, metadata=plane(optional=True))
+    parts: Sequence[Oracle] = field(default=(), repr=False)
+    point: np.ndarray = field(init=False, metadata=vector())
+    mean: np.ndarray = field(init=False, metadata=vector())
+    completion: Plane = field(init=False, metadata=plane())
+    rng: np.random.Generator = field(init=False, metadata=generator())
+    C: float = field(default=0.0, metadata=value(positive))
+    rate: float = field(default=0.0, metadata=value(partial(number, least=0.0, most=1.0)))
+    taken: int = field(default=0, metadata=value(whole))
+    averaged: int = field(default=0, metadata=value(whole))
+    epoch: int = field(default=0, metadata=value(whole))
+    loss: float = field(default=0.0, metadata=value(number))
+    evaluated: bool = field(default=False, metadata=value(flag))
+    outputs: np.ndarray = field(
+        default_factory=lambda: np.empty(0), metadata=vector(_evaluated_or_asked)
+    )
+
+    @classmethod
+    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+        """The solver that a configuration asks for, at w = 0."""
+        section = config.solver
+        return cls(
+            np.zeros(dimension),
+            Steps(section.rate, section.decay),
+            min(section.epochs, section.max_passes),
+            section.block,
+            section.average,
+            config.seed + restart,
+        )
 
     def __post_init__(self) -> None:
         self.point = self.mean = self.w
@@ -95,6 +111,16 @@ class Sgd(SummedBounds):
     def planes_kept(self) -> int:
         """None."""
         return 0
+
+    def begin(self, oracle: Oracle, start: Start) -> None:
+        """Stand at the first weights, or at w = 0 with a first completion of hidden values.
+
+        Without these the truth is known part by part.
+        """
+        if isinstance(start.first, np.ndarray):
+            self.w = start.first.copy()
+        elif start.hidden:
+            self.measure_from(start.first)
 
     def complete(self, oracle: Oracle) -> None:
         """Nothing: every step completes its own examples."""
@@ -113,31 +139,37 @@ class Sgd(SummedBounds):
         """The plane that was found at w."""
         return Plane(self.outputs, self.loss)
 
-    def minimise(
-        self,
-        oracle: PartsOracle,
-        C: float,
-        goal: Callable[[float], float],
-        looseness: float = 0.0,
-        max_passes: int = 10_000,
-        between: Between = lambda gap, goal: None,
-    ) -> Solution:
-        """Take all epochs, whatever the goal, and evaluate F at the end. No gap is known."""
-        parts = oracle.parts(self.block)
-        if C != self.C:
-            self._begin(parts, C)
-        while self.epoch < min(self.epochs, max_passes):
-            between(np.inf, 0.0)
-            self._take_epoch(parts)
-        if not self.evaluated:
-            between(np.inf, 0.0)
-            self._evaluate(oracle)
-            self.check_end(oracle)
-        return Solution(
-            self.w, self.primal(C), self.lower, np.inf, certified=False, converged=False
-        )
+    def aim(self, C: float, goal: Callable[[float], float], looseness: float) -> float:
+        """0: no gap is known, and none would end it."""
+        return 0.0
 
-    def _begin(self, parts: Sequence[Oracle], C: float) -> None:
+    def open(self, C: float, aim: float) -> bool:
+        """Whether F was not evaluated yet, which is done once all epochs are."""
+        return not self.evaluated
+
+    def exhausted(self, C: float, max_passes: int) -> bool:
+        """Never: the epochs are counted, and the last round evaluates F."""
+        return False
+
+    def solution(self, C: float, w: np.ndarray, aim: float) -> Solution:
+        """What is known at the end, which is no gap."""
+        return Solution(w, self.primal(C), self.lower, np.inf, certified=False, converged=False)
+
+    def _begin(self, oracle: PartsOracle, C: float) -> None:
+        """Start from w for a new C, and find the rate."""
+        self.parts = oracle.parts(self.block)
+        if C != self.C:
+            self._start(self.parts, C)
+
+    def _improve(self, oracle: PartsOracle, C: float, target: Callable[[], float]) -> bool:
+        """An epoch, or F at the end once all were taken."""
+        if self.epoch < self.epochs:
+            self._take_epoch(self.parts)
+        else:
+            self._evaluate(oracle)
+        return True
+
+    def _start(self, parts: Sequence[Oracle], C: float) -> None:
         """Start from w for this C, and find the rate."""
         self.C, self.point, self.mean = C, self.w, self.w
         self.taken = self.averaged = self.epoch = 0
@@ -237,34 +269,6 @@ class Sgd(SummedBounds):
             if height(w, self.C, plane, completion, slack) < self.primal(self.C):
                 self.w, self.completion, self.evaluated = w, completion, True
                 self.outputs, self.loss, self.slack = plane.gradient, plane.loss, slack
-
-    def state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Everything that the next pass reads."""
-        values = {name: getattr(self, name) for name in VALUES}
-        values["generator"] = self.rng.bit_generator.state
-        values["completion_loss"] = self.completion.loss
-        values["first_loss"] = None if self.first is None else self.first.loss
-        arrays = {name: getattr(self, name) for name in ARRAYS}
-        first = np.empty(0) if self.first is None else self.first.gradient
-        return values, arrays | {"completion": self.completion.gradient, "first": first}
-
-    def restore(self, values: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        """Stand where ``state`` was taken. Raises ModelError, see ``checked``."""
-        known(values, *VALUES, "generator", "completion_loss", "first_loss")
-        known(arrays, *ARRAYS, "completion", "first")
-        for name, check in VALUES.items():
-            setattr(self, name, check(values, name))
-        d = len(self.w)
-        asked = d if self.evaluated or arrays["outputs"].size else 0
-        for name in ARRAYS:
-            length = asked if name == "outputs" else d
-            setattr(self, name, vector(arrays, name, (length,)))
-        completion = vector(arrays, "completion", (d,))
-        self.completion = Plane(completion, number(values, "completion_loss"))
-        given = values["first_loss"] is not None
-        first = vector(arrays, "first", (d if given else 0,))
-        self.first = Plane(first, number(values, "first_loss")) if given else None
-        self.rng = generator(values, "generator")
 
 
 def _seconds(parts: Sequence[Oracle]) -> float:

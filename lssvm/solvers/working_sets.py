@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy import sparse
 
-from lssvm.checked import array, vector
+from lssvm.checked import Arrays, array, vector
 from lssvm.errors import ModelError
 from lssvm.kernels import _sweep
 from lssvm.kernels.dual_arrays import DualArrays, PlaneArrays, SpaceArrays
@@ -33,7 +33,6 @@ COLUMNS = {
     "owner": np.int32,
     "idle": np.int32,
 }
-ARRAYS = tuple(f"sets_{name}" for name in (*COLUMNS, "indices", "values", "w", "scores", "added"))
 OVERFULL = 1e-6  # share by which multipliers may exceed their limit: rounding
 
 
@@ -298,7 +297,7 @@ class WorkingSets:
             "sets_added": np.array(self.added),
         }
 
-    def restore(self, arrays: dict[str, np.ndarray]) -> None:
+    def restore(self, arrays: Arrays) -> None:
         """Take over what ``state`` gave. Raises ModelError for what it cannot have given."""
         d, last = self.dimension, len(self.limits) - 1
         values = vector(arrays, "sets_values", (None,))

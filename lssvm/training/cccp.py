@@ -16,10 +16,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lssvm.checked import Values, above, below, flag, number, pair, positive, sequence, whole
 from lssvm.errors import ApplicationFault
 from lssvm.oracle import INEXACT, Found
 from lssvm.plane import Plane
-from lssvm.solvers.solution import Solution, Solver
+from lssvm.solvers.kept import value
+from lssvm.solvers.solution import Solution
+from lssvm.solvers.solver import Solver
 
 # How often iterative inference did not settle, and of how many times, by its name.
 Unsettled = Mapping[str, tuple[int, int]]
@@ -131,6 +134,11 @@ class Rules(NamedTuple):
     hidden: bool = True
 
 
+def _history(values: Values, name: str) -> list[tuple[float, int]]:
+    """Check the pairs of ``Run.history``."""
+    return [pair(row, number, whole) for row in sequence(values, name)]
+
+
 @dataclass
 class Run:
     """One run of CCCP: with its solver, everything that the next pass reads.
@@ -146,19 +154,19 @@ class Run:
     """
 
     solver: Solver
-    looseness: float
-    total_cost: float
-    objective: float = np.inf
-    iteration: int = 0
-    passes: float = 0.0
-    completions: float = 0.0
-    gap: float = np.inf
-    lower: float = 0.0
-    concave: float = 0.0
-    certified: bool = True
-    converged: bool = False
-    done: bool = False
-    history: list[tuple[float, int]] = field(default_factory=list)
+    looseness: float = field(metadata=value(positive))
+    total_cost: float = field(metadata=value(positive))
+    objective: float = field(default=np.inf, metadata=value(above))
+    iteration: int = field(default=0, metadata=value(whole))
+    passes: float = field(default=0.0, metadata=value(positive))
+    completions: float = field(default=0.0, metadata=value(positive))
+    gap: float = field(default=np.inf, metadata=value(above))
+    lower: float = field(default=0.0, metadata=value(below))
+    concave: float = field(default=0.0, metadata=value(number))
+    certified: bool = field(default=True, metadata=value(flag))
+    converged: bool = field(default=False, metadata=value(flag))
+    done: bool = field(default=False, metadata=value(flag))
+    history: list[tuple[float, int]] = field(default_factory=list, metadata=value(_history))
     unsettled: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def proceed(

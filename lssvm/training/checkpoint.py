@@ -18,12 +18,13 @@ import numpy as np
 
 import lssvm
 from lssvm import checked
-from lssvm.checked import ROUNDING, Check, above, below, flag, number, positive, whole
+from lssvm.checked import ROUNDING, number, whole
 from lssvm.errors import Interrupted, ModelError
 from lssvm.model.container import read_container, refused_as_damaged, write_container
 from lssvm.model.record import checked_restart
 from lssvm.output import stopping
-from lssvm.solvers.solution import Solver
+from lssvm.solvers import kept
+from lssvm.solvers.solver import Solver
 from lssvm.training.cccp import Run
 from lssvm.training.held_out import Scores
 
@@ -33,20 +34,6 @@ TEXTS = {text: value for value, text in INFINITIES.items()}
 GO_ON = "go on with the same command and --resume"
 SOLVER = "solver."  # begins the names of the solver's arrays
 ADVICE = "; delete it, or train without --resume"
-RUN_FIELDS: dict[str, Check] = {
-    "looseness": positive,
-    "total_cost": positive,
-    "objective": above,
-    "iteration": whole,
-    "passes": positive,
-    "completions": positive,
-    "gap": above,
-    "lower": below,
-    "concave": number,
-    "certified": flag,
-    "converged": flag,
-    "done": flag,
-}
 
 
 @dataclass
@@ -80,8 +67,7 @@ def save(path: Path, key: str, progress: Progress) -> None:
     arrays = {"best_w": progress.best_w, "scores_w": scores.w, "scores_last": scores.last}
     run = progress.run
     if run is not None:
-        header["run"] = {name: _stored(getattr(run, name)) for name in RUN_FIELDS}
-        header["run"]["history"] = run.history
+        header["run"] = {name: _stored(value) for name, value in kept.state(run)[0].items()}
         values, solver_arrays = run.solver.state()
         header["solver"] = {name: _stored(value) for name, value in values.items()}
         arrays |= {SOLVER + name: array for name, array in solver_arrays.items()}
@@ -146,36 +132,24 @@ def _run(header: dict[str, Any], state: dict[str, np.ndarray], setting: Setting)
     if np.isfinite(primal) and solver.lower > primal + ROUNDING * abs(primal):
         raise ModelError(f"lower is {solver.lower}, above the objective {primal}")
     saved = checked.mapping(header, "run")
-    checked.known(saved, *RUN_FIELDS, "history")
-    restored = {name: _restored(value) for name, value in saved.items()}
-    fields = {name: check(restored, name) for name, check in RUN_FIELDS.items()}
-    if fields["total_cost"] != float(np.sum(setting.costs)):
-        raise ModelError(f"total_cost is {fields['total_cost']}; expected that of the examples")
-    rows = checked.sequence(saved, "history")
-    if len(rows) != fields["iteration"]:
-        raise ModelError(f"history has {len(rows)} rows; expected {fields['iteration']}")
-    return Run(solver, history=[(float(a), b) for a, b in map(_pair, rows)], **fields)
+    run = Run(solver, looseness=0.0, total_cost=0.0)
+    kept.restore(run, {name: _restored(value) for name, value in saved.items()}, {})
+    if run.total_cost != float(np.sum(setting.costs)):
+        raise ModelError(f"total_cost is {run.total_cost}; expected that of the examples")
+    if len(run.history) != run.iteration:
+        raise ModelError(f"history has {len(run.history)} rows; expected {run.iteration}")
+    return run
 
 
 def _scores(header: dict[str, Any], arrays: dict[str, np.ndarray], dimension: int) -> Scores:
     saved = checked.mapping(header, "scores")
     checked.known(saved, "looks", "best", "early")
-    looks = [list(_pair(row, backwards=True)) for row in checked.sequence(saved, "looks")]
+    looks = [list(checked.pair(row, whole, number)) for row in checked.sequence(saved, "looks")]
     length = dimension if looks else 0
     w = checked.array(arrays, "scores_w", np.float64, (length,))
     last = checked.array(arrays, "scores_last", np.float64, (length,))
     best = checked.whole(saved, "best", least=0 if looks else -1, most=len(looks) - 1)
     return Scores(looks, best, w, last, early=checked.whole(saved, "early", most=len(looks)))
-
-
-def _pair(row: Any, backwards: bool = False) -> tuple[Any, Any]:
-    """A finite number and a whole one, as a row of a list keeps them, or ``backwards``."""
-    if not isinstance(row, list) or len(row) != 2:
-        raise ModelError(f"{checked.shown(row)} stands in a list; expected two numbers")
-    named = dict(zip(("passes", "value") if backwards else ("value", "passes"), row, strict=True))
-    checked.number(named, "value")
-    checked.whole(named, "passes")
-    return row[0], row[1]
 
 
 def _stored(value: Any) -> Any:

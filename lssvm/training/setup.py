@@ -7,33 +7,19 @@ import numpy as np
 
 from lssvm.applications.base import Application, FirstProblem
 from lssvm.config import Config
-from lssvm.config.checks import BY_EXAMPLE
-from lssvm.config.sections import Solver as SolverSection
 from lssvm.oracle import DataOracle
 from lssvm.plane import Plane
-from lssvm.solvers.bcfw import Bcfw
 from lssvm.solvers.bundle import Bundle
-from lssvm.solvers.by_example import MEGABYTE, ByExample
-from lssvm.solvers.gradient import Gradient
-from lssvm.solvers.lbfgs import Lbfgs
-from lssvm.solvers.n_slack import NSlack
-from lssvm.solvers.opening import parts_of
-from lssvm.solvers.plane_cache import PlaneCache
-from lssvm.solvers.proximal import Proximal
 from lssvm.solvers.qp import SimplexQP
-from lssvm.solvers.sgd import Sgd
-from lssvm.solvers.solution import Solver
-from lssvm.solvers.steps import Steps
+from lssvm.solvers.solver import EUCLIDEAN, Metric, Solver, Start
+from lssvm.solvers.table import solver_class
 from lssvm.training.cccp import Rules, Run
-
-Metric = tuple[np.ndarray, int]  # of the coordinates: ``gram`` and ``labels`` of ``Training``
-EUCLIDEAN: Metric = (np.zeros((0, 0)), 0)
 
 
 def rules_of(config: Config, n: int, hidden: bool) -> Rules:
     """When to stop. ``c_scaling: mean`` is turned into a weight of the sum here, once.
 
-    sgd works on F itself: for it there is one problem, hidden values or not.
+    For a solver that works on F itself to the end there is one problem, hidden values or not.
     """
     C = config.objective.C / (n if config.objective.c_scaling == "mean" else 1)
     return Rules(
@@ -43,7 +29,7 @@ def rules_of(config: Config, n: int, hidden: bool) -> Rules:
         config.cccp.tolerance,
         config.cccp.max_iterations,
         config.solver.max_passes,
-        hidden and config.solver.method != "sgd",
+        hidden and not solver_class(config.solver.method).single_problem,
     )
 
 
@@ -64,21 +50,17 @@ def new_run(
     rng = np.random.default_rng([config.seed, restart])
     passes = 0.0
     solver = new_solver(config, application.dimension(examples), restart, metric)
-    by_example = isinstance(solver, ByExample)
-    start = application.start_each if by_example else application.start
-    first = start(examples, rng) if w0 is None else w0
-    if isinstance(first, Plane):
-        oracle.begin(first)
-    if isinstance(solver, Bundle) and w0 is None and _opens(application, config, first):
-        solver.opening = parts_of(len(examples), application.dimension(examples))
+    first = _first(application, examples, oracle, config, rng) if w0 is None else w0
+    # Parts are completed apart, which a first completion that is no maximum is not; weights that
+    # were given or solved for are better than what steps for the parts would find.
+    apart = isinstance(first, np.ndarray) or not application.hidden
+    by_parts = w0 is None and application.decomposes and apart
     if isinstance(first, FirstProblem):
         first, passes = _solved(first, oracle, config, rng, between)
-    if isinstance(solver, Sgd) and not application.hidden:
-        first = solver.w  # the truth is known run by run
     completions = oracle.completions
-    _stand(solver, oracle, first, config.solver)
-    if isinstance(solver, Lbfgs) and not application.hidden:
-        solver.completes = False  # the truth stays
+    if solver.needs.each and not isinstance(first, np.ndarray):
+        first = oracle.found(first)
+    solver.begin(oracle, Start(first, application.hidden, by_parts))
     return Run(
         solver,
         config.cccp.looseness,
@@ -100,16 +82,13 @@ def rehearse(
     Raises LssvmError as the run would.
     """
     rng = np.random.default_rng([config.seed, 0])
-    by_example = config.solver.method in BY_EXAMPLE
+    by_example = solver_class(config.solver.method).needs.each
     w = np.zeros(application.dimension(examples))
-    start = application.start_each if by_example else application.start
-    first = start(examples, rng) if w0 is None else w0
+    first = _first(application, examples, oracle, config, rng) if w0 is None else w0
     if isinstance(first, FirstProblem):
         own = DataOracle(first.application, first.examples, oracle.executor)
         first.application.start(first.examples, rng)
         own.augmented(w)
-    elif isinstance(first, Plane):
-        oracle.begin(first)
     elif isinstance(first, np.ndarray):
         w = first
     if by_example:
@@ -125,57 +104,23 @@ def new_solver(
     config: Config, dimension: int, restart: int = 0, metric: Metric = EUCLIDEAN
 ) -> Solver:
     """The solver of the configuration, at w = 0."""
-    section = config.solver
-    room = section.max_cache_mb * MEGABYTE
-    if section.method == "n-slack":
-        norm = config.objective.slack_norm
-        return NSlack(dimension, norm, *metric, sweeps=section.sweeps, max_bytes=room)
-    if section.method == "bcfw":
-        seed = config.seed + restart
-        return Bcfw(dimension, seed=seed, block=section.block, max_bytes=room)
-    w = np.zeros(dimension)
-    if section.method == "lbfgs":
-        return Lbfgs(w, Plane(w, 0.0))
-    steps = Steps(section.rate, section.decay)
-    if section.method == "gradient":
-        return Gradient(w, Plane(w, 0.0), steps)
-    if section.method == "sgd":
-        seed = config.seed + restart
-        return Sgd(w, steps, section.epochs, section.block, section.average, seed)
-    if section.method == "proximal":
-        return Proximal(w, Plane(w, 0.0), SimplexQP(section.qp), 1.0, section.max_planes)
-    step = 1.0 if section.method == "cutting-plane" else section.step
-    return Bundle(w, Plane(w, 0.0), SimplexQP(section.qp), step, section.max_planes)
+    kind = solver_class(config.solver.method)
+    return kind.from_config(config, dimension, restart, metric)
 
 
-def _opens(application: Application, config: Config, first: Any) -> bool:
-    """Whether a bundle begins with steps for parts of the data, see ``opening``.
-
-    The parts have to be completed apart, which a first completion that is no maximum is not;
-    weights that were given or solved for are better than what the steps would find.
-    """
-    apart = isinstance(first, np.ndarray) or not application.hidden
-    method = config.solver.method == "bundle" and not config.solver.cache
-    return application.decomposes and apart and method
-
-
-def _stand(solver: Solver, oracle: DataOracle, first: Any, section: SolverSection) -> None:
-    """Put a new solver at its first completion, or at its first weights."""
-    if isinstance(solver, ByExample):
-        if isinstance(first, np.ndarray):
-            solver.begin(oracle, first, None)
-        else:
-            solver.begin(oracle, np.zeros(solver.dimension), oracle.found(first))
-    elif isinstance(solver, Bundle | Lbfgs | Gradient | Sgd):
-        if isinstance(solver, Bundle) and section.cache:
-            truth = oracle.completed_each(solver.w).gradients(np.arange(len(oracle.costs)))
-            most, size = section.cache, section.max_cache_mb * MEGABYTE
-            solver.cache = PlaneCache(oracle.costs, truth, most, size)
-        if isinstance(first, np.ndarray):
-            solver.w = first.copy()
-            solver.complete(oracle)
-        else:
-            solver.measure_from(first)
+def _first(
+    application: Application,
+    examples: Any,
+    oracle: DataOracle,
+    config: Config,
+    rng: np.random.Generator,
+) -> Any:
+    """What the application begins with: weights, a completion, or a problem that gives weights."""
+    by_example = solver_class(config.solver.method).needs.each
+    first = (application.start_each if by_example else application.start)(examples, rng)
+    if isinstance(first, Plane):
+        oracle.begin(first)
+    return first
 
 
 def _solved(

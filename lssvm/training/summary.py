@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lssvm.config.checks import DESCENT
+from lssvm.solvers.table import solver_class
 from lssvm.training.cccp import Summary
 
 
@@ -32,7 +32,7 @@ def summary(record: Mapping[str, Any], method: str, spent: Spent, seconds: float
         concave=record["concave"],
         gap=np.inf if record["gap"] is None else record["gap"],
         certified=record["certified"],
-        descent=method in DESCENT,
+        descent=solver_class(method).on_objective,
         iterations=record["cccp_iterations"],
         passes=record["passes"],
         passes_saved=record["passes_saved"],

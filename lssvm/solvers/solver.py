@@ -1,55 +1,110 @@
-"""Where a solver stands in its convex problem: bounds, goal, and when it is of no use to go on."""
+"""What a solver is: what it needs, where it begins, its bounds, its rounds to a small gap."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from lssvm.checked import Check, above, below, flag, positive
+from lssvm.checked import Arrays, Values, above, below, flag, positive
 from lssvm.errors import ApplicationFault
 from lssvm.oracle import INEXACT, MAXIMUM, Oracle
 from lssvm.plane import Plane
+from lssvm.solvers import kept
+from lssvm.solvers.kept import value
+from lssvm.solvers.needs import Needs
 from lssvm.solvers.solution import Between, Solution
 from lssvm.solvers.steps import height
 
 STALLED_PASSES = 100  # without the gap falling by a millionth: rounding is the limit
 ROUGH = 1e-3  # lengths of vectors stand for sums of products, which are rounded like few of them
-BOUNDS: dict[str, Check] = {
-    "slack": above,
-    "tied": flag,
-    "lower": below,
-    "began": above,
-    "asked": positive,
-    "mark": above,
-    "marked": positive,
-}
+Metric = tuple[np.ndarray, int]  # a kernel's ``gram`` and ``labels``, see ``working_sets``
+EUCLIDEAN: Metric = (np.zeros((0, 0)), 0)
+
+
+class Start(NamedTuple):
+    """Where a run begins.
+
+    first : weights (d,), or a first completion: a plane of the sum, or planes by example where the
+        solver needs these
+    hidden : whether there are hidden values
+    by_parts : whether the solver may look for better weights by steps for parts of the data
+    """
+
+    first: Any
+    hidden: bool = False
+    by_parts: bool = False
 
 
 @dataclass(kw_only=True)
-class Bounds(ABC):
-    """The part of a solver's state that all solvers have.
+class Solver(ABC):
+    """Minimises one convex problem of CCCP after the other, its planes kept from one to the next.
 
+    name : the value of ``solver.method``
+    needs : of a problem
+    on_objective : whether it works on F itself, and completes hidden values as it goes
+    single_problem : whether one call of ``minimise`` is all, hidden values or not
+
+    w : (d,) the best point seen
     slack : what the upper bound at the best point exceeds its plane by, infinite if none is known
     tied : whether the best point is w = 0, where a run began. There all outputs tie, and the
         next completion would not depend on the first: the point that is asked next takes its
         place, even if P is a little higher there
-    lower : the best lower bound of the current problem; 0 is always one (the zero plane)
+    lower : the best lower bound of the current problem; 0 is always one (the zero plane); −infinity
+        where none is known
     began : P where the current problem began (infinite before its first pass)
     asked : oracle passes in the current problem
     mark, marked : the gap when it last fell by a millionth, and the pass of that
     seconds : time spent outside of the oracle
     """
 
-    slack: float = 0.0
-    tied: bool = False
-    lower: float = 0.0
-    began: float = np.inf
-    asked: float = 0
-    mark: float = np.inf
-    marked: float = 0
+    name: ClassVar[str]
+    needs: ClassVar[Needs] = Needs()
+    on_objective: ClassVar[bool] = False
+    single_problem: ClassVar[bool] = False
+
+    w: np.ndarray = field(init=False)
+    slack: float = field(default=0.0, metadata=value(above))
+    tied: bool = field(default=False, metadata=value(flag))
+    lower: float = field(default=0.0, metadata=value(below))
+    began: float = field(default=np.inf, metadata=value(above))
+    asked: float = field(default=0, metadata=value(positive))
+    mark: float = field(default=np.inf, metadata=value(above))
+    marked: float = field(default=0, metadata=value(positive))
     seconds: float = 0.0
+
+    @classmethod
+    @abstractmethod
+    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+        """The solver that a configuration asks for, at w = 0; it is not yet at its ``Start``.
+
+        restart : from 0; metric : of a kernel, ``EUCLIDEAN`` without one
+        """
+
+    @abstractmethod
+    def begin(self, oracle: Any, start: Start) -> None:
+        """Stand at the first weights, completed there, or at w = 0 with the first completion."""
+
+    @abstractmethod
+    def complete(self, oracle: Any) -> None:
+        """Start the next convex problem: complete the hidden values at the best point."""
+
+    @property
+    @abstractmethod
+    def planes_kept(self) -> int:
+        """Planes that are kept now."""
+
+    @abstractmethod
+    def concave(self, C: float) -> float:
+        """−C Σ c_i U⁻_i at the best point, as the completion has it."""
+
+    @abstractmethod
+    def objective_at(self, oracle: Any, C: float, w: np.ndarray) -> tuple[float, float, bool]:
+        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion.
+
+        And whether F is known: without an upper bound of U⁺ it is as the planes have it.
+        """
 
     @abstractmethod
     def primal(self, C: float) -> float:
@@ -71,7 +126,7 @@ class Bounds(ABC):
 
     @property
     def passes_saved(self) -> int:
-        """Cuts that needed no oracle pass: none, unless a solver keeps a cache."""
+        """Cuts of the whole sum, or sweeps over all examples, that needed no oracle pass."""
         return 0
 
     @property
@@ -80,7 +135,7 @@ class Bounds(ABC):
         return 0
 
     def begin_problem(self) -> None:
-        """Forget what was known of the problem before."""
+        """Forget what was known of the problem before: the next one has another C or completion."""
         self.lower, self.began, self.asked = 0.0, np.inf, 0
         self.mark, self.marked = np.inf, 0
 
@@ -120,15 +175,6 @@ class Bounds(ABC):
             self.gap(C) <= aim,
         )
 
-
-class Rounds(Bounds):
-    """A solver that goes on round by round until the gap is small enough.
-
-    w : (d,) the best point
-    """
-
-    w: np.ndarray
-
     def minimise(
         self,
         oracle: Any,
@@ -162,7 +208,7 @@ class Rounds(Bounds):
         self.check_end(oracle)
         return self.solution(C, self.w, target())
 
-    def check_end(self, oracle: Any) -> None:
+    def check_end(self, oracle: Any) -> None:  # noqa: B027
         """Refuse answers that contradict the value at the best point, if a solver kept them."""
 
     @abstractmethod
@@ -176,16 +222,45 @@ class Rounds(Bounds):
         target : the absolute gap that ends the problem, as it is now
         """
 
+    def state(self) -> kept.State:
+        """Everything that the next pass reads: plain values, and arrays."""
+        return kept.state(self)
 
-class SummedBounds(Bounds):
-    """The same for linear slack and planes of sums over all examples.
+    def restore(self, values: Values, arrays: Arrays) -> None:
+        """Stand where ``state`` was taken, once it is sure that all of it fits this problem.
 
-    w : (d,) the best point
+        Raises ModelError (see ``checked``): kernels do not check what they are handed.
+        """
+        kept.restore(self, values, arrays)
+        self._check_restored()
+
+    def _check_restored(self) -> None:  # noqa: B027
+        """Raise ModelError for attributes that contradict each other, where a solver has such."""
+
+
+class SummedSolver(Solver):
+    """A solver for linear slack that asks for planes of sums over all examples.
+
     completion : the plane of Σ c_i U⁻_i, which touches it where it was taken
     """
 
-    w: np.ndarray
     completion: Plane
+
+    def begin(self, oracle: Oracle, start: Start) -> None:
+        """Stand at the first weights, completed there, or at w = 0 with the first completion."""
+        if isinstance(start.first, np.ndarray):
+            self.w = start.first.copy()
+            self.complete(oracle)
+        else:
+            self.measure_from(start.first)
+
+    def complete(self, oracle: Oracle) -> None:
+        """Complete the hidden values at the best point, and start the next convex problem."""
+        self.measure_from(oracle.completed(self.w))
+
+    @abstractmethod
+    def measure_from(self, completion: Plane) -> None:
+        """Take a new completion, and start the convex problem that it makes."""
 
     @abstractmethod
     def own_plane(self) -> Plane:
