@@ -39,6 +39,7 @@ STATE = "state."  # begins the names of arrays that are the application's state
 SPACE = "space."  # and of those that belong to a kernel
 KINDS = "biufSU"  # array types that hold plain values
 DEEPEST = 50  # nesting of a header
+QUOTED = 100  # characters of what a library says of a file
 MOST_NAMES = 100_000  # beyond that the header has the number of features only
 _DATE = (1980, 1, 1, 0, 0, 0)
 _MAGIC = b"PK\x03\x04"
@@ -104,7 +105,7 @@ def read_container(path: str | Path, format: str) -> tuple[dict[str, Any], dict[
     except RecursionError:
         raise ModelError(f"{path}: damaged: the header is nested too deeply") from None
     except _UNREADABLE as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = _line(error) or type(error).__name__
         raise ModelError(f"{path}: damaged: {reason}") from None
 
 
@@ -138,7 +139,9 @@ def refused_as_damaged(path: str | Path, advice: str = "") -> Iterator[None]:
 
 
 def _line(error: Exception) -> str:
-    return " ".join(str(error).split())
+    """What an error says, in one line; libraries may quote whole members."""
+    text = " ".join(str(error).split())
+    return text if isinstance(error, LssvmError) else text[:QUOTED]
 
 
 class _Refused(Exception):
