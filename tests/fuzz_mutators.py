@@ -327,7 +327,7 @@ def array(values, rng):
             warnings.simplefilter("ignore")
             try:
                 return values.astype(pick(rng, types))
-            except (ValueError, TypeError):
+            except (ValueError, TypeError, RuntimeError):
                 return values
     if values.size == 0:
         return values
@@ -344,12 +344,13 @@ def array(values, rng):
         odd = pick(rng, ["", "x", "a\nb", "\x1b", "é", str(flat[other])])
     else:
         odd = flat[other]
-    if kind == 6:
-        flat[place], flat[other] = flat[other], flat[place]
-    elif kind == 7:
-        flat[:] = odd
-    else:
-        flat[place] = odd
+    with np.errstate(over="ignore"):  # half floats hold less
+        if kind == 6:
+            flat[place], flat[other] = flat[other], flat[place]
+        elif kind == 7:
+            flat[:] = odd
+        else:
+            flat[place] = odd
     return values
 
 

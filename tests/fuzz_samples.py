@@ -21,7 +21,7 @@ from lssvm.training.cccp import Observer
 from lssvm.training.session import learn
 
 ROOT = Path(__file__).parent.parent
-LIMIT_MB = 20  # of data, where the schema has such a limit
+LIMIT_MB = 5  # of data, where the schema has such a limit
 LIMITS = {
     "solver.max_passes": 4,
     "solver.epochs": 1,

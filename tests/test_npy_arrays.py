@@ -74,6 +74,7 @@ def test_headers_of_version_2_are_read(tmp_path):
 
 DAMAGED = "is cut short or damaged; expected an array .npy"
 BROKEN_ARRAYS = {
+    "a type that is a tuple": (claiming("(2,)").replace(b"'<f8'", b"()   "), DAMAGED),
     "a shape of 10¹⁵": (claiming("(1000000000000000,)"), "claims 1,000,000,000,000,000 entries"),
     "a shape beyond int64": (claiming("(2, 36893488147419103232)"), "claims 73,786,976,294,838"),
     "a negative shape": (claiming("(-1,)", body=bytes(8)), "has shape (-1,); expected an array"),

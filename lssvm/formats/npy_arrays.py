@@ -44,6 +44,7 @@ _UNREADABLE = (
     tokenize.TokenError,
     AttributeError,
     EOFError,
+    IndexError,
     KeyError,
     MemoryError,
     OSError,

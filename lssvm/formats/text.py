@@ -134,6 +134,8 @@ def _lines(
     try:
         for number, raw in enumerate(raw_lines, 1):
             line = raw.decode("utf-8")
+            if "\0" in line:
+                raise DataError(path, number, "byte 0x00 is no part of text; expected text")
             if number == 1:
                 line = line.removeprefix("\ufeff")
             yield number, line

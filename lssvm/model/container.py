@@ -29,6 +29,7 @@ FORMAT_VERSION = 1
 HEADER = "header.json"
 KINDS = "biufSU"  # array types that hold plain values
 DEEPEST = 50  # nesting of a header
+QUOTED = 100  # characters of what a library says of a file
 _DATE = (1980, 1, 1, 0, 0, 0)
 _MAGIC = b"PK\x03\x04"
 _UNREADABLE = (
@@ -93,7 +94,7 @@ def read_container(path: str | Path, format: str) -> tuple[dict[str, Any], dict[
     except RecursionError:
         raise ModelError(f"{path}: damaged: the header is nested too deeply") from None
     except _UNREADABLE as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
+        reason = _line(error) or type(error).__name__
         raise ModelError(f"{path}: damaged: {reason}") from None
 
 
@@ -127,7 +128,9 @@ def refused_as_damaged(path: str | Path, advice: str = "") -> Iterator[None]:
 
 
 def _line(error: Exception) -> str:
-    return " ".join(str(error).split())
+    """What an error says, in one line; libraries may quote whole members."""
+    text = " ".join(str(error).split())
+    return text if isinstance(error, LssvmError) else text[:QUOTED]
 
 
 class _Refused(Exception):
