@@ -13,7 +13,7 @@ from lssvm.applications.base import Source
 from lssvm.applications.coreference import coreference_features, coreference_scores
 from lssvm.applications.coreference.coreference import Coreference, CoreferenceOptions, chains
 from lssvm.applications.coreference.mention_clustering import Predictions
-from lssvm.applications.coreference.mentions import pair_count, pair_ends
+from lssvm.applications.coreference.mentions import pair_ends
 from lssvm.cli import classify, learn, main
 from lssvm.errors import DataError, LssvmError
 from lssvm.oracle import DataOracle, Executor
@@ -207,7 +207,6 @@ def test_pairs_are_counted_and_listed_as_their_definition_says():
         expected = reference.mention_pairs(n, reach)
         first, second = pair_ends(n, reach)
         assert list(zip(first, second, strict=True)) == expected
-        assert pair_count(n, reach) == len(expected)
 
 
 def test_a_cluster_that_max_distance_tears_is_cut_in_training_and_whole_in_scores(tmp_path):

@@ -133,7 +133,7 @@ def test_gradients_equal_differences(form, tmp_path):
 def test_sums_hold_at_any_scale_and_for_long_sequences(scale, tmp_path):
     rng = np.random.default_rng(4)
     for form in ("mssvm", "hcrf", "epsilon-both"):
-        problem = Problem(rng, tmp_path, form, size=700)
+        problem = Problem(rng, tmp_path, form, size=300)
         w = scale * rng.normal(size=problem.d)
         plane, upper = problem.app.augmented(w, problem.examples)
         value, gradient = problem.convex(w)

@@ -1,6 +1,7 @@
 """The metadata are true: what is imported is declared, and what is declared is used."""
 
 import ast
+import functools
 import importlib
 import re
 import sys
@@ -40,6 +41,7 @@ def packages(*extras):
 CORE = {package_of(requirement) for requirement in PROJECT["dependencies"]}
 
 
+@functools.cache
 def imported(*folders):
     """The packages that the modules of some folders import, the standard library left out."""
     found = set()

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lssvm.applications.packing import Packed, cumulated, digest, gathered
+from lssvm.applications.packing import Packed, digest
+from lssvm.offsets import cumulated, gathered
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,17 +20,20 @@ LONGEST_MODULE = 500
 LONGEST_FUNCTION = 60
 
 FLOORS = 9  # of imports, experiments on top
-BOTTOM = {"errors", "kernels", "plane"}
+BOTTOM = {"errors", "kernels", "offsets", "plane"}
 MAY_IMPORT = {
     "errors": set(),
     "plane": set(),
     "kernels": set(),
+    "offsets": set(),
     "checked": {"errors"},
     "output": {"errors"},
     "oracle": {"errors", "plane"},
-    "formats": {"errors", "output"},
+    "formats": {"errors", "offsets", "output"},
     "solvers": {"checked", "errors", "kernels", "oracle", "plane"},
-    "applications": {"checked", "errors", "formats", "kernels", "output", "plane"},
+    "applications": {
+        *("checked", "errors", "formats", "kernels", "offsets", "output", "plane"),
+    },
     "simulation": {"errors", "output"},
     "config": {"applications", "errors", "formats", "solvers"},
     "model": {"applications", "checked", "config", "errors", "output"},

@@ -18,6 +18,7 @@ from lssvm.applications.base import Formulation
 from lssvm.applications.sequence.examples import packed
 from lssvm.applications.sequence.sequence import SequenceLabelling, SequenceOptions
 from lssvm.applications.sequence.vocabulary import Vocabulary
+from lssvm.offsets import cumulated
 from lssvm.oracle import DataOracle, Executor
 
 REPEATS = 21
@@ -31,7 +32,7 @@ FORMS = {
 def simulated(words):
     """Random words of 2 to 13 letters, two in nine pixels set."""
     rng = np.random.default_rng(0)
-    offsets = np.concatenate([[0], np.cumsum(rng.integers(2, 14, words))])
+    offsets = cumulated(rng.integers(2, 14, words))
     tags = [chr(97 + label) for label in rng.integers(0, 26, offsets[-1])]
     pixels = (rng.random((offsets[-1], 128)) < 2 / 9).astype(float)
     return packed(pixels, tags, offsets, Vocabulary(tuple(map(chr, range(97, 123))), 128))

@@ -24,7 +24,7 @@ import numpy as np
 from lssvm.applications.mrf.elimination import Elimination, potentials
 from lssvm.applications.mrf.graphs import Graphs
 from lssvm.applications.mrf.plans import FIRST, SECOND, Plans
-from lssvm.applications.packing import cumulated
+from lssvm.offsets import cumulated
 
 
 def temperatures(alpha: float) -> tuple[float, ...]:

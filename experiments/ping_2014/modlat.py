@@ -42,8 +42,8 @@ from lssvm.applications.mrf.graphs import Graphs
 from lssvm.applications.mrf.inference import AUGMENTED, COMPLETED, Inference
 from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
 from lssvm.applications.mrf.propagation import node_states
-from lssvm.applications.packing import cumulated
 from lssvm.model import Model
+from lssvm.offsets import cumulated
 from lssvm.plane import Plane
 from lssvm.training.session import learn_on
 

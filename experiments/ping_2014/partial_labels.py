@@ -13,6 +13,7 @@ from lssvm.applications.mrf.mrf import MarkovRandomField
 from lssvm.config import Config, set_values
 from lssvm.formats.mrf_text import Features, GraphFile
 from lssvm.model import Model
+from lssvm.offsets import cumulated
 from lssvm.training.session import learn_on
 
 MODELS = ("mssvm", "lssvm", "hcrf")
@@ -35,15 +36,15 @@ def labelled_part(graphs: GraphFile) -> GraphFile:
     edge_graphs = np.repeat(np.arange(len(graphs.names)), np.diff(graphs.edge_offsets))
     ends = graphs.ends + firsts[edge_graphs][:, None]
     whole = np.all(kept[ends], axis=1)
-    starts = np.concatenate([[0], np.cumsum(counts)])
+    starts = cumulated(counts)
     edge_counts = np.bincount(edge_graphs[whole], minlength=len(graphs.names))[rows]
     return replace(
         graphs,
         names=[graphs.names[row] for row in rows.tolist()],
         costs=graphs.costs[rows],
         lines=graphs.lines[rows],
-        node_offsets=np.concatenate([[0], np.cumsum(counts[rows])]),
-        edge_offsets=np.concatenate([[0], np.cumsum(edge_counts)]),
+        node_offsets=cumulated(counts[rows]),
+        edge_offsets=cumulated(edge_counts),
         node_names=[graphs.node_names[j] for j in nodes],
         node_classes=[graphs.node_classes[j] for j in nodes],
         states=graphs.states[kept],
@@ -60,7 +61,7 @@ def labelled_part(graphs: GraphFile) -> GraphFile:
 def _rows(features: Features, kept: np.ndarray) -> Features:
     counts = np.diff(features.starts)
     places = np.repeat(kept, counts)
-    starts = np.concatenate([[0], np.cumsum(counts[kept])])
+    starts = cumulated(counts[kept])
     return Features(starts, features.indices[places], features.values[places])
 
 

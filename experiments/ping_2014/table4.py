@@ -32,6 +32,7 @@ from experiments.ping_2014 import segments
 from lssvm.errors import DataError
 from lssvm.formats.mrf_text import MISSING, Features, GraphFile
 from lssvm.formats.text import open_text
+from lssvm.offsets import cumulated
 from lssvm.output.tables import text_table, write_results
 from lssvm.training.cross_validation import run_tasks
 
@@ -195,7 +196,7 @@ def as_graphs(data: Superpixels, scaled: np.ndarray, rows: Sequence[int]) -> Gra
 def _places(offsets: np.ndarray, rows: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
     """Places of the entries of some rows, and where each row begins among them."""
     parts = [np.arange(offsets[row], offsets[row + 1]) for row in rows]
-    return np.concatenate(parts), np.concatenate([[0], np.cumsum([len(p) for p in parts])])
+    return np.concatenate(parts), cumulated([len(p) for p in parts])
 
 
 def _dense(matrix: np.ndarray) -> Features:

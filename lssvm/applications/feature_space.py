@@ -23,13 +23,14 @@ two features, a constant feature √(coef0 / gamma) being one of them, each gamm
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Annotated, Any, Literal, NamedTuple, Protocol, overload
+from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 from scipy import sparse
 
 from lssvm.applications.base import Application
+from lssvm.applications.lazy_names import LazyNames
 from lssvm.errors import LssvmError
 
 MEGABYTE = 1_000_000
@@ -369,7 +370,7 @@ class Products:
         return {"pairs": self.pairs, "gamma": np.array([self.gamma]), "shape": shape}
 
 
-class ProductNames(Sequence[str]):
+class ProductNames(LazyNames):
     """``word=a : X · word=b : X`` and so on; made when asked for: there may be millions."""
 
     def __init__(self, products: Products, names: Sequence[str]) -> None:
@@ -380,14 +381,8 @@ class ProductNames(Sequence[str]):
     def __len__(self) -> int:
         return self._size + len(self._names) - self._linear
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return [self[j] for j in range(*index.indices(len(self)))]
-        place = range(len(self))[index]
+    def name(self, place: int) -> str:
+        """The name at a place."""
         if place >= self._size:
             return self._names[place - self._size + self._linear]
         width, columns = self._products.width, self._products.columns

@@ -5,7 +5,6 @@ What belongs to an example lies together in flat arrays, example after example. 
 """
 
 import hashlib
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -67,18 +66,6 @@ class Packed:
             return DataError(self.paths[0], None, message)
         named = f"{self.KIND} {self.identifiers[row]!r} {message}"
         return DataError(self.paths[self.files[row]], int(self.lines[row]), named)
-
-
-def cumulated(counts: Sequence[int] | np.ndarray) -> np.ndarray:
-    """Offsets of parts of these sizes, (len(counts) + 1,) int64."""
-    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-
-
-def gathered(offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Flat positions of what the chosen rows hold, and the rows' new offsets."""
-    counts = offsets[rows + 1] - offsets[rows]
-    new = cumulated(counts)
-    return np.arange(new[-1]) + np.repeat(offsets[rows] - new[:-1], counts), new
 
 
 def digest(*parts: np.ndarray | int) -> str:

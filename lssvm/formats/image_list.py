@@ -30,6 +30,7 @@ from lssvm.formats.images import read_channels, read_colours
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.mrf_text import MISSING, Features, GraphFile, Picture
 from lssvm.formats.text import open_text
+from lssvm.offsets import cumulated
 
 SUFFIX = ".images"
 _WORDS = {
@@ -244,4 +245,4 @@ def _sparse(parts: Sequence[np.ndarray]) -> Features:
 
 
 def _offsets(counts: Sequence[int] | np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return cumulated(counts)

@@ -29,6 +29,7 @@ from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.npy_arrays import read_archive
 from lssvm.formats.separators import Separator, check_filled
 from lssvm.formats.text import open_text
+from lssvm.offsets import cumulated
 
 _KINDS = {"mentions": "i", "clusters": "i", "features": "f", "costs": "f", "names": "U"}
 _OPTIONAL = ("costs", "names")
@@ -205,7 +206,7 @@ def read_pairs_npz(path: str | Path, dimension: int, limit: Limit = DEFAULT) -> 
                 i + 1,
                 float(arrays["costs"][i]) if "costs" in arrays else None,
                 known,
-                np.concatenate([[0], np.cumsum(np.bincount(where, minlength=p))]).tolist(),
+                cumulated(np.bincount(where, minlength=p)).tolist(),
                 indices.tolist(),
                 block[where, indices].astype(float).tolist(),
             )

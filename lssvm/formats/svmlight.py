@@ -20,6 +20,7 @@ from lssvm.errors import DataError
 from lssvm.formats import tokens
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.text import open_text
+from lssvm.offsets import cumulated
 
 MOST = 2**31 - 1  # highest index
 UNKNOWN = "?"  # stands where a label is not known
@@ -100,7 +101,7 @@ def read_svmlight(path: str | Path, words: bool = False, limit: Limit = DEFAULT)
         labels=np.asarray(labels),
         queries=np.asarray(queries),
         names=tuple(names),
-        offsets=np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64),
+        offsets=cumulated(sizes),
         indices=columns,
         values=np.asarray(values),
         comments=tuple(comments),

@@ -12,8 +12,8 @@ import numpy as np
 
 from lssvm.applications.coreference.mention_facts import FORMS, KINDS, Facts, Wording, facts_of
 from lssvm.applications.coreference.mentions import pair_ends
-from lssvm.applications.packing import cumulated
 from lssvm.formats.annotated import AnnotatedText
+from lssvm.offsets import cumulated
 
 COPULAS = frozenset(["is", "was", "are", "were", "be", "been", "am", "'s", "became", "become"])
 MENTION_STEPS = (1, 2, 4, 8, 16, 32, 64)  # upper ends of the bins of distance

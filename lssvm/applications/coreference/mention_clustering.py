@@ -22,13 +22,13 @@ from lssvm.applications.coreference.mentions import (
     pack,
     pair_ends,
 )
-from lssvm.applications.packing import cumulated
 from lssvm.errors import DataError, LssvmError
 from lssvm.formats.annotated import AnnotatedText
 from lssvm.formats.brat import read_brat, text_of
 from lssvm.formats.conll_coreference import read_conll, write_conll
 from lssvm.formats.mention_pairs import PairDocument, read_pairs, read_pairs_npz
 from lssvm.formats.text import open_text
+from lssvm.offsets import cumulated
 
 BRAT, NPZ = ".ann", ".npz"
 _PAIR = 300  # bytes that the features of a pair take while they are made

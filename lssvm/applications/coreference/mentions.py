@@ -8,9 +8,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from lssvm.applications.packing import Packed, cumulated, digest, gathered
+from lssvm.applications.packing import Packed, digest
 from lssvm.formats.annotated import UNKNOWN, AnnotatedText
 from lssvm.kernels.arrays import MentionArrays
+from lssvm.offsets import cumulated, gathered
 
 NO_LIMIT = 2**31 - 1  # a reach that no document has
 
@@ -176,13 +177,6 @@ def pack(documents: Sequence[Pairs], reach: int) -> Documents:
         labelled=bool(np.all(clusters >= 0)),
         cuts=_count_cuts(clusters, targets, mentions),
     )
-
-
-def pair_count(n: int, reach: int) -> int:
-    """Number of pairs i < j <= i + reach of n mentions."""
-    if reach >= n - 1:
-        return n * (n - 1) // 2
-    return reach * n - reach * (reach + 1) // 2
 
 
 def pair_ends(n: int, reach: int) -> tuple[np.ndarray, np.ndarray]:

@@ -8,11 +8,12 @@ from typing import ClassVar
 import numpy as np
 
 from lssvm.applications.base import Source
-from lssvm.applications.packing import Packed, cumulated, digest, gathered
+from lssvm.applications.packing import Packed, digest
 from lssvm.errors import DataError
 from lssvm.formats.fasta import AMBIGUOUS, LETTERS, Fasta, read_fasta
 from lssvm.kernels import _motif
 from lssvm.kernels.arrays import MotifArrays
+from lssvm.offsets import cumulated, gathered
 
 
 @dataclass(frozen=True, eq=False)

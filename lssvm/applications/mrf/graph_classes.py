@@ -1,17 +1,18 @@
 """Classes of nodes and edges, which tie weights together; the training data fix them."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Annotated, Self, overload
+from typing import Annotated, Self
 
 import numpy as np
 from pydantic import Field, TypeAdapter
 
 from lssvm import checked
-from lssvm.applications.packing import cumulated
+from lssvm.applications.lazy_names import LazyNames
 from lssvm.errors import ModelError
+from lssvm.offsets import cumulated
 
 MOST_WEIGHTS = 2**31 - 1
 _Count = Annotated[int, Field(strict=True, ge=1, le=MOST_WEIGHTS)]
@@ -113,7 +114,7 @@ class GraphClasses:
         )
 
 
-class GraphWeightNames(Sequence[str]):
+class GraphWeightNames(LazyNames):
     """``class feature 1: 0`` for the state 0 of a node, ``class feature 1: 0, 2`` for an edge.
 
     States of pixels have their names. Made when asked for: there may be millions.
@@ -125,20 +126,10 @@ class GraphWeightNames(Sequence[str]):
     def __len__(self) -> int:
         return self.classes.dimension
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return [self[k] for k in range(*index.indices(len(self)))]
-        if not -len(self) <= index < len(self):
-            raise IndexError(index)
-        k = index % len(self)
-        row = int(np.searchsorted(self.classes.bases, k, side="right")) - 1
-        feature, state = divmod(k - int(self.classes.bases[row]), int(self.classes.sizes[row]))
+    def name(self, place: int) -> str:
+        """The name at a place."""
+        row = int(np.searchsorted(self.classes.bases, place, side="right")) - 1
+        feature, state = divmod(place - int(self.classes.bases[row]), int(self.classes.sizes[row]))
         nodes = len(self.classes.node_names)
         if row < nodes:
             own = self._state(state, self.classes.states[row])

@@ -8,9 +8,10 @@ import numpy as np
 
 from lssvm.applications.base import Source
 from lssvm.applications.mrf.graph_classes import GraphClasses
-from lssvm.applications.packing import Packed, cumulated, digest, gathered
+from lssvm.applications.packing import Packed, digest
 from lssvm.errors import DataError
 from lssvm.formats.mrf_text import Features, GraphFile
+from lssvm.offsets import cumulated, gathered
 
 MOST_WEIGHTS = 2**28  # 2 GB
 LANES = 8  # graphs of one shape that the kernels work on at a time

@@ -15,8 +15,8 @@ from lssvm.applications.mrf.graphs import Graphs
 from lssvm.applications.mrf.plans import CLAMPED, FIRST, SECOND
 from lssvm.applications.mrf.propagation import Propagation, node_states
 from lssvm.applications.mrf.spanning import spread
-from lssvm.applications.packing import cumulated, gathered
 from lssvm.formats.mrf_text import HIDDEN
+from lssvm.offsets import cumulated, gathered
 
 AUGMENTED, COMPLETED, PREDICTED, SUMMED = "augmented", "completed", "predicted", "summed"
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lssvm.applications.packing import cumulated
+from lssvm.offsets import cumulated
 
 CLAMPED, FIRST, SECOND = 0, 1, 2
 

@@ -19,9 +19,9 @@ import numpy as np
 from lssvm.applications.mrf.elimination import Elimination, Found, Temperatures, potentials
 from lssvm.applications.mrf.graphs import Graphs
 from lssvm.applications.mrf.plans import CLAMPED, FIRST, SECOND
-from lssvm.applications.packing import cumulated
 from lssvm.errors import LssvmError
 from lssvm.kernels import _mrf, _mrf_bp
+from lssvm.offsets import cumulated
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from lssvm.applications.mrf.graphs import Graphs
-from lssvm.applications.packing import cumulated, gathered
+from lssvm.offsets import cumulated, gathered
 
 
 def spread(examples: Graphs, whole: np.ndarray) -> tuple[Graphs, np.ndarray]:

@@ -10,6 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
+from lssvm.offsets import cumulated
+
 SEPARATOR = "/"  # between the steps of a label that is a path
 MOST_STEPS = 1000  # from the top down to a node
 ROOT = ""  # stands for the root
@@ -119,7 +121,7 @@ class Columns:
         paths = [number[way[:end]] for way in steps for end in range(1, len(way) + 1)]
         self.paths = np.array(paths, dtype=np.int32)
         lengths = [len(way) for way in steps]
-        self.path_starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        self.path_starts = cumulated(lengths).astype(np.int32)
 
     def __len__(self) -> int:
         return len(self.names)

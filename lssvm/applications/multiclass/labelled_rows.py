@@ -5,15 +5,17 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 from scipy import sparse
 
 from lssvm.applications.base import Source
+from lssvm.applications.lazy_names import LazyNames
 from lssvm.errors import DataError
 from lssvm.formats.svmlight import SvmLight, read_svmlight
 from lssvm.kernels.arrays import RowArrays
+from lssvm.offsets import cumulated
 
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
 UNKNOWN = "?"  # stands where a file does not know the label
@@ -26,7 +28,7 @@ _SPARSE_SUMS = 16  # the same where rows are sparse, whose multiply-adds take lo
 Inputs = Any  # (n, width) float64: an array, or scipy's csr_array
 
 
-class Numbers(Sequence[str]):
+class Numbers(LazyNames):
     """The numbers of examples as their names, made when they are asked for."""
 
     def __init__(self, numbers: np.ndarray) -> None:
@@ -35,14 +37,9 @@ class Numbers(Sequence[str]):
     def __len__(self) -> int:
         return len(self._numbers)
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return list(map(str, self._numbers[index]))
-        return str(self._numbers[index])
+    def name(self, place: int) -> str:
+        """The name at a place."""
+        return str(self._numbers[place])
 
 
 @dataclass(frozen=True, eq=False)
@@ -297,11 +294,11 @@ def _laid_out(files: Sequence[SvmLight], features: int, bias: float) -> tuple[di
     values = files[0].values if single else np.concatenate([file.values for file in files])
     indices = files[0].indices if single else np.concatenate([file.indices for file in files])
     sizes = np.concatenate([np.diff(file.offsets) for file in files])
-    starts = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    starts = cumulated(sizes)
     known = indices < features
     left_out = int(len(known) - np.count_nonzero(known))
     if left_out:
-        kept_before = np.concatenate([[0], np.cumsum(known)])
+        kept_before = cumulated(known)
         values, indices, starts = values[known], indices[known], kept_before[starts]
     if len(values) >= DENSE_FROM * len(sizes) * features:
         return _dense(values, indices, starts, features, bias), left_out

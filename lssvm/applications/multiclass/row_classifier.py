@@ -16,7 +16,7 @@ good classes the first one is taken.
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TextIO, overload
+from typing import Any, TextIO
 
 import numpy as np
 from pydantic import Field
@@ -32,6 +32,7 @@ from lssvm.applications.class_costs import (
     listed,
     weighted,
 )
+from lssvm.applications.lazy_names import LazyNames
 from lssvm.applications.multiclass.class_tree import Columns
 from lssvm.applications.multiclass.labelled_rows import (
     LabelledRows,
@@ -81,7 +82,7 @@ class Predictions:
     w: np.ndarray
 
 
-class WeightNames(Sequence[str]):
+class WeightNames(LazyNames):
     """``feature 1 × a``, ``feature 1 × b`` … for features as files count, ``bias × a`` …"""
 
     def __init__(self, features: int, bias: bool, columns: Sequence[str]) -> None:
@@ -90,14 +91,9 @@ class WeightNames(Sequence[str]):
     def __len__(self) -> int:
         return (self._features + self._bias) * len(self._columns)
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return [self[j] for j in range(*index.indices(len(self)))]
-        feature, column = divmod(range(len(self))[index], len(self._columns))
+    def name(self, place: int) -> str:
+        """The name at a place."""
+        feature, column = divmod(place, len(self._columns))
         name = "bias" if feature == self._features else f"feature {feature + 1}"
         return f"{name} × {self._columns[column]}"
 

@@ -4,15 +4,17 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar, overload
+from typing import ClassVar
 
 import numpy as np
 
 from lssvm.applications.base import Source
-from lssvm.applications.packing import Packed, cumulated, digest, gathered
+from lssvm.applications.lazy_names import LazyNames
+from lssvm.applications.packing import Packed, digest
 from lssvm.errors import DataError
 from lssvm.formats.svmlight import SvmLight, read_svmlight
 from lssvm.kernels.arrays import QueryArrays
+from lssvm.offsets import cumulated, gathered
 
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
 HIGHEST = 500  # relevance of a document; sums of 2^relevance, for NDCG, are finite
@@ -129,20 +131,15 @@ class Queries(Packed):
         return digest(self.dimension, *(getattr(alone, name) for name in names))
 
 
-class FeatureNames(Sequence[str]):
+class FeatureNames(LazyNames):
     """``feature 1``, ``feature 2`` …, as files count, as many as there may be."""
 
     def __len__(self) -> int:
         return MOST_FEATURES
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return [self[j] for j in range(*index.indices(len(self)))]
-        return f"feature {range(len(self))[index] + 1}"
+    def name(self, place: int) -> str:
+        """The name at a place."""
+        return f"feature {place + 1}"
 
 
 def read_queries(sources: Sequence[Source], relevant_from: float) -> Queries:

@@ -8,10 +8,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from scipy import sparse
 
-from lssvm.applications.packing import Packed, digest, gathered
+from lssvm.applications.packing import Packed, digest
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import LssvmError
 from lssvm.kernels.arrays import TokenArrays
+from lssvm.offsets import gathered
 
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
 _UNIT = 64  # multiply-adds of a unit of size: a block is then ten times the work of its overhead

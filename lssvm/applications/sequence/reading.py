@@ -11,13 +11,13 @@ import numpy as np
 from scipy import sparse
 
 from lssvm.applications.base import Source
-from lssvm.applications.packing import cumulated
 from lssvm.applications.sequence import templates
 from lssvm.applications.sequence.examples import DENSE_FROM, SequenceExamples, packed
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import DataError
 from lssvm.formats.conll_columns import Columns, read_columns
 from lssvm.formats.svm_hmm import UNKNOWN, TaggedTokens, read_svm_hmm
+from lssvm.offsets import cumulated
 
 MOST_FEATURES = 10_000_000  # of a token; w holds L numbers for each
 MOST_LABELS = 10_000  # w holds L² numbers

@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
-from typing import Self, overload
+from typing import Self
 
 import numpy as np
 
 from lssvm import checked
+from lssvm.applications.lazy_names import LazyNames
 from lssvm.errors import ModelError
 
 BIAS = "bias"
@@ -65,7 +66,7 @@ class Vocabulary:
         return cls(labels, width, attributes, bool(bias))
 
 
-class WeightNames(Sequence[str]):
+class WeightNames(LazyNames):
     """``feature : label`` for emissions, ``a -> b`` and ``a -> b -> c`` for transitions.
 
     Made when asked for: there may be millions.
@@ -80,14 +81,8 @@ class WeightNames(Sequence[str]):
     def __len__(self) -> int:
         return self._marks[-1]
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return [self[j] for j in range(*index.indices(len(self)))]
-        place = range(len(self))[index]
+    def name(self, place: int) -> str:
+        """The name at a place."""
         labels, L = self.vocabulary.labels, len(self.vocabulary.labels)
         emissions, first, second, begin, _ = self._marks
         if place < emissions:
