@@ -69,7 +69,7 @@ class MissingExtraError(LssvmError):
         )
 
 
-class Interrupted(Exception):
+class StoppedError(Exception):
     """A signal stopped the training after its checkpoint was written.
 
     exit_code : 128 + the signal's number, as shells have it

@@ -262,7 +262,7 @@ solver.method=n-slack
 """)
 
 
-class _Enough(Exception):
+class _EnoughError(Exception):
     """A run has a checkpoint."""
 
 
@@ -273,7 +273,7 @@ class _Stopper(Observer):
     def passed(self, *told) -> None:
         self.left -= 1
         if self.left < 0:
-            raise _Enough
+            raise _EnoughError
 
 
 def settings_of(name: str, extra: dict) -> dict:
@@ -446,7 +446,7 @@ def trained(folder: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
     for name, (problem, extra) in CHECKPOINTS.items():
         with placed(folder, files_of(problem, extra)):
             path = Path("m.checkpoint")
-            with contextlib.suppress(_Enough):
+            with contextlib.suppress(_EnoughError):
                 learn(
                     load_config("c.yaml"), checkpoint=path, checkpoint_every=1, observer=_Stopper(3)
                 )

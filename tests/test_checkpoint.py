@@ -9,7 +9,7 @@ import toy
 
 from lssvm.applications.base import FirstProblem
 from lssvm.config import Config
-from lssvm.errors import Interrupted, ModelError
+from lssvm.errors import ModelError, StoppedError
 from lssvm.training import checkpoint
 from lssvm.training import session as train
 from lssvm.training.cccp import Observer
@@ -71,7 +71,7 @@ def test_a_run_resumed_many_times_equals_one_that_was_not(method, tmp_path, numb
             model = train.learn_on(
                 app, pairs, config, saving=saving, observer=Stopper(11 + stops, number)
             )
-        except Interrupted as stop:
+        except StoppedError as stop:
             stops, last = stops + 1, stop
     assert stops >= 5
     assert last.exit_code == 128 + number
@@ -97,7 +97,7 @@ def test_runs_that_begin_at_weights_are_resumed_too(config, tmp_path, kind):
     whole = train.learn_on(app, pairs, config, initial=initial)
     for after in (1, 3):
         saving = Saving(tmp_path / f"{after}.checkpoint")
-        with pytest.raises(Interrupted):
+        with pytest.raises(StoppedError):
             train.learn_on(
                 app, pairs, config, saving=saving, initial=initial, observer=Stopper(after)
             )
@@ -109,7 +109,7 @@ def test_runs_that_begin_at_weights_are_resumed_too(config, tmp_path, kind):
 
 def test_a_run_without_a_checkpoint_says_so_when_it_is_stopped(config):
     app, pairs = toy.random_problem(0, n=20)
-    with pytest.raises(Interrupted, match="stopped by SIGINT; there is no checkpoint"):
+    with pytest.raises(StoppedError, match="stopped by SIGINT; there is no checkpoint"):
         train.learn_on(app, pairs, config, observer=Stopper(3))
 
 
@@ -117,7 +117,7 @@ def test_a_run_without_a_checkpoint_says_so_when_it_is_stopped(config):
 def test_the_checkpoint_of_another_run_is_refused(config, tmp_path, change):
     app, pairs = toy.random_problem(0, n=20)
     path = tmp_path / "checkpoint"
-    with pytest.raises(Interrupted):
+    with pytest.raises(StoppedError):
         train.learn_on(app, pairs, config, saving=Saving(path), observer=Stopper(5))
     if change == "config":
         config = config.model_copy(update={"seed": 1})
@@ -173,7 +173,7 @@ def test_a_signal_after_the_last_pass_of_a_start_leaves_a_checkpoint_too(
     whole = train.learn_on(app, pairs, config)
     last = whole.record["cccp_iterations"]
     path = tmp_path / "checkpoint"
-    with pytest.raises(Interrupted) as caught:
+    with pytest.raises(StoppedError) as caught:
         train.learn_on(app, pairs, config, saving=Saving(path, 1000), observer=Last(last))
     assert caught.value.exit_code == 143
     again = train.learn_on(app, pairs, config, saving=Saving(path, 1000, resume=True))

@@ -18,7 +18,7 @@ from lssvm.cli.group import cv, show
 from lssvm.config import Config
 from lssvm.config.checks import unfit
 from lssvm.config.yaml12 import Document, Place
-from lssvm.errors import ConfigError, Interrupted, LssvmError
+from lssvm.errors import ConfigError, LssvmError, StoppedError
 from lssvm.model import Model
 from lssvm.oracle import DataOracle, Executor
 from lssvm.plane import Plane
@@ -509,7 +509,7 @@ def test_lbfgs_on_f_is_resumed_to_the_same_bytes(tmp_path):
         saving = Saving(path, 3, resume=stops > 0)
         try:
             model = learn_on(app, examples, settings, saving=saving, observer=Stopper(4))
-        except Interrupted:
+        except StoppedError:
             stops += 1
     assert stops > 3
     assert essentials(model) == essentials(whole)

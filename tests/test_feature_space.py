@@ -20,7 +20,7 @@ from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.config import Config
 from lssvm.errors import ConfigError, LssvmError, ModelError
 from lssvm.model import Model
-from lssvm.training.checkpoint import Interrupted
+from lssvm.training.checkpoint import StoppedError
 from lssvm.training.cross_validation import cross_validate
 from lssvm.training.session import Saving, classify, learn, learn_on, prepared
 
@@ -392,7 +392,7 @@ def test_a_resumed_run_gives_the_bytes_of_one_that_was_not_stopped(folder, monke
     learn_on(application, training, config).save(whole)
     saving = Saving(folder / "checkpoint", every=1)
     monkeypatch.setattr("lssvm.training.checkpoint.stoppable", lambda: _Countdown(4))
-    with pytest.raises(Interrupted):
+    with pytest.raises(StoppedError):
         learn_on(application, training, config, saving=saving)
     monkeypatch.undo()
     resumed = Saving(folder / "checkpoint", every=1, resume=True)

@@ -10,7 +10,7 @@ import pytest
 
 from lssvm.config import Config
 from lssvm.config.sections import HeldOut as Section
-from lssvm.errors import ConfigError, Interrupted, LssvmError
+from lssvm.errors import ConfigError, LssvmError, StoppedError
 from lssvm.model import Model
 from lssvm.oracle import DataOracle, Executor
 from lssvm.training import session as train
@@ -129,7 +129,7 @@ def test_an_interrupted_run_goes_on_to_the_same_bytes(method, cache, tmp_path):
             found = train.learn(
                 config, checkpoint=path, resume=stops > 0, observer=Watcher(stop_at=2)
             )
-        except Interrupted:
+        except StoppedError:
             stops += 1
     assert stops > 0
     assert found.w.tobytes() == whole.w.tobytes()

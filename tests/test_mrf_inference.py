@@ -280,7 +280,7 @@ def test_a_hidden_chain_between_outputs_is_wide_only_where_it_is_summed_first(le
         made = plans.plan(states, ends, hidden_in_chain, 2**length * 2)
         assert max(len(others) for _, others, *_ in made.steps) >= length - 1
     else:
-        with pytest.raises(plans.TooWide) as caught:
+        with pytest.raises(plans.TooWideError) as caught:
             plans.plan(states, ends, hidden_in_chain, 1 << 20)
         assert caught.value.width >= 20
 

@@ -25,7 +25,7 @@ RUNS = {
 CUTS = 299
 
 
-class _Enough(Exception):
+class _FullError(Exception):
     """The bundle has reached its full size."""
 
 
@@ -43,9 +43,9 @@ def harvest(config_path, C):
 
     def between():
         if len(bundle.planes) >= CUTS:
-            raise _Enough
+            raise _FullError
 
-    with contextlib.suppress(_Enough):
+    with contextlib.suppress(_FullError):
         run.proceed(oracle, rules, Observer(), 0, between)
     differences = bundle.planes.gradients - bundle.completion.gradient
     losses = bundle.planes.losses - bundle.completion.loss

@@ -95,7 +95,7 @@ class Task(NamedTuple):
     trial: int
 
 
-class Spent(Exception):
+class SpentError(Exception):
     """The budget is used up."""
 
 
@@ -180,12 +180,12 @@ def followed(oracle: DataOracle, config: Config, budget: int) -> Path:
             value = min(objective(beside, rules.C, point)[0] for point in points)
             path.append((run.passes + run.completions, value))
         if run.passes + run.completions >= budget:
-            raise Spent
+            raise SpentError
 
     try:
         run.proceed(oracle, rules, Observer(), between=look)
         look()
-    except Spent:
+    except SpentError:
         pass
     return path
 

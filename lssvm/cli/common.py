@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from lssvm.cli import streams
-from lssvm.errors import TRACEBACK, ApplicationCrash, Interrupted, LssvmError
+from lssvm.errors import TRACEBACK, ApplicationCrash, LssvmError, StoppedError
 from lssvm.output import stopping
 
 BAD_USAGE, NOT_REACHED, INTERRUPTED, BROKEN_PIPE = 2, 3, 130, 141
@@ -53,7 +53,7 @@ class _Guarded:
         try:
             return super().make_context(*args, **kwargs)  # type: ignore[misc]
         except KeyboardInterrupt:
-            raise Interrupted(signal.SIGINT, stopping.line(signal.SIGINT, "")) from None
+            raise StoppedError(signal.SIGINT, stopping.line(signal.SIGINT, "")) from None
 
     def invoke(self, context: click.Context) -> Any:
         """Run inside click, which has its own ideas of these.
@@ -89,7 +89,7 @@ def _exit_code(run: Callable[[], Any]) -> int:
             click.echo("".join(traceback.format_exception(error.__cause__ or error)), err=True)
         streams.tell_error(error)
         return error.exit_code
-    except Interrupted as stop:
+    except StoppedError as stop:
         streams.tell(str(stop))
         return stop.exit_code
     except click.exceptions.NoArgsIsHelpError as error:

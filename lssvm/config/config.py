@@ -28,7 +28,7 @@ from lssvm.config.checks import default_model, kernel_solvers, unfit, unstoppabl
 from lssvm.config.faults import explained, shown, told
 from lssvm.config.option_files import named_files
 from lssvm.config.sections import Cccp, Data, Entry, HeldOut, Objective, Search, Section, Solver
-from lssvm.config.yaml12 import DEEPEST, Document, KeyPath, NotAMapping, Place, dotted, is_text
+from lssvm.config.yaml12 import DEEPEST, Document, KeyPath, NotAMappingError, Place, dotted, is_text
 from lssvm.errors import ConfigError, LssvmError
 
 SEARCHABLE = ("application", "kernel", "objective", "solver", "cccp")
@@ -158,7 +158,7 @@ def _replaced(config: Config, values: Mapping[str, Any]) -> Document:
     for key, value in values.items():
         try:
             document.put(tuple(key.split(".")), value)
-        except NotAMapping as error:
+        except NotAMappingError as error:
             document.faults.append((place, f"{key}: {error}"))
     return document
 
@@ -181,7 +181,7 @@ def _override(document: Document, override: str, number: int, bases: dict[str, P
     except ConfigError as error:
         document.faults += [(Place(place.order, message), "") for message in error.messages]
         return
-    except NotAMapping as error:
+    except NotAMappingError as error:
         document.faults.append((place, str(error)))
         return
     document.faults += [(place, fault) for fault in faults]

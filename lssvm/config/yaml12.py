@@ -30,7 +30,7 @@ class Place(NamedTuple):
     text: str
 
 
-class NotAMapping(Exception):
+class NotAMappingError(Exception):
     """A path leads through something that has no keys."""
 
 
@@ -60,12 +60,17 @@ class Document:
         return self.places[()]
 
     def put(self, path: KeyPath, value: Any) -> None:
-        """Set the value at a path of keys; sections on the way are made. Raises NotAMapping."""
+        """Set the value at a path of keys; sections on the way are made.
+
+        Raises NotAMappingError.
+        """
         values: Any = self.value
         for depth, part in enumerate(path[:-1], 1):
             values = values.setdefault(part, {})
             if not isinstance(values, dict):
-                raise NotAMapping(f"{dotted(path[:depth])!r} is not a mapping; set it as a whole")
+                raise NotAMappingError(
+                    f"{dotted(path[:depth])!r} is not a mapping; set it as a whole"
+                )
         self._forget(path, values.get(path[-1]))
         values[path[-1]] = value
 

@@ -19,7 +19,7 @@ import numpy as np
 import lssvm
 from lssvm import checked
 from lssvm.checked import ROUNDING, number, whole
-from lssvm.errors import Interrupted, ModelError
+from lssvm.errors import ModelError, StoppedError
 from lssvm.model.container import read_container, refused_as_damaged, write_container
 from lssvm.model.record import checked_restart
 from lssvm.output import stopping
@@ -198,7 +198,7 @@ def stoppable() -> Iterator[Callable[[], int]]:
         signal.raise_signal(received[0])
 
 
-def interrupted(number: int, path: Path | None) -> Interrupted:
+def interrupted(number: int, path: Path | None) -> StoppedError:
     """What to raise once the state is safe: says how to go on."""
     how = f"{path} was written, {GO_ON}" if path else "there is no checkpoint"
-    return Interrupted(number, stopping.line(number, how))
+    return StoppedError(number, stopping.line(number, how))

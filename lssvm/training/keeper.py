@@ -52,7 +52,7 @@ class Keeper:
         self._written = [-1, -1]  # the iteration, and how often ``every`` passes were over
 
     def keep(self, progress: Progress) -> None:
-        """Called between two passes. Raises Interrupted once the state is safe."""
+        """Called between two passes. Raises StoppedError once the state is safe."""
         run, number, saving = progress.run, self._signalled(), self._saving
         if saving is not None:
             now = self._written

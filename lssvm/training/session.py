@@ -54,7 +54,7 @@ def learn(
         passes, and read first if ``resume``
     initial : a model of the same application whose weights are the starting point
 
-    Raises LssvmError for bad configuration or data, Interrupted after a signal.
+    Raises LssvmError for bad configuration or data, StoppedError after a signal.
     """
     data = _read(config)
     return learn_on(
@@ -196,7 +196,7 @@ class Session:
     def run(self) -> list[Model]:
         """Train; returns a model for each configuration, the best of its restarts.
 
-        Raises LssvmError where the application fails, Interrupted after a signal.
+        Raises LssvmError where the application fails, StoppedError after a signal.
         """
         with one_thread():
             for restart in range(len(self.stages[0].progress.finished), self.restarts):

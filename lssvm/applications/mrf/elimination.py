@@ -48,7 +48,7 @@ class Elimination:
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
-        self._made: dict[tuple[bytes, ...], plans.Plan | plans.TooWide] = {}
+        self._made: dict[tuple[bytes, ...], plans.Plan | plans.TooWideError] = {}
 
     def infer(
         self,
@@ -111,7 +111,7 @@ class Elimination:
             chosen = np.empty(len(examples), dtype=np.int64)
             for i in range(len(examples)):
                 own = self._made_plan(examples, groups, i)
-                if isinstance(own, plans.TooWide):
+                if isinstance(own, plans.TooWideError):
                     raise _too_wide(examples, i, own, self.limit, apart)
                 if id(own) not in places:
                     places[id(own)] = len(kept)
@@ -122,16 +122,16 @@ class Elimination:
 
     def _made_plan(
         self, examples: Graphs, groups: np.ndarray, row: int
-    ) -> plans.Plan | plans.TooWide:
+    ) -> plans.Plan | plans.TooWideError:
         """The plan of a graph, or why there is none; equal graphs share it."""
         key = examples.shape(row, groups)
         if key not in self._made:
-            made: plans.Plan | plans.TooWide
+            made: plans.Plan | plans.TooWideError
             ends = examples.ends[examples.edge_offsets[row] : examples.edge_offsets[row + 1]]
             try:
                 own = np.frombuffer(key[2], dtype=groups.dtype)
                 made = plans.plan(examples.states(row), ends, own, self.limit)
-            except plans.TooWide as error:
+            except plans.TooWideError as error:
                 made = error
             self._made.setdefault(key, made)
         return self._made[key]
@@ -160,7 +160,7 @@ def _charges(labels: np.ndarray, charged: bool) -> np.ndarray:
 
 
 def _too_wide(
-    examples: Graphs, row: int, error: plans.TooWide, limit: int, apart: bool
+    examples: Graphs, row: int, error: plans.TooWideError, limit: int, apart: bool
 ) -> Exception:
     why = ", as hidden nodes have to be summed out first" if apart else ""
     return examples.error(

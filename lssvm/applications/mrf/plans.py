@@ -21,7 +21,7 @@ from lssvm.offsets import cumulated
 CLAMPED, FIRST, SECOND = 0, 1, 2
 
 
-class TooWide(Exception):
+class TooWideError(Exception):
     """A table of the elimination would be too large.
 
     width : variables that it is over, less one; entries : how many numbers it would hold
@@ -96,7 +96,7 @@ class Plans:
 
 
 def plan(states: np.ndarray, ends: np.ndarray, groups: np.ndarray, limit: int) -> Plan:
-    """How to eliminate all nodes but the clamped ones. Raises TooWide.
+    """How to eliminate all nodes but the clamped ones. Raises TooWideError.
 
     states : (nodes,) number of states; ends : (edges, 2) nodes; groups : (nodes,) CLAMPED, FIRST
         or SECOND; limit : most numbers that a table may hold
@@ -188,7 +188,10 @@ def _item_strides(sizes: Sequence[int], ends: np.ndarray) -> list[dict[int, int]
 def _ordered(
     sizes: Sequence[int], ends: np.ndarray, groups: np.ndarray, limit: int
 ) -> tuple[list[int], list[set[int]]]:
-    """The order, and for each node of it its neighbours when it is eliminated. Raises TooWide."""
+    """The order, and for each node of it its neighbours when it is eliminated.
+
+    Raises TooWideError.
+    """
     neighbours: dict[int, set[int]] = {node: set() for node in np.flatnonzero(groups).tolist()}
     for a, b in ends.tolist():
         if a in neighbours and b in neighbours:
@@ -208,7 +211,7 @@ def _ordered(
             own = neighbours.pop(node)
             entries = math.prod(sizes[v] for v in (node, *own))
             if entries > limit:
-                raise TooWide(len(own), entries)
+                raise TooWideError(len(own), entries)
             waiting.remove(node)
             order.append(node)
             others.append(own)
