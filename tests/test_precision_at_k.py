@@ -184,9 +184,7 @@ def test_selection_does_not_slow_down_on_sorted_keys(read, shape):
     empty = np.empty(0, dtype=np.int32), np.empty(0), np.empty(0, dtype=np.int64)
     offsets, relevant = np.array([0, n]), np.zeros(n, dtype=np.uint8)
     queries = QueryArrays(keys, *empty, offsets, 1)
-    _, _, chosen = _ranking.search(
-        _ranking.PREDICT, queries, relevant, np.ones(1), np.ones(1), 100
-    )
+    _, _, chosen = _ranking.search(_ranking.PREDICT, queries, relevant, np.ones(1), np.ones(1), 100)
     expected = np.sort(np.argsort(-keys, kind="stable")[:100])
     np.testing.assert_array_equal(chosen[0], expected)
 

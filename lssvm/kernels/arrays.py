@@ -47,7 +47,9 @@ class Arrays:
         if len(getattr(self, name)) != count:
             self.refuse(f"{name} do not fit: {len(getattr(self, name))}; expected {count}")
 
-    def check_offsets(self, name: str, count: int, end: int, part: np.ndarray | None = None) -> None:
+    def check_offsets(
+        self, name: str, count: int, end: int, part: np.ndarray | None = None
+    ) -> None:
         """Refuse offsets that are not of ``count`` parts, fall, or leave 0 .. ``end``."""
         offsets = getattr(self, name) if part is None else part
         if len(offsets) != count + 1:
@@ -182,7 +184,8 @@ class MotifArrays(Arrays):
 class QueryArrays(Arrays):
     """The documents of n queries with their features, dense or sparse.
 
-    dense : for query i, from offsets[i] * width on, ``width`` rows of its documents' values; or empty
+    dense : for query i, from offsets[i] * width on, ``width`` rows of its documents' values; empty
+        if they are sparse
     indices, values, starts : sparse rows of all documents; starts empty if they are dense
     offsets : (n + 1,) where the documents of each query begin; width : features
     """

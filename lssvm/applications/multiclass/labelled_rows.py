@@ -85,9 +85,7 @@ class LabelledRows:
     @cached_property
     def rows(self) -> RowArrays:
         """What every function of the kernel reads the rows from."""
-        return RowArrays(
-            self.dense, self.values, self.indices, self.starts, len(self), self.width
-        )
+        return RowArrays(self.dense, self.values, self.indices, self.starts, len(self), self.width)
 
     @property
     def names(self) -> Numbers:
