@@ -17,7 +17,7 @@ EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq200
 NEEDED = lssvm needs Python 3.11 or later; name one, as in: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz lint faults experiments $(EXPERIMENTS) photographs bench bench-letters build clean
+.PHONY: help run test fuzz lint faults experiments $(EXPERIMENTS) photographs bench bench-letters build wheel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -118,6 +118,13 @@ bench-letters: $(VENV)/dev.installed ## every solver on OCR letters, beside CRFs
 
 build: $(VENV)/dev.installed ## pack wheel and source distribution into dist/
 	$(BIN)/python -m build --outdir dist .
+
+wheel: $(VENV)/dev.installed ## a wheel for many Linux systems into dist/, tried in new environments (TRY="python3.11 …")
+	$(BIN)/python -m build --wheel --outdir build/wheel .
+	$(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
+	rm -r build/wheel
+	$(BIN)/abi3audit --strict --summary dist/*manylinux*.whl
+	$(BIN)/python tests/try_wheel.py dist/*manylinux*.whl $(TRY)
 
 clean: ## remove all that was made, results in out/ excepted
 	rm -rf $(VENV) build dist lssvm.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -77,55 +77,46 @@ LARGE = 1 << 21  # numbers of all lanes together above which graphs are worked o
 
 
 def infer(
-    const double[::1] w, const long long[::1] offsets,
-    const long long[::1] starts, const int[::1] indices, const double[::1] values,
-    const long long[::1] bases, const int[::1] sizes,
-    const int[::1] labels, const long long[::1] nodes, const unsigned char[::1] charged,
-    const double[::1] costs, const int[::1] states, plan,
-    double first_eps, double second_eps, bint keep,
+    const double[::1] w, graphs, const unsigned char[::1] charged, const int[::1] states, plan,
+    temperatures, bint keep,
 ):
     """Values, expected losses, sum of c_i E[Phi] and marginals of the nodes of n examples.
 
-    offsets : (n + 1,) where the items of each example begin, its nodes before its edges
-    starts (items + 1,), indices, values : features of the items, sparse
-    bases, sizes : (items,) first weight and table size of each item
-    nodes : (n + 1,) where the nodes of each example begin; labels : one for each node
-    states : one for each node, read where it is clamped
+    graphs : GraphArrays
     charged : one for each node, whether a state that is not the label costs 1; empty: none does
+    states : one for each node, read where it is clamped
     plan : arrays, see plans.Plans
-    first_eps, second_eps : temperatures of the variables that go first and second
+    temperatures : of the variables that go first and second
     keep : whether the marginals are wanted
 
     Returns values (n,), losses (n,), gradient (d,), marginals: those of all states of all nodes one
     after another, empty unless kept.
     """
+    cdef MrfGraphs own
+    _point(&own, graphs, w, charged)
+    cdef const double[::1] costs = graphs.costs
     cdef Py_ssize_t n = costs.shape[0], i, l, k, count, width
     cdef const long long[::1] chosen = plan.chosen, order = plan.order
-    if offsets.shape[0] != n + 1 or nodes.shape[0] != n + 1 or chosen.shape[0] != n:
-        raise ValueError("infer: offsets, nodes, costs and plans do not fit")
-    cdef const long long[::1] written = _written(offsets, nodes, sizes, keep)
+    if chosen.shape[0] != n or states.shape[0] < len(graphs.labels):
+        raise ValueError("infer: states and plans do not fit the graphs")
+    own.states = &states[0]
+    cdef const long long[::1] written = _written(graphs.offsets, graphs.nodes, graphs.sizes, keep)
     found_values, found_losses = np.zeros(n), np.zeros(n)
     gradient, marginals = np.zeros(w.shape[0]), np.zeros(written[n])
     cdef double[::1] value_view = found_values, loss_view = found_losses, out = gradient
     cdef double[::1] marginal = marginals
-    cdef const unsigned char* charge = NULL
-    if charged.shape[0]:
-        charge = &charged[0]
-    cdef MrfGraphs graphs = MrfGraphs(
-        &w[0], &offsets[0], &starts[0], &bases[0], &nodes[0], &indices[0], &sizes[0], &labels[0],
-        &states[0], &values[0], &costs[0], charge)
-    cdef MrfPlan own
+    cdef MrfPlan one
     cdef Room room = Room(plan)
     cdef long long rows[LANES]
     cdef double row_costs[LANES]
     cdef double row_values[LANES]
     cdef double row_losses[LANES]
     cdef const double* shares
-    own.eps[0], own.eps[1] = first_eps, second_eps
+    one.eps[0], one.eps[1] = temperatures
     i = 0
     with nogil:  # as a whole: threads that ask for the lock again and again wait for each other
         while i < n:
-            room.point(&own, chosen[order[i]])
+            room.point(&one, chosen[order[i]])
             width, count = room.width(chosen[order[i]]), 1
             while count < width and i + count < n and chosen[order[i + count]] == chosen[order[i]]:
                 count += 1
@@ -135,11 +126,11 @@ def infer(
                 rows[l] = order[i + min(l, count - 1)]
                 row_costs[l] = costs[rows[l]] if l < count else 0.0
             if width == 1:
-                mrf_infer_one(&graphs, &own, &room.room, rows, row_costs, row_values, row_losses,
+                mrf_infer_one(&own, &one, &room.room, rows, row_costs, row_values, row_losses,
                               &out[0])
             else:
-                mrf_infer_lanes(&graphs, &own, &room.room, rows, row_costs, row_values,
-                                row_losses, &out[0])
+                mrf_infer_lanes(&own, &one, &room.room, rows, row_costs, row_values, row_losses,
+                                &out[0])
             for l in range(count):
                 value_view[rows[l]], loss_view[rows[l]] = row_values[l], row_losses[l]
                 shares = room.room.back + l
@@ -147,6 +138,25 @@ def infer(
                     marginal[written[rows[l]] + k] = shares[k * width]
             i += count
     return found_values, found_losses, gradient, marginals
+
+
+cdef int _point(
+    MrfGraphs* out, graphs, const double[::1] w, const unsigned char[::1] charged,
+) except -1:
+    """Point to GraphArrays, which must outlive ``out``, and to weights that fit them."""
+    cdef const long long[::1] offsets = graphs.offsets, starts = graphs.starts
+    cdef const long long[::1] bases = graphs.bases, nodes = graphs.nodes
+    cdef const int[::1] indices = graphs.indices, sizes = graphs.sizes, labels = graphs.labels
+    cdef const double[::1] values = graphs.values, costs = graphs.costs
+    if w.shape[0] < graphs.width:
+        raise ValueError(f"mrf: {w.shape[0]} weights; expected {graphs.width} or more")
+    if charged.shape[0] and charged.shape[0] < labels.shape[0]:
+        raise ValueError(f"mrf: {charged.shape[0]} charges for {labels.shape[0]} nodes")
+    out.w, out.offsets, out.starts, out.bases = &w[0], &offsets[0], &starts[0], &bases[0]
+    out.nodes, out.indices, out.sizes = &nodes[0], &indices[0], &sizes[0]
+    out.labels, out.states, out.values, out.costs = &labels[0], NULL, &values[0], &costs[0]
+    out.charged = &charged[0] if charged.shape[0] else NULL
+    return 0
 
 
 def _written(offsets, nodes, sizes, keep):
@@ -214,61 +224,56 @@ cdef class Room:
         self.room.kept = &self.kept[0] if self.keeps(p) else NULL
 
 
-def potentials(
-    const double[::1] w, const long long[::1] offsets,
-    const long long[::1] starts, const int[::1] indices, const double[::1] values,
-    const long long[::1] bases, const int[::1] sizes,
-    const int[::1] labels, const long long[::1] nodes, const unsigned char[::1] charged,
-):
+def potentials(const double[::1] w, graphs, const unsigned char[::1] charged):
     """The tables of all items of n examples one after another; arguments as in ``infer``."""
-    cdef Py_ssize_t n = offsets.shape[0] - 1, i, j, used = 0, total = 0, node
-    for j in range(offsets[0], offsets[n]):
-        total += sizes[j]
+    cdef MrfGraphs own
+    cdef Py_ssize_t n = len(graphs.costs), i, j, used = 0, total = 0, node
+    _point(&own, graphs, w, charged)
+    for j in range(own.offsets[0], own.offsets[n]):
+        total += own.sizes[j]
     tables = np.empty(total)
     cdef double[::1] table = tables
     with nogil:
         for i in range(n):
-            for j in range(offsets[i], offsets[i + 1]):
-                _score(&w[0], bases[j], sizes[j], starts[j], starts[j + 1], &indices[0],
-                       &values[0], &table[used])
-                node = nodes[i] + j - offsets[i]
-                if node < nodes[i + 1] and charged.shape[0] and charged[node]:
-                    _charge(labels[node], sizes[j], &table[used])
-                used += sizes[j]
+            for j in range(own.offsets[i], own.offsets[i + 1]):
+                _score(&own, j, &table[used])
+                node = own.nodes[i] + j - own.offsets[i]
+                if node < own.nodes[i + 1] and own.charged != NULL and own.charged[node]:
+                    _charge(own.labels[node], own.sizes[j], &table[used])
+                used += own.sizes[j]
     return tables
 
 
-def expected(
-    const double[::1] shares, Py_ssize_t dimension, const long long[::1] offsets,
-    const long long[::1] starts, const int[::1] indices, const double[::1] values,
-    const long long[::1] bases, const int[::1] sizes, const double[::1] costs,
-):
+def expected(const double[::1] shares, graphs, Py_ssize_t dimension):
     """sum of c_i E[Phi], (d,), where the entries of all tables have these probabilities."""
-    cdef Py_ssize_t n = offsets.shape[0] - 1, i, j, used = 0
+    cdef MrfGraphs own
+    cdef Py_ssize_t n = len(graphs.costs), i, j, used = 0
     gradient = np.zeros(dimension)
     cdef double[::1] out = gradient
+    _point(&own, graphs, gradient, np.empty(0, dtype=np.uint8))
+    for j in range(own.offsets[0], own.offsets[n]):
+        used += own.sizes[j]
+    if shares.shape[0] != used:
+        raise ValueError(f"expected: {shares.shape[0]} probabilities for {used} entries")
+    used = 0
     with nogil:
         for i in range(n):
-            for j in range(offsets[i], offsets[i + 1]):
-                _spread(&shares[used], bases[j], sizes[j], starts[j], starts[j + 1], &indices[0],
-                        &values[0], costs[i], &out[0])
-                used += sizes[j]
+            for j in range(own.offsets[i], own.offsets[i + 1]):
+                _spread(&own, j, &shares[used], own.costs[i], &out[0])
+                used += own.sizes[j]
     return gradient
 
 
-cdef void _score(
-    const double* w, Py_ssize_t base, Py_ssize_t size, Py_ssize_t start, Py_ssize_t stop,
-    const int* indices, const double* values, double* table,
-) noexcept nogil:
+cdef void _score(const MrfGraphs* graphs, Py_ssize_t item, double* table) noexcept nogil:
     """Write the table of an item."""
-    cdef Py_ssize_t p, t
+    cdef Py_ssize_t p, t, size = graphs.sizes[item]
     cdef const double* weights
     for t in range(size):
         table[t] = 0.0
-    for p in range(start, stop):
-        weights = w + base + <Py_ssize_t>indices[p] * size
+    for p in range(graphs.starts[item], graphs.starts[item + 1]):
+        weights = graphs.w + graphs.bases[item] + <Py_ssize_t>graphs.indices[p] * size
         for t in range(size):
-            table[t] += values[p] * weights[t]
+            table[t] += graphs.values[p] * weights[t]
 
 
 cdef void _charge(Py_ssize_t label, Py_ssize_t size, double* table) noexcept nogil:
@@ -280,14 +285,14 @@ cdef void _charge(Py_ssize_t label, Py_ssize_t size, double* table) noexcept nog
 
 
 cdef void _spread(
-    const double* shares, Py_ssize_t base, Py_ssize_t size, Py_ssize_t start, Py_ssize_t stop,
-    const int* indices, const double* values, double cost, double* out,
+    const MrfGraphs* graphs, Py_ssize_t item, const double* shares, double cost, double* out,
 ) noexcept nogil:
     """Add the expected features of an item, times the cost."""
-    cdef Py_ssize_t p, t
+    cdef Py_ssize_t p, t, size = graphs.sizes[item]
     cdef double share
     cdef double* target
-    for p in range(start, stop):
-        share, target = cost * values[p], out + base + <Py_ssize_t>indices[p] * size
+    for p in range(graphs.starts[item], graphs.starts[item + 1]):
+        share = cost * graphs.values[p]
+        target = out + graphs.bases[item] + <Py_ssize_t>graphs.indices[p] * size
         for t in range(size):
             target[t] += share * shares[t]

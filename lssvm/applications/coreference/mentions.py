@@ -80,8 +80,17 @@ class Documents(Packed):
     @cached_property
     def arrays(self) -> MentionArrays:
         """What every function of the kernels reads the documents from."""
-        names = ("mentions", "pairs", "rows", "tables", "starts", "indices", "values", "costs")
-        return MentionArrays(*(getattr(self, name) for name in names), self.reach)
+        return MentionArrays(
+            mentions=self.mentions,
+            pairs=self.pairs,
+            rows=self.rows,
+            tables=self.tables,
+            starts=self.starts,
+            indices=self.indices,
+            values=self.values,
+            costs=self.costs,
+            reach=self.reach,
+        )
 
     @property
     def nbytes(self) -> int:

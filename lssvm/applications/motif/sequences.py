@@ -57,8 +57,17 @@ class Sequences(Packed):
     @cached_property
     def arrays(self) -> MotifArrays:
         """What every function of the kernels reads the sequences from."""
-        names = (getattr(self, name) for name in MotifArrays.KINDS)
-        return MotifArrays(*names, both=len(self.opposite) > 0)
+        return MotifArrays(
+            words=self.words,
+            contexts=self.contexts,
+            opposite=self.opposite,
+            offsets=self.offsets,
+            runs=self.runs,
+            bounds=self.bounds,
+            labels=self.labels,
+            costs=self.costs,
+            both=len(self.opposite) > 0,
+        )
 
     @property
     def sizes(self) -> np.ndarray:

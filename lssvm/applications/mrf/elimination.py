@@ -72,20 +72,11 @@ class Elimination:
         labels = examples.labels[examples.nodes]
         values, losses, gradient, shares = _mrf.infer(
             np.ascontiguousarray(w, dtype=np.float64),
-            examples.item_offsets,
-            examples.starts,
-            examples.indices,
-            examples.values,
-            examples.bases,
-            examples.tables,
-            labels,
-            examples.node_offsets - examples.node_offsets[0],
+            examples.arrays,
             _charges(labels, charged),
-            examples.costs,
             labels if states is None else states,
             plan,
-            temperatures.first,
-            temperatures.second,
+            (temperatures.first, temperatures.second),
             marginals,
         )
         settled = np.ones(len(examples), dtype=bool)
@@ -140,18 +131,8 @@ class Elimination:
 def potentials(w: np.ndarray, examples: Graphs, charged: bool) -> np.ndarray:
     """The tables of all items of these graphs one after another, with Δ where charged."""
     labels = examples.labels[examples.nodes]
-    return _mrf.potentials(
-        np.ascontiguousarray(w, dtype=np.float64),
-        examples.item_offsets,
-        examples.starts,
-        examples.indices,
-        examples.values,
-        examples.bases,
-        examples.tables,
-        labels,
-        examples.node_offsets - examples.node_offsets[0],
-        _charges(labels, charged),
-    )
+    w = np.ascontiguousarray(w, dtype=np.float64)
+    return _mrf.potentials(w, examples.arrays, _charges(labels, charged))
 
 
 def _charges(labels: np.ndarray, charged: bool) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -11,6 +12,7 @@ from lssvm.applications.mrf.graph_classes import GraphClasses
 from lssvm.applications.packing import Packed, digest
 from lssvm.errors import DataError
 from lssvm.formats.mrf_text import Features, GraphFile
+from lssvm.kernels.arrays import GraphArrays
 from lssvm.offsets import cumulated, gathered
 
 MOST_WEIGHTS = 2**28  # 2 GB
@@ -59,6 +61,23 @@ class Graphs(Packed):
         """Work of each graph: the entries of its tables, times 2, (n,) int64."""
         total = cumulated(self.tables)
         return _WORK * (total[self.item_offsets[1:]] - total[self.item_offsets[:-1]])
+
+    @cached_property
+    def arrays(self) -> GraphArrays:
+        """What every function of the kernels reads the graphs from, nodes from 0."""
+        return GraphArrays(
+            offsets=self.item_offsets,
+            nodes=self.node_offsets - self.node_offsets[0],
+            edges=self.edge_offsets,
+            starts=self.starts,
+            indices=self.indices,
+            values=self.values,
+            bases=self.bases,
+            sizes=self.tables,
+            ends=self.ends,
+            labels=self.labels[self.nodes],
+            costs=self.costs,
+        )
 
     @property
     def nodes(self) -> slice:

@@ -21,6 +21,7 @@ from lssvm.applications.mrf.graphs import Graphs
 from lssvm.applications.mrf.plans import CLAMPED, FIRST, SECOND
 from lssvm.errors import LssvmError
 from lssvm.kernels import _mrf, _mrf_bp
+from lssvm.kernels.arrays import Schedule
 from lssvm.offsets import cumulated
 
 
@@ -87,31 +88,13 @@ class Propagation:
     ) -> Found:
         shares, values, _, changes = _mrf_bp.propagate(
             potentials(w, examples, charged),
-            examples.item_offsets,
-            examples.tables,
-            examples.node_offsets - examples.node_offsets[0],
-            examples.edge_offsets,
-            examples.ends,
+            examples.arrays,
             np.ascontiguousarray(states, dtype=np.int32),
             groups.astype(np.uint8),
             examples.shapes(groups),
-            epsilon,
-            self.damping,
-            self.tolerance,
-            self.sweeps,
-            self.parallel,
+            Schedule(epsilon, self.damping, self.tolerance, self.sweeps, self.parallel),
         )
-        gradient = _mrf.expected(
-            shares,
-            len(w),
-            examples.item_offsets,
-            examples.starts,
-            examples.indices,
-            examples.values,
-            examples.bases,
-            examples.tables,
-            examples.costs,
-        )
+        gradient = _mrf.expected(shares, examples.arrays, len(w))
         marginals = shares[_of_nodes(examples)]
         return Found(
             values,

@@ -300,8 +300,8 @@ class PrecisionAtK(base.Application):
         documents = len(examples.labels)
         # A single feature, whose weight is 1: the keys themselves are the scores.
         keys, none = np.ascontiguousarray(keys), np.empty(0)
-        rows = none.astype(np.int32), none, none.astype(np.int64)
-        keyed = QueryArrays(keys, *rows, examples.offsets, 1)
+        sparse = none.astype(np.int32), none, none.astype(np.int64)
+        keyed = QueryArrays(keys, *sparse, examples.offsets, 1)
         _, _, chosen = _ranking.search(
             _ranking.COMPLETE, keyed, examples.relevant, examples.costs, np.ones(1), self.k
         )

@@ -64,8 +64,14 @@ class Queries(Packed):
     @cached_property
     def rows(self) -> QueryArrays:
         """What every function of the kernel reads the documents from."""
-        arrays = (getattr(self, name) for name in QueryArrays.KINDS)
-        return QueryArrays(*arrays, self.dimension)
+        return QueryArrays(
+            dense=self.dense,
+            indices=self.indices,
+            values=self.values,
+            starts=self.starts,
+            offsets=self.offsets,
+            width=self.dimension,
+        )
 
     @property
     def span(self) -> slice:

@@ -1,3 +1,0 @@
-from types import ModuleType
-
-def __getattr__(name: str) -> ModuleType: ...

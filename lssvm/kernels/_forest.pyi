@@ -1,0 +1,16 @@
+import numpy as np
+from numpy.typing import NDArray
+
+from lssvm.kernels.arrays import MentionArrays
+
+Reals = NDArray[np.float64]
+Ints = NDArray[np.int32]
+
+COMPLETE: int
+AUGMENT: int
+PREDICT: int
+
+def search(
+    task: int, clusters: Ints, documents: MentionArrays, w: Reals, penalty: float
+) -> tuple[Reals, float, Ints, Ints, Reals]: ...
+def joint_features(documents: MentionArrays, parents: Ints, dimension: int) -> Reals: ...

@@ -1,0 +1,64 @@
+"""Install a wheel into new virtual environments, train on the sample in data/motif, classify.
+
+Usage: python tests/try_wheel.py WHEEL [PYTHON …]
+
+PYTHON is an interpreter; by default those of 3.11, 3.12 and 3.13 that are found. What is installed
+is used, not this folder. Exit code 1 if any environment fails, or if there is none.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VERSIONS = ("python3.11", "python3.12", "python3.13")
+
+
+def try_in(python, wheel, folder):
+    """Raises CalledProcessError where a step fails."""
+    scripts = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
+    run([python, "-m", "venv", folder / "venv"])
+    run([scripts / "python", "-m", "pip", "--disable-pip-version-check", "install", "-q", wheel])
+    shutil.copytree(ROOT / "configs", folder / "configs")
+    shutil.copytree(ROOT / "data" / "motif", folder / "data" / "motif")
+    where = run([scripts / "python", "-c", "import lssvm; print(lssvm.__file__)"], folder)
+    if not where.startswith(str(folder)):
+        raise RuntimeError(f"{where.strip()} is not what was installed in {folder}")
+    run([scripts / "lssvm-learn", "configs/motif.yaml", "model", "-q"], folder)
+    result = run([scripts / "lssvm-classify", "configs/motif.yaml", "model", "sites.tsv"], folder)
+    if not (folder / "sites.tsv").stat().st_size:
+        raise RuntimeError("lssvm-classify wrote nothing")
+    return run([scripts / "python", "--version"]).strip(), result.strip().splitlines()[-1]
+
+
+def run(words, folder=None):
+    """What a command prints; nothing of this environment reaches it."""
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    words = [str(word) for word in words]
+    return subprocess.run(
+        words, cwd=folder, env=kept, check=True, stdout=subprocess.PIPE, text=True
+    ).stdout
+
+
+def main(wheel, *given):
+    """Print one line for each environment."""
+    found = given or [path for path in map(shutil.which, VERSIONS) if path]
+    missing = [] if given else [name for name in VERSIONS if not shutil.which(name)]
+    failed = not found
+    for python in found:
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                print(*try_in(python, Path(wheel).resolve(), Path(folder).resolve()), sep=": ")
+            except (subprocess.CalledProcessError, OSError, RuntimeError) as error:
+                failed = True
+                print(f"{python}: {error}")
+    if missing:
+        print("not found, not tried:", ", ".join(missing))
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
