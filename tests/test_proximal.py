@@ -132,7 +132,7 @@ def test_the_centre_moves_with_serious_steps_alone_and_the_weight_follows(seed):
             assert factor == 1.0
             continue
         moved = after[0] is not before[0]
-        little = after[3] < proximal.LITTLE * (before[2] - after[5])
+        little = 0.0 < after[3] < proximal.LITTLE * (before[2] - after[5])
         assert factor == pytest.approx(
             proximal.AFTER_SERIOUS if moved or little else proximal.AFTER_NULL, rel=1e-12
         )

@@ -3,9 +3,9 @@
 Letters (a chain over the words of Kassel and Taskar, no hidden values), motif and ranking (hidden
 values, CCCP to its end from one start; the same configurations as in ``configs/``, ranking on the
 first part of LETOR 4.0 MQ2008 where it is there). The proximal bundle is run with exact steps for
-its quadratic programs, and at the smallest C with OSQP alone. One thread, one run after another. Passes include
-those for first weights; both methods end where CCCP leads them, so objectives may differ where
-there are hidden values.
+its quadratic programs, and at the smallest C with OSQP alone. One thread, one run after another.
+Passes include those for first weights; both methods end where CCCP leads them, so objectives may
+differ where there are hidden values.
 
 Usage: python -m experiments.benchmarks.proximal [--data FOLDER of data sets] [--quick]
 """

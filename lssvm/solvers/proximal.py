@@ -14,7 +14,8 @@ serious and w' becomes the centre; otherwise it is a null step, which only adds 
 Mathematical Programming 46, 1990). The weight μ falls by a factor after a serious step, since w'
 could have been farther away, and rises by a smaller one after a null step: so about one step in
 four is serious. It falls after a null step too where the model promised less than a share of the
-gap, for then the term hides what is left to gain.
+gap, for then the term hides what is left to gain. Where nothing is promised the QP was not solved
+well enough; a larger weight makes it easier.
 
 Any β gives a lower bound of P without the proximal term. Once the model promises less than the
 goal, the QP without that term is solved too, since its multipliers give the best bound. The gap
@@ -107,7 +108,7 @@ class Proximal(Bundle):
         """Whether the step to w is serious; the weight follows."""
         fall = self.primal(C) - self._objective(C, w, plane, slack)
         serious = fall > 0.0 and fall >= SERIOUS * self.promised
-        falls = serious or self.promised < LITTLE * self.gap(C)
+        falls = serious or 0.0 < self.promised < LITTLE * self.gap(C)
         factor = AFTER_SERIOUS if falls else AFTER_NULL
         self.weight = min(MOST, max(LEAST, factor * self.weight))
         return serious
