@@ -225,6 +225,7 @@ PROBLEMS: dict[str, tuple[dict, dict[str, bytes | str], dict]] = {
 SOLVERS: dict[str, dict] = {
     "bundle": {"qp": "auto"},
     "bundle-osqp": {"method": "bundle", "qp": "osqp", "max_planes": 12},
+    "proximal": {"qp": "osqp", "max_planes": 12},
     "cutting-plane": {"cache": 3},
     "n-slack": {},
     "bcfw": {},

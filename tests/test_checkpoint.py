@@ -17,6 +17,8 @@ from lssvm.training.session import Saving
 
 METHODS = {
     "bundle": {"epsilon": 1e-5, "max_planes": 12},
+    "proximal": {"epsilon": 1e-5, "max_planes": 12},
+    "proximal by OSQP": {"epsilon": 1e-4, "max_planes": 12, "qp": "osqp"},
     "n-slack": {"epsilon": 1e-5},
     "bcfw": {"epsilon": 1e-3},
     "gradient": {"epsilon": 1e-2, "max_passes": 20},
@@ -30,7 +32,7 @@ def configuration(method="bundle"):
             "application": {"name": "multiclass"},
             "objective": {"C": 3.0},
             "cccp": {"restarts": 3},
-            "solver": {"method": method, **METHODS[method]},
+            "solver": {"method": method.split(" by ")[0], **METHODS[method]},
         }
     )
 

@@ -93,7 +93,9 @@ def test_class_costs_of_motifs_are_costs_of_their_examples(tmp_path, model):
     assert balanced.record["data_sha256"] == written.record["data_sha256"]
 
 
-@pytest.mark.parametrize("solver", ["bundle", "cutting-plane", "n-slack", "bcfw", "sgd"])
+@pytest.mark.parametrize(
+    "solver", ["bundle", "proximal", "cutting-plane", "n-slack", "bcfw", "sgd"]
+)
 def test_every_solver_takes_balanced_costs(tmp_path, solver):
     sources = rows(tmp_path / "x.txt", {"a": 40, "b": 10, "c": 5}, 1)
     factors = {name: 55 / (3 * n) for name, n in (("a", 40), ("b", 10), ("c", 5))}

@@ -49,6 +49,7 @@ class Watcher(Observer):
     ("method", "model"),
     [
         ("bundle", "ssvm"),
+        ("proximal", "ssvm"),
         ("n-slack", "ssvm"),
         ("bcfw", "ssvm"),
         ("lbfgs", "crf"),
@@ -214,7 +215,7 @@ def fields(method, inference, **held):
     return Config.from_dict(values, base=DATA.parent / "mrf")
 
 
-@pytest.mark.parametrize("method", ["bundle", "gradient", "sgd", "n-slack", "bcfw"])
+@pytest.mark.parametrize("method", ["bundle", "proximal", "gradient", "sgd", "n-slack", "bcfw"])
 @pytest.mark.parametrize("inference", ["exact", "bp"])
 def test_with_hidden_values_the_best_point_has_a_finite_objective(method, inference):
     found = train.learn(fields(method, inference, patience=1)).record

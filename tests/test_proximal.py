@@ -121,7 +121,8 @@ def test_the_centre_moves_with_serious_steps_alone_and_the_weight_follows(seed):
     rows = []
 
     def between(gap, goal):
-        rows.append((solver.w, solver.weight, solver.primal(1.0), solver.promised, solver.tied))
+        primal = solver.primal(1.0)
+        rows.append((solver.w, solver.weight, primal, solver.promised, solver.tied, solver.lower))
 
     solver.minimise(oracle, 1.0, lambda primal: 1e-6 * primal, between=between)
     factors = set()
@@ -131,8 +132,9 @@ def test_the_centre_moves_with_serious_steps_alone_and_the_weight_follows(seed):
             assert factor == 1.0
             continue
         moved = after[0] is not before[0]
+        little = 0.0 < after[3] < proximal.LITTLE * (before[2] - after[5])
         assert factor == pytest.approx(
-            proximal.AFTER_SERIOUS if moved else proximal.AFTER_NULL, rel=1e-12
+            proximal.AFTER_SERIOUS if moved or little else proximal.AFTER_NULL, rel=1e-12
         )
         if moved:
             assert after[2] <= before[2] - proximal.SERIOUS * after[3] * (1 - 1e-9)

@@ -13,7 +13,9 @@ oracle is asked at w'. If P falls by at least a share of what the model promised
 serious and w' becomes the centre; otherwise it is a null step, which only adds its cut (Kiwiel,
 Mathematical Programming 46, 1990). The weight μ falls by a factor after a serious step, since w'
 could have been farther away, and rises by a smaller one after a null step: so about one step in
-four is serious.
+four is serious. It falls after a null step too where the model promised less than a share of the
+gap, for then the term hides what is left to gain. Where nothing is promised the QP was not solved
+well enough; a larger weight makes it easier.
 
 Any β gives a lower bound of P without the proximal term. Once the model promises less than the
 goal, the QP without that term is solved too, since its multipliers give the best bound. The gap
@@ -41,6 +43,7 @@ from lssvm.solvers.qp import SimplexQP
 SERIOUS = 0.1  # share of the promised decrease that makes a step serious
 FIRST = 10.0  # weight of the proximal term at the start
 AFTER_SERIOUS, AFTER_NULL = 0.9, 1.03  # factors of the weight
+LITTLE = 0.5  # share of the gap: if less is promised, the weight is too large
 LEAST, MOST = 1e-6, 1e6  # of the weight
 
 
@@ -105,7 +108,8 @@ class Proximal(Bundle):
         """Whether the step to w is serious; the weight follows."""
         fall = self.primal(C) - self._objective(C, w, plane, slack)
         serious = fall > 0.0 and fall >= SERIOUS * self.promised
-        factor = AFTER_SERIOUS if serious else AFTER_NULL
+        falls = serious or 0.0 < self.promised < LITTLE * self.gap(C)
+        factor = AFTER_SERIOUS if falls else AFTER_NULL
         self.weight = min(MOST, max(LEAST, factor * self.weight))
         return serious
 

@@ -1,0 +1,193 @@
+"""What solvers say of themselves, and that what they keep in a checkpoint is all that they are."""
+
+import json
+import numbers
+import subprocess
+import sys
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import get_args
+
+import numpy as np
+import pytest
+import toy
+from scipy import sparse
+
+from lssvm.applications.multiclass.multiclass import Multiclass
+from lssvm.cli.learn_command import KERNELS, METHODS, RESCALINGS, SLACKS
+from lssvm.config import Config
+from lssvm.config.sections import Method
+from lssvm.config.sections import Solver as Section
+from lssvm.errors import ConfigError
+from lssvm.oracle import DataOracle, Executor
+from lssvm.plane import Planes
+from lssvm.solvers.kept import KEPT
+from lssvm.solvers.needs import Asked, Needs
+from lssvm.solvers.table import CLASSES, DEFAULT, solver_class
+from lssvm.training import checkpoint
+from lssvm.training.cccp import Observer, Run
+from lssvm.training.setup import new_run, new_solver, rules_of
+
+# What may differ between a solver and the one that is made of its checkpoint: the clock, and what
+# every problem takes from its oracle anew.
+NOT_KEPT = {"seconds", "parts"}
+SCRATCH = {"cache.cache.sets": {"sets_w", "sets_scores"}}  # set anew before each use
+SENTENCES = Path(__file__).parents[1] / "data" / "sequence" / "train.conll"
+VARIANTS = {
+    **{name: {"method": name} for name in CLASSES},
+    "cache": {"method": "bundle", "cache": 3},
+    "OSQP": {"method": "proximal", "qp": "osqp"},
+}
+
+
+@pytest.mark.parametrize("name", CLASSES)
+def test_a_solver_has_the_name_that_it_is_found_by(name):
+    assert solver_class(name).name == name
+
+
+def test_the_configuration_and_its_help_know_the_solvers_of_the_table():
+    assert get_args(Method) == tuple(CLASSES)
+    assert Section().method == DEFAULT
+    described = Section.model_fields["method"].description.split("; ")
+    assert sorted(line.split(":")[0] for line in described) == sorted(CLASSES)
+
+
+def test_the_letters_of_svm_struct_stand_for_solvers_that_can_do_what_they_ask():
+    for letters in (METHODS, RESCALINGS, SLACKS, KERNELS):
+        for settings in letters.values():
+            values = dict(each.split("=") for each in settings)
+            needs = solver_class(values.get("solver.method", DEFAULT)).needs
+            assert int(values.get("objective.slack_norm", 1)) in needs.slack_norms
+            assert needs.kernels or values.get("kernel.type", "linear") == "linear"
+
+
+def test_checking_a_configuration_imports_no_solver_of_quadratic_programs():
+    code = (
+        "import sys; from lssvm.config import Config\n"
+        "for method in ('bundle', 'proximal'):\n"
+        "    Config.from_dict({'application': {'name': 'multiclass'},"
+        " 'solver': {'method': method}})\n"
+        "assert not {'osqp', 'lssvm.solvers.bcfw', 'lssvm.solvers.sgd'} & sys.modules.keys()"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+ANY = Asked("toy", True, True, frozenset({"crf"}), "crf", False, 1)
+
+
+@pytest.mark.parametrize(
+    ("needs", "change", "message"),
+    [
+        (Needs(each=True), {"each": False}, "needs planes by example, which application 'toy'"),
+        (Needs(each=True), {"decomposes": False}, "needs a loss of each example, which"),
+        (Needs(decomposes=True), {"decomposes": False}, "needs a loss of each example, which"),
+        (Needs(smooth=True), {"model": "ssvm"}, "needs a smooth objective.model (crf)"),
+        (Needs(smooth=True), {"sharp": True}, "needs objective.epsilon_y and epsilon_h above 0"),
+        (Needs(), {"slack_norm": 2}, "cannot solve objective.slack_norm: 2"),
+    ],
+)
+def test_what_a_problem_lacks_is_said_and_nothing_else(needs, change, message):
+    assert needs.unmet(ANY) == ""
+    assert needs.unmet(ANY._replace(**change)).startswith(message)
+
+
+def test_solvers_that_would_do_are_named():
+    with pytest.raises(
+        ConfigError, match=r"cannot solve objective.slack_norm: 2; expected n-slack$"
+    ):
+        Config.from_dict(
+            {
+                "application": {"name": "multiclass"},
+                "objective": {"slack_norm": 2},
+                "solver": {"method": "proximal"},
+            }
+        )
+    assert 2 in Multiclass.slack_norms
+
+
+class Stop(Exception):
+    """Ends a run after so many passes."""
+
+
+class Stopper(Observer):
+    def __init__(self, after):
+        self.left = after
+
+    def passed(self, passes, gap, goal, unsettled):
+        self.left -= 1
+        if self.left == 0:
+            raise Stop
+
+
+def same(one, other, path):
+    """Compare all that two objects hold."""
+    if isinstance(one, numbers.Real):
+        assert one == other, path
+        return
+    assert type(one) is type(other), path
+    if isinstance(one, np.ndarray):
+        np.testing.assert_array_equal(one, other, path)
+    elif sparse.issparse(one):
+        assert one.shape == other.shape, path
+        np.testing.assert_array_equal(one.toarray(), other.toarray(), path)
+    elif isinstance(one, np.random.Generator):
+        assert one.bit_generator.state == other.bit_generator.state, path
+    elif isinstance(one, Planes):
+        same(one.gradients, other.gradients, path)
+        same(one.losses, other.losses, path)
+    elif hasattr(one, "state") and is_dataclass(one) and path.endswith("sets"):
+        for name, array in one.state().items():
+            if name not in SCRATCH.get(path, ()):
+                same(array, other.state()[name], f"{path}.{name}")
+    elif is_dataclass(one):
+        assert vars(one).keys() == vars(other).keys(), path
+        for name, found in vars(one).items():
+            if name not in NOT_KEPT:
+                same(found, vars(other)[name], f"{path}.{name}")
+    else:
+        assert one == other, path
+
+
+@pytest.mark.parametrize("passes", [1, 2, 5])
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_restored_solver_differs_in_nothing_from_the_one_that_was_saved(variant, passes):
+    """So an attribute that nobody keeps is found here."""
+    settings = VARIANTS[variant]
+    smooth = settings["method"] == "lbfgs"
+    if smooth:
+        application, examples, values = sentences()
+    else:
+        application, examples = toy.random_problem(
+            3, n=24, n_hidden=1 if "cache" in settings else 3
+        )
+        values = {"application": {"name": "multiclass"}}
+    application.hidden = application.hidden and "cache" not in settings
+    config = Config.from_dict({**values, "solver": {"epsilon": 1e-8, **settings}})
+    oracle = DataOracle(application, examples, Executor(1))
+    run = new_run(application, examples, oracle, config, 0, None)
+    rules = rules_of(config, len(examples), application.hidden)
+    with pytest.raises(Stop):
+        run.proceed(oracle, rules, Stopper(passes))
+    values, arrays = run.solver.state()
+    restored = new_solver(config, application.dimension(examples))
+    stored = json.dumps({name: checkpoint._stored(found) for name, found in values.items()})
+    values = {name: checkpoint._restored(found) for name, found in json.loads(stored).items()}
+    restored.restore(values, {name: array.copy() for name, array in arrays.items()})
+    same(run.solver, restored, variant)
+
+
+def sentences():
+    """A smooth problem: application, examples, and sections of a configuration."""
+    values = {
+        "application": {"name": "sequence", "columns": ["word", "tag", "label"]},
+        "data": {"train": str(SENTENCES)},
+        "objective": {"model": "crf"},
+    }
+    config = Config.from_dict(values)
+    application = config.create_application()
+    return application, application.read(config.sources("train")).slice(0, 20), values
+
+
+def test_all_of_a_run_but_its_solver_and_its_messages_is_kept():
+    apart = {each.name for each in fields(Run) if KEPT not in each.metadata}
+    assert apart == {"solver", "unsettled"}
