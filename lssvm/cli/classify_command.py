@@ -4,7 +4,6 @@ Nothing heavy is imported before a command runs, so that help and completion are
 """
 
 import json
-import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -20,7 +19,7 @@ from lssvm.cli.common import (
     Command,
     quiet_option,
 )
-from lssvm.cli.messages import printable_json
+from lssvm.cli.messages import message, printable_json
 from lssvm.errors import LssvmError
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ def _classified(
     if not options["quiet"]:
         written = JSON if options["as_json"] else options["format_name"] or ""
         for text in trained.application.output_warnings(packed, written):
-            streams.tell(f"warning: {text}")
+            streams.tell(f"warning: {message(text)}")
     known, metrics, quiet = labelled_part(packed), options["metrics"], options["quiet"]
     if known is not None:
         own = found if known is packed else predicted(trained, known)
@@ -161,8 +160,8 @@ def _limit(max_mb: float | None) -> "Limit":
     """The limit of what a file may take that --max-mb sets. Raises LssvmError."""
     from lssvm.formats.limit import MEGABYTES, Limit
 
-    if max_mb is not None and not 0 < max_mb < math.inf:
-        raise LssvmError(f"--max-mb {max_mb:g}: expected a finite number greater than 0")
+    if max_mb is not None and not 0 < max_mb <= 1e9:
+        raise LssvmError(f"--max-mb {max_mb:g}: expected a number greater than 0, at most 1e9")
     return Limit(MEGABYTES if max_mb is None else max_mb, "--max-mb")
 
 

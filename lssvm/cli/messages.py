@@ -11,8 +11,12 @@ _TOKEN = 40  # characters that a quoted word keeps at least
 _TAIL = 120  # and the end of a message, which says what was expected
 _LOOKED_AT = 1000  # characters at both ends of a text that are looked at for quoted words
 # C0, DEL, C1, line and paragraph separators, marks that reorder text (Unicode TR 36, section 2.5)
-# and halves of surrogate pairs, which stand for bytes of file names that are not UTF-8.
-_UNSAFE = "\x00-\x1f\x7f-\x9f\u2028\u2029\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+# letters of no width, and halves of surrogate pairs, which stand for bytes of file names that are
+# not UTF-8.
+_UNSAFE = (
+    "\x00-\x1f\x7f-\x9f\u2028\u2029\u061c"
+    "\u00ad\u200b-\u200f\u2060-\u2064\ufeff\u202a-\u202e\u2066-\u2069\ud800-\udfff"
+)
 _CONTROLS = re.compile(f"[{_UNSAFE}]")
 _INLINE = re.compile(f"[{_UNSAFE}]".replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
 _QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")

@@ -58,6 +58,7 @@ class Data(Section):
     max_mb: float = Field(
         default=MEGABYTES,
         gt=0,
+        le=1e9,
         allow_inf_nan=False,
         description="most megabytes that one file may take once it is decompressed, or the weights "
         "that the data ask for: larger ones are refused",

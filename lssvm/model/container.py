@@ -201,7 +201,7 @@ def _checked_header(header: dict[str, Any], format: str) -> list[_Listed]:
         if entry.dtype.kind not in KINDS or entry.dtype.hasobject:
             raise _Refused(f"array {entry.name!r} has type {entry.dtype}; expected plain values")
         if not all(type(length) is int and length >= 0 for length in entry.shape):
-            raise _Refused(f"array {entry.name!r} has shape {list(entry.shape)}")
+            raise _Refused(f"array {entry.name!r} has shape {str(list(entry.shape))[:QUOTED]}")
     return listed
 
 
