@@ -22,19 +22,21 @@ MAY_IMPORT = {
     "kernels": set(),
     "checked": {"errors"},
     "output": {"errors"},
-    "oracle": {"errors", "plane"},
+    "problem": {"errors", "plane"},
+    "oracle": {"errors", "plane", "problem"},
     "formats": {"errors", "output"},
     "solvers": {"checked", "errors", "kernels", "oracle", "plane"},
-    "applications": {"checked", "errors", "formats", "kernels", "output", "plane"},
+    "applications": {"checked", "errors", "formats", "kernels", "output", "plane", "problem"},
+    "testing": {"applications", "errors", "oracle", "plane", "problem"},
     "simulation": {"errors", "output"},
     "config": {"applications", "errors", "formats"},
     "model": {"applications", "checked", "config", "errors", "output"},
     "training": {
         *("applications", "checked", "config", "errors", "model", "oracle", "output", "plane"),
-        "solvers",
+        *("problem", "solvers"),
     },
     "cli": {"applications", "config", "errors", "formats", "model", "output", "simulation"}
-    | {"training"},
+    | {"testing", "training"},
 }
 KNOW_SOLVERS = {"solvers", "training"}
 DOORS = {

@@ -6,7 +6,7 @@ Each function gives what is wrong as pairs of a place in the document and a mess
 from collections.abc import Mapping
 from typing import Any
 
-from lssvm.applications.base import Application
+from lssvm.applications.base import Application, ByExample
 from lssvm.config.faults import nearest, shown
 from lssvm.config.yaml12 import Document, Place
 
@@ -77,7 +77,7 @@ def _unsolvable(kind: type[Application], document: Document) -> list[tuple[Place
     if not isinstance(method, str) or not isinstance(model, str):
         return []  # the schema refuses them
     place = document.place(("solver", "method"))
-    if method in BY_EXAMPLE and not kind.each:
+    if method in BY_EXAMPLE and not issubclass(kind, ByExample):
         name = document.value["application"]["name"]
         wrong = f"{method} needs planes by example, which application {name!r} does not give"
         return [(place, f"solver.method: {wrong}; expected bundle or cutting-plane")]
@@ -92,7 +92,8 @@ def _unsolvable(kind: type[Application], document: Document) -> list[tuple[Place
         name = document.value["application"]["name"]
         wrong = f"sgd needs a loss of each example, which application {name!r} does not have"
         return [(place, f"solver.method: {wrong}; expected bundle or gradient")]
-    if solver.get("cache") and (method not in ONE_SLACK or not kind.each or kind.hidden):
+    cached = issubclass(kind, ByExample) and not kind.hidden
+    if solver.get("cache") and (method not in ONE_SLACK or not cached):
         wrong = "a cache is for bundle and cutting-plane, and applications without hidden values"
         return [(document.place(("solver", "cache")), f"solver.cache: {wrong}; expected 0")]
     if norm in (0, 2) and norm in kind.slack_norms and method != "n-slack":

@@ -11,6 +11,7 @@ from lssvm.config.checks import BY_EXAMPLE
 from lssvm.config.sections import Solver as SolverSection
 from lssvm.oracle import DataOracle
 from lssvm.plane import Plane
+from lssvm.problem import by_example as apart
 from lssvm.solvers.bcfw import Bcfw
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.by_example import MEGABYTE, ByExample
@@ -65,7 +66,7 @@ def new_run(
     passes = 0.0
     solver = new_solver(config, application.dimension(examples), restart, metric)
     by_example = isinstance(solver, ByExample)
-    start = application.start_each if by_example else application.start
+    start = apart(application).start_each if by_example else application.start
     first = start(examples, rng) if w0 is None else w0
     if isinstance(first, Plane):
         oracle.begin(first)
@@ -102,7 +103,7 @@ def rehearse(
     rng = np.random.default_rng([config.seed, 0])
     by_example = config.solver.method in BY_EXAMPLE
     w = np.zeros(application.dimension(examples))
-    start = application.start_each if by_example else application.start
+    start = apart(application).start_each if by_example else application.start
     first = start(examples, rng) if w0 is None else w0
     if isinstance(first, FirstProblem):
         own = DataOracle(first.application, first.examples, oracle.executor)

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, overload
+from typing import ClassVar
 
 import numpy as np
 
@@ -124,22 +124,6 @@ class Queries(Packed):
         alone = self.take(np.arange(len(self)))
         names = ("offsets", "relevant", "costs", "dense", "starts", "indices", "values")
         return digest(self.dimension, *(getattr(alone, name) for name in names))
-
-
-class FeatureNames(Sequence[str]):
-    """``feature 1``, ``feature 2`` …, as files count, as many as there may be."""
-
-    def __len__(self) -> int:
-        return MOST_FEATURES
-
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[str]: ...
-    def __getitem__(self, index: int | slice) -> str | list[str]:
-        if isinstance(index, slice):
-            return [self[j] for j in range(*index.indices(len(self)))]
-        return f"feature {range(len(self))[index] + 1}"
 
 
 def read_queries(sources: Sequence[Source], relevant_from: float) -> Queries:
