@@ -1,6 +1,6 @@
 """Whether an application keeps what training relies on, tried on a few of its examples.
 
->>> from lssvm.testing import check_application
+>>> from lssvm.testing import MOST_EXAMPLES, check_application
 >>> check_application(application, examples)  # doctest: +SKIP
 ["example 'bag3': loss-augmented inference at w = 0 has value 0, what it found at …"]
 
@@ -10,6 +10,6 @@ all the others: none may have a higher value there than what inference finds its
 application lists its ``candidates``, all of them are compared.
 """
 
-from lssvm.testing.contract import check_application
+from lssvm.testing.contract import MOST_EXAMPLES, check_application
 
-__all__ = ["check_application"]
+__all__ = ["MOST_EXAMPLES", "check_application"]
