@@ -94,7 +94,7 @@ def installed(monkeypatch, tmp_path):
         lines = [f"{a}{b} {x[0]} {x[1]}" for (a, b), x in zip(signs, pairs.inputs, strict=True)]
         (tmp_path / f"{name}.txt").write_text("\n".join(lines) + "\n")
     (tmp_path / "c.yaml").write_text(
-        "application: labels\ndata: {train: train.txt, test: test.txt}"
+        "application: {name: labels}\ndata: {train: train.txt, test: test.txt}\n"
     )
     return tmp_path
 

@@ -250,8 +250,8 @@ class Answers(Planes):
             self.tell("restore", f"state {sorted(state)} is {sorted(told)} or others once restored")
         for k, (at, w) in enumerate(self.weights[:4]):
             planes = [
-                self.ask("restore: augmented", one.augmented, w, self.few)[0]
-                for one in (app, other)
+                self.ask(whose, one.augmented, w, self.few)[0]
+                for whose, one in (("augmented", app), ("with the state restored", other))
             ]
             if planes[0].gradient.tobytes() != planes[1].gradient.tobytes() or (
                 planes[0].loss != planes[1].loss
