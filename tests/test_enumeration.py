@@ -145,8 +145,6 @@ def test_norms_and_rescalings_are_offered_where_enumeration_is_right():
     assert (Points.models, Points.slack_norms) == ({"lssvm"}, {1})
 
     class Own(Labels):
-        hidden = False
-
         def loss_augmented_inference(self, w, x, y):
             return super().loss_augmented_inference(w, x, y)
 

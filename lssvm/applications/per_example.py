@@ -56,8 +56,8 @@ class PerExample(
 
     def __init_subclass__(cls, **keywords: Any) -> None:
         """Complete a class without hidden values: what it may be trained with, no completion."""
-        if cls.__dict__.get("hidden") is False:
-            own = "loss_augmented_inference" in cls.__dict__
+        own = "loss_augmented_inference" in cls.__dict__
+        if not cls.hidden and (own or "hidden" in cls.__dict__):
             for name, values in (PerExample.OBSERVED if own else cls.OBSERVED).items():
                 if name not in cls.__dict__:
                     setattr(cls, name, values)

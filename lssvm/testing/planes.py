@@ -50,9 +50,9 @@ class Planes(Findings):
 
     def examples(self) -> None:
         """``take``, ``slice`` and fingerprints."""
-        few, whole = self.few, self.whole
+        few, whole, names = self.few, self.whole, self.whole.names
         for what, got, expected in (
-            ("names", list(map(str, few.names)), [str(whole.names[i]) for i in self.rows]),
+            ("names", list(map(str, few.names)), [str(names[i]) for i in self.rows]),
             ("costs", few.costs.tolist(), whole.costs[self.rows].tolist()),
         ):
             if got != expected:
