@@ -28,7 +28,7 @@ run: $(READY) ## train on the yeast DNA in data/motif, test, write model, sites,
 	@mkdir -p "$(OUT)"
 	$(BIN)/lssvm-learn configs/motif.yaml "$(OUT)/motif.model"
 	$(BIN)/lssvm-classify configs/motif.yaml "$(OUT)/motif.model" "$(OUT)/sites.tsv" --metrics "$(OUT)/metrics.json"
-	@$(BIN)/lssvm show "$(OUT)/motif.model" --top 0 --meme "$(OUT)/motif.meme" --logo "$(OUT)/motif.png" > "$(OUT)/motif.txt"
+	@$(BIN)/lssvm show "$(OUT)/motif.model" --top 0 --export meme="$(OUT)/motif.meme" --export logo="$(OUT)/motif.png" > "$(OUT)/motif.txt"
 	@echo "wrote to $(OUT): motif.model, sites.tsv, metrics.json, motif.meme, motif.png, motif.txt"
 
 test: lint ## check style and types, run all tests

@@ -60,6 +60,19 @@ class ApplicationCrash(LssvmError):
     exit_code = 1
 
 
+class BrokenContract(LssvmError):
+    """What an application does not keep of what training relies on, one line each."""
+
+    def __init__(self, findings: Sequence[str]) -> None:
+        self.findings = list(findings)
+        super().__init__("\n".join(self.findings))
+
+    @property
+    def faults(self) -> list[str]:
+        """Every finding."""
+        return self.findings
+
+
 class MissingExtraError(LssvmError):
     """An optional package is not installed: names what needs it and the extra that brings it."""
 

@@ -9,13 +9,14 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from types import TracebackType
-from typing import Any, NoReturn, Protocol, TypeVar
+from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 import numpy as np
 from scipy import sparse
 
 from lssvm.errors import ApplicationFault, LssvmError
 from lssvm.plane import Plane, total
+from lssvm.problem import ByExample, E, Examples, Maxima, Problem, by_example
 
 BLOCK_WORK = 100_000  # about 0.1 ms of the fastest kernel: fan-out costs 25 µs
 MAX_BLOCKS = 64
@@ -26,6 +27,7 @@ INEXACT = 1e-8
 LOOKS = 16  # examples that are looked at alone where a convex problem ends
 MAXIMUM = "it must be an exact maximum, or give an upper bound of it"
 
+Part = TypeVar("Part")
 Result = TypeVar("Result")
 
 
@@ -89,7 +91,9 @@ class Found:
     values, losses, uppers : (n,) as in ``Maxima``, without costs
     """
 
-    def __init__(self, application: Any, blocks: Sequence[Any], parts: Sequence[Any]) -> None:
+    def __init__(
+        self, application: ByExample[Any], blocks: Sequence[Examples], parts: Sequence[Maxima]
+    ) -> None:
         self._application = application
         self._blocks = blocks
         self._parts = parts
@@ -123,7 +127,7 @@ class Executor:
         self.threads = threads
         self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
 
-    def map(self, function: Callable[[Any], Result], blocks: Sequence[Any]) -> list[Result]:
+    def map(self, function: Callable[[Part], Result], blocks: Sequence[Part]) -> list[Result]:
         """function(block) for every block, in block order."""
         if self._pool is None or len(blocks) == 1:
             return [function(block) for block in blocks]
@@ -142,7 +146,7 @@ class Executor:
             self._pool.shutdown()
 
 
-def blocks(examples: Any) -> list[Any]:
+def blocks(examples: E) -> list[E]:
     """Contiguous blocks of about equal work, their number fixed by the data alone.
 
     Examples may say how many of them a kernel works on ``together``: blocks are multiples of it.
@@ -156,7 +160,7 @@ def blocks(examples: Any) -> list[Any]:
     return [examples.slice(int(a), int(b)) for a, b in itertools.pairwise(edges)]
 
 
-class DataOracle:
+class DataOracle(Generic[E]):
     """The oracle of an application on a data set, counted and timed.
 
     passes : loss-augmented inference over the whole data set
@@ -167,10 +171,10 @@ class DataOracle:
 
     def __init__(
         self,
-        application: Any,
-        examples: Any,
+        application: Problem[E],
+        examples: E,
         executor: Executor,
-        whole: "DataOracle | None" = None,
+        whole: "DataOracle[E] | None" = None,
     ) -> None:
         self.application = application
         self.examples = examples
@@ -181,7 +185,7 @@ class DataOracle:
         self.completions = 0
         self.seconds = 0.0
 
-    def parts(self, size: int) -> "list[DataOracle]":
+    def parts(self, size: int) -> "list[DataOracle[E]]":
         """Oracles of ``size`` examples each that follow each other, the last of what is left."""
         n = len(self.examples)
         if size >= n:
@@ -273,27 +277,31 @@ class DataOracle:
     def augmented_each(self, w: np.ndarray) -> Found:
         """Loss-augmented inference for every example. Raises LssvmError if not finite."""
         self.passes += 1
-        return self._each(self.application.augmented_each, w, self.blocks)
+        return self._each(by_example(self.application).augmented_each, w, self.blocks)
 
     def augmented_rows(self, w: np.ndarray, start: int, stop: int) -> Found:
         """Loss-augmented inference for examples start..stop-1, a part of a pass."""
         self.passes += (stop - start) / len(self.examples)
-        return self._each(self.application.augmented_each, w, [self.examples.slice(start, stop)])
+        return self._each(
+            by_example(self.application).augmented_each, w, [self.examples.slice(start, stop)]
+        )
 
     def completed_each(self, w: np.ndarray) -> Found:
         """Latent completion for every example."""
         self.completions += 1
-        return self._each(self.application.completed_each, w, self.blocks)
+        return self._each(by_example(self.application).completed_each, w, self.blocks)
 
-    def found(self, maxima: Any) -> Found:
+    def found(self, maxima: Maxima) -> Found:
         """What the application found for all examples at once."""
-        return Found(self.application, [self.examples], [maxima])
+        return Found(by_example(self.application), [self.examples], [maxima])
 
-    def _each(self, inference: Callable[..., Any], w: np.ndarray, blocks: Sequence[Any]) -> Found:
+    def _each(
+        self, inference: Callable[[np.ndarray, E], Maxima], w: np.ndarray, blocks: Sequence[E]
+    ) -> Found:
         began = time.perf_counter()
         w = np.ascontiguousarray(w)
         parts = self.executor.map(lambda block: self._fitting(inference(w, block), block), blocks)
-        found = Found(self.application, blocks, parts)
+        found = Found(by_example(self.application), blocks, parts)
         bad = np.flatnonzero(~np.isfinite(found.values))
         if len(bad):
             name = self.examples.names[int(bad[0])]
@@ -301,7 +309,7 @@ class DataOracle:
         self._spend(began)
         return found
 
-    def _augmented(self, w: np.ndarray, block: Any) -> tuple[Plane, float]:
+    def _augmented(self, w: np.ndarray, block: E) -> tuple[Plane, float]:
         plane, upper = self.application.augmented(w, block)
         self._check_plane(plane, w, block)
         value = plane.value(w)
@@ -317,7 +325,7 @@ class DataOracle:
             self._fault(block, f"augmented: the loss is {plane.loss:.6g}; expected at least 0")
         return plane, upper
 
-    def _completed(self, w: np.ndarray, block: Any) -> Plane:
+    def _completed(self, w: np.ndarray, block: E) -> Plane:
         plane = self.application.completed(w, block)
         self._check_completion(plane, w, block, "completed")
         return plane
@@ -327,18 +335,18 @@ class DataOracle:
         size = self.application.dimension(self.examples)
         self._check_completion(plane, np.zeros(size), self.examples, "start")
 
-    def _check_completion(self, plane: Any, w: np.ndarray, block: Any, method: str) -> None:
+    def _check_completion(self, plane: Plane, w: np.ndarray, block: E, method: str) -> None:
         self._check_plane(plane, w, block)
         if plane.loss and self._hard and abs(plane.loss) > INEXACT * plane.size(w):
             self._fault(block, f"{method}: the loss is {plane.loss:.6g}; expected 0")
 
-    def _check_plane(self, plane: Any, w: np.ndarray, block: Any) -> None:
+    def _check_plane(self, plane: Plane, w: np.ndarray, block: E) -> None:
         shape = np.shape(plane.gradient) if isinstance(plane, Plane) else ()
         if not isinstance(plane, Plane) or shape != w.shape:
             given = f"gradient of shape {shape}" if isinstance(plane, Plane) else str(type(plane))
             self._fault(block, f"{given}; expected a plane of {w.shape[0]} coordinates")
 
-    def _fitting(self, found: Any, block: Any) -> Any:
+    def _fitting(self, found: Maxima, block: E) -> Maxima:
         """What inference found for each example, if it can be."""
         for name in ("values", "losses", "uppers"):
             if np.shape(getattr(found, name)) != (len(block),):
@@ -362,7 +370,7 @@ class DataOracle:
         formulation = getattr(self.application, "formulation", None)
         return formulation is not None and formulation.hard
 
-    def _fault(self, block: Any, text: str) -> NoReturn:
+    def _fault(self, block: E, text: str) -> NoReturn:
         names = [str(block.names[i]) for i in {0: [], 1: [0]}.get(len(block), [0, -1])]
         kind = "example " if len(names) == 1 else "examples "
         where = kind + "–".join(map(repr, names))
@@ -374,7 +382,7 @@ class DataOracle:
         if self.whole is not None:
             self.whole.seconds += spent
 
-    def _check(self, plane: Plane, w: np.ndarray, inference: Callable[[Any], Plane]) -> None:
+    def _check(self, plane: Plane, w: np.ndarray, inference: Callable[[E], Plane]) -> None:
         """Stop at the first NaN or infinity, with the names of the example and the feature."""
         finite = np.isfinite(plane.loss) and np.all(np.isfinite(plane.gradient))
         with np.errstate(over="ignore", invalid="ignore"):
@@ -398,7 +406,7 @@ class DataOracle:
         )
 
 
-def _named(application: Any) -> str:
+def _named(application: object) -> str:
     """The application's name, to begin a message with."""
     options = getattr(application, "options", None)
     return f"application {getattr(options, 'name', type(application).__name__)!r}: "

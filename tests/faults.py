@@ -107,7 +107,7 @@ OTHERS = [
         ("p", "s"),
         before=MOTIF,
     ),
-    Case("show", "show", ("{before}/m", "--meme", "{folder}/p"), ("p",), before=MOTIF),
+    Case("show", "show", ("{before}/m", "--export", "meme={folder}/p"), ("p",), before=MOTIF),
     Case("check", "check", ("configs/multiclass.yaml",), ()),
 ]
 CASES = [*APPLICATIONS, *SOLVERS, *SEARCHES, *OTHERS]

@@ -391,7 +391,7 @@ def model_targets(models: dict[str, bytes]) -> list[Target]:
         if application in SEVERAL:
             commands.append(("classify", train, "a.model", "out", "--top", "2", "-q"))
         if application == "motif":
-            commands.append(("show", "a.model", "--meme", "out"))
+            commands.append(("show", "a.model", "--export", "meme=out"))
         if "kernel" not in extra:
             commands.append(("learn", "c.yaml", "m", *RUN, "--init", "a.model"))
         found.append(Target(f"model/{name}", files, ("a.model",), tuple(commands)))

@@ -488,8 +488,16 @@ def test_show_prints_settings_record_and_largest_weights(run, trained):
 
 
 def test_show_refuses_what_the_application_cannot_write(run, trained):
-    assert refused(run, main, "show", "m", "--meme", "x.meme") == (
+    assert refused(run, main, "show", "m", "--export", "meme=x.meme") == (
         "error: --export meme: application 'lines' cannot write it (known: nothing)"
+    )
+
+
+@pytest.mark.parametrize("name", ["meme", "logo"])
+def test_show_tells_the_new_name_of_an_option_for_one_application(run, trained, name):
+    assert refused(run, main, "show", "m", f"--{name}", "x") == (
+        f"error: show: no such option --{name}; what an application writes of a model is "
+        f"--export {name}=FILE"
     )
 
 

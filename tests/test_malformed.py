@@ -219,7 +219,7 @@ def test_a_model_without_the_arrays_of_its_application_is_refused(folder):
     saved_model(folder / "m")
     (folder / "m").write_bytes(without_arrays(folder / "m"))
     expected = "m: damaged: 'sites' is missing"
-    assert refusal(main, "show", "m", "--meme", "x") == expected
+    assert refusal(main, "show", "m", "--export", "meme=x") == expected
     assert refusal(classify, "train.fa", "m", "p") == expected
     assert not (folder / "x").exists()
 

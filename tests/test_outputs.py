@@ -54,7 +54,7 @@ class Filed(lines.Lines):
         def write(w, arrays, path):
             Path(path).write_text("exported")
 
-        return {"first": write, "meme": write, "logo": write}
+        return {"first": write, "second": write}
 
     @property
     def folder_formats(self):
@@ -129,8 +129,7 @@ COMMANDS = {
         ["show", "m"],
         {
             "--export first": ["--export", "first={--export first}"],
-            "--export meme": ["--meme", "{--export meme}"],
-            "--export logo": ["--logo", "{--export logo}"],
+            "--export second": ["--export", "second={--export second}"],
         },
         ["m"],
     ),
@@ -216,7 +215,7 @@ def test_a_checkpoint_that_is_the_model_is_refused(folder, link):
 def test_every_file_of_a_command_is_in_these_lists():
     """An option that takes a path and is not declared would not be compared."""
     told = {"config", "model", "examples", "predictions", "initial", "log", "metrics"}
-    told |= {"meme", "logo", "csv_file", "json_file", "checkpoint", "out", "file"}
+    told |= {"csv_file", "json_file", "checkpoint", "out", "file"}
     group = main.commands["simulate"]
     simulations = [group.get_command(None, name) for name in group.list_commands(None)]
     commands = [learn, classify, *main.commands.values(), *simulations]

@@ -28,21 +28,23 @@ MAY_IMPORT = {
     "offsets": set(),
     "checked": {"errors"},
     "output": {"errors"},
-    "oracle": {"errors", "plane"},
+    "problem": {"errors", "plane"},
+    "oracle": {"errors", "plane", "problem"},
     "formats": {"errors", "offsets", "output"},
     "solvers": {"checked", "errors", "kernels", "oracle", "plane"},
     "applications": {
-        *("checked", "errors", "formats", "kernels", "offsets", "output", "plane"),
+        *("checked", "errors", "formats", "kernels", "offsets", "output", "plane", "problem"),
     },
+    "testing": {"applications", "errors", "oracle", "plane", "problem"},
     "simulation": {"errors", "output"},
     "config": {"applications", "errors", "formats", "solvers"},
     "model": {"applications", "checked", "config", "errors", "output"},
     "training": {
         *("applications", "checked", "config", "errors", "model", "oracle", "output", "plane"),
-        "solvers",
+        *("problem", "solvers"),
     },
     "cli": {"applications", "config", "errors", "formats", "model", "output", "simulation"}
-    | {"training"},
+    | {"testing", "training"},
 }
 KNOW_SOLVERS = {"config", "solvers", "training"}
 DOORS = {

@@ -38,7 +38,7 @@ from experiments.ping_2014.trials import Method, config_of
 from lssvm.applications.base import Formulation
 from lssvm.applications.mrf.elimination import Found, Temperatures
 from lssvm.applications.mrf.graphs import Graphs
-from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
+from lssvm.applications.mrf.mrf import MrfOptions, RandomField
 from lssvm.applications.mrf.mrf_output import Predictions
 from lssvm.applications.mrf.plans import CLAMPED, FIRST
 from lssvm.applications.mrf.propagation import modes
@@ -52,15 +52,13 @@ ALPHA = 2.0
 EPOCHS = 50
 
 
-class MinEntropy(MarkovRandomField):
+class MinEntropy(RandomField):
     """M3E of order α > 0, not 1; infinity gives the latent structural SVM.
 
     table : most numbers in a table of inference
     Planes of ``augmented`` touch where they are made and are no bounds: for descent only. All
     methods raise DataError for a graph that needs a larger table.
     """
-
-    each = False
 
     def __init__(self, alpha: float, table: int = MrfOptions().table) -> None:
         options = MrfOptions(inference="exact", table=table)

@@ -40,7 +40,7 @@ from lssvm.applications.base import Formulation
 from lssvm.applications.mrf.elimination import Temperatures
 from lssvm.applications.mrf.graphs import Graphs
 from lssvm.applications.mrf.inference import AUGMENTED, COMPLETED, Inference
-from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
+from lssvm.applications.mrf.mrf import MrfOptions, RandomField
 from lssvm.applications.mrf.propagation import node_states
 from lssvm.model import Model
 from lssvm.offsets import cumulated
@@ -117,14 +117,12 @@ def _tilted(examples: Graphs) -> Tilted:
     )
 
 
-class ExpectedLoss(MarkovRandomField):
+class ExpectedLoss(RandomField):
     """A latent structural SVM whose loss compares hidden nodes with their probabilities.
 
     shares : (N, K) probabilities of the states of the nodes of the training graphs, K the most that
         a node has; those of nodes with a label are not read
     """
-
-    each = False
 
     def __init__(self, shares: np.ndarray, table: int = MrfOptions().table) -> None:
         super().__init__(MrfOptions(inference="exact", table=table), Formulation("lssvm"))

@@ -40,12 +40,17 @@ def load(name: str) -> type[Application]:
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise LssvmError(f"unknown application {quoted!r}{hint} (known: {', '.join(known)})")
     try:
-        return known[name].load()
+        kind = known[name].load()
     except (Exception, SystemExit) as error:
         why = f"it called {_exit_call(error)}" if isinstance(error, SystemExit) else repr(error)
         raise LssvmError(
             f"application {name!r} ({known[name].value}) cannot be loaded: {why}"
         ) from error
+    missing = ", ".join(sorted(getattr(kind, "__abstractmethods__", ())))
+    if missing:
+        value = known[name].value
+        raise LssvmError(f"application {name!r} ({value}) lacks {missing}; expected these methods")
+    return kind
 
 
 def of_exit(error: SystemExit) -> str:

@@ -1,6 +1,6 @@
 """The space that rows of features live in: as they are, with a kernel, or mapped to products.
 
-An application with ``kernels`` scores a row x of features against K columns of weights, so that
+An application with ``KernelRows`` scores a row x of features against K columns of weights, so that
 w · Φ depends on x through inner products alone: Φ = x ⊗ Λ(y) ⊕ the rest, such as transitions,
 which stays linear. Inner products of rows may then be replaced by a kernel (Schölkopf & Smola 2002,
 section 2), named as scikit-learn names them:
@@ -29,8 +29,8 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 from scipy import sparse
 
-from lssvm.applications.base import Application
-from lssvm.applications.lazy_names import LazyNames
+from lssvm.applications.base import Application, KernelRows
+from lssvm.applications.names import LazyNames
 from lssvm.errors import LssvmError
 
 MEGABYTE = 1_000_000
@@ -75,7 +75,7 @@ def unfit(
     if settings.explicit and (settings.type, settings.degree) != ("poly", 2):
         given = f"type: {settings.type}, degree: {settings.degree}"
         faults.append(("explicit", f"there is no such map for {given}; expected poly of degree 2"))
-    elif settings.type != "linear" and not kind.kernels:
+    elif settings.type != "linear" and not issubclass(kind, KernelRows):
         faults.append(("type", f"application {name!r} has no kernels; expected linear"))
     elif settings.type != "linear" and not settings.explicit and method not in able:
         wrong = f"{settings.type} cannot be trained by solver.method: {method}"
@@ -134,6 +134,8 @@ def training(settings: Kernel, application: Application, examples: Any) -> Train
     """
     if settings.type == "linear":
         return Training(examples, Linear(), np.zeros((0, 0)), 0)
+    if not isinstance(application, KernelRows):
+        raise LssvmError(f"kernel.type: {settings.type}: the application has no rows for kernels")
     columns = application.columns_per_row(examples)
     gamma = _gamma(settings, examples.inputs)
     if settings.explicit:

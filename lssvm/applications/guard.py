@@ -48,7 +48,7 @@ def protect(kind: type) -> None:
             setattr(kind, name, wrap(function, name, passed))
 
 
-def crash(application: Any, where: str, error: BaseException) -> ApplicationCrash:
+def crash(application: object, where: str, error: BaseException) -> ApplicationCrash:
     """The line for an error in an application's code; where : method and examples."""
     lines = str(error).splitlines()
     told = "".join(c if c.isprintable() else "?" for c in lines[0][:LONGEST]) if lines else ""
@@ -56,16 +56,21 @@ def crash(application: Any, where: str, error: BaseException) -> ApplicationCras
     if isinstance(error, SystemExit):
         text = f"called sys.exit({told})"
     return ApplicationCrash(
-        f"application {_name(application)!r}: {where}: {text} ({TRACEBACK}=1 shows the traceback)"
+        f"{named(application)}{where}: {text} ({TRACEBACK}=1 shows the traceback)"
     )
 
 
-def fault(application: Any, text: str) -> ApplicationFault:
+def fault(application: object, text: str) -> ApplicationFault:
     """The line for an answer that cannot be right."""
-    return ApplicationFault(f"application {_name(application)!r}: {text}")
+    return ApplicationFault(f"{named(application)}{text}")
 
 
-def _name(application: Any) -> str:
+def named(application: object) -> str:
+    """The application's name, to begin a message with."""
+    return f"application {_name(application)!r}: "
+
+
+def _name(application: object) -> str:
     """The name of an application, or of the options that it was to be made with."""
     options = getattr(application, "options", application)
     return str(getattr(options, "name", type(application).__name__))

@@ -13,6 +13,7 @@ from lssvm.cli import streams
 from lssvm.cli.common import (
     CONTEXT,
     EXIT_CODES,
+    Command,
     Group,
     count_option,
     json_option,
@@ -21,7 +22,7 @@ from lssvm.cli.common import (
 )
 from lssvm.cli.messages import printable_json
 from lssvm.cli.simulate_command import simulate
-from lssvm.errors import LssvmError
+from lssvm.errors import BrokenContract, LssvmError
 from lssvm.output import stopping
 
 if TYPE_CHECKING:
@@ -105,7 +106,12 @@ def config(file: str | None, settings: tuple[str, ...], schema: bool) -> None:
 @click.argument("config", type=click.Path())
 @settings_option
 @json_option
-def check(config: str, settings: tuple[str, ...], as_json: bool) -> None:
+@click.option(
+    "--contract",
+    is_flag=True,
+    help="Try the application on the training data instead, and tell what it does not keep.",
+)
+def check(config: str, settings: tuple[str, ...], as_json: bool, contract: bool) -> None:
     """Read all data that CONFIG names; print counts and warn of what looks wrong.
 
     What lssvm-learn would refuse is refused: all that training begins with is done, up to its
@@ -113,6 +119,7 @@ def check(config: str, settings: tuple[str, ...], as_json: bool) -> None:
 
     \b
     lssvm check configs/motif.yaml
+    lssvm check bags.yaml --contract
     """
     from lssvm.cli.files import Files
     from lssvm.cli.info import data_facts, data_lines
@@ -122,6 +129,9 @@ def check(config: str, settings: tuple[str, ...], as_json: bool) -> None:
     files = Files()
     files.prints()
     files.reads_config("CONFIG", config, loaded)
+    if contract:
+        _check_contract(loaded, as_json)
+        return
     facts = data_facts(loaded)
     if as_json:
         _print_json(facts)
@@ -129,7 +139,40 @@ def check(config: str, settings: tuple[str, ...], as_json: bool) -> None:
         streams.show(data_lines(facts))
 
 
-@main.command()
+def _check_contract(config: "Config", as_json: bool) -> None:
+    """Print that nothing was found, or raise a BrokenContract with all that was."""
+    from lssvm.testing import MOST_EXAMPLES, check_application
+
+    application = config.create_application()
+    examples = application.for_training(application.read(config.sources("train")))
+    findings = check_application(application, examples, fresh=config.create_application)
+    if as_json:
+        _print_json({"application": config.application.name, "findings": findings})
+    if findings:
+        raise BrokenContract(findings)
+    if not as_json:
+        name, n = config.application.name, len(examples)
+        looked = f"looked at {min(n, MOST_EXAMPLES)} of {n:,d} examples"
+        streams.show([f"application {name}: nothing was found ({looked})"])
+
+
+class Show(Command):
+    """A command that says what has become of options of one application."""
+
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        """Raises LssvmError for an option that might be the name of an export."""
+        try:
+            return super().parse_args(context, arguments)
+        except click.NoSuchOption as error:
+            if error.possibilities or not error.option_name.startswith("--"):
+                raise
+            raise LssvmError(
+                f"show: no such option {error.option_name}; what an application writes of a model "
+                f"is --export {error.option_name.removeprefix('--')}=FILE"
+            ) from None
+
+
+@main.command(cls=Show)
 @click.argument("model", type=click.Path())
 @count_option("--top", "Largest weights to list by name.", 10, least=0)
 @json_option
@@ -140,13 +183,11 @@ def check(config: str, settings: tuple[str, ...], as_json: bool) -> None:
     multiple=True,
     help="Write what the application calls NAME; may be repeated.",
 )
-@click.option("--meme", metavar="FILE", type=click.Path(), help="--export meme=FILE, a motif.")
-@click.option("--logo", metavar="FILE", type=click.Path(), help="--export logo=FILE, .png or .svg.")
-def show(model: str, top: int, as_json: bool, named: tuple[str, ...], **given: str | None) -> None:
+def show(model: str, top: int, as_json: bool, named: tuple[str, ...]) -> None:
     """Print the settings of MODEL, how it was trained, and its largest weights.
 
     \b
-    lssvm show motif.model --meme motif.meme --logo motif.png
+    lssvm show motif.model --export meme=motif.meme --export logo=motif.png
     """
     from lssvm.cli.files import Files
     from lssvm.cli.info import model_facts, model_lines
@@ -154,7 +195,7 @@ def show(model: str, top: int, as_json: bool, named: tuple[str, ...], **given: s
     from lssvm.output.locks import owned
 
     trained = Model.load(model)
-    wanted = _exports(named) | {name: path for name, path in given.items() if path}
+    wanted = _exports(named)
     exports = trained.application.exports
     files = Files()
     files.prints()

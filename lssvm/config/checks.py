@@ -6,7 +6,7 @@ Each function gives what is wrong as pairs of a place in the document and a mess
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lssvm.applications.base import Application
+from lssvm.applications.base import Application, ByExample
 from lssvm.config.faults import nearest, shown
 from lssvm.config.yaml12 import Document, Place
 from lssvm.solvers.needs import Asked
@@ -90,7 +90,7 @@ def _unsolvable(kind: type[Application], document: Document) -> list[tuple[Place
 
 def gives_each(kind: type[Application]) -> bool:
     """Whether an application gives planes of single examples."""
-    return kind.each
+    return issubclass(kind, ByExample)
 
 
 def kernel_solvers() -> list[str]:

@@ -9,6 +9,7 @@ from lssvm.applications.base import Application, FirstProblem
 from lssvm.config import Config
 from lssvm.oracle import DataOracle
 from lssvm.plane import Plane
+from lssvm.problem import by_example as apart_of
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.qp import SimplexQP
 from lssvm.solvers.solver import EUCLIDEAN, Metric, Solver, Start
@@ -117,7 +118,8 @@ def _first(
 ) -> Any:
     """What the application begins with: weights, a completion, or a problem that gives weights."""
     by_example = solver_class(config.solver.method).needs.each
-    first = (application.start_each if by_example else application.start)(examples, rng)
+    start = apart_of(application).start_each if by_example else application.start
+    first = start(examples, rng)
     if isinstance(first, Plane):
         oracle.begin(first)
     return first

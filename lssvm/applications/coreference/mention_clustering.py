@@ -93,7 +93,7 @@ class Predictions:
     scores: np.ndarray
 
 
-class MentionClustering(base.Application):
+class MentionClustering(base.Application[Documents, Predictions]):
     """Mentions of a document are put into clusters."""
 
     Options: ClassVar[type[base.Options]] = MentionOptions
@@ -187,6 +187,10 @@ class MentionClustering(base.Application):
             "clusters": counts.clusters,
             "singletons": sum(int(np.sum(np.bincount(gold[p]) == 1)) for p in places),
         }
+
+    def prediction_values(self, examples: Documents, predictions: Predictions) -> np.ndarray:
+        """w · Φ of the clusterings found, (n,)."""
+        return predictions.scores
 
     def write(self, examples: Documents, predictions: Predictions, file: TextIO) -> None:
         """Each document with its predicted clusters, numbered from 1.

@@ -94,18 +94,15 @@ class Predictions:
     values: np.ndarray
 
 
-class Motif(base.Application):
+class Motif(base.Application[Sequences, Predictions]):
     """Motif finding; the hidden value of a positive sequence is the site of its motif."""
 
     Options = MotifOptions
     models = frozenset({*base.TEMPERATURES, base.ANNEALED}) - {"ssvm"}
     smooth = base.SMOOTH
     starter_files: ClassVar = {
-        "train": [{"path": "bound.fa", "label": "+1"}, {"path": "unbound.fa", "label": "-1"}],
-        "test": [
-            {"path": "bound-test.fa", "label": "+1"},
-            {"path": "unbound-test.fa", "label": "-1"},
-        ],
+        split: [{"path": f"bound{end}", "label": "+1"}, {"path": f"unbound{end}", "label": "-1"}]
+        for split, end in (("train", ".fa"), ("test", "-test.fa"))
     }
 
     def __init__(self, options: MotifOptions, formulation: base.Formulation | None = None) -> None:
@@ -217,6 +214,10 @@ class Motif(base.Application):
             _, values = self._sums(_motif.PREDICT, w, examples)
             y = np.where(values > 0.0, 1, -1).astype(np.int8)
         return Predictions(y, starts, strands, scores, values)
+
+    def prediction_values(self, examples: Sequences, predictions: Predictions) -> np.ndarray:
+        """z of the predicted y, (n,); z(−1) is 0."""
+        return np.maximum(predictions.values, 0.0)
 
     def joint_feature(
         self, examples: Sequences, i: int, y: int, h: tuple[int, int] | None = None

@@ -10,7 +10,7 @@ import numpy as np
 from pydantic import Field, TypeAdapter
 
 from lssvm import checked
-from lssvm.applications.lazy_names import LazyNames
+from lssvm.applications.names import LazyNames
 from lssvm.errors import ModelError
 from lssvm.offsets import cumulated
 

@@ -100,14 +100,13 @@ class MrfOptions(base.Options):
     )
 
 
-class MarkovRandomField(base.Application):
-    """Pairwise Markov random fields: trees, graphs of small width, and others approximately."""
+class RandomField(base.Application[Graphs, Predictions]):
+    """Random fields whose planes are those of whole data sets."""
 
     Options = MrfOptions
     models = frozenset({*base.TEMPERATURES, base.ANNEALED})
     smooth = base.SMOOTH
     exchangeable = True
-    each = True
     starter_files: ClassVar = {"train": ["train.txt"], "test": ["test.txt"]}
 
     def __init__(self, options: MrfOptions, formulation: base.Formulation | None = None) -> None:
@@ -205,24 +204,6 @@ class MarkovRandomField(base.Application):
         temperatures = Temperatures(self.epsilon_h, self.epsilon_h)
         return self._plane(COMPLETED, w, examples, temperatures, charged=False)[0]
 
-    def start_each(self, examples: Graphs, rng: np.random.Generator) -> np.ndarray:
-        """As ``start``."""
-        return self.start(examples, rng)
-
-    def augmented_each(self, w: np.ndarray, examples: Graphs) -> base.Maxima:
-        """U⁺_i for each graph; ``outputs`` are the gradients. Raises as ``augmented`` does."""
-        temperatures = Temperatures(self.epsilon_h, self.epsilon_y)
-        return self._each(AUGMENTED, w, examples, temperatures, self.charged)
-
-    def completed_each(self, w: np.ndarray, examples: Graphs) -> base.Maxima:
-        """U⁻_i for each graph; ``outputs`` are the gradients. Raises as ``augmented`` does."""
-        temperatures = Temperatures(self.epsilon_h, self.epsilon_h)
-        return self._each(COMPLETED, w, examples, temperatures, charged=False)
-
-    def gradients(self, examples: Graphs, found: base.Maxima, rows: np.ndarray) -> sparse.csr_array:
-        """The gradients that were found, those of ``rows``."""
-        return found.outputs[rows]
-
     def predict(self, w: np.ndarray, examples: Graphs, top: int = 1) -> Predictions:
         """The y of highest ε_h log Σ_h exp(w · Φ / ε_h), known labels left aside.
 
@@ -233,6 +214,11 @@ class MarkovRandomField(base.Application):
         temperatures = Temperatures(self.epsilon_h, 0.0)
         found = self.inference.infer(PREDICTED, w, examples, temperatures, marginals=True)
         return Predictions(modes(examples, found.marginals), found.values, found.converged, w)
+
+    def prediction_values(self, examples: Graphs, predictions: Predictions) -> np.ndarray | None:
+        """ε_h log Σ_h exp(w · Φ / ε_h) of the y found, (n,); None where it is no such maximum."""
+        exact = self.options.inference != "trw" and bool(np.all(examples.labels != MISSING))
+        return predictions.values if exact else None
 
     def marginals(self, w: np.ndarray, examples: Graphs) -> np.ndarray:
         """P(state of a node | x) under exp(w · Φ) / Z, all states of all nodes one after another.
@@ -334,20 +320,6 @@ class MarkovRandomField(base.Application):
         value = float(examples.costs @ found.values)
         return Plane(found.gradient, value - float(found.gradient @ w)), found.exact
 
-    def _each(
-        self,
-        task: str,
-        w: np.ndarray,
-        examples: Graphs,
-        temperatures: Temperatures,
-        charged: bool,
-    ) -> base.Maxima:
-        def infer(weights: np.ndarray, graphs: Graphs) -> Found:
-            return self._trained(task, weights, graphs, temperatures, charged)
-
-        linear = temperatures.first == temperatures.second == 0.0
-        return by_graph.each(infer, w, examples, linear=linear)
-
     def _trained(
         self,
         task: str,
@@ -361,6 +333,42 @@ class MarkovRandomField(base.Application):
         if found.propagated:
             self._propagated.append((int(np.sum(~found.converged)), found.propagated))
         return found
+
+
+class MarkovRandomField(RandomField, base.ByExample[Graphs]):
+    """Pairwise Markov random fields: trees, graphs of small width, and others approximately."""
+
+    def start_each(self, examples: Graphs, rng: np.random.Generator) -> np.ndarray:
+        """As ``start``."""
+        return self.start(examples, rng)
+
+    def augmented_each(self, w: np.ndarray, examples: Graphs) -> base.Maxima:
+        """U⁺_i for each graph; ``outputs`` are the gradients. Raises as ``augmented`` does."""
+        temperatures = Temperatures(self.epsilon_h, self.epsilon_y)
+        return self._each(AUGMENTED, w, examples, temperatures, self.charged)
+
+    def completed_each(self, w: np.ndarray, examples: Graphs) -> base.Maxima:
+        """U⁻_i for each graph; ``outputs`` are the gradients. Raises as ``augmented`` does."""
+        temperatures = Temperatures(self.epsilon_h, self.epsilon_h)
+        return self._each(COMPLETED, w, examples, temperatures, charged=False)
+
+    def gradients(self, examples: Graphs, found: base.Maxima, rows: np.ndarray) -> sparse.csr_array:
+        """The gradients that were found, those of ``rows``."""
+        return found.outputs[rows]
+
+    def _each(
+        self,
+        task: str,
+        w: np.ndarray,
+        examples: Graphs,
+        temperatures: Temperatures,
+        charged: bool,
+    ) -> base.Maxima:
+        def infer(weights: np.ndarray, graphs: Graphs) -> Found:
+            return self._trained(task, weights, graphs, temperatures, charged)
+
+        linear = temperatures.first == temperatures.second == 0.0
+        return by_graph.each(infer, w, examples, linear=linear)
 
 
 def _reader(path: str) -> Callable[[str, Limit], GraphFile]:

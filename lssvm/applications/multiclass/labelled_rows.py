@@ -11,7 +11,7 @@ import numpy as np
 from scipy import sparse
 
 from lssvm.applications.base import Source
-from lssvm.applications.lazy_names import LazyNames
+from lssvm.applications.names import LazyNames
 from lssvm.errors import DataError
 from lssvm.formats.svmlight import SvmLight, read_svmlight
 from lssvm.kernels.arrays import RowArrays

@@ -32,7 +32,6 @@ from lssvm.applications.class_costs import (
     listed,
     weighted,
 )
-from lssvm.applications.lazy_names import LazyNames
 from lssvm.applications.multiclass.class_tree import Columns
 from lssvm.applications.multiclass.labelled_rows import (
     LabelledRows,
@@ -41,6 +40,7 @@ from lssvm.applications.multiclass.labelled_rows import (
     sorted_labels,
     with_labels_alike,
 )
+from lssvm.applications.names import ColumnNames
 from lssvm.errors import DataError, LssvmError, ModelError
 from lssvm.formats.svmlight import SvmLight
 from lssvm.kernels import _multiclass
@@ -82,23 +82,11 @@ class Predictions:
     w: np.ndarray
 
 
-class WeightNames(LazyNames):
-    """``feature 1 × a``, ``feature 1 × b`` … for features as files count, ``bias × a`` …"""
-
-    def __init__(self, features: int, bias: bool, columns: Sequence[str]) -> None:
-        self._features, self._bias, self._columns = features, bias, columns
-
-    def __len__(self) -> int:
-        return (self._features + self._bias) * len(self._columns)
-
-    def name(self, place: int) -> str:
-        """The name at a place."""
-        feature, column = divmod(place, len(self._columns))
-        name = "bias" if feature == self._features else f"feature {feature + 1}"
-        return f"{name} × {self._columns[column]}"
-
-
-class RowClassifier(base.Application):
+class RowClassifier(
+    base.Application[LabelledRows, Predictions],
+    base.ByExample[LabelledRows],
+    base.KernelRows[LabelledRows],
+):
     """One class for each row of features; nothing is hidden.
 
     The first data that are read fix the classes and the number of features.
@@ -108,8 +96,6 @@ class RowClassifier(base.Application):
     rescalings = frozenset({"margin", "slack"})
     slack_norms = frozenset({0, 1, 2})
     hidden = False
-    each = True
-    kernels = True
 
     def __init__(self, options: Any, formulation: base.Formulation | None = None) -> None:
         super().__init__(options, formulation)
@@ -263,9 +249,9 @@ class RowClassifier(base.Application):
         """The columns of w."""
         return len(self.columns)
 
-    def feature_names(self) -> WeightNames:
-        """``feature 1 × a`` and so on; see :class:`WeightNames`."""
-        return WeightNames(self.features, self.options.bias > 0.0, self.columns.names)
+    def feature_names(self) -> ColumnNames:
+        """``feature 1 × a`` and so on; see :class:`ColumnNames`."""
+        return ColumnNames(self.features, self.options.bias > 0.0, self.columns.names)
 
     def start(self, examples: LabelledRows, rng: np.random.Generator) -> Plane:
         """Σ c_i Φ(x_i, y_i). Raises DataError if a label is none of the classes."""
@@ -386,6 +372,10 @@ class RowClassifier(base.Application):
         table = self.confusion(examples, predictions)
         for name, counts in zip(examples.label_names, table, strict=True):
             file.write("\t".join([name, *map(str, counts)]) + "\n")
+
+    def prediction_values(self, examples: LabelledRows, predictions: Predictions) -> np.ndarray:
+        """w · Φ of the classes found, (n,)."""
+        return predictions.values
 
     def records(self, examples: LabelledRows, predictions: Predictions) -> Iterator[dict[str, Any]]:
         """One dictionary a row: id, its number; y; h, None; score; and gold and loss if known."""

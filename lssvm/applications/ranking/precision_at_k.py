@@ -31,14 +31,16 @@ random among those of loss 0 (``start: random``).
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Literal, TextIO
 
 import numpy as np
 from pydantic import Field
 
 from lssvm.applications import base
+from lssvm.applications.names import NumberedNames
 from lssvm.applications.ranking import ranking_metrics
-from lssvm.applications.ranking.queries import FeatureNames, Queries, read_queries
+from lssvm.applications.ranking.queries import MOST_FEATURES, Queries, read_queries
 from lssvm.applications.ranking.ranking_start import Classifier, PairwiseRanking
 from lssvm.errors import LssvmError
 from lssvm.kernels import _ranking
@@ -88,7 +90,7 @@ class Predictions:
     top: np.ndarray
 
 
-class PrecisionAtK(base.Application):
+class PrecisionAtK(base.Application[Queries, Predictions]):
     """Ranking for precision at k; the hidden value is the order of a query's documents."""
 
     Options = RankingOptions
@@ -108,9 +110,9 @@ class PrecisionAtK(base.Application):
         """The highest feature index of the file."""
         return examples.dimension
 
-    def feature_names(self) -> FeatureNames:
+    def feature_names(self) -> NumberedNames:
         """``feature 1``, ``feature 2`` … as the files count."""
-        return FeatureNames()
+        return NumberedNames(MOST_FEATURES)
 
     def trained(self, examples: Queries) -> np.ndarray:
         """Whether each query takes part in training, (n,) bool; see the module."""
@@ -158,6 +160,12 @@ class PrecisionAtK(base.Application):
         scores = _ranking.scores(examples.rows, weights)
         order = ranking_metrics.ranked(scores, examples.offsets - examples.offsets[0])
         return Predictions(scores, order, self._search(_ranking.PREDICT, weights, examples)[2])
+
+    def prediction_values(self, examples: Queries, predictions: Predictions) -> np.ndarray:
+        """Mean score of the first k of each query, (n,)."""
+        offsets = examples.offsets - examples.offsets[0]
+        first = [predictions.order[a : min(b, a + self.k)] for a, b in pairwise(offsets)]
+        return np.array([predictions.scores[own].sum() / self.k for own in first])
 
     def metrics(self, examples: Queries, predictions: Predictions) -> dict[str, np.ndarray]:
         """The metrics of every query, (n,) each; see ``ranking_metrics``."""

@@ -9,7 +9,6 @@ from typing import ClassVar
 import numpy as np
 
 from lssvm.applications.base import Source
-from lssvm.applications.lazy_names import LazyNames
 from lssvm.applications.packing import Packed, digest
 from lssvm.errors import DataError
 from lssvm.formats.svmlight import SvmLight, read_svmlight
@@ -135,17 +134,6 @@ class Queries(Packed):
         alone = self.take(np.arange(len(self)))
         names = ("offsets", "relevant", "costs", "dense", "starts", "indices", "values")
         return digest(self.dimension, *(getattr(alone, name) for name in names))
-
-
-class FeatureNames(LazyNames):
-    """``feature 1``, ``feature 2`` …, as files count, as many as there may be."""
-
-    def __len__(self) -> int:
-        return MOST_FEATURES
-
-    def name(self, place: int) -> str:
-        """The name at a place."""
-        return f"feature {place + 1}"
 
 
 def read_queries(sources: Sequence[Source], relevant_from: float) -> Queries:

@@ -4,20 +4,20 @@ Both are measured from the true labels, so their completion is 0 and nothing is 
 weights have the coordinates of the ranking's.
 """
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 
 import numpy as np
 
+from lssvm.applications.names import NumberedNames
 from lssvm.applications.ranking import ranking_metrics
-from lssvm.applications.ranking.queries import FeatureNames, Queries
+from lssvm.applications.ranking.queries import MOST_FEATURES, Queries
 from lssvm.kernels import _ranking
 from lssvm.plane import Plane
+from lssvm.problem import ConvexProblem
 
 
-class Start(ABC):
+class Start(ConvexProblem[Queries]):
     """A sum of losses over queries, times ``weight``."""
-
-    decomposes = True
 
     def __init__(self, weight: float) -> None:
         self.weight = weight
@@ -28,6 +28,10 @@ class Start(ABC):
 
         scores : (documents,), w · x of the documents of ``examples``
         """
+
+    def dimension(self, examples: Queries) -> int:
+        """The highest feature index of the file."""
+        return examples.dimension
 
     def start(self, examples: Queries, rng: np.random.Generator) -> Plane:
         """The plane that is 0 everywhere."""
@@ -44,9 +48,9 @@ class Start(ABC):
         plane = Plane(gradient, self.weight * loss)
         return plane, plane.value(w)
 
-    def feature_names(self) -> FeatureNames:
+    def feature_names(self) -> NumberedNames:
         """``feature 1``, ``feature 2`` …"""
-        return FeatureNames()
+        return NumberedNames(MOST_FEATURES)
 
 
 class Classifier(Start):

@@ -36,7 +36,7 @@ from scipy import sparse
 from lssvm.applications import base
 from lssvm.applications.sequence import sequence_output
 from lssvm.applications.sequence.examples import SequenceExamples
-from lssvm.applications.sequence.sequence import SequenceLabelling, SequenceOptions
+from lssvm.applications.sequence.sequence import LabelSequences, SequenceOptions
 from lssvm.applications.sequence.sequence_output import Predictions
 from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
 from lssvm.errors import LssvmError
@@ -63,18 +63,14 @@ class LatentSequenceOptions(SequenceOptions):
     )
 
 
-class LatentSequenceLabelling(SequenceLabelling):
+class LatentSequenceLabelling(LabelSequences):
     """Label sequences whose labels have hidden sub-states."""
 
     Options = LatentSequenceOptions
     models = frozenset({"lssvm", "hcrf", "loss_augmented_likelihood", base.ANNEALED})
     smooth = base.SMOOTH
-    rescalings = frozenset({"margin"})
-    slack_norms = frozenset({1})
     hidden = True
     exchangeable = True
-    each = False
-    kernels = False
 
     def __init__(
         self, options: LatentSequenceOptions, formulation: base.Formulation | None = None

@@ -121,17 +121,11 @@ class SequenceOptions(base.Options):
         return self.label or self.columns[-1]
 
 
-class SequenceLabelling(base.Application):
-    """Label sequences: named entities, parts of speech, letters of words."""
+class LabelSequences(base.Application[SequenceExamples, Predictions]):
+    """What applications of label sequences share; without hidden values but for subclasses."""
 
     Options: ClassVar[type[base.Options]] = SequenceOptions
-    models = frozenset({"ssvm", CRF})
-    smooth = frozenset({CRF})
-    rescalings = frozenset({"margin", "slack"})
-    slack_norms = frozenset({0, 1, 2})
     hidden = False
-    each = True
-    kernels = True
     starter_files: ClassVar = {"train": ["train.conll"], "test": ["test.conll"]}
 
     def __init__(
@@ -175,20 +169,11 @@ class SequenceLabelling(base.Application):
         """As ``dimension``."""
         return None if self.vocabulary is None else len(self.feature_names())
 
-    def known_inputs(self) -> tuple[int, int] | None:
-        """Features of a token, and labels."""
-        found = self.vocabulary
-        return None if found is None else (found.width, len(found.labels))
-
     def dimension(self, examples: SequenceExamples) -> int:
         """m L + L², L³ more if the order is 2, 2 L more with ``ends``."""
         self._adopt(examples)
         o = self.options
         return _sequence.dimension(examples.width, examples.label_count, o.order, o.ends)
-
-    def columns_per_row(self, examples: SequenceExamples) -> int:
-        """L, the number of labels."""
-        return examples.label_count
 
     def feature_names(self) -> Sequence[str]:
         """``feature : label`` for emissions, ``a -> b`` for transitions."""
@@ -215,42 +200,6 @@ class SequenceLabelling(base.Application):
             plane = Plane(gradient, float(np.sum(examples.costs * losses)))
         return plane, plane.value(w)
 
-    def augmented_each(self, w: np.ndarray, examples: SequenceExamples) -> base.Maxima:
-        """The path that attains U⁺_i for each example; ``outputs`` are labels, (tokens,).
-
-        Raises LssvmError with ``model: crf``, which has no single path.
-        """
-        if self.soft:
-            raise LssvmError("model crf has no planes by example; expected solver.method: bundle")
-        return self._each(self.task, w, examples)
-
-    def completed_each(self, w: np.ndarray, examples: SequenceExamples) -> base.Maxima:
-        """w · Φ(x_i, y_i) for each example; ``outputs`` are its labels, (tokens,)."""
-        self._check_trainable(examples)
-        return self._each(_sequence.TRUTH, w, examples)
-
-    def gradients(
-        self, examples: SequenceExamples, found: base.Maxima, rows: np.ndarray
-    ) -> sparse.csr_array:
-        """Φ of the paths that were found, (len(rows), d), without costs.
-
-        With slack rescaling L Φ(x, ŷ) + (1 − L) Φ(x, y). A coordinate is summed token by token, so
-        that what two paths share cancels exactly in the difference of their rows.
-        """
-        shares = found.losses if self.slack else np.ones(len(examples))
-        starts, indices, values = _sequence.gradients(
-            examples.arrays,
-            found.outputs,
-            examples.labels,
-            np.ascontiguousarray(shares),
-            np.ascontiguousarray(rows, dtype=np.int64),
-            self._shape(examples),
-        )
-        shape = (len(rows), self.dimension(examples))
-        matrix = sparse.csr_array((values, indices, starts), shape=shape)
-        matrix.sort_indices()
-        return matrix
-
     def predict(self, w: np.ndarray, examples: SequenceExamples, top: int = 1) -> Predictions:
         """The ``top`` label sequences of highest w · Φ, best first; exact.
 
@@ -265,6 +214,10 @@ class SequenceLabelling(base.Application):
         weights = self._weights(w, examples)
         labels, scores = _sequence_soft.best_paths(examples.arrays, weights, top)
         return Predictions(labels, scores, w)
+
+    def prediction_values(self, examples: SequenceExamples, predictions: Predictions) -> np.ndarray:
+        """Values of the best paths, or ε log Z, (n,)."""
+        return predictions.scores[:, 0]
 
     def marginals(self, w: np.ndarray, examples: SequenceExamples) -> np.ndarray:
         """P(label of a token | x) under exp(w · Φ) / Z, (tokens, L)."""
@@ -413,10 +366,6 @@ class SequenceLabelling(base.Application):
         costs = self.options.class_costs
         return np.array([costs.get(name, 1.0) for name in examples.vocabulary.labels])
 
-    def _each(self, task: int, w: np.ndarray, examples: SequenceExamples) -> base.Maxima:
-        _, values, losses, labels = self._search(task, w, examples)
-        return base.Maxima(values, losses, values, labels)
-
     def _search(
         self, task: int, w: np.ndarray, examples: SequenceExamples, summed: bool = False
     ) -> Any:
@@ -449,3 +398,63 @@ class SequenceLabelling(base.Application):
     def _shape(self, examples: SequenceExamples) -> ChainShape:
         o = self.options
         return ChainShape(examples.width, examples.label_count, o.order, o.ends)
+
+
+class SequenceLabelling(
+    LabelSequences, base.ByExample[SequenceExamples], base.KernelRows[SequenceExamples]
+):
+    """Label sequences: named entities, parts of speech, letters of words."""
+
+    models = frozenset({"ssvm", CRF})
+    smooth = frozenset({CRF})
+    rescalings = frozenset({"margin", "slack"})
+    slack_norms = frozenset({0, 1, 2})
+
+    def known_inputs(self) -> tuple[int, int] | None:
+        """Features of a token, and labels."""
+        found = self.vocabulary
+        return None if found is None else (found.width, len(found.labels))
+
+    def columns_per_row(self, examples: SequenceExamples) -> int:
+        """L, the number of labels."""
+        return examples.label_count
+
+    def augmented_each(self, w: np.ndarray, examples: SequenceExamples) -> base.Maxima:
+        """The path that attains U⁺_i for each example; ``outputs`` are labels, (tokens,).
+
+        Raises LssvmError with ``model: crf``, which has no single path.
+        """
+        if self.soft:
+            raise LssvmError("model crf has no planes by example; expected solver.method: bundle")
+        return self._each(self.task, w, examples)
+
+    def completed_each(self, w: np.ndarray, examples: SequenceExamples) -> base.Maxima:
+        """w · Φ(x_i, y_i) for each example; ``outputs`` are its labels, (tokens,)."""
+        self._check_trainable(examples)
+        return self._each(_sequence.TRUTH, w, examples)
+
+    def gradients(
+        self, examples: SequenceExamples, found: base.Maxima, rows: np.ndarray
+    ) -> sparse.csr_array:
+        """Φ of the paths that were found, (len(rows), d), without costs.
+
+        With slack rescaling L Φ(x, ŷ) + (1 − L) Φ(x, y). A coordinate is summed token by token, so
+        that what two paths share cancels exactly in the difference of their rows.
+        """
+        shares = found.losses if self.slack else np.ones(len(examples))
+        starts, indices, values = _sequence.gradients(
+            examples.arrays,
+            found.outputs,
+            examples.labels,
+            np.ascontiguousarray(shares),
+            np.ascontiguousarray(rows, dtype=np.int64),
+            self._shape(examples),
+        )
+        shape = (len(rows), self.dimension(examples))
+        matrix = sparse.csr_array((values, indices, starts), shape=shape)
+        matrix.sort_indices()
+        return matrix
+
+    def _each(self, task: int, w: np.ndarray, examples: SequenceExamples) -> base.Maxima:
+        _, values, losses, labels = self._search(task, w, examples)
+        return base.Maxima(values, losses, values, labels)

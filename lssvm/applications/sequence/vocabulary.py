@@ -8,7 +8,7 @@ from typing import Self
 import numpy as np
 
 from lssvm import checked
-from lssvm.applications.lazy_names import LazyNames
+from lssvm.applications.names import LazyNames
 from lssvm.errors import ModelError
 
 BIAS = "bias"

@@ -1,0 +1,51 @@
+"""Names of weights and examples that are made when they are asked for: there may be millions."""
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import overload
+
+
+class LazyNames(Sequence[str]):
+    """Names by number. Subclasses say how many there are and what one is called."""
+
+    @abstractmethod
+    def name(self, place: int) -> str:
+        """The name at a place, 0 to len − 1."""
+
+    @overload
+    def __getitem__(self, index: int) -> str: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[str]: ...
+    def __getitem__(self, index: int | slice) -> str | list[str]:
+        places = range(len(self))[index]
+        return self.name(places) if isinstance(places, int) else list(map(self.name, places))
+
+
+class NumberedNames(LazyNames):
+    """``feature 1``, ``feature 2`` …, as files count, as many as there may be."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+
+    def __len__(self) -> int:
+        return self._count
+
+    def name(self, place: int) -> str:
+        """The name at a place."""
+        return f"feature {place + 1}"
+
+
+class ColumnNames(LazyNames):
+    """``feature 1 × a``, ``feature 1 × b`` … for features as files count, ``bias × a`` …"""
+
+    def __init__(self, features: int, bias: bool, columns: Sequence[str]) -> None:
+        self._features, self._bias, self._columns = features, bias, columns
+
+    def __len__(self) -> int:
+        return (self._features + self._bias) * len(self._columns)
+
+    def name(self, place: int) -> str:
+        """The name at a place."""
+        feature, column = divmod(place, len(self._columns))
+        name = "bias" if feature == self._features else f"feature {feature + 1}"
+        return f"{name} × {self._columns[column]}"

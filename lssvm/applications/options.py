@@ -1,0 +1,29 @@
+"""The base of an application's section of the configuration."""
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationInfo
+
+
+class Options(BaseModel):
+    """Base of an application's section of the configuration; unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    name: str
+
+
+def named_file(value: str, info: ValidationInfo) -> Path:
+    """The file that an option names, for validators that put its contents in the option's place.
+
+    Relative paths count from the folder of the configuration. Raises ValueError for the options of
+    a model: a model holds the contents, and opens no other file.
+    """
+    if is_stored(info):
+        raise ValueError("names a file; expected its contents, which a model holds itself")
+    return Path((info.context or {}).get("base", ".")) / value
+
+
+def is_stored(info: ValidationInfo) -> bool:
+    """Whether a model's options are validated, and not those of a configuration."""
+    return (info.context or {}).get("base", ".") is None

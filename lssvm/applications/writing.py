@@ -1,0 +1,83 @@
+"""How an application writes predictions, and what it writes of a model."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TextIO
+
+import numpy as np
+
+from lssvm.applications.prediction import P
+from lssvm.checked import known
+from lssvm.problem import E
+
+JSON = "json"  # the name of that format, beside an application's own
+
+# Writes a model's weights and summary arrays to a path.
+Export = Callable[[np.ndarray, Mapping[str, np.ndarray], Any], None]
+
+
+@dataclass(frozen=True)
+class FolderFormat:
+    """Predictions as a folder of files.
+
+    names : of the files for these examples, a path below the folder each, all different;
+        raises LssvmError for examples that cannot be written so
+    contents : of the files, in that order, for examples and predictions
+    """
+
+    names: Callable[[Any], Sequence[str]]
+    contents: Callable[[Any, Any], Iterator[bytes]]
+
+
+class Writer(ABC, Generic[E, P]):
+    """Predictions and models as files, and in words."""
+
+    @abstractmethod
+    def write(self, examples: E, predictions: P, file: TextIO) -> None:
+        """Write predictions in the field's own format."""
+
+    @abstractmethod
+    def records(self, examples: E, predictions: P) -> Iterator[dict[str, Any]]:
+        """One dictionary an example: id, y, h, score and, where known, gold and loss."""
+
+    @property
+    def formats(self) -> Mapping[str, Callable[[Any, Any, TextIO], None]]:
+        """What predictions can be written as, by name: functions like ``write``, the first one."""
+        return {"default": self.write}
+
+    @property
+    def folder_formats(self) -> Mapping[str, FolderFormat]:
+        """What else they can be written as, by other names: several files in a folder."""
+        return {}
+
+    def output_warnings(self, examples: E, name: str) -> list[str]:
+        """What is doubtful about predictions for examples, one sentence each.
+
+        name : of the format that they are written in, or :data:`JSON`
+        """
+        return []
+
+    def summary(self, w: np.ndarray, examples: E) -> dict[str, np.ndarray]:
+        """Arrays besides w that the model keeps of its training data (none by default)."""
+        return {}
+
+    def check_summary(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> None:
+        """Check a model's weights and the arrays that :meth:`summary` gave, once restored.
+
+        Raises ModelError. By default there are no arrays, unless ``summary`` gives some.
+        """
+        if type(self).summary is Writer.summary:
+            known(arrays)
+
+    def describe(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
+        """What a person wants to know of a model, by name (nothing by default).
+
+        arrays : what :meth:`summary` kept
+        """
+        return {}
+
+    @property
+    def exports(self) -> Mapping[str, Export]:
+        """What ``lssvm show`` can write of a model besides its weights, by name."""
+        return {}

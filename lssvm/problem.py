@@ -1,0 +1,200 @@
+"""What training asks of an application: examples, planes of their sum, planes of each.
+
+Notation as in Yu & Joachims (ICML 2009): examples (x_i, y_i), hidden values h, joint
+feature map Φ(x, y, h) of dimension d, loss Δ(y_i, y, h), costs c_i. U⁺_i is the value of
+loss-augmented inference, U⁻_i that of latent completion.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+
+import numpy as np
+from scipy import sparse
+
+from lssvm.errors import LssvmError
+from lssvm.plane import Plane
+
+
+class Examples(Protocol):
+    """A data set packed in flat arrays.
+
+    Where a kernel works on several examples at a time, ``together`` says how many. Where an output
+    may be missing, ``known``, (n,) bool, says whose is there.
+    """
+
+    @property
+    def costs(self) -> np.ndarray:
+        """c_i, (n,) float64."""
+        ...
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The work that each example is, (n,) int64, for blocks of equal work."""
+        ...
+
+    @property
+    def names(self) -> Sequence[str]:
+        """n names for messages and output."""
+        ...
+
+    @property
+    def labelled(self) -> bool:
+        """Whether every example has its true output."""
+        ...
+
+    def __len__(self) -> int: ...
+
+    def slice(self, start: int, stop: int) -> Self:
+        """Examples start..stop-1 as views of the same arrays."""
+        ...
+
+    def take(self, rows: np.ndarray) -> Self:
+        """A copy of the chosen examples, in the order of ``rows``."""
+        ...
+
+    def fingerprint(self) -> str:
+        """SHA-256 of everything that training reads, in hexadecimal."""
+        ...
+
+
+E = TypeVar("E", bound=Examples)  # the examples of an application
+
+
+@dataclass(frozen=True)
+class Maxima:
+    """What inference found for each of m examples, costs left out.
+
+    values : (m,) float64, U⁺_i or U⁻_i at w
+    losses : (m,) float64, the loss part: value = loss + w · gradient
+    uppers : (m,) float64, proved upper bounds of U⁺_i at w; ``values`` where inference is exact
+    outputs : what was found, packed as the application likes; only it looks inside
+    """
+
+    values: np.ndarray
+    losses: np.ndarray
+    uppers: np.ndarray
+    outputs: Any
+
+
+class Problem(ABC, Generic[E]):
+    """The convex functions Σ c_i U⁺_i and Σ c_i U⁻_i of w, by their planes.
+
+    Every maximum is exact unless ``augmented`` says otherwise through its upper bound; ties go
+    to the lowest index. Methods take any contiguous block of examples and must be safe
+    to call from several threads at once. w is float64 of shape (d,).
+    """
+
+    decomposes: ClassVar[bool] = True  # False for a loss over the whole data set
+
+    @abstractmethod
+    def dimension(self, examples: E) -> int:
+        """Length d of w and Φ."""
+
+    @abstractmethod
+    def feature_names(self) -> Sequence[str]:
+        """A readable name for each coordinate of w; more where only the data say how many."""
+
+    @abstractmethod
+    def start(
+        self, examples: E, rng: np.random.Generator
+    ) -> "Plane | FirstProblem[Any] | np.ndarray":
+        """Where training begins.
+
+        Either Σ c_i Φ(x_i, y_i, h_i) for a first completion h, with loss 0, or a problem
+        without hidden values whose solution, with the same C and solver, is the first w, or the
+        first w itself.
+        """
+
+    @abstractmethod
+    def augmented(self, w: np.ndarray, examples: E) -> tuple[Plane, float]:
+        """Loss-augmented inference: a plane of Σ c_i U⁺_i, and an upper bound of it at w.
+
+        The plane is a lower bound for every w. The upper bound is the plane's own value
+        at w where inference is exact, infinity where none is known.
+        """
+
+    @abstractmethod
+    def completed(self, w: np.ndarray, examples: E) -> Plane:
+        """Latent completion: Σ c_i U⁻_i as a plane that touches it at w."""
+
+    def unsettled(self) -> dict[str, tuple[int, int]]:
+        """How often iterative inference did not settle, and of how many times, by its name.
+
+        Of loss-augmented inference and latent completion since the last call; nothing by default.
+        """
+        return {}
+
+
+class ConvexProblem(Problem[E]):
+    """A problem without hidden values."""
+
+    @abstractmethod
+    def start(self, examples: E, rng: np.random.Generator) -> Plane:
+        """Σ c_i U⁻_i, which is linear."""
+
+
+@dataclass(frozen=True)
+class FirstProblem(Generic[E]):
+    """A convex problem whose solution is the first w of another one.
+
+    application : the problem, whose weights have the same coordinates
+    """
+
+    application: ConvexProblem[E]
+    examples: E
+
+
+class ByExample(ABC, Generic[E]):
+    """The planes of every example apart, for solvers that keep them."""
+
+    @abstractmethod
+    def dimension(self, examples: E) -> int:
+        """Length d of w and Φ."""
+
+    @abstractmethod
+    def augmented_each(self, w: np.ndarray, examples: E) -> Maxima:
+        """Loss-augmented inference for each example."""
+
+    @abstractmethod
+    def completed_each(self, w: np.ndarray, examples: E) -> Maxima:
+        """Latent completion for each example; without hidden values the truth, whatever w."""
+
+    @abstractmethod
+    def gradients(self, examples: E, found: Maxima, rows: np.ndarray) -> sparse.csr_array:
+        """The gradients of the planes that were found, (len(rows), d), sparse, without costs.
+
+        examples : those that ``found`` is of; rows : which of them, increasing
+        """
+
+    def start_each(
+        self, examples: E, rng: np.random.Generator
+    ) -> Maxima | FirstProblem[Any] | np.ndarray:
+        """As ``start``, the first completion of every example apart; by default the truth."""
+        return self.completed_each(np.zeros(self.dimension(examples)), examples)
+
+
+def by_example(problem: Problem[E]) -> ByExample[E]:
+    """The problem, once it is sure that it gives planes by example. Raises LssvmError."""
+    if isinstance(problem, ByExample):
+        return problem
+    name = type(problem).__name__
+    raise LssvmError(f"{name} gives no planes by example; expected solver.method: bundle")
+
+
+class KernelRows(ABC, Generic[E]):
+    """Rows of features that a kernel may take the inner products of.
+
+    w begins with weights (m, K) that rows of m features are scored against. The examples have
+    ``inputs``, (rows, m), dense or csr_array, and ``with_inputs``, a copy with other rows and
+    another m; w · Φ depends on the rows through these scores alone.
+    """
+
+    @abstractmethod
+    def columns_per_row(self, examples: E) -> int:
+        """K, the number of columns of weights."""
+
+    @abstractmethod
+    def known_inputs(self) -> tuple[int, int] | None:
+        """m and K as options and state fix them, or None."""
