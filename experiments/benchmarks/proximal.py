@@ -19,7 +19,7 @@ from pathlib import Path
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
-from experiments.common.letters import load_letters
+from experiments.common.ocr_letters import load_letters
 from lssvm.config import Config, load_config
 from lssvm.oracle import DataOracle, Executor
 from lssvm.output.tables import text_table
