@@ -59,6 +59,7 @@ def learning(name, config, *settings):
 APPLICATIONS = [
     learning("motif", "motif-simulated", "objective.C=1", "cccp.restarts=3"),
     learning("motif, both strands", "motif", "cccp.restarts=2", "application.length=7"),
+    learning("motif, proximal", "motif-proximal", "cccp.restarts=2", "application.length=7"),
     learning("sequence", "sequence"),
     learning("latent_sequence", "latent_sequence", "solver.epsilon=1e-2"),
     learning("coreference", "coreference"),
