@@ -128,7 +128,12 @@ CASES = {
 
 
 @pytest.mark.parametrize(
-    ("make", "form", "options"), [case for cases in CASES.values() for case in cases], ids=str
+    ("make", "form", "options"),
+    [
+        pytest.param(*case, id=f"{name}-{number}")
+        for name, cases in CASES.items()
+        for number, case in enumerate(cases)
+    ],
 )
 def test_an_application_of_the_package_keeps_its_contract(make, form, options, tmp_path):
     app, examples = make(form, tmp_path, **options)
