@@ -231,7 +231,8 @@ def left(case: Case, folder: Path, code: int, out: str) -> tuple[str, str]:
         return "inputs changed", ", ".join(changed)
     found = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
     new = found - case.files.keys()
-    wanted = {name for name in OUTPUTS if name in case.arguments}
+    given = {word.removeprefix("meme=") for word in case.arguments}
+    wanted = {name for name in OUTPUTS if name in given}
     if "--dry-run" in case.arguments:
         wanted -= {"m"}
     if code == 2:

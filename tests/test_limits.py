@@ -176,7 +176,7 @@ def test_the_configuration_and_the_command_set_the_limit(folder):
 def test_a_limit_is_a_finite_number_above_0(value, folder):
     CliRunner().invoke(learn, ["c.yaml", "m", "-q"])
     line = refusal(classify, "train.fa", "m", "p", "--max-mb", value)
-    assert line == f"--max-mb {value}: expected a finite number greater than 0"
+    assert line == f"--max-mb {value}: expected a number greater than 0, at most 1e9"
     assert "max_mb" in refusal(learn, "c.yaml", "m", "--set", f"data.max_mb={value}")
 
 

@@ -17,7 +17,9 @@ BIDIRECTIONAL = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2
 
 
 def steers(letter):
-    return unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp") or letter in BIDIRECTIONAL
+    no_width = letter in "\u00ad\u200b\u200c\u200d\u2060\u2061\u2062\u2063\u2064\ufeff"
+    steering = unicodedata.category(letter) in ("Cc", "Cs", "Zl", "Zp")
+    return steering or no_width or letter in BIDIRECTIONAL
 
 
 EVERY = "".join(map(chr, range(0x110000)))

@@ -94,6 +94,13 @@ class _Telling(_Stream):
     def _failed(self, error: OSError) -> None:
         """Go on: there is nobody left to tell."""
 
+    def finish(self) -> None:
+        """Write what waits, or drop it: it would fail once more when Python ends."""
+        try:
+            self._stream.flush()
+        except OSError:
+            _drop(self._stream)
+
 
 @contextmanager
 def standing() -> Iterator[None]:
@@ -105,7 +112,7 @@ def standing() -> Iterator[None]:
     try:
         yield
     finally:
-        telling.flush()
+        telling.finish()
         sys.stdout, sys.stderr = before
 
 
@@ -131,9 +138,13 @@ def _fill() -> None:
 
 def abandon_output() -> None:
     """Drop what waits for standard output, which would fail once more when Python ends."""
+    _drop(sys.stdout)
+
+
+def _drop(stream: TextIO) -> None:
     with suppress(OSError, ValueError):
         descriptor = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(descriptor, sys.stdout.fileno())
+        os.dup2(descriptor, stream.fileno())
         os.close(descriptor)
 
 

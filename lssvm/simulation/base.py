@@ -6,7 +6,6 @@ from pathlib import Path
 from string import Template
 
 from lssvm.errors import LssvmError
-from lssvm.output.tables import make_folder
 from lssvm.output.whole import replacing
 
 
@@ -63,4 +62,6 @@ def begin(folder: Path, **sizes: int) -> None:
     for name, size in sizes.items():
         if size < 1:
             raise LssvmError(f"{name} must be at least 1, got {size}")
+    from lssvm.output.tables import make_folder  # NumPy and rich: slow for a help text
+
     make_folder(folder)
