@@ -194,7 +194,7 @@ def judged(case: Case, folder: Path, code: int, out: str, err: str) -> tuple[str
         return f"warning {'/'.join(line.split('/')[-2:])[:100]}", err[-6000:]
     if code not in ALLOWED:
         return f"exit code {code}", err[-6000:]
-    odd = [line for line in lines if not line.isprintable()]
+    odd = [line for line in lines if not line.replace("\xa0", " ").isprintable()]
     if odd:
         return f"message not printable: {shape(odd[0])}", repr(odd[0])[:3000]
     long = [line for line in lines if length(line, case) > LONGEST]

@@ -606,3 +606,14 @@ def test_an_archive_that_says_too_much_is_no_array_file(tmp_path, monkeypatch):
         for name in ("mentions", "clusters", "features"):
             archive.writestr(f"{name}.npy", b"no array at all")
     assert refusal(tmp_path, "x.npz", ", features: 4").startswith("x.npz: array 'mentions'")
+
+
+def test_a_name_that_no_file_can_have_is_told_in_one_line(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    name = "x" * 5000
+    Path("c.yaml").write_text(f"application: coreference\ndata: {{train: {name}}}\n")
+    told = CliRunner().invoke(learn, ["c.yaml", "m", "-q"])
+    assert (told.exit_code, told.stderr) == (
+        2,
+        f"error: {name}: cannot be read: File name too long; expected a file\n",
+    )

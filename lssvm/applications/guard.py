@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lssvm.errors import TRACEBACK, ApplicationCrash, ApplicationFault, LssvmError
+from lssvm.errors import TRACEBACK, ApplicationCrash, ApplicationFault, DataError, LssvmError
 
 LONGEST = 200  # characters of an error's own message
 ANSWERS = (
@@ -34,6 +34,7 @@ ANSWERS = (
     "unsettled",
 )
 ITERATORS = ("examples", "records")  # methods that answer one piece after the other
+READERS = ("read", "examples")  # an OSError is that of a file
 WRITERS = ("write", "records")  # an OSError is that of the output
 PASSED = (LssvmError, MemoryError)
 
@@ -87,7 +88,7 @@ def _answering(
             raise
         except (Exception, SystemExit) as error:
             named = arguments[0] if name == "__init__" and arguments else self
-            raise crash(named, f"{name}{_of(arguments)}", error) from error
+            raise _told(named, name, arguments, error) from error
 
     return answer
 
@@ -102,9 +103,21 @@ def _iterating(
         except passed:
             raise
         except (Exception, SystemExit) as error:
-            raise crash(self, f"{name}{_of(arguments)}", error) from error
+            raise _told(self, name, arguments, error) from error
 
     return answers
+
+
+def _told(
+    application: object, name: str, arguments: tuple[Any, ...], error: BaseException
+) -> LssvmError:
+    """The line for an error of a method: of a file where a reader met it, else of its code."""
+    if name in READERS and isinstance(error, OSError) and isinstance(error.filename, str):
+        wrong = f"cannot be read: {error.strerror or error}; expected a file"
+        found = DataError(error.filename, None, wrong)
+        found.files = (error.filename,)
+        return found
+    return crash(application, f"{name}{_of(arguments)}", error)
 
 
 def _of(arguments: tuple[Any, ...]) -> str:
