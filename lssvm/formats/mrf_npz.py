@@ -164,7 +164,8 @@ def _check_range(arrays: dict[str, np.ndarray], name: str, least: int, most: Any
 def _check_names(arrays: dict[str, np.ndarray]) -> None:
     """Raise ValueError for names that cannot stand as keys, or in tables, of what is written."""
     names, nodes = arrays["names"].tolist(), arrays.get("node_names", np.empty(0)).tolist()
-    for name, values in (("names", names), ("node_names", nodes)):
+    classes = {name: np.unique(arrays[name]).tolist() for name in ("node_classes", "edge_classes")}
+    for name, values in {"names": names, "node_names": nodes, **classes}.items():
         broken = [value for value in values if not value or set(value) & set("\t\r\n")]
         if broken:
             raise ValueError(f"array {name!r} holds {broken[0]!r}; expected words without tabs")
