@@ -8,6 +8,7 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
@@ -16,7 +17,16 @@ from scipy import sparse
 
 from lssvm.errors import ApplicationFault, LssvmError
 from lssvm.plane import Plane, total
-from lssvm.problem import ByExample, E, Examples, Maxima, Problem, by_example
+from lssvm.problem import (
+    ByExample,
+    CompiledByExample,
+    E,
+    ExampleOracle,
+    Examples,
+    Maxima,
+    Problem,
+    by_example,
+)
 
 BLOCK_WORK = 100_000  # about 0.1 ms of the fastest kernel: fan-out costs 25 µs
 MAX_BLOCKS = 64
@@ -290,6 +300,25 @@ class DataOracle(Generic[E]):
         """Latent completion for every example."""
         self.completions += 1
         return self._each(by_example(self.application).completed_each, w, self.blocks)
+
+    @cached_property
+    def compiled(self) -> ExampleOracle:
+        """Inference by example in C. Raises LssvmError if the application has none."""
+        if not isinstance(self.application, CompiledByExample):
+            raise LssvmError(f"{_named(self.application)}there is no compiled inference by example")
+        return self.application.example_oracle(self.examples)
+
+    def visited(self, count: int) -> None:
+        """Count loss-augmented inference for so many examples."""
+        self.passes += count / len(self.examples)
+
+    def over_examples(self, function: Callable[[int, int], None]) -> None:
+        """One pass: function(first, last) for blocks of examples, by the threads."""
+        began = time.perf_counter()
+        ends = np.cumsum([0, *(len(block) for block in self.blocks)]).tolist()
+        self.executor.map(lambda edge: function(*edge), list(itertools.pairwise(ends)))
+        self.passes += 1
+        self._spend(began)
 
     def found(self, maxima: Maxima) -> Found:
         """What the application found for all examples at once."""

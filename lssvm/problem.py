@@ -175,6 +175,41 @@ class ByExample(ABC, Generic[E]):
         return self.completed_each(np.zeros(self.dimension(examples)), examples)
 
 
+class ExampleOracle(Protocol):
+    """Inference for one example at a time in C, see ``cython_ext/_examples.pxd``.
+
+    capsule : what the C functions are found by
+    truth : (k,) int32 the true outputs, one after another; places : (n + 1,) int64 where that of
+        each example begins; values : all of an output are below it
+    size : of the weights as the kernel keeps them
+    slack : whether losses multiply differences; exact : whether all outputs are gone through at once
+    """
+
+    capsule: Any
+    truth: np.ndarray
+    places: np.ndarray
+    values: int
+    size: int
+    slack: bool
+    exact: bool
+
+    def load(self, w: np.ndarray) -> np.ndarray:
+        """Weights (d,) as the kernel keeps them, (size,), a copy."""
+        ...
+
+    def unload(self, w: np.ndarray) -> np.ndarray:
+        """The same the other way, a copy."""
+        ...
+
+
+class CompiledByExample(ByExample[E]):
+    """Planes by example that a compiled loop asks for."""
+
+    @abstractmethod
+    def example_oracle(self, examples: E) -> ExampleOracle:
+        """Inference for these examples, which must not change while it is in use."""
+
+
 def by_example(problem: Problem[E]) -> ByExample[E]:
     """The problem, once it is sure that it gives planes by example. Raises LssvmError."""
     if isinstance(problem, ByExample):

@@ -23,7 +23,16 @@ from lssvm.applications.options import Options, is_stored, named_file
 from lssvm.applications.prediction import P, Predictor
 from lssvm.applications.reading import Reader, Source, labelled_part
 from lssvm.applications.writing import JSON, Export, FolderFormat, Writer
-from lssvm.problem import ByExample, E, Examples, FirstProblem, KernelRows, Maxima, Problem
+from lssvm.problem import (
+    ByExample,
+    CompiledByExample,
+    E,
+    Examples,
+    FirstProblem,
+    KernelRows,
+    Maxima,
+    Problem,
+)
 
 __all__ = [
     "ANNEALED",
@@ -32,6 +41,7 @@ __all__ = [
     "TEMPERATURES",
     "Application",
     "ByExample",
+    "CompiledByExample",
     "Examples",
     "Export",
     "FirstProblem",

@@ -6,7 +6,7 @@ Each function gives what is wrong as pairs of a place in the document and a mess
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lssvm.applications.base import Application, ByExample
+from lssvm.applications.base import Application, ByExample, CompiledByExample
 from lssvm.config.faults import nearest, shown
 from lssvm.config.yaml12 import Document, Place
 from lssvm.solvers.needs import Asked
@@ -105,6 +105,7 @@ def _asked(kind: type[Application], document: Document, model: str) -> Asked:
     return Asked(
         application=name,
         each=gives_each(kind),
+        compiled=issubclass(kind, CompiledByExample),
         decomposes=kind.decomposes,
         smooth=frozenset(kind.smooth),
         model=model,

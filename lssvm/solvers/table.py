@@ -15,6 +15,7 @@ CLASSES = {  # the value of ``solver.method``: module of this package, class
     "cutting-plane": ("bundle", "CuttingPlane"),
     "n-slack": ("n_slack", "NSlack"),
     "bcfw": ("bcfw", "Bcfw"),
+    "dual-coordinate": ("dual_coordinate", "DualCoordinate"),
     "lbfgs": ("lbfgs", "Lbfgs"),
     "gradient": ("gradient", "Gradient"),
     "sgd": ("sgd", "Sgd"),

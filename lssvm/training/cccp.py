@@ -20,6 +20,7 @@ from lssvm.checked import Values, above, below, flag, number, pair, positive, se
 from lssvm.errors import ApplicationFault
 from lssvm.oracle import INEXACT, Found
 from lssvm.plane import Plane
+from lssvm.problem import ExampleOracle
 from lssvm.solvers.kept import value
 from lssvm.solvers.solution import Solution
 from lssvm.solvers.solver import Solver
@@ -312,6 +313,18 @@ class _Counting:
     def completed_each(self, w: np.ndarray) -> Found:
         self._run.completions += 1
         return self._oracle.completed_each(w)
+
+    @property
+    def compiled(self) -> ExampleOracle:
+        return self._oracle.compiled
+
+    def visited(self, count: int) -> None:
+        self._run.passes += count / len(self.costs)
+        self._oracle.visited(count)
+
+    def over_examples(self, function: Callable[[int, int], None]) -> None:
+        self._run.passes += 1
+        self._oracle.over_examples(function)
 
     def look(self, w: np.ndarray) -> None:
         self._oracle.look(w)

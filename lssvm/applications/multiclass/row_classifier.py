@@ -84,7 +84,7 @@ class Predictions:
 
 class RowClassifier(
     base.Application[LabelledRows, Predictions],
-    base.ByExample[LabelledRows],
+    base.CompiledByExample[LabelledRows],
     base.KernelRows[LabelledRows],
 ):
     """One class for each row of features; nothing is hidden.
@@ -301,6 +301,11 @@ class RowClassifier(
             self._arrays,
         )
         return sparse.csr_array(parts, shape=(len(rows), self.dimension(examples)))
+
+    def example_oracle(self, examples: LabelledRows) -> Any:
+        """Inference for one row at a time, in C. Raises DataError without all labels."""
+        self._check_known(examples)
+        return _multiclass.ExampleOracle(examples.rows, examples.labels, self._arrays)
 
     def predict(self, w: np.ndarray, examples: LabelledRows, top: int = 1) -> Predictions:
         """argmax over the classes of w · Φ. Raises LssvmError if ``top`` is not 1."""

@@ -369,20 +369,23 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
     def _search(
         self, task: int, w: np.ndarray, examples: SequenceExamples, summed: bool = False
     ) -> Any:
-        charges, margins = self._charges(examples), np.zeros(1)
-        if task == _sequence.COUNTED:
-            longest = int(np.max(np.diff(examples.offsets), initial=1))
-            self._check_room(examples, longest)
-            margins = self.formulation.margin(charges[0] * np.arange(longest + 1))
-        slack = self.slack and task not in (_sequence.TRUTH, _sequence.PREDICT)
         return _sequence.search(
-            ChainLoss(task, charges, margins, slack),
+            self._loss(task, examples),
             examples.arrays,
             examples.labels,
             examples.costs,
             self._weights(w, examples),
             summed,
         )
+
+    def _loss(self, task: int, examples: SequenceExamples) -> ChainLoss:
+        charges, margins = self._charges(examples), np.zeros(1)
+        if task == _sequence.COUNTED:
+            longest = int(np.max(np.diff(examples.offsets), initial=1))
+            self._check_room(examples, longest)
+            margins = self.formulation.margin(charges[0] * np.arange(longest + 1))
+        slack = self.slack and task not in (_sequence.TRUTH, _sequence.PREDICT)
+        return ChainLoss(task, charges, margins, slack)
 
     def _expected(self, w: np.ndarray, examples: SequenceExamples) -> Any:
         weights = self._weights(w, examples)
@@ -401,7 +404,7 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
 
 
 class SequenceLabelling(
-    LabelSequences, base.ByExample[SequenceExamples], base.KernelRows[SequenceExamples]
+    LabelSequences, base.CompiledByExample[SequenceExamples], base.KernelRows[SequenceExamples]
 ):
     """Label sequences: named entities, parts of speech, letters of words."""
 
@@ -454,6 +457,16 @@ class SequenceLabelling(
         matrix = sparse.csr_array((values, indices, starts), shape=shape)
         matrix.sort_indices()
         return matrix
+
+    def example_oracle(self, examples: SequenceExamples) -> Any:
+        """Inference for one sequence at a time, in C. Raises DataError without all labels."""
+        self._check_trainable(examples)
+        if examples.is_sparse and not examples.inputs.has_sorted_indices:
+            examples = examples.with_inputs(examples.inputs.sorted_indices())
+        loss = self._loss(self.task, examples)
+        return _sequence.ExampleOracle(
+            loss, examples.arrays, examples.labels, self._shape(examples)
+        )
 
     def _each(self, task: int, w: np.ndarray, examples: SequenceExamples) -> base.Maxima:
         _, values, losses, labels = self._search(task, w, examples)

@@ -1,0 +1,43 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from lssvm.kernels.example_arrays import ExamplePlanes
+
+Reals = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Words = NDArray[np.uint64]
+
+DONE: int
+PAUSED: int
+FULL: int
+
+def epoch(
+    capsule: Any,
+    planes: ExamplePlanes,
+    truth: Ints,
+    order: Ints,
+    place: int,
+    small: float,
+    seconds: float,
+    cached: bool,
+) -> tuple[int, int, int, float, float]: ...
+def heights(
+    capsule: Any,
+    planes: ExamplePlanes,
+    truth: Ints,
+    w: Reals,
+    first: int,
+    last: int,
+    out: Reals,
+    scores: Reals,
+) -> None: ...
+def completed(
+    capsule: Any, planes: ExamplePlanes, w: Reals, out: Ints, scores: Reals
+) -> None: ...
+def combine(
+    capsule: Any, planes: ExamplePlanes, truth: Ints, w: Reals
+) -> tuple[float, float]: ...
+def shift(capsule: Any, planes: ExamplePlanes, before: Ints, after: Ints) -> None: ...
+def shuffle(order: Ints, state: Words) -> None: ...
