@@ -152,6 +152,7 @@ class DualCoordinate(Solver):
         self.truth = kernel.truth.copy()
         self.heights, self.scores = np.full(n, np.inf), np.zeros(n)
         self.order = np.arange(n, dtype=np.int32)
+        _dual_coordinate.shuffle(self.order, self.generator)
         self.planes = self._new_planes(kernel)
         if isinstance(start.first, np.ndarray):
             self.w = start.first.copy()
@@ -280,15 +281,13 @@ class DualCoordinate(Solver):
         """Visits for a moment; whether the epoch or sweep is at its end."""
         planes, cached = self.planes, self.phase == SWEEP
         assert planes is not None
-        if self.place == 0:
-            _dual_coordinate.shuffle(self.order, self.generator)
         status, place, visited, gaps, _ = _dual_coordinate.epoch(
             oracle.compiled.capsule,
             planes,
             self.truth,
             self.order,
             self.place,
-            self._small(goal),
+            SMALL_SHARE * goal / len(self.costs),
             SECONDS,
             cached,
         )
@@ -299,12 +298,6 @@ class DualCoordinate(Solver):
         if status == _dual_coordinate.FULL:
             planes.grow()
         return bool(status == _dual_coordinate.DONE)
-
-    def _small(self, goal: float) -> float:
-        """The gap below which an example may rest."""
-        import os
-        sampled = self.sampled if np.isfinite(self.sampled) else 0.0
-        return max(SMALL_SHARE * goal, float(os.environ.get("RS","0")) * sampled) / len(self.costs)
 
     def _turn(self, oracle: Any, target: Callable[[], float]) -> None:
         """What follows an epoch or a sweep."""
@@ -322,6 +315,7 @@ class DualCoordinate(Solver):
         self.cached = 0.0
         settled = left <= SWEPT_SHARE * self.sampled or self.swept >= SWEEPS
         self.phase = VISITS if settled or self.planes.exact else SWEEP
+        _dual_coordinate.shuffle(self.order, self.generator)
         if self.phase == VISITS and self._promising(target()):
             self._certify(oracle)
 
