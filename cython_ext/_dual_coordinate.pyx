@@ -25,42 +25,17 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 import numpy as np
 
 from _examples cimport Found, Kept, Oracle, Room, unknown
+from _planes cimport Planes, drop_idle, kept_of, make_room, output_size, point_to_planes
 
 cdef enum:
     STEPS = 5  # pairwise, at each visit
     AGE = 8  # visits by inference without weight, after which an output is dropped
     LONGEST_REST = 4  # epochs that an example with a small gap is left out for
     BETWEEN_CLOCKS = 16  # visits
-    ROOMIER = 2  # times the block before
 
 DONE, PAUSED, FULL = 0, 1, 2
 
 cdef double ROUNDING = 1e-12
-
-cdef struct Planes:
-    # By example: where its block begins among planes, outputs and products, how many planes it has
-    # and may have, and what is known of it.
-    long long* first
-    long long* first_output
-    long long* first_product
-    int* counts
-    int* rooms
-    int* rests
-    int* streaks
-    const double* limits
-    double* gaps
-    # By plane.
-    double* alpha
-    double* losses
-    int* idle
-    int* outputs
-    double* products  # of the planes of an example with each other; see ``unknown``
-    long long* used  # places taken of planes, outputs and products
-    long long plane_room, output_room, product_room
-    int widest  # planes of one example that there is room to work on
-    double* w
-    int norm
-    bint slack, exact
 
 cdef struct Work:
     Room room
@@ -73,98 +48,6 @@ cdef struct Work:
 
 cdef Oracle* _oracle(capsule) except NULL:
     return <Oracle*>PyCapsule_GetPointer(capsule, "lssvm.example_oracle")
-
-
-cdef int _point(Planes* out, planes) except -1:
-    """Point to ExamplePlanes, which must outlive ``out``."""
-    cdef long long[::1] first = planes.first, first_output = planes.first_output
-    cdef long long[::1] first_product = planes.first_product, used = planes.used
-    cdef int[::1] counts = planes.counts, rooms = planes.rooms, rests = planes.rests
-    cdef int[::1] streaks = planes.streaks, idle = planes.idle, outputs = planes.outputs
-    cdef const double[::1] limits = planes.limits
-    cdef double[::1] gaps = planes.gaps, alpha = planes.alpha, losses = planes.losses
-    cdef double[::1] products = planes.products, w = planes.w
-    out.first, out.first_output, out.first_product = (
-        &first[0], &first_output[0], &first_product[0])
-    out.counts, out.rooms, out.rests, out.streaks = (
-        &counts[0], &rooms[0], &rests[0], &streaks[0])
-    out.limits, out.gaps = &limits[0], &gaps[0]
-    out.alpha, out.losses, out.idle, out.outputs = &alpha[0], &losses[0], &idle[0], &outputs[0]
-    out.products, out.used, out.w = &products[0], &used[0], &w[0]
-    out.plane_room, out.output_room, out.product_room = (
-        alpha.shape[0], outputs.shape[0], products.shape[0])
-    out.norm, out.slack, out.exact = planes.norm, planes.slack, planes.exact
-    out.widest = planes.widest
-    return 0
-
-
-cdef inline Py_ssize_t _size(const Oracle* oracle, Py_ssize_t i) noexcept nogil:
-    return oracle.places[i + 1] - oracle.places[i]
-
-
-cdef void _kept(const Oracle* oracle, const Planes* planes, const int* truth, Py_ssize_t i,
-                Kept* out) noexcept nogil:
-    out.count = planes.counts[i]
-    out.truth = truth + oracle.places[i]
-    out.outputs = planes.outputs + planes.first_output[i]
-
-
-cdef bint _make_room(const Oracle* oracle, Planes* planes, Py_ssize_t i,
-                     int least) noexcept nogil:
-    """Give example i a block for ``least`` planes; False if the arena is full."""
-    cdef int before = planes.rooms[i], count = planes.counts[i], room = before, k, l
-    cdef Py_ssize_t size = _size(oracle, i)
-    cdef long long plane = planes.used[0], output = planes.used[1], product = planes.used[2]
-    cdef long long old
-    if least <= before:
-        return True
-    while room < least:
-        room = max(2, ROOMIER * room)
-    if (room > planes.widest or plane + room > planes.plane_room or output + room * size > planes.output_room or (
-            not planes.exact and product + <long long>room * room > planes.product_room)):
-        return False
-    old = planes.first[i]
-    for k in range(count):
-        planes.alpha[plane + k] = planes.alpha[old + k]
-        planes.losses[plane + k] = planes.losses[old + k]
-        planes.idle[plane + k] = planes.idle[old + k]
-    memmove(planes.outputs + output, planes.outputs + planes.first_output[i],
-            count * size * sizeof(int))
-    if not planes.exact:
-        for k in range(count):
-            for l in range(count):
-                planes.products[product + k * room + l] = (
-                    planes.products[planes.first_product[i] + k * before + l])
-        planes.used[2] += <long long>room * room
-    planes.first[i], planes.first_output[i], planes.first_product[i] = plane, output, product
-    planes.used[0] += room
-    planes.used[1] += room * size
-    planes.rooms[i] = room
-    return True
-
-
-cdef void _drop(const Oracle* oracle, Planes* planes, Py_ssize_t i, int age) noexcept nogil:
-    """Drop the planes of example i that have been without weight for ``age`` visits."""
-    cdef int count = planes.counts[i], room = planes.rooms[i], left = 0, k, l, m
-    cdef Py_ssize_t size = _size(oracle, i)
-    cdef long long first = planes.first[i]
-    cdef int* outputs = planes.outputs + planes.first_output[i]
-    cdef double* products = planes.products + planes.first_product[i]
-    for k in range(count):
-        if planes.alpha[first + k] == 0.0 and planes.idle[first + k] >= age:
-            continue
-        if left < k:
-            planes.alpha[first + left] = planes.alpha[first + k]
-            planes.losses[first + left] = planes.losses[first + k]
-            planes.idle[first + left] = planes.idle[first + k]
-            memmove(outputs + left * size, outputs + k * size, size * sizeof(int))
-            if not planes.exact:
-                for l in range(count):
-                    products[left * room + l] = products[k * room + l]
-                for m in range(count):
-                    products[m * room + left] = products[m * room + k]
-        left += 1
-    planes.counts[i] = left
 
 
 cdef int _know(const Oracle* oracle, Planes* planes, const Kept* kept, Py_ssize_t i, int k,
@@ -310,11 +193,11 @@ cdef int _visit(const Oracle* oracle, Planes* planes, const int* truth, Py_ssize
     cdef long long first
     cdef double highest
     if count == planes.rooms[i]:
-        _drop(oracle, planes, i, 1)
+        drop_idle(oracle, planes, i, 1)
         count = planes.counts[i]
-        if count == planes.rooms[i] and not _make_room(oracle, planes, i, count + 1):
+        if count == planes.rooms[i] and not make_room(oracle, planes, i, count + 1):
             return 1
-    _kept(oracle, planes, truth, i, &kept)
+    kept_of(oracle, planes, truth, i, &kept)
     status = oracle.best(oracle.self, planes.w, i, &kept, work.room, work.found, &found,
                          work.heights)
     if status < 0:
@@ -326,8 +209,8 @@ cdef int _visit(const Oracle* oracle, Planes* planes, const int* truth, Py_ssize
         highest = work.heights[count] = found.height
         planes.alpha[first + count], planes.idle[first + count] = 0.0, 0
         planes.losses[first + count] = found.loss
-        memmove(planes.outputs + planes.first_output[i] + count * _size(oracle, i), work.found,
-                _size(oracle, i) * sizeof(int))
+        memmove(planes.outputs + planes.first_output[i] + count * output_size(oracle, i), work.found,
+                output_size(oracle, i) * sizeof(int))
         for k in range(count + 1):
             planes.products[planes.first_product[i] + count * room + k] = unknown()
             planes.products[planes.first_product[i] + k * room + count] = unknown()
@@ -338,7 +221,7 @@ cdef int _visit(const Oracle* oracle, Planes* planes, const int* truth, Py_ssize
         return status
     for k in range(planes.counts[i]):
         planes.idle[first + k] = 0 if planes.alpha[first + k] > 0.0 else planes.idle[first + k] + 1
-    _drop(oracle, planes, i, AGE)
+    drop_idle(oracle, planes, i, AGE)
     return 0
 
 
@@ -354,7 +237,7 @@ cdef int _solve(const Oracle* oracle, Planes* planes, const int* truth, Py_ssize
             planes.losses + planes.first[i], planes.alpha + planes.first[i], work.room,
             &planes.gaps[i], &rise)
         work.rise += rise
-        if status == 1 and not _make_room(oracle, planes, i, planes.rooms[i] + 1):
+        if status == 1 and not make_room(oracle, planes, i, planes.rooms[i] + 1):
             return 1
     return status
 
@@ -366,7 +249,7 @@ cdef int _sweep(const Oracle* oracle, Planes* planes, const int* truth, Py_ssize
     cdef int status
     if planes.counts[i] == 0:
         return 0
-    _kept(oracle, planes, truth, i, &kept)
+    kept_of(oracle, planes, truth, i, &kept)
     status = oracle.heights(oracle.self, planes.w, i, &kept, work.room, work.heights)
     if status < 0:
         return status
@@ -417,7 +300,7 @@ def epoch(capsule, planes, const int[::1] truth, const int[::1] order, Py_ssize_
     cdef int status = 0
     cdef Py_ssize_t i, visited = 0, stop = order.shape[0]
     cdef double began = clock()
-    _point(&own, planes)
+    point_to_planes(&own, planes)
     _point_work(&work, oracle, planes)
     with nogil:
         while place < stop:
@@ -505,7 +388,7 @@ def combine(capsule, planes, const int[::1] truth, double[::1] w):
     cdef int status = 0, k
     cdef Py_ssize_t i
     cdef double gained = 0.0, squares = 0.0, total, alpha
-    _point(&own, planes)
+    point_to_planes(&own, planes)
     _point_work(&work, oracle, planes)
     with nogil:
         for i in range(oracle.n):
@@ -521,7 +404,7 @@ def combine(capsule, planes, const int[::1] truth, double[::1] w):
                     work.moves[k] *= own.losses[own.first[i] + k]
             if total > 0.0:
                 squares = squares + total * total / own.limits[i]
-            _kept(oracle, &own, &truth[0], i, &kept)
+            kept_of(oracle, &own, &truth[0], i, &kept)
             status = oracle.add(oracle.self, &w[0], i, &kept, work.moves, work.room)
             if status < 0:
                 break
@@ -543,7 +426,7 @@ def shift(capsule, planes, const int[::1] before, const int[::1] after):
     cdef Py_ssize_t i, j
     cdef double scale
     cdef bint same
-    _point(&own, planes)
+    point_to_planes(&own, planes)
     _point_work(&work, oracle, planes)
     with nogil:
         for i in range(oracle.n):

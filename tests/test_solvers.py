@@ -72,7 +72,7 @@ def test_checking_a_configuration_imports_no_solver_of_quadratic_programs():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-ANY = Asked("toy", True, True, frozenset({"crf"}), "crf", False, 1)
+ANY = Asked("toy", True, True, True, frozenset({"crf"}), "crf", False, 1)
 
 
 @pytest.mark.parametrize(
