@@ -62,7 +62,7 @@ DOORS = {
     "logomaker": {"applications/motif/motif_matrix.py"},
     "pandas": {"applications/motif/motif_matrix.py"},
     "seqeval": {"applications/sequence/sequence_metrics.py"},
-    "threadpoolctl": {"training/blas.py"},
+    "threadpoolctl": {"training/arithmetic.py"},
 }
 NEVER = {"pickle", "cloudpickle", "joblib", "marshal", "shelve", "dill"}
 

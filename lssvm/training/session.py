@@ -14,7 +14,7 @@ from lssvm.model import Model
 from lssvm.oracle import DataOracle, Executor
 from lssvm.training import checkpoint as checkpoints
 from lssvm.training import setup
-from lssvm.training.blas import one_thread
+from lssvm.training.arithmetic import arithmetic
 from lssvm.training.cccp import Observer, Run
 from lssvm.training.checkpoint import Progress
 from lssvm.training.ending import model_of
@@ -198,7 +198,7 @@ class Session:
 
         Raises LssvmError where the application fails, StoppedError after a signal.
         """
-        with one_thread():
+        with arithmetic():
             for restart in range(len(self.stages[0].progress.finished), self.restarts):
                 self.observer.restarted(restart + 1, self.restarts)
                 before: Run | None = None
@@ -220,7 +220,7 @@ class Session:
         """
         application, examples, held = self.problem.data
         config, training, w0 = self.stages[0].config, self.problem.training, self.problem.w0
-        with one_thread():
+        with arithmetic():
             w = setup.rehearse(application, training.examples, self.runs.oracle, config, w0)
             for part in (examples, held):
                 if part is not None:
