@@ -130,12 +130,19 @@ class Found:
         return sparse.csr_array(pieces[0] if len(pieces) == 1 else sparse.vstack(pieces, "csr"))
 
 
+def ignore_overflow() -> None:
+    """Let NumPy warn, in this thread, of no number that is not finite: the oracle refuses them."""
+    np.seterr(divide="ignore", over="ignore", invalid="ignore")
+
+
 class Executor:
     """Maps a function over blocks in order; with more than one thread, side by side."""
 
     def __init__(self, threads: int = 1) -> None:
         self.threads = threads
-        self._pool = ThreadPoolExecutor(threads) if threads > 1 else None
+        # A thread does not take over what the one that starts it ignores.
+        begin = ignore_overflow
+        self._pool = ThreadPoolExecutor(threads, initializer=begin) if threads > 1 else None
 
     def map(self, function: Callable[[Part], Result], blocks: Sequence[Part]) -> list[Result]:
         """function(block) for every block, in block order."""
@@ -414,9 +421,8 @@ class DataOracle(Generic[E]):
     def _check(self, plane: Plane, w: np.ndarray, inference: Callable[[E], Plane]) -> None:
         """Stop at the first NaN or infinity, with the names of the example and the feature."""
         finite = np.isfinite(plane.loss) and np.all(np.isfinite(plane.gradient))
-        with np.errstate(over="ignore", invalid="ignore"):
-            if finite and np.isfinite(plane.value(w)):
-                return
+        if finite and np.isfinite(plane.value(w)):
+            return
         names = self.application.feature_names()
         if not np.all(np.isfinite(w)):
             feature = names[int(np.flatnonzero(~np.isfinite(w))[0])]

@@ -1,5 +1,6 @@
 """Random fields by enumeration, straight from the definitions, and tiny random problems."""
 
+import dataclasses
 import itertools
 
 import numpy as np
@@ -203,3 +204,18 @@ def learnable(rng):
     assert len({examples.shape(i, examples.labels * 0) for i in range(40)}) > 10
     assert np.any(examples.labels == MISSING)
     return examples
+
+
+def write_npz(path, graphs):
+    """The graphs of a file as an archive, an array of text for each sequence of words."""
+    arrays = {}
+    for field in dataclasses.fields(graphs):
+        values = getattr(graphs, field.name)
+        if isinstance(values, Features):
+            part = field.name.removesuffix("_features")
+            for name, array in vars(values).items():
+                arrays[f"{part}_{name}"] = array
+        elif not field.name.endswith("lines") and field.name not in ("pictures", "state_names"):
+            text = not isinstance(values, np.ndarray)
+            arrays[field.name] = np.array(values, dtype="U" if text else None)
+    np.savez_compressed(path, **arrays)

@@ -308,7 +308,9 @@ def array_damages(name, array):
     others = (np.float64, np.float32, np.int64, np.int32, np.uint8, bool)
     for other in others:
         if array.dtype != other:
-            yield f"as {np.dtype(other)}", array.astype(other)
+            with np.errstate(all="ignore"):
+                changed = array.astype(other)
+            yield f"as {np.dtype(other)}", changed
     yield "text", array.astype(str)
     if not array.size:
         return

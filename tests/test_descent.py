@@ -293,11 +293,19 @@ class Truthful(toy.Toy):
     hidden: ClassVar[bool] = False
 
 
-def test_without_hidden_values_the_truth_is_that_of_the_run():
+@pytest.mark.parametrize("given", [False, True])
+def test_without_hidden_values_the_truth_is_that_of_the_run(given):
+    """Steps begin at w = 0, or at the weights of a first model."""
     app, pairs, _, _ = problem(0, n=22)
     app = Truthful(app.tables, app.losses)
-    model = learn_on(app, pairs, config("sgd", C=0.5, epochs=1, block=5, rate=0.01, average=False))
+    settings = config("sgd", C=0.5, epochs=1, block=5, rate=0.01, average=False)
     w, order = np.zeros(5), np.random.default_rng(0).permutation(5)
+    initial = None
+    if given:
+        first = learn_on(app, pairs, settings)
+        w = np.random.default_rng(1).normal(size=5)
+        initial = Model(app, first.config, w, first.record, {})
+    model = learn_on(app, pairs, settings, initial=initial)
     for taken, k in enumerate(order):
         rows = slice(5 * k, min(5 * k + 5, 22))
         run = Pairs(

@@ -9,13 +9,13 @@ import time
 from pathlib import Path
 
 CONFIG = Path(__file__).parent.parent / "configs" / "motif-simulated.yaml"
-SETTINGS = ["objective.C=10", "cccp.restarts=3", "application.start=random"]
+SETTINGS = ["objective.C=1", "cccp.restarts=2", "application.start=random"]
 LEARN = "from lssvm.cli import learn; learn()"
 
 
 def command(model, *options):
     settings = [word for setting in SETTINGS for word in ("--set", setting)]
-    arguments = [str(CONFIG), str(model), "-q", "--checkpoint-every", "20", *settings, *options]
+    arguments = [str(CONFIG), str(model), "-q", "--checkpoint-every", "5", *settings, *options]
     return [sys.executable, "-c", LEARN, *arguments]
 
 

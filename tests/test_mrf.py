@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from mrf_cases import Problem
+from mrf_cases import Problem, write_npz
 from scipy import optimize
 
 from lssvm.applications.base import Formulation, Source
@@ -16,7 +16,6 @@ from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
 from lssvm.cli import classify, learn
 from lssvm.config import Config, set_values
 from lssvm.errors import ConfigError, DataError, LssvmError
-from lssvm.formats.mrf_npz import write_npz
 from lssvm.formats.mrf_text import read_graphs
 from lssvm.model import Model
 from lssvm.oracle import DataOracle, Executor, blocks

@@ -9,10 +9,11 @@ from dataclasses import fields
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from mrf_cases import write_npz
 
 from lssvm.cli import learn
 from lssvm.errors import DataError
-from lssvm.formats.mrf_npz import read_npz, write_npz
+from lssvm.formats.mrf_npz import read_npz
 from lssvm.formats.mrf_text import HIDDEN, MISSING, read_graphs
 
 GOOD = """\

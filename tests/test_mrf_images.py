@@ -224,6 +224,14 @@ BROKEN_LISTS = {
     HEAD + "image a.png\n": ":5: 1 words follow 'image'; expected 'image FILE LABELS [cost=C]'",
     HEAD + "image a.png - cost=1 2\n": ":5: 4 words follow 'image'; expected 'image FILE LABELS "
     "[cost=C]'",
+    "label\t\t1\t2\t3\n": ":1: a word that follows 'label' is empty; expected 'label NAME R G B'",
+    "label\t \t1\t2\t3\n": ":1: a word that follows 'label' is empty; expected 'label NAME R G B'",
+    HEAD + "image\t\t-\n": ":5: a word that follows 'image' is empty; expected 'image FILE LABELS "
+    "[cost=C]'",
+    HEAD + "image\ta.png\t\n": ":5: a word that follows 'image' is empty; expected 'image FILE "
+    "LABELS [cost=C]'",
+    HEAD + "image\ta.png\t-\t\n": ":5: a word that follows 'image' is empty; expected 'image FILE "
+    "LABELS [cost=C]'",
     HEAD + "image a.png - 2\n": ":5: '2' is no cost; expected one such as cost=0.5",
     HEAD + "image a.png - cost=-1\n": ":5: cost '-1' is negative; expected at least 0",
     HEAD + "image a.png - cost=nan\n": ":5: cost 'nan' is not finite; expected a finite number",

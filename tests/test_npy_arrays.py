@@ -7,11 +7,12 @@ import zipfile
 
 import numpy as np
 import pytest
+from mrf_cases import write_npz
 from refusals import told
 
 from lssvm.formats.limit import Limit
 from lssvm.formats.mention_pairs import read_pairs_npz
-from lssvm.formats.mrf_npz import read_npz, write_npz
+from lssvm.formats.mrf_npz import read_npz
 from lssvm.formats.mrf_text import read_graphs
 from lssvm.formats.npy_arrays import read_archive, read_array
 

@@ -3,10 +3,12 @@
 ``python tests/test_readme.py`` writes the table of the configuration anew.
 """
 
+import functools
 import importlib.util
 import itertools
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -14,10 +16,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from pydantic_core import PydanticUndefined
 
 from lssvm import applications
 from lssvm.applications.motif import motif
+from lssvm.cli import classify, learn, main
 from lssvm.cli import common as command
 from lssvm.cli.console import HEADING
 from lssvm.config import Config
@@ -29,6 +33,7 @@ README = ROOT / "README.md"
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARKED = r"(?<=<!-- {0}: begin -->\n).*?(?=<!-- {0}: end -->)"
 NOT_RUN = ("pip install",)
+COMMANDS = {"lssvm": main, "lssvm-learn": learn, "lssvm-classify": classify}
 
 
 def configuration_table():
@@ -117,13 +122,39 @@ def sequences(records):
     return [letters[start:stop] for start, stop in itertools.pairwise(bounds)]
 
 
+def call(line):
+    """Do in this process what a shell would for a line of a command with redirections."""
+    words, files = shlex.split(line), {}
+    while words[-2] in ("<", ">"):
+        *words, sign, path = words
+        files[sign] = Path(path)
+    source = files["<"].read_bytes() if "<" in files else None
+    result = CliRunner().invoke(COMMANDS[words[0]], words[1:], input=source)
+    assert result.exit_code == 0, f"{line}\n{result.output}"
+    if ">" in files:
+        files[">"].write_bytes(result.stdout_bytes)
+
+
+@pytest.fixture
+def _installed(folder, monkeypatch):
+    """The folder is the working one, and what is in it is installed in this process."""
+    monkeypatch.chdir(folder)
+    monkeypatch.syspath_prepend(folder)
+    entries = functools.cache(applications._entries.__wrapped__)
+    monkeypatch.setattr(applications, "_entries", entries)
+    yield
+    sys.modules.pop("bags", None)
+
+
+@pytest.mark.usefixtures("_installed")
 def test_every_command_and_configuration_shown_runs(folder):
     pytest.importorskip("logomaker")
     for language, name, text in blocks():
         if language == "python" and not name:
             run([sys.executable, "-W", "error", "-c", text], folder)
         elif language == "sh" and not text.startswith(NOT_RUN):
-            run(["bash", "-e", "-c", text], folder)
+            for line in text.splitlines():
+                call(line)
     sites = (folder / "sites.tsv").read_text(encoding="ascii").splitlines()
     assert sites[0].split("\t") == motif.COLUMNS.split()
     assert len(sites) == 1 + 40

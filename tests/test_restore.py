@@ -89,7 +89,6 @@ def test_a_damaged_model_is_refused_in_one_line_or_works(models, tmp_path, name)
     assert refused > count / 4
 
 
-@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # numbers that are in range but absurd
 @pytest.mark.parametrize("name", cases.CHECKPOINTS)
 def test_a_damaged_checkpoint_is_refused_in_one_line_or_works(runs, tmp_path, name):
     run = runs(name)

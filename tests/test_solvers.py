@@ -11,6 +11,7 @@ from typing import get_args
 import numpy as np
 import pytest
 import toy
+from restore_cases import Stop, Stopper
 from scipy import sparse
 
 from lssvm.applications.multiclass.multiclass import Multiclass
@@ -25,7 +26,7 @@ from lssvm.solvers.kept import KEPT
 from lssvm.solvers.needs import Asked, Needs
 from lssvm.solvers.table import CLASSES, DEFAULT, solver_class
 from lssvm.training import checkpoint
-from lssvm.training.cccp import Observer, Run
+from lssvm.training.cccp import Run
 from lssvm.training.setup import new_run, new_solver, rules_of
 
 # What may differ between a solver and the one that is made of its checkpoint: the clock, and what
@@ -103,20 +104,6 @@ def test_solvers_that_would_do_are_named():
             }
         )
     assert 2 in Multiclass.slack_norms
-
-
-class Stop(Exception):
-    """Ends a run after so many passes."""
-
-
-class Stopper(Observer):
-    def __init__(self, after):
-        self.left = after
-
-    def passed(self, passes, gap, goal, unsettled):
-        self.left -= 1
-        if self.left == 0:
-            raise Stop
 
 
 def same(one, other, path):

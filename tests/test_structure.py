@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "output": {"errors"},
     "problem": {"errors", "plane"},
     "oracle": {"errors", "plane", "problem"},
-    "formats": {"errors", "offsets", "output"},
+    "formats": {"errors", "offsets"},
     "solvers": {"checked", "errors", "kernels", "oracle", "plane"},
     "applications": {
         *("checked", "errors", "formats", "kernels", "offsets", "output", "plane", "problem"),
@@ -62,7 +62,7 @@ DOORS = {
     "logomaker": {"applications/motif/motif_matrix.py"},
     "pandas": {"applications/motif/motif_matrix.py"},
     "seqeval": {"applications/sequence/sequence_metrics.py"},
-    "threadpoolctl": {"training/blas.py"},
+    "threadpoolctl": {"training/arithmetic.py"},
 }
 NEVER = {"pickle", "cloudpickle", "joblib", "marshal", "shelve", "dill"}
 

@@ -66,7 +66,6 @@ PUBLISHED = {  # on MUC-6: MITRE loss, pair loss
 }
 LEAF = re.compile(r"\(([^()\s]+) (\S+?)\)(?=[\s)]|$)")
 TREE = re.compile(r"^\(", re.MULTILINE)
-BRACKETS = {"-LRB-": "(", "-RRB-": ")"}
 
 
 class Row(NamedTuple):

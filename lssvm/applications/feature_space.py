@@ -172,8 +172,7 @@ class KernelFunction:
         inner = left @ right.T
         inner = inner.toarray() if sparse.issparse(inner) else np.asarray(inner)
         if self.type == "poly":
-            with np.errstate(over="ignore"):
-                return (self.gamma * inner + self.coef0) ** self.degree
+            return (self.gamma * inner + self.coef0) ** self.degree
         squares = _squares(left)[:, None] + _squares(right)[None, :] - 2.0 * inner
         return np.exp(-self.gamma * np.maximum(squares, 0.0))
 
@@ -326,8 +325,7 @@ class Products:
         left = np.repeat(places, counts)
         right = left + np.arange(len(left)) - np.repeat(np.cumsum(counts) - counts, counts)
         a, b = rows.indices[left].astype(np.int64), rows.indices[right].astype(np.int64)
-        with np.errstate(over="ignore"):
-            values = self.gamma * rows.data[left] * rows.data[right]
+        values = self.gamma * rows.data[left] * rows.data[right]
         values *= np.where(a == b, 1.0, np.sqrt(2.0))
         if not np.all(np.abs(values) < LARGEST):
             raise LssvmError("kernel: products are too large; rescale the features")
@@ -400,8 +398,10 @@ def _gamma(settings: Kernel, inputs: Any) -> float:
         return float(settings.gamma)
     count = inputs.shape[0] * inputs.shape[1]
     values = inputs.data if sparse.issparse(inputs) else inputs
-    variance = float(np.sum(values * values)) / count - (float(np.sum(values)) / count) ** 2
-    return 1.0 / (inputs.shape[1] * variance) if variance > 0.0 else 1.0
+    variance = np.sum(values * values) / count - np.square(np.sum(values) / count)
+    if not np.isfinite(variance):
+        raise LssvmError("kernel.gamma: the features are too large for 'scale'; rescale them")
+    return 1.0 / (inputs.shape[1] * float(variance)) if variance > 0.0 else 1.0
 
 
 def _distinct(inputs: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -76,6 +76,7 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     from lssvm.model import Model
     from lssvm.output.locks import owned
     from lssvm.output.whole import check_folder
+    from lssvm.training.arithmetic import arithmetic
 
     metrics = options["metrics"]
     trained = Model.load(model)
@@ -96,7 +97,8 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
         packed = trained.application.read(sources)
         if metrics and labelled_part(packed) is None:
             raise LssvmError(f"--metrics: {examples} has no labels; expected labelled examples")
-        _classified(packed, trained, form, predictions, options)
+        with arithmetic():
+            _classified(packed, trained, form, predictions, options)
 
 
 def _classified(

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import traceback
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -18,7 +17,6 @@ from lssvm.errors import TRACEBACK, ApplicationCrash, LssvmError, StoppedError
 from lssvm.output import stopping
 
 BAD_USAGE, NOT_REACHED, INTERRUPTED, BROKEN_PIPE = 2, 3, 130, 141
-FLOATING = "(overflow|invalid value|divide by zero) encountered"  # of NumPy's
 TRACED = 3  # the verbosity that shows tracebacks of applications too
 CONTEXT = {"help_option_names": ["-h", "-?", "--help"], "max_content_width": 100}
 EXIT_CODES = """\b
@@ -45,9 +43,7 @@ class _Guarded:
     def main(self, *args: Any, **kwargs: Any) -> Any:
         """Run as a program."""
         run = super().main  # type: ignore[misc]
-        with streams.standing(), warnings.catch_warnings():
-            # What is not finite is refused where it matters, by the example's name.
-            warnings.filterwarnings("ignore", FLOATING, RuntimeWarning)
+        with streams.standing():
             code = _exit_code(lambda: run(*args, **{**kwargs, "standalone_mode": False}))
             code = code or _exit_code(sys.stdout.flush)
         sys.exit(code)

@@ -147,6 +147,8 @@ def _check_words(words: Sequence[str], palette: _Palette, grids: Sequence[Grid])
     form, counts = _WORDS[kind]
     if len(rest) not in counts:
         raise ValueError(f"{len(rest)} words follow {kind!r}; expected '{form}'")
+    if not all(word.strip() for word in rest):
+        raise ValueError(f"a word that follows {kind!r} is empty; expected '{form}'")
     if kind == "image" and not palette.names:
         raise ValueError("no label stands above this image; expected lines 'label NAME R G B'")
     if kind != "image" and grids:

@@ -20,7 +20,6 @@ from lssvm.errors import DataError
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.mrf_text import HIDDEN, MOST_FEATURES, MOST_STATES, Features, GraphFile
 from lssvm.formats.npy_arrays import read_archive
-from lssvm.output.whole import replacing
 
 _OPTIONAL = {"costs", "node_names"}
 _KINDS = {
@@ -41,21 +40,6 @@ _KINDS = {
     "edge_indices": "i",
     "edge_values": "f",
 }
-
-
-def write_npz(path: str | Path, graphs: GraphFile) -> None:
-    """Write graphs. Raises LssvmError if the file cannot be written."""
-    arrays = {
-        name: np.array(getattr(graphs, name), dtype="U" if kind == "U" else None)
-        for name, kind in _KINDS.items()
-        if hasattr(graphs, name)
-    }
-    for part, features in (("node", graphs.node_features), ("edge", graphs.edge_features)):
-        arrays[f"{part}_starts"] = features.starts
-        arrays[f"{part}_indices"] = features.indices
-        arrays[f"{part}_values"] = features.values
-    with replacing(path, "wb") as file:
-        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
 
 
 def read_npz(path: str | Path, limit: Limit = DEFAULT) -> GraphFile:

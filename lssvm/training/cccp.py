@@ -170,7 +170,6 @@ class Run:
     history: list[tuple[float, int]] = field(default_factory=list, metadata=value(_history))
     unsettled: dict[str, tuple[int, int]] = field(default_factory=dict)
 
-    @np.errstate(over="ignore", invalid="ignore")  # the oracle refuses what is not finite
     def proceed(
         self,
         oracle: Any,

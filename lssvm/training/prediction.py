@@ -6,7 +6,7 @@ from typing import Any
 from lssvm.applications.base import Examples
 from lssvm.applications.feature_space import Linear
 from lssvm.model import Model
-from lssvm.training.blas import one_thread
+from lssvm.training.arithmetic import arithmetic
 
 
 def classify(model: Model, examples: Examples, *, top: int = 1) -> Any:
@@ -24,12 +24,12 @@ def prepared(model: Model, examples: Examples) -> tuple[Model, Examples]:
 
     Both are as they were unless the model has a kernel. They go to :func:`predicted`.
     """
-    with one_thread():
+    with arithmetic():
         examples, w = model.space.prepared(examples, model.w)
     return replace(model, w=w, space=Linear()), examples
 
 
 def predicted(model: Model, examples: Examples, *, top: int = 1) -> Any:
     """The predictions of a model for examples that are both :func:`prepared`."""
-    with one_thread():
+    with arithmetic():
         return model.application.predict(model.w, examples, top)

@@ -11,7 +11,6 @@ from lssvm.applications.feature_space import Training
 from lssvm.config import Config
 from lssvm.errors import LssvmError
 from lssvm.model import Model
-from lssvm.training.blas import one_thread
 from lssvm.training.cccp import Rules
 from lssvm.training.checkpoint import Progress, identity
 from lssvm.training.setup import Metric
@@ -84,8 +83,7 @@ def problem_of(data: TrainingData, config: Config, initial: Model | None = None)
     if data.held is not None and not data.held.labelled:
         raise LssvmError("data.validate: examples without label; expected labelled ones")
     w0 = _initial_weights(data, config, initial)
-    with one_thread():
-        training = feature_space.training(config.kernel, data.application, data.examples)
+    training = feature_space.training(config.kernel, data.application, data.examples)
     held = "" if data.held is None else data.held.fingerprint()
     return Problem(data, w0, training, data.examples.fingerprint(), held)
 

@@ -14,7 +14,7 @@ from lssvm.model import Model
 from lssvm.oracle import DataOracle, Executor
 from lssvm.training import checkpoint as checkpoints
 from lssvm.training import setup
-from lssvm.training.blas import one_thread
+from lssvm.training.arithmetic import arithmetic
 from lssvm.training.cccp import Observer, Run
 from lssvm.training.checkpoint import Progress
 from lssvm.training.ending import model_of
@@ -96,7 +96,7 @@ def learn_on(
     scored : False: the finished model is not scored, which can take longer than to train it
     """
     data = TrainingData(application, examples, held)
-    with Executor(threads) as executor:
+    with arithmetic(), Executor(threads) as executor:
         session = Session(
             data, [config], executor, initial=initial, observer=observer, scored=scored
         )
@@ -126,7 +126,7 @@ def learn_path(
     scored : as in :func:`learn_on`
     """
     data = TrainingData(application, examples)
-    with Executor(threads) as executor:
+    with arithmetic(), Executor(threads) as executor:
         return Session(data, configs, executor, observer=observer, scored=scored).run()
 
 
@@ -144,7 +144,7 @@ def rehearse(
     Returns the data that training would begin with. Raises LssvmError where ``learn`` would.
     """
     data = _read(config)
-    with Executor(threads) as executor:
+    with arithmetic(), Executor(threads) as executor:
         session = Session(data, [config], executor, initial=initial)
         if resumed is not None:
             resume(session.problem, session.stages[0], session.restarts, resumed)
@@ -198,20 +198,19 @@ class Session:
 
         Raises LssvmError where the application fails, StoppedError after a signal.
         """
-        with one_thread():
-            for restart in range(len(self.stages[0].progress.finished), self.restarts):
-                self.observer.restarted(restart + 1, self.restarts)
-                before: Run | None = None
-                for stage in self.stages:
-                    before = self.runs.start(stage, restart, before)
-            models = []
+        for restart in range(len(self.stages[0].progress.finished), self.restarts):
+            self.observer.restarted(restart + 1, self.restarts)
+            before: Run | None = None
             for stage in self.stages:
-                model = model_of(self.problem, stage, self.observer, self.scored)
-                seconds = time.perf_counter() - self.began
-                method = stage.config.solver.method
-                self.observer.finished(summary(model.record, method, self.runs.spent(), seconds))
-                models.append(model)
-            return models
+                before = self.runs.start(stage, restart, before)
+        models = []
+        for stage in self.stages:
+            model = model_of(self.problem, stage, self.observer, self.scored)
+            seconds = time.perf_counter() - self.began
+            method = stage.config.solver.method
+            self.observer.finished(summary(model.record, method, self.runs.spent(), seconds))
+            models.append(model)
+        return models
 
     def rehearse(self) -> None:
         """Do what the first run does up to its first pass, that pass, and one prediction.
@@ -220,11 +219,10 @@ class Session:
         """
         application, examples, held = self.problem.data
         config, training, w0 = self.stages[0].config, self.problem.training, self.problem.w0
-        with one_thread():
-            w = setup.rehearse(application, training.examples, self.runs.oracle, config, w0)
-            for part in (examples, held):
-                if part is not None:
-                    shown, weights = training.space.prepared(part, w)
-                    found = application.score(part, application.predict(weights, shown))
+        w = setup.rehearse(application, training.examples, self.runs.oracle, config, w0)
+        for part in (examples, held):
+            if part is not None:
+                shown, weights = training.space.prepared(part, w)
+                found = application.score(part, application.predict(weights, shown))
         if held is not None and config.held_out.every:
             metric_of(config.held_out.metric, found)
