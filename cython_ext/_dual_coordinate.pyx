@@ -283,12 +283,12 @@ cdef int _point_work(Work* out, const Oracle* oracle, planes) except -1:
     return 0
 
 
-def epoch(capsule, planes, const int[::1] truth, const int[::1] order, Py_ssize_t place,
-          double small, double seconds, bint cached):
+def epoch(capsule, planes, const int[::1] order, Py_ssize_t place, double small, double seconds,
+          bint cached):
     """Visit the examples of ``order`` from ``place`` on, with the oracle or over what is kept.
 
-    planes : ExamplePlanes; truth : outputs of all examples; small : see ``Work``; seconds : of the
-        processor's time, after which to pause; cached : whether to leave the oracle alone
+    planes : ExamplePlanes; small : an example with a smaller gap is left out for a while; seconds :
+        of the processor's time, after which to pause; cached : whether to leave the oracle alone
 
     Returns DONE, PAUSED or FULL, the place that was reached, how many were visited, the sum of
     their gaps over what is kept if ``cached``, and by how much D rose. Raises ValueError where the
@@ -300,6 +300,7 @@ def epoch(capsule, planes, const int[::1] truth, const int[::1] order, Py_ssize_
     cdef int status = 0
     cdef Py_ssize_t i, visited = 0, stop = order.shape[0]
     cdef double began = clock()
+    cdef const int[::1] truth = planes.truth
     point_to_planes(&own, planes)
     _point_work(&work, oracle, planes)
     with nogil:
@@ -333,11 +334,11 @@ def epoch(capsule, planes, const int[::1] truth, const int[::1] order, Py_ssize_
 
 
 def heights(capsule, planes, const int[::1] truth, const double[::1] w, Py_ssize_t first,
-            Py_ssize_t last, double[::1] out, double[::1] scores):
+            Py_ssize_t last, double[:, ::1] out):
     """Loss-augmented inference at w for examples first .. last - 1, nothing kept.
 
-    w : as the kernel keeps weights; out, scores : (n,) heights above the truth and the truth's own
-        score, written at the places of these examples
+    w : as the kernel keeps weights; out : (2, n) heights above the truth and the truth's own score,
+        written at the places of these examples
     """
     cdef Oracle* oracle = _oracle(capsule)
     cdef Work work
@@ -354,7 +355,7 @@ def heights(capsule, planes, const int[::1] truth, const double[::1] w, Py_ssize
                                  work.heights)
             if status < 0:
                 break
-            out[i], scores[i] = found.height, found.score
+            out[0, i], out[1, i] = found.height, found.score
     if status < 0:
         raise ValueError(f"example {i}: the oracle gave up with {status}")
 

@@ -23,8 +23,10 @@
 #endif
 
 #if defined(__GNUC__)
+#define MAYBE_UNUSED __attribute__((unused))
 #define INLINE static inline __attribute__((always_inline))
 #else
+#define MAYBE_UNUSED
 #define INLINE static __forceinline
 #endif
 

@@ -182,7 +182,8 @@ class ExampleOracle(Protocol):
     truth : (k,) int32 the true outputs, one after another; places : (n + 1,) int64 where that of
         each example begins; values : all of an output are below it
     size : of the weights as the kernel keeps them
-    slack : whether losses multiply differences; exact : whether all outputs are gone through at once
+    slack : whether losses multiply differences
+    exact : whether the kernel solves for the multipliers of all outputs of an example at once
     """
 
     capsule: Any

@@ -1,4 +1,4 @@
-"""Dual coordinate ascent by example: its kernels against explicit planes, its optimum against others."""
+"""Dual coordinate ascent: its kernels against explicit planes, its optimum against others."""
 
 import itertools
 
@@ -15,9 +15,9 @@ from lssvm.applications.sequence.sequence import SequenceLabelling, SequenceOpti
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.config import Config
 from lssvm.kernels import _dual_coordinate
-from lssvm.kernels.example_arrays import ExamplePlanes
 from lssvm.oracle import DataOracle, Executor
 from lssvm.solvers import dual_coordinate
+from lssvm.solvers.example_planes import ExamplePlanes
 from lssvm.training import setup
 from lssvm.training.cccp import Observer
 
@@ -125,13 +125,10 @@ def test_compiled_planes_are_those_of_the_application(form):
     d, n = application.dimension(examples), len(examples)
     w = rng.normal(size=d)
     np.testing.assert_array_equal(oracle.unload(oracle.load(w)), w)
-    planes = ExamplePlanes(
-        oracle.places, oracle.size, norm=1, slack=oracle.slack, exact=False
-    )
-    heights, scores = np.empty(n), np.empty(n)
-    _dual_coordinate.heights(
-        oracle.capsule, planes, oracle.truth, oracle.load(w), 0, n, heights, scores
-    )
+    planes = ExamplePlanes(oracle.places, oracle.size, norm=1, slack=oracle.slack, exact=False)
+    out = np.empty((2, n))
+    _dual_coordinate.heights(oracle.capsule, planes, oracle.truth, oracle.load(w), 0, n, out)
+    heights, scores = out
     truth = application.completed_each(w, examples)
     np.testing.assert_allclose(scores, truth.values, atol=1e-12)
     found = application.augmented_each(w, examples)
@@ -215,7 +212,9 @@ def test_a_run_goes_on_from_its_state_as_if_it_had_not_been_stopped(form, monkey
         {
             "application": {"name": "multiclass"},
             "objective": {
-                "model": "ssvm", "C": 0.7, "slack_norm": application.formulation.slack_norm,
+                "model": "ssvm",
+                "C": 0.7,
+                "slack_norm": application.formulation.slack_norm,
             },
             "solver": {"method": "dual-coordinate", "epsilon": 1e-7},
         }
@@ -228,9 +227,8 @@ def test_a_run_goes_on_from_its_state_as_if_it_had_not_been_stopped(form, monkey
 
     run = setup.new_run(application, examples, oracle, config, 0, None)
     for stop in itertools.count(3, 7):
-        countdown = iter(range(stop))
 
-        def between():
+        def between(countdown=iter(range(stop))):  # noqa: B008
             if next(countdown, None) is None:
                 raise Stop
 

@@ -3,8 +3,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from lssvm.kernels.example_arrays import ExamplePlanes
-
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Words = NDArray[np.uint64]
@@ -15,8 +13,7 @@ FULL: int
 
 def epoch(
     capsule: Any,
-    planes: ExamplePlanes,
-    truth: Ints,
+    planes: Any,
     order: Ints,
     place: int,
     small: float,
@@ -24,20 +21,9 @@ def epoch(
     cached: bool,
 ) -> tuple[int, int, int, float, float]: ...
 def heights(
-    capsule: Any,
-    planes: ExamplePlanes,
-    truth: Ints,
-    w: Reals,
-    first: int,
-    last: int,
-    out: Reals,
-    scores: Reals,
+    capsule: Any, planes: Any, truth: Ints, w: Reals, first: int, last: int, out: Reals
 ) -> None: ...
-def completed(
-    capsule: Any, planes: ExamplePlanes, w: Reals, out: Ints, scores: Reals
-) -> None: ...
-def combine(
-    capsule: Any, planes: ExamplePlanes, truth: Ints, w: Reals
-) -> tuple[float, float]: ...
-def shift(capsule: Any, planes: ExamplePlanes, before: Ints, after: Ints) -> None: ...
+def completed(capsule: Any, planes: Any, w: Reals, out: Ints, scores: Reals) -> None: ...
+def combine(capsule: Any, planes: Any, truth: Ints, w: Reals) -> tuple[float, float]: ...
+def shift(capsule: Any, planes: Any, before: Ints, after: Ints) -> None: ...
 def shuffle(order: Ints, state: Words) -> None: ...

@@ -1,16 +1,16 @@
-"""Dual coordinate ascent by example: a loop over the examples that runs compiled.
+"""Dual coordinate ascent by example, in a compiled loop over the examples.
 
-Each visit of an example finds its loss-augmented output at the latest w, keeps it, and makes exact
-steps over what is kept of that example (see ``lssvm.kernels._dual_coordinate``). It is the sequential
-dual method of Chang & Yih (TACL 2013) and Keerthi et al. (KDD 2008), with the pairwise steps, the
-cached outputs and the sampled gaps of block-coordinate Frank-Wolfe (Lacoste-Julien et al., ICML 2013;
-Osokin et al., ICML 2016). Three things decide how fast it is: the examples are visited in a new random
-order in every epoch and in every sweep; between two epochs a few sweeps go over what is kept
-alone; and examples whose gap is small already are left out for a while.
+A visit of an example calls loss-augmented inference at the latest w, keeps the output that it finds,
+and makes exact steps over the outputs that are kept of this example; see
+``lssvm.kernels._dual_coordinate``. This is the sequential dual method of Chang & Yih (TACL 2013) and
+Keerthi et al. (KDD 2008), with the pairwise steps, the cached outputs and the sampled gaps of
+block-coordinate Frank-Wolfe (Lacoste-Julien et al., ICML 2013; Osokin et al., ICML 2016). Three
+things decide its speed: every epoch and every sweep visits the examples in a new random order; after
+an epoch a few sweeps go over the cached outputs without inference; and examples whose gap is already
+small are left out for a few epochs.
 
-The sum of the gaps that the visits saw estimates P − D. Once it promises the goal, a pass over all
-examples at one w, where nothing moves, gives P, and D is computed anew from the multipliers: the
-certificate.
+The sum of the gaps that the visits found estimates P − D. When it is as small as the goal, one pass
+over all examples at a fixed w gives P, and D is computed anew from the multipliers: the certificate.
 """
 
 import time
@@ -23,8 +23,8 @@ import numpy as np
 from lssvm.checked import Arrays, Values, above, array, flag, positive, vector, whole
 from lssvm.errors import ModelError
 from lssvm.kernels import _dual_coordinate
-from lssvm.kernels.example_arrays import ExamplePlanes
 from lssvm.solvers.by_example import LOWEST
+from lssvm.solvers.example_planes import ExamplePlanes
 from lssvm.solvers.kept import Kept, State, kept, value
 from lssvm.solvers.kept import array as kept_array
 from lssvm.solvers.kept import vector as kept_vector
@@ -110,9 +110,7 @@ class DualCoordinate(Solver):
     checked: int = field(default=0, metadata=value(whole))
     sweeps_made: int = field(default=0, metadata=value(whole))
     w: np.ndarray = field(init=False, metadata=kept_vector())
-    costs: np.ndarray = field(
-        init=False, metadata=kept_array(np.float64, _examples, least=0.0)
-    )
+    costs: np.ndarray = field(init=False, metadata=kept_array(np.float64, _examples, least=0.0))
     truth: np.ndarray = field(init=False, metadata=kept_array(np.int32, _examples, least=0))
     order: np.ndarray = field(init=False, metadata=kept_array(np.int32, _examples, least=0))
     generator: np.ndarray = field(init=False, metadata=kept_array(np.uint64, lambda *_: (1,)))
@@ -163,7 +161,11 @@ class DualCoordinate(Solver):
 
     def _new_planes(self, kernel: Any) -> ExamplePlanes:
         return ExamplePlanes(
-            kernel.places, kernel.size, norm=self.norm, slack=kernel.slack, exact=self._exact(kernel)
+            kernel.places,
+            kernel.size,
+            norm=self.norm,
+            slack=kernel.slack,
+            exact=self._exact(kernel),
         )
 
     def _exact(self, kernel: Any) -> bool:
@@ -177,6 +179,7 @@ class DualCoordinate(Solver):
         w = kernel.load(self.w)
         _dual_coordinate.completed(kernel.capsule, self.planes, w, self.truth, self.scores)
         _dual_coordinate.shift(kernel.capsule, self.planes, before, self.truth)
+        self.planes.truth = self.truth
         self.heights += scores - self.scores
         self.objective = self._objective(self.w, self.heights)
         self.begin_problem()
@@ -218,14 +221,14 @@ class DualCoordinate(Solver):
         self, oracle: Any, inner: np.ndarray, truth: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
         """Of a pass at one w, (n,) each; see the class."""
-        heights, scores = np.empty(len(self.costs)), np.empty(len(self.costs))
+        found = np.empty((2, len(self.costs)))
         capsule, planes = oracle.compiled.capsule, self.planes
 
         def share(first: int, last: int) -> None:
-            _dual_coordinate.heights(capsule, planes, truth, inner, first, last, heights, scores)
+            _dual_coordinate.heights(capsule, planes, truth, inner, first, last, found)
 
         oracle.over_examples(share)
-        return heights, scores
+        return found[0], found[1]
 
     def _begin(self, oracle: Any, C: float) -> None:
         """Take over C; P is needed at the beginning where CCCP measures its fall."""
@@ -241,7 +244,7 @@ class DualCoordinate(Solver):
         if C != self.C:
             self.C = C
             self.objective = np.inf
-        self.planes.limits = C * self.costs
+        self.planes.limits, self.planes.truth = C * self.costs, self.truth
         if not np.isfinite(self.objective) and (self.hidden or np.any(self.w)):
             self.heights, self.scores = self._heights(oracle, kernel.load(self.w), self.truth)
             self.objective = self._objective(self.w, self.heights)
@@ -284,7 +287,6 @@ class DualCoordinate(Solver):
         status, place, visited, gaps, _ = _dual_coordinate.epoch(
             oracle.compiled.capsule,
             planes,
-            self.truth,
             self.order,
             self.place,
             SMALL_SHARE * goal / len(self.costs),

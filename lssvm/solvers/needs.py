@@ -26,7 +26,8 @@ class Asked(NamedTuple):
 class Needs(NamedTuple):
     """What a solver needs of a problem, and what it can do.
 
-    each : planes of single examples, and so a loss of each; compiled : those in C; decomposes : a loss of each example
+    each : planes of single examples, and so a loss of each; compiled : these in C
+    decomposes : a loss of each example
     smooth : an objective with a gradient
     slack_norms : those that it can solve
     kernels : whether it can work on rows of a kernel; cache : on planes that were kept

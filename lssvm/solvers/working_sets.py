@@ -117,7 +117,9 @@ class WorkingSets:
         """D(α), a lower bound of every P(w)."""
         value = float(self.alpha @ self.losses) - 0.5 * self.squared_norm
         if self.norm == 2:
-            value -= 0.5 * float(np.sum(self.sums() ** 2 / self.limits))
+            squares = self.sums() ** 2
+            costly = self.limits > 0.0  # the multipliers of the others are 0
+            value -= 0.5 * float(np.sum(squares[costly] / self.limits[costly]))
         return value
 
     def sums(self) -> np.ndarray:

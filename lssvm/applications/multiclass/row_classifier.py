@@ -43,7 +43,7 @@ from lssvm.applications.multiclass.labelled_rows import (
 from lssvm.applications.names import ColumnNames
 from lssvm.errors import DataError, LssvmError, ModelError
 from lssvm.formats.svmlight import SvmLight
-from lssvm.kernels import _multiclass
+from lssvm.kernels import _multiclass, _multiclass_examples
 from lssvm.kernels.arrays import ClassArrays
 from lssvm.plane import Plane
 
@@ -305,7 +305,7 @@ class RowClassifier(
     def example_oracle(self, examples: LabelledRows) -> Any:
         """Inference for one row at a time, in C. Raises DataError without all labels."""
         self._check_known(examples)
-        return _multiclass.ExampleOracle(examples.rows, examples.labels, self._arrays)
+        return _multiclass_examples.ExampleOracle(examples.rows, examples.labels, self._arrays)
 
     def predict(self, w: np.ndarray, examples: LabelledRows, top: int = 1) -> Predictions:
         """argmax over the classes of w · Φ. Raises LssvmError if ``top`` is not 1."""

@@ -40,7 +40,7 @@ from lssvm.applications.sequence.examples import SequenceExamples
 from lssvm.applications.sequence.sequence_output import Predictions
 from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
 from lssvm.errors import LssvmError
-from lssvm.kernels import _sequence, _sequence_soft
+from lssvm.kernels import _sequence, _sequence_examples, _sequence_soft
 from lssvm.kernels.arrays import ChainLoss, ChainShape
 from lssvm.plane import Plane
 
@@ -464,7 +464,7 @@ class SequenceLabelling(
         if examples.is_sparse and not examples.inputs.has_sorted_indices:
             examples = examples.with_inputs(examples.inputs.sorted_indices())
         loss = self._loss(self.task, examples)
-        return _sequence.ExampleOracle(
+        return _sequence_examples.ExampleOracle(
             loss, examples.arrays, examples.labels, self._shape(examples)
         )
 

@@ -1,4 +1,4 @@
-"""Outputs kept by example with their multipliers, as the visits of ``_dual_coordinate`` take them."""
+"""Outputs kept by example with their multipliers, as ``_dual_coordinate`` reads them."""
 
 import threading
 
@@ -8,13 +8,16 @@ from lssvm.offsets import cumulated
 
 FIRST_ROOM = 4  # planes of an example
 UNKNOWN = -1e300  # stands for a product, see ``_examples.pxd``
+BY_EXAMPLE = ("counts", "rooms", "rests", "streaks", "gaps")
+BY_PLANE = ("alpha", "losses", "idle")
 SPARE = 0.5  # of what is taken, that an arena has besides
 
 
 class ExamplePlanes:
     """Blocks of planes, one for each of n examples, in arenas with spare room.
 
-    places : (n + 1,) int64 where the output of each example begins; what lies between is its size
+    truth : (k,) int32 outputs of the completion
+    places : (n + 1,) int64 where the output of each example begins
     limits : (n,) u_i = C c_i; norm : of the slacks; slack : whether losses multiply differences
     exact : whether the oracle goes through all outputs at once, so that no products are kept
 
@@ -32,6 +35,7 @@ class ExamplePlanes:
         self, places: np.ndarray, size: int, *, norm: int, slack: bool, exact: bool
     ) -> None:
         n = len(places) - 1
+        self.truth = np.zeros(0, dtype=np.int32)
         self.places, self.norm, self.slack, self.exact = places, norm, slack, exact
         self.limits, self.gaps, self.w = np.zeros(n), np.zeros(n), np.zeros(size)
         self.counts, self.rests, self.streaks = (np.zeros(n, dtype=np.int32) for _ in range(3))
@@ -78,7 +82,10 @@ class ExamplePlanes:
         """Everything that the next visit reads, blocks without their spare room."""
         planes = self.planes()
         return {
-            **{name: getattr(self, name) for name in ("counts", "rooms", "rests", "streaks", "gaps")},
+            **{
+                name: getattr(self, name)
+                for name in ("counts", "rooms", "rests", "streaks", "gaps")
+            },
             **{name: getattr(self, name)[planes] for name in ("alpha", "losses", "idle")},
             "outputs": self.outputs[self.output_places()],
             "w": self.w,
@@ -86,14 +93,14 @@ class ExamplePlanes:
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Stand where ``state`` was taken; the arrays fit each other."""
-        for name in ("counts", "rooms", "rests", "streaks", "gaps"):
+        for name in BY_EXAMPLE:
             setattr(self, name, state[name].copy())
         self.widest = 2 * int(self.rooms.max(initial=FIRST_ROOM))
         counts, self.counts = self.counts, np.zeros_like(self.counts)
         self._lay_out()
         self.counts = counts
         planes = self.planes()
-        for name in ("alpha", "losses", "idle"):
+        for name in BY_PLANE:
             getattr(self, name)[planes] = state[name]
         self.outputs[self.output_places()] = state["outputs"]
         self.w[:] = state["w"]
