@@ -16,8 +16,8 @@ from pydantic import Field
 
 BALANCED = "balanced"
 DESCRIPTION = (
-    "factors of the costs of training examples, by their label, 1 if not named; or balanced: n / "
-    "(K n_c) for the n_c of n examples that are of one of K classes"
+    "factors of the costs of training examples by label, 1 for labels that are not named; or "
+    "balanced: n / (K n_c), for n examples, K classes, and n_c examples of a class"
 )
 _SHOWN = 3  # labels that a message names
 

@@ -47,20 +47,24 @@ class Kernel(BaseModel):
     type: Literal["linear", "poly", "rbf"] = Field(
         default="linear",
         description="linear: x · x'; poly: (gamma x · x' + coef0)^degree; "
-        "rbf: exp(−gamma ‖x − x'‖²) (solver n-slack, or explicit)",
+        "rbf: exp(−gamma ‖x − x'‖²) (both need solver n-slack, or explicit)",
     )
-    degree: int = Field(default=3, ge=1, le=1000, description="of poly")
+    degree: int = Field(default=3, ge=1, le=1000, description="degree of poly")
     gamma: Annotated[float, Field(gt=0, allow_inf_nan=False)] | Literal["scale"] = Field(
         default="scale",
-        description="of poly and rbf; scale: 1 / (features · variance of all values of training)",
+        description="gamma of poly and rbf; scale: 1 / (features · variance of all training values)",
     )
-    coef0: float = Field(default=0.0, ge=0, allow_inf_nan=False, description="of poly")
+    coef0: float = Field(
+        default=0.0, ge=0, allow_inf_nan=False, description="constant term of poly"
+    )
     explicit: bool = Field(
         default=False,
-        description="write the products of poly of degree 2 down as features: any solver",
+        description="compute the products of poly of degree 2 as features, for any solver",
     )
     max_mb: float = Field(
-        default=2000.0, gt=0, description="most megabytes of the Gram matrix or of the products"
+        default=2000.0,
+        gt=0,
+        description="memory limit, in megabytes, of the Gram matrix or the products",
     )
 
 

@@ -43,7 +43,7 @@ class CorrelationClusteringOptions(MentionOptions):
         default=100,
         ge=0,
         le=2**31 - 1,
-        description="most rounds of moves of single mentions in inference",
+        description="maximum number of rounds of local search in inference",
     )
 
 

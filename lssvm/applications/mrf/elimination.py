@@ -23,7 +23,7 @@ class Temperatures:
 
 
 @dataclass(frozen=True)
-class Found:
+class InferenceResult:
     """What inference found for n graphs.
 
     values : (n,) the annealed value; losses : (n,) expected Δ
@@ -60,7 +60,7 @@ class Elimination:
         states: np.ndarray | None = None,
         charged: bool = False,
         marginals: bool = False,
-    ) -> Found:
+    ) -> InferenceResult:
         """Values, losses, expected features and, where asked for, marginals.
 
         groups : (N,) int8, CLAMPED, FIRST or SECOND for the nodes of these graphs
@@ -80,7 +80,7 @@ class Elimination:
             marginals,
         )
         settled = np.ones(len(examples), dtype=bool)
-        return Found(values, losses, gradient, shares, exact=True, converged=settled)
+        return InferenceResult(values, losses, gradient, shares, exact=True, converged=settled)
 
     def fits(self, examples: Graphs, groups: np.ndarray) -> np.ndarray:
         """Whether each graph can do without a larger table, (n,) bool."""

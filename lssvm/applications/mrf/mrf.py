@@ -41,7 +41,7 @@ from scipy import sparse
 
 from lssvm.applications import base
 from lssvm.applications.mrf import by_graph, mrf_output
-from lssvm.applications.mrf.elimination import Elimination, Found, Temperatures
+from lssvm.applications.mrf.elimination import Elimination, InferenceResult, Temperatures
 from lssvm.applications.mrf.graph_classes import GraphClasses, GraphWeightNames
 from lssvm.applications.mrf.graphs import Graphs, packed
 from lssvm.applications.mrf.inference import (
@@ -67,36 +67,42 @@ class MrfOptions(base.Options):
     name: Literal["mrf"] = Field(default="mrf", description="Markov random fields")
     inference: Literal["auto", "exact", "bp", "trw"] = Field(
         default="auto",
-        description="exact; bp, belief propagation, whose gap is not certified; auto: exact where "
-        "it needs no larger table; trw: as auto, but trained with an upper bound by spanning "
-        "forests, which is certified",
+        description="exact: variable elimination; bp: belief propagation, for which no gap is "
+        "certified; auto: exact if no factor is larger than table, otherwise bp; trw: as auto, but "
+        "trained with an upper bound by spanning forests, for which the gap is certified",
     )
     table: int = Field(
         default=1_000_000,
         ge=1,
         le=2**27,
-        description="most numbers in a table of exact inference",
+        description="largest factor, in entries, allowed in variable elimination",
     )
     damping: float = Field(
-        default=0.3, ge=0, lt=1, description="bp: share of an old message that is kept"
+        default=0.3, ge=0, lt=1, description="bp: share of the old message in an update"
     )
     schedule: Literal["sequential", "parallel"] = Field(
         default="sequential",
-        description="bp: messages are updated one after another, along the edges and back, or all "
-        "at once from those before, which does not depend on the order of the file",
+        description="bp: sequential: messages are updated one after another, along the edges and "
+        "back; parallel: all at once from the previous ones, independent of the order of the file",
     )
     sweeps: int = Field(
-        default=200, ge=1, le=2**31 - 1, description="bp: most updates of all messages"
+        default=200, ge=1, le=2**31 - 1, description="bp: maximum number of updates of all messages"
     )
     tolerance: float = Field(
-        default=1e-6, gt=0, lt=1, description="bp: relative change of messages that ends it"
+        default=1e-6,
+        gt=0,
+        lt=1,
+        description="bp: converged when messages change by less than this, relatively",
     )
     start: Literal["random", "zero"] = Field(
         default="random",
-        description="first weights; 0 is a stationary point where hidden states can be exchanged",
+        description="initial weights; w = 0 is a stationary point if hidden states are symmetric",
     )
     start_scale: float = Field(
-        default=0.1, gt=0, allow_inf_nan=False, description="standard deviation of random ones"
+        default=0.1,
+        gt=0,
+        allow_inf_nan=False,
+        description="standard deviation of random initial weights",
     )
 
 
@@ -327,7 +333,7 @@ class RandomField(base.Application[Graphs, Predictions]):
         examples: Graphs,
         temperatures: Temperatures,
         charged: bool,
-    ) -> Found:
+    ) -> InferenceResult:
         """Inference of training, which is counted where it is left to belief propagation."""
         found = self.inference.infer(task, w, examples, temperatures, charged=charged)
         if found.propagated:
@@ -364,7 +370,7 @@ class MarkovRandomField(RandomField, base.ByExample[Graphs]):
         temperatures: Temperatures,
         charged: bool,
     ) -> base.Maxima:
-        def infer(weights: np.ndarray, graphs: Graphs) -> Found:
+        def infer(weights: np.ndarray, graphs: Graphs) -> InferenceResult:
             return self._trained(task, weights, graphs, temperatures, charged)
 
         linear = temperatures.first == temperatures.second == 0.0

@@ -16,7 +16,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lssvm.applications.mrf.elimination import Elimination, Found, Temperatures, potentials
+from lssvm.applications.mrf.elimination import (
+    Elimination,
+    InferenceResult,
+    Temperatures,
+    potentials,
+)
 from lssvm.applications.mrf.graphs import Graphs
 from lssvm.applications.mrf.plans import CLAMPED, FIRST, SECOND
 from lssvm.errors import LssvmError
@@ -48,7 +53,7 @@ class Propagation:
         temperatures: Temperatures,
         *,
         charged: bool = False,
-    ) -> Found:
+    ) -> InferenceResult:
         """As ``Elimination.infer``, approximately, with marginals.
 
         Raises LssvmError for temperatures that differ with none of y at 0.
@@ -85,7 +90,7 @@ class Propagation:
         states: np.ndarray,
         epsilon: float,
         charged: bool,
-    ) -> Found:
+    ) -> InferenceResult:
         shares, values, _, changes = _mrf_bp.propagate(
             potentials(w, examples, charged),
             examples.arrays,
@@ -96,7 +101,7 @@ class Propagation:
         )
         gradient = _mrf.expected(shares, examples.arrays, len(w))
         marginals = shares[_of_nodes(examples)]
-        return Found(
+        return InferenceResult(
             values,
             _expected_losses(examples, marginals),
             gradient,

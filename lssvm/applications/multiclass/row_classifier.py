@@ -32,7 +32,7 @@ from lssvm.applications.class_costs import (
     listed,
     weighted,
 )
-from lssvm.applications.multiclass.class_tree import Columns
+from lssvm.applications.multiclass.class_tree import WeightColumns
 from lssvm.applications.multiclass.labelled_rows import (
     LabelledRows,
     packed,
@@ -62,8 +62,8 @@ class RowOptions(base.Options):
         ge=0,
         le=checked.LARGEST,
         allow_inf_nan=False,
-        description="value of a constant feature behind the others, the larger the less its "
-        "weights are held down by ½‖w‖² (1000: as good as not at all); 0: none",
+        description="value of the appended constant feature; larger values regularise the bias "
+        "less (1000: hardly at all); 0: no bias",
     )
     class_costs: ClassCosts = Field(default={}, description=DESCRIPTION)
 
@@ -104,7 +104,7 @@ class RowClassifier(
         self.features = 0
 
     @abstractmethod
-    def columns_of(self, classes: Sequence[str]) -> Columns:
+    def columns_of(self, classes: Sequence[str]) -> WeightColumns:
         """The columns of w that belong to these classes. Raises ValueError with what is wrong."""
 
     @abstractmethod

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
 from lssvm.applications import base
-from lssvm.applications.multiclass.class_tree import ClassTree, Columns
+from lssvm.applications.multiclass.class_tree import ClassTree, WeightColumns
 from lssvm.applications.multiclass.labelled_rows import LabelledRows
 from lssvm.applications.multiclass.row_classifier import (
     Predictions,
@@ -36,13 +36,13 @@ class TaxonomyOptions(RowOptions):
     )
     taxonomy: str | dict[str, str] = Field(
         default=PATHS,
-        description="paths: labels such as a/b/c say what is above them; or a file of lines "
-        "'child parent' (it is kept with the model)",
+        description="paths: labels such as a/b/c name the nodes above them; or the name of a file "
+        "with lines 'child parent' (the model keeps the tree)",
     )
     features: Literal["tree", "flat"] = Field(
         default="tree",
-        description="tree: a class is scored by the weights of all nodes above it too; "
-        "flat: by its own alone",
+        description="tree: the score of a class also uses the weights of all nodes above it; "
+        "flat: only its own weights",
     )
     loss: Literal["tree", "zero_one"] = Field(
         default="tree",
@@ -85,12 +85,12 @@ class Taxonomy(RowClassifier):
         """The tree that was given, or that of the classes' own paths."""
         return self._given or ClassTree(None, classes)
 
-    def columns_of(self, classes: Sequence[str]) -> Columns:
+    def columns_of(self, classes: Sequence[str]) -> WeightColumns:
         """A column for each node at or above a class, or for each class."""
         tree = self.tree(classes)
         for label in classes:
             tree.steps(label)
-        return Columns(classes, tree if self.options.features == "tree" else None)
+        return WeightColumns(classes, tree if self.options.features == "tree" else None)
 
     def losses_of(self, truths: Sequence[str], classes: Sequence[str]) -> np.ndarray:
         """Heights of first common ancestors, or 0 and 1."""

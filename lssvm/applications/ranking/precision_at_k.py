@@ -56,22 +56,25 @@ class RankingOptions(base.Options):
     """What is ranked, and for which k."""
 
     name: Literal["precision_at_k"] = Field(
-        default="precision_at_k", description="ranking by queries, for the first k documents"
+        default="precision_at_k", description="ranking of documents by query, for precision at k"
     )
-    k: int = Field(default=10, ge=1, le=100_000, description="documents at the top that count")
+    k: int = Field(
+        default=10, ge=1, le=100_000, description="number of documents at the top that count"
+    )
     relevant_from: float = Field(
         default=1.0, allow_inf_nan=False, description="lowest label of a relevant document"
     )
     start: Literal["classification", "pairwise", "random"] = Field(
         default="classification",
-        description="first weights: a classifier of relevant documents, as in the paper; "
-        "pairwise: a ranking SVM; or a random ordering with the relevant documents first",
+        description="initial weights; classification: of a classifier of relevant documents, as in "
+        "the paper; pairwise: of a ranking SVM; random: no weights, but a random ordering with the "
+        "relevant documents first",
     )
     start_weight: float = Field(
         default=1.0,
         gt=0,
         allow_inf_nan=False,
-        description="C of the problem that gives the first weights, as a multiple of objective.C",
+        description="C of the problem for the initial weights, as a multiple of objective.C",
     )
 
 

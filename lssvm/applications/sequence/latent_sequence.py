@@ -53,13 +53,15 @@ class LatentSequenceOptions(SequenceOptions):
     name: Literal["latent_sequence"] = Field(  # type: ignore[assignment]
         default="latent_sequence", description="label sequences with hidden states"
     )
-    loss: Literal["hamming"] = Field(default="hamming", description="number of wrong labels")
-    substates: int = Field(default=2, ge=1, le=64, description="hidden states of each label")
+    loss: Literal["hamming"] = Field(
+        default="hamming", description="hamming: number of wrong labels"
+    )
+    substates: int = Field(default=2, ge=1, le=64, description="number of hidden states per label")
     start_scale: float = Field(
         default=0.1,
         gt=0,
         allow_inf_nan=False,
-        description="standard deviation of the first weights",
+        description="standard deviation of the initial weights",
     )
 
 

@@ -62,32 +62,32 @@ class SequenceOptions(base.Options):
     columns: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
         default=("word", "label"), description="names of the columns of a CoNLL file"
     )
-    label: str = Field(default="", description="column of the label; the last one if left out")
+    label: str = Field(default="", description="name of the label column; by default the last")
     templates: tuple[str, ...] = Field(
         default=("word", "word[-1]", "word[1]", "suffix(word, 3)", "brief_shape(word)"),
         description="attributes of a token, such as word[-1] & word or lower(word)",
     )
     min_count: int = Field(
-        default=1, ge=1, description="tokens that an attribute must occur in, in training"
+        default=1, ge=1, description="smallest number of training tokens with an attribute"
     )
     bias: float = Field(
         default=0.0,
         ge=-checked.LARGEST,
         le=checked.LARGEST,
         allow_inf_nan=False,
-        description="value of a constant feature, 0 for none; the larger, the less regularised "
-        "(1000: as good as not at all)",
+        description="value of the appended constant feature; larger values regularise the bias "
+        "less (1000: hardly at all); 0: no bias",
     )
     loss: Literal["hamming", "zero_one"] = Field(
-        default="hamming", description="number of wrong labels, or 1 if any label is wrong"
+        default="hamming",
+        description="hamming: number of wrong labels; zero_one: 1 if any label is wrong",
     )
     class_costs: dict[str, Cost] = Field(
-        default={}, description="what an error costs by the true label; 1 for those left out"
+        default={},
+        description="cost of a wrong label, by true label; 1 for labels that are not named",
     )
-    order: Literal[1, 2] = Field(
-        default=1, description="labels before a label that transitions see"
-    )
-    ends: bool = Field(default=False, description="weights of the first and of the last label")
+    order: Literal[1, 2] = Field(default=1, description="order of the Markov chain of labels")
+    ends: bool = Field(default=False, description="weights for the first and the last label")
 
     @field_validator("columns")
     @classmethod
