@@ -83,8 +83,8 @@ class Predictions:
     """Predicted clusterings of n documents with m mentions in all.
 
     clusters : (m,) int32, from 0 in each document in the order of the first mentions
-    parents : (m,) int32, the mention of the document that a mention hangs from in the
-        forest, -1 at a root; None where there is no forest
+    parents : (m,) int32, the parent of each mention in the forest, counted within its document,
+        -1 at a root; None if there is no forest
     scores : (n,) float64, w · Φ
     """
 
@@ -165,10 +165,11 @@ class MentionClustering(base.Application[Documents, Predictions]):
     def score(self, examples: Documents, predictions: Predictions) -> dict[str, float | None]:
         """MITRE loss, pair loss, MUC, B³, CEAF_e and their mean in percent.
 
-        mitre_loss is 100 − MUC F1, pair_loss the pairs that are put together or apart wrongly;
-        both are ours. B³, CEAF_e and the CoNLL mean need scorch and are None without it. What is
-        not defined (0 / 0) is None and counts as 0 in the mean, ``undefined_as_0`` of the three.
-        See ``coreference_scores`` on sums over documents and on singletons.
+        mitre_loss is 100 − MUC F1, pair_loss the share of pairs that are wrongly joined or
+        separated; both are computed here. B³, CEAF_e and the CoNLL mean need scorch and are None
+        without it. An undefined metric (0 / 0) is None and counts as 0 in the mean;
+        ``undefined_as_0`` is the number of undefined ones among the three. See
+        ``coreference_scores`` on sums over documents and on singletons.
         """
         if not examples.labelled:
             raise LssvmError("the documents have no clusters; expected them to score")
@@ -195,10 +196,10 @@ class MentionClustering(base.Application[Documents, Predictions]):
     def write(self, examples: Documents, predictions: Predictions, file: TextIO) -> None:
         """Each document with its predicted clusters, numbered from 1.
 
-        Column files come back with another last column and nothing else changed, brat's documents
-        as column files of number, word and coreference; a span stands there once, whatever the
-        input had.
-        Documents of pairs are two lines: ``document NAME`` and ``clusters 1 1 2 …``.
+        A column file is written with a new last column and no other change, a document of brat as a
+        column file of number, word and coreference; each span is written once, even if the input
+        has it several times. A document of pairs is two lines: ``document NAME`` and
+        ``clusters 1 1 2 …``.
         """
         ended = True
         for name, text, where in zip(examples.names, examples.texts, examples.places, strict=True):
