@@ -24,8 +24,8 @@ class Enumerated(PerExample[X, Y, H]):
 
     Loss-augmented inference, completion and prediction are exact; the first of equal candidates
     wins. A subclass may override each of them with a faster method. Without hidden values
-    (``hidden = False``) every slack norm and both rescalings are offered, unless loss-augmented inference is
-    overridden.
+    (``hidden = False``) every slack norm and both rescalings are offered, unless
+    loss-augmented inference is overridden.
     """
 
     OBSERVED: ClassVar[Mapping[str, frozenset[Any]]] = {

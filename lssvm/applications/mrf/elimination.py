@@ -1,4 +1,4 @@
-"""Exact inference for packed graphs, by elimination in an order that is planned once."""
+"""Exact inference for packed graphs, by variable elimination in an order that is planned once."""
 
 from dataclasses import dataclass
 
@@ -24,14 +24,14 @@ class Temperatures:
 
 @dataclass(frozen=True)
 class InferenceResult:
-    """What inference found for n graphs.
+    """The result of inference for n graphs.
 
     values : (n,) the annealed value; losses : (n,) expected Δ
     gradient : (d,) Σ c_i E[Φ]
     marginals : of all states of all nodes one after another; empty unless asked for
     exact : whether the values are exact, and not those of belief propagation
-    converged : (n,) whether belief propagation settled; True where it was not needed
-    propagated : graphs that were left to it
+    converged : (n,) whether belief propagation converged; True if it was not needed
+    propagated : number of graphs for which belief propagation was used
     """
 
     values: np.ndarray
@@ -44,7 +44,7 @@ class InferenceResult:
 
 
 class Elimination:
-    """Exact inference with tables of at most ``limit`` numbers."""
+    """Exact inference with factors of at most ``limit`` entries."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -61,12 +61,12 @@ class Elimination:
         charged: bool = False,
         marginals: bool = False,
     ) -> InferenceResult:
-        """Values, losses, expected features and, where asked for, marginals.
+        """Values, losses, expected features and, if requested, marginals.
 
         groups : (N,) int8, CLAMPED, FIRST or SECOND for the nodes of these graphs
         states : (N,) int32, those of clamped nodes; their labels by default
         charged : whether Δ is added to the score
-        Raises DataError for a graph that needs a larger table.
+        Raises DataError for a graph that needs a larger factor.
         """
         plan = self.planned(examples, groups, temperatures.apart)
         labels = examples.labels[examples.nodes]
@@ -83,7 +83,7 @@ class Elimination:
         return InferenceResult(values, losses, gradient, shares, exact=True, converged=settled)
 
     def fits(self, examples: Graphs, groups: np.ndarray) -> np.ndarray:
-        """Whether each graph can do without a larger table, (n,) bool."""
+        """Whether each graph needs no larger factor, (n,) bool."""
         key = ("fits", groups.tobytes(), self.limit)
         if key not in examples.cache:
             found = [self._made_plan(examples, groups, i) for i in range(len(examples))]
@@ -91,7 +91,7 @@ class Elimination:
         return examples.cache[key]
 
     def planned(self, examples: Graphs, groups: np.ndarray, apart: bool) -> plans.Plans:
-        """The plans of a block, kept with it. Raises DataError as ``infer`` does.
+        """The plans of a block, cached in it. Raises DataError as ``infer`` does.
 
         apart : whether the order of the groups matters, which the error then says
         """

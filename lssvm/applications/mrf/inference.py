@@ -1,9 +1,9 @@
-"""Which task asks what of inference, and which graphs get it exactly.
+"""The inference that each task needs, and the graphs for which it is exact.
 
-With ``trw`` the graphs that are too wide are parted into forests for loss-augmented inference; for
-prediction that is as ``auto``, and for completion exact.
+With ``trw``, graphs that are too wide are decomposed into forests for loss-augmented inference;
+prediction is the same as with ``auto``, and completion is exact.
 
-Labels that are not known are hidden values like any other, but they are predicted.
+Unknown labels are hidden values like any other, except that they are predicted.
 """
 
 from dataclasses import replace
@@ -22,7 +22,7 @@ AUGMENTED, COMPLETED, PREDICTED, SUMMED = "augmented", "completed", "predicted",
 
 
 class Inference:
-    """Exact inference, approximate inference, or (``auto``) that where exact is too wide."""
+    """Exact inference, approximate inference, or (``auto``) the latter for wide graphs only."""
 
     def __init__(self, kind: str, exact: Elimination, approximate: Propagation) -> None:
         self.kind = kind
@@ -39,7 +39,7 @@ class Inference:
         charged: bool = False,
         marginals: bool = False,
     ) -> InferenceResult:
-        """Values, losses and expected features, and marginals where asked for.
+        """Values, losses and expected features, and marginals if requested.
 
         charged : whether Δ is added to the score
         Raises DataError for a graph that is too wide if all inference is to be exact.
@@ -69,7 +69,7 @@ class Inference:
         temperatures: Temperatures,
         charged: bool,
     ) -> InferenceResult:
-        """The bound by forests, which takes the place of the value."""
+        """The bound by forests, which replaces the value."""
         key = ("forests", groups.tobytes())
         if key not in examples.cache:
             examples.cache[key] = spread(examples, self.exact.fits(examples, groups))
@@ -93,7 +93,7 @@ class Inference:
         fits: np.ndarray,
         charged: bool,
     ) -> InferenceResult:
-        """Exact where it fits, approximate elsewhere."""
+        """Exact inference for graphs that are not too wide, approximate for the others."""
         key = ("parts", fits.tobytes())
         if key not in examples.cache:
             rows = (np.flatnonzero(fits), np.flatnonzero(~fits))
@@ -123,7 +123,7 @@ class Inference:
 def _groups(task: str, labels: np.ndarray, apart: bool) -> np.ndarray:
     """CLAMPED, FIRST or SECOND for each node, (nodes,) int8.
 
-    Where the temperatures are equal their order does not matter, and any may be taken.
+    If the temperatures are equal, the order of the two groups does not matter.
     """
     groups = np.full(len(labels), FIRST, dtype=np.int8)
     if task == COMPLETED:

@@ -6,8 +6,8 @@ and edges, y the states of nodes that have labels, h those of all others. Weight
     w · Φ(x, y, h) = Σ_v φ_v · W[class of v][:, s_v]  +  Σ_vu φ_vu · W[class of vu][:, s_v, s_u]
 
 An edge without features has the constant one; an edge between an observed node and another is a
-node feature. Δ is the number of wrong labels. A label that is missing in an example is a hidden
-value of it, and Δ does not count it.
+node feature. Δ is the number of wrong labels. A missing label of an example is one of its hidden
+values, and Δ does not count it.
 
 With temperatures ε_y and ε_h (0 means the limit, a maximum)
 
@@ -23,12 +23,12 @@ With temperatures ε_y and ε_h (0 means the limit, a maximum)
 | loss_augmented_likelihood | 1 | 1 | the same with Δ |
 | epsilon | as given | as given | |
 
-Values and expected features are exact, by elimination of one variable after another: first h, then
-y where ε_h and ε_y differ. How large a table that may need is bounded by an option; a graph that
-needs more is left to belief propagation, or refused. Ties between states: in the reverse order of
-elimination, each node takes the lowest state that attains the maximum given those before it.
-With belief propagation no upper bound of U⁺ is known, and no gap is certified. With ``trw`` a
-larger convex function takes the place of U⁺ (see ``spanning``): the gap is that of this problem.
+Values and expected features are exact, by variable elimination: first h, then y if ε_h and ε_y
+differ. An option limits the size of the factors; for a graph that needs larger factors, belief
+propagation is used, or the graph is refused. Ties between states: in the reverse order of
+elimination, each node takes the lowest state that attains the maximum given those before it. With
+belief propagation no upper bound of U⁺ is known, and no gap is certified. With ``trw`` a larger
+convex function takes the place of U⁺ (see ``spanning``): the gap is that of this problem.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -62,7 +62,7 @@ from lssvm.plane import Plane
 
 
 class MrfOptions(base.Options):
-    """How inference and the first weights are."""
+    """How inference is done, and the initial weights."""
 
     name: Literal["mrf"] = Field(default="mrf", description="Markov random fields")
     inference: Literal["auto", "exact", "bp", "trw"] = Field(
@@ -157,7 +157,7 @@ class RandomField(base.Application[Graphs, Predictions]):
         return {} if self.classes is None else self.classes.arrays()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Take over the classes of a model. Raises ModelError."""
+        """Restore the classes of a model. Raises ModelError."""
         self.classes = GraphClasses.from_arrays(state)
 
     def known_dimension(self) -> int | None:
@@ -175,7 +175,8 @@ class RandomField(base.Application[Graphs, Predictions]):
         return GraphWeightNames(self.classes or GraphClasses((), (), (), (), (), ()))
 
     def start(self, examples: Graphs, rng: np.random.Generator) -> np.ndarray:
-        """The first weights.
+        """The initial weights.
+
 
         Raises DataError if nothing may be hidden and something is, if all is, or without features.
         """
@@ -197,9 +198,9 @@ class RandomField(base.Application[Graphs, Predictions]):
         return self.options.start_scale * rng.normal(size=examples.classes.dimension)
 
     def augmented(self, w: np.ndarray, examples: Graphs) -> tuple[Plane, float]:
-        """Σ c_i U⁺_i, and no upper bound if some graph was left to belief propagation.
+        """Σ c_i U⁺_i, without an upper bound if belief propagation was used for some graph.
 
-        Raises DataError for a graph that is too wide where all inference is to be exact.
+        Raises DataError for a graph that is too wide if all inference has to be exact.
         """
         temperatures = Temperatures(self.epsilon_h, self.epsilon_y)
         plane, exact = self._plane(AUGMENTED, w, examples, temperatures, self.charged)
@@ -211,7 +212,7 @@ class RandomField(base.Application[Graphs, Predictions]):
         return self._plane(COMPLETED, w, examples, temperatures, charged=False)[0]
 
     def predict(self, w: np.ndarray, examples: Graphs, top: int = 1) -> Predictions:
-        """The y of highest ε_h log Σ_h exp(w · Φ / ε_h), known labels left aside.
+        """The y with the highest ε_h log Σ_h exp(w · Φ / ε_h); known labels are not used.
 
         Raises LssvmError if more than one is asked for, DataError as ``augmented`` does.
         """
@@ -222,7 +223,7 @@ class RandomField(base.Application[Graphs, Predictions]):
         return Predictions(modes(examples, found.marginals), found.values, found.converged, w)
 
     def prediction_values(self, examples: Graphs, predictions: Predictions) -> np.ndarray | None:
-        """ε_h log Σ_h exp(w · Φ / ε_h) of the y found, (n,); None where it is no such maximum."""
+        """ε_h log Σ_h exp(w · Φ / ε_h) of the predicted y, (n,); None if it is not a maximum."""
         exact = self.options.inference != "trw" and bool(np.all(examples.labels != MISSING))
         return predictions.values if exact else None
 
@@ -263,7 +264,7 @@ class RandomField(base.Application[Graphs, Predictions]):
 
     @property
     def formats(self) -> Mapping[str, Callable[[Any, Any, TextIO], None]]:
-        """What ``lssvm-classify`` can write; the first one unless asked otherwise."""
+        """The formats that ``lssvm-classify`` can write; the first one is the default."""
         return {"labels": self.write, "marginals": self.write_marginals}
 
     @property
@@ -285,7 +286,7 @@ class RandomField(base.Application[Graphs, Predictions]):
         return mrf_output.records(examples, predictions, self.losses(examples, predictions))
 
     def warnings(self, examples: Graphs) -> list[str]:
-        """Labels that are not known; graphs without any."""
+        """Warnings about unknown labels, and about graphs without labels."""
         labels = examples.labels[examples.nodes]
         starts = examples.node_offsets[:-1] - examples.node_offsets[0]
         bare = int(np.sum(np.add.reduceat(labels >= 0, starts, dtype=np.int64) == 0))
@@ -298,7 +299,7 @@ class RandomField(base.Application[Graphs, Predictions]):
         return found
 
     def unsettled(self) -> dict[str, tuple[int, int]]:
-        """How many graphs belief propagation did not settle for, of those left to it."""
+        """Warns how many of the graphs with belief propagation did not converge."""
         counts, self._propagated = self._propagated, []
         if not counts:
             return {}
@@ -334,7 +335,7 @@ class RandomField(base.Application[Graphs, Predictions]):
         temperatures: Temperatures,
         charged: bool,
     ) -> InferenceResult:
-        """Inference of training, which is counted where it is left to belief propagation."""
+        """Inference in training; graphs for which belief propagation is used are counted."""
         found = self.inference.infer(task, w, examples, temperatures, charged=charged)
         if found.propagated:
             self._propagated.append((int(np.sum(~found.converged)), found.propagated))
@@ -378,7 +379,7 @@ class MarkovRandomField(RandomField, base.ByExample[Graphs]):
 
 
 def _reader(path: str) -> Callable[[str, Limit], GraphFile]:
-    """What reads a file of this name."""
+    """The reader for a file of this name."""
     if image_list.SUFFIX in Path(path).suffixes:
         return image_list.read_images
     return read_npz if path.endswith(".npz") else read_graphs
