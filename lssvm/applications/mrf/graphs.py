@@ -86,7 +86,7 @@ class Graphs(Packed):
 
     @property
     def together(self) -> int:
-        """Number of graphs of similar shape, if there are enough, that a kernel processes at once."""
+        """Number of graphs that a kernel processes at once, if enough have a similar shape."""
         counts = np.column_stack([np.diff(self.node_offsets), np.diff(self.edge_offsets)])
         return LANES if len(counts) >= LANES * len(np.unique(counts, axis=0)) else 1
 

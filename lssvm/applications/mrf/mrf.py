@@ -299,7 +299,7 @@ class RandomField(base.Application[Graphs, Predictions]):
         return found
 
     def unsettled(self) -> dict[str, tuple[int, int]]:
-        """Warns how many of the graphs with belief propagation did not converge."""
+        """Graphs for which belief propagation did not converge, of those for which it ran."""
         counts, self._propagated = self._propagated, []
         if not counts:
             return {}

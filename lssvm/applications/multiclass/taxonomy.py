@@ -1,10 +1,10 @@
 """Classes in a taxonomy (Tsochantaridis et al., ICML 2004, sections 4.1 and 4.2).
 
-With ``features: tree`` a class is scored by the weights of all nodes above it too, below the root,
-which classes share: Λ(y) is 1 at y and at each of its ancestors. With ``features: flat`` it has
-weights of its own alone. With ``loss: tree`` a mistake costs the height of the first common
-ancestor of the true and the predicted class (see ``class_tree``). Classes are the labels that
-occur in training; they may be inner nodes.
+With ``features: tree`` the score of a class also uses the weights of its ancestors, without the
+root, which classes share: Λ(y) is 1 at y and at each of these ancestors. With ``features: flat``
+each class has only its own weights. With ``loss: tree`` a mistake costs the height of the first
+common ancestor of the true and the predicted class (see ``class_tree``). Classes are the labels
+that occur in training; they may be inner nodes.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ PATHS = "paths"
 
 
 class TaxonomyOptions(RowOptions):
-    """What the tree is, and what it is used for."""
+    """The tree, and how it is used."""
 
     name: Literal["taxonomy"] = Field(
         default="taxonomy", description="one class of a tree of classes for each row of features"
@@ -82,7 +82,7 @@ class Taxonomy(RowClassifier):
             raise LssvmError(f"application.taxonomy: {error}") from None
 
     def tree(self, classes: Sequence[str]) -> ClassTree:
-        """The tree that was given, or that of the classes' own paths."""
+        """The given tree, or the tree of the paths of the classes."""
         return self._given or ClassTree(None, classes)
 
     def columns_of(self, classes: Sequence[str]) -> WeightColumns:
@@ -102,7 +102,7 @@ class Taxonomy(RowClassifier):
         return self.tree(classes).losses(truths, classes)
 
     def score(self, examples: LabelledRows, predictions: Predictions) -> dict[str, float | None]:
-        """accuracy and error in percent, tree_loss and loss, the mean heights and the mean of Δ.
+        """accuracy and error in percent, tree_loss (the mean height) and loss (the mean of Δ).
 
         ``unseen_labels`` counts examples of labels that training does not have.
         """
