@@ -1,14 +1,14 @@
 """Lists of images with their labels, one graph for each image: a grid of its pixels.
 
-A text file whose words are separated by blanks or, in a line that has a tab, by tabs alone:
+A text file whose words are separated by blanks or, in a line that has a tab, only by tabs:
 
     label NAME R G B                  a colour of label images, 0 to 255, and what it stands for
-    missing R G B                     a colour of pixels whose label nobody gave
+    missing R G B                     a colour of pixels whose label is missing
     image FILE LABELS [cost=C]        an image, or features .npy, and its label image; - for none
 
 The states are the names of labels in the order of their first lines; a name may have several
-colours. Colours stand above the images. Files count from the folder of the list. Lines that begin
-with # are comments.
+colours. Colours come before the images. Paths are relative to the folder of the list. Lines that
+begin with # are comments.
 
 A node ``x,y`` is a pixel, of class ``pixel``, with the feature 1 and its channels. Edges of classes
 ``right`` and ``down`` join neighbours, with the feature 1 and the mean absolute difference of the

@@ -1,4 +1,4 @@
-"""Graphs with states at their nodes in NumPy's archives, array for array as in ``GraphFile``.
+"""Graphs with states at their nodes in NumPy archives, with the arrays of ``GraphFile``.
 
     names (n,)  costs (n,), may be left out           node_offsets, edge_offsets (n + 1,)
     node_classes (N,)  states (N,)  labels (N,): -1 not known, -2 hidden
@@ -162,7 +162,7 @@ def _check_range(arrays: dict[str, np.ndarray], name: str, least: int, most: Any
 
 
 def _check_names(arrays: dict[str, np.ndarray]) -> None:
-    """Raise ValueError for names that cannot stand as keys, or in tables, of what is written."""
+    """Raise ValueError for names that cannot be keys or table entries of predictions."""
     names, nodes = arrays["names"].tolist(), arrays.get("node_names", np.empty(0)).tolist()
     for name, values in (("names", names), ("node_names", nodes)):
         broken = [value for value in values if not value or set(value) & set("\t\r\n")]

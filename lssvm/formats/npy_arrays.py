@@ -1,8 +1,8 @@
-"""Plain arrays of NumPy's files ``.npy`` and ``.npz``, checked before memory is taken.
+"""Plain arrays of NumPy files ``.npy`` and ``.npz``, checked before memory is allocated.
 
-What a file claims (sizes of members, shapes) is held against the bytes that it has and against a
-limit. Nothing is ever unpickled. Arrays come in C order and in the byte order of the machine;
-int64 holds all their whole numbers.
+The claims of a file (sizes of members, shapes) are compared with the bytes that it has and with a
+limit. Nothing is ever unpickled. Arrays are returned in C order and in the byte order of the
+machine; all their whole numbers fit into int64.
 """
 
 import io
@@ -82,7 +82,7 @@ def read_array(path: str | Path, limit: Limit = DEFAULT) -> np.ndarray:
 
     limit : of the array, numbers counted at 8 bytes each
 
-    Raises DataError for what is no such file, is cut short or is too large.
+    Raises DataError for a file of another kind, one that is cut short, and one that is too large.
     """
     with _opened(path, "an array .npy") as file:
         size = os.fstat(file.fileno()).st_size
@@ -110,8 +110,8 @@ def read_archive(
     limit : of all arrays together, numbers counted at 8 bytes each
     others : whether arrays of other names are passed over, not refused
 
-    Raises DataError, with the name of the array, for what is no such file, is encrypted, is
-    compressed in another way than NumPy does, is damaged or is too large.
+    Raises DataError, with the name of the array, for a file that is of another kind, encrypted,
+    compressed in another way than NumPy does, damaged or too large.
     """
     with _opened(path, ".npz") as file:
         size = os.fstat(file.fileno()).st_size
@@ -154,7 +154,7 @@ def _opened(path: str | Path, expected: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _named(name: str) -> Iterator[None]:
-    """Let the name of an array stand before what is wrong with it."""
+    """Put the name of an array before the message about it."""
     try:
         yield
     except _Refused as error:
@@ -166,7 +166,7 @@ def _named(name: str) -> Iterator[None]:
 def _members(
     archive: zipfile.ZipFile, size: int, known: Collection[str], others: bool
 ) -> dict[str, zipfile.ZipInfo]:
-    """The members that are read by name of their arrays, their claims being possible."""
+    """The members that are read, by name of their arrays, with possible claims."""
     found: dict[str, zipfile.ZipInfo] = {}
     for member in archive.infolist():
         name = member.filename.removesuffix(SUFFIX)
@@ -188,7 +188,7 @@ def _members(
 
 
 def _header(stream: IO[bytes], size: int) -> _Header:
-    """The header of an array of ``size`` bytes, its claims being those of that many bytes."""
+    """The header of an array of ``size`` bytes; its claims match this number of bytes."""
     beginning = io.BytesIO(stream.read(_HEADER))
     version = npy.read_magic(beginning)
     if version not in ((1, 0), (2, 0)):
@@ -241,7 +241,7 @@ def _body(stream: IO[bytes], header: _Header) -> np.ndarray:
 
 
 def _check_entries(flat: np.ndarray) -> None:
-    """Refuse bytes that are no values of their type."""
+    """Refuse bytes that are not values of their type."""
     kind = flat.dtype.kind
     if kind == "b" and np.any(flat.view(np.uint8) > 1):
         raise _Refused("holds truth values that are none; expected 0 and 1")
