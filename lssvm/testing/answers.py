@@ -1,4 +1,4 @@
-"""What else an application answers: by example, predictions, state, rows for kernels."""
+"""Checks of planes by example, predictions, state, and rows for kernels."""
 
 import io
 import itertools
@@ -22,10 +22,10 @@ MOST_CANDIDATES = 5_000  # of an example that are compared
 
 
 class Answers(Planes):
-    """Checks beside those of planes, which come first."""
+    """All other checks, after those of planes."""
 
     def enumerated(self) -> None:
-        """Inference of every example beside all of its candidates."""
+        """Compare inference of every example with all of its candidates."""
         app = self.application
         if isinstance(app, PerExample) and isinstance(app, Listing):
             for i in self.augmented:
@@ -75,7 +75,7 @@ class Answers(Planes):
             )
 
     def by_example(self) -> None:
-        """Planes of each example are those of the sum."""
+        """Planes of single examples add up to those of the sum."""
         app = self.application
         if not isinstance(app, ByExample) or not app.decomposes:
             return
@@ -83,7 +83,7 @@ class Answers(Planes):
             try:
                 both = app.augmented_each(w, self.few), app.completed_each(w, self.few)
             except LssvmError as error:
-                if type(error) is not LssvmError:  # else it says that this model has none
+                if type(error) is not LssvmError:  # it means: no such planes
                     self.tell("error of augmented_each", f"by example at {at}: {error}")
                 return
             except Exception as error:  # whatever an application raises is a finding
@@ -117,7 +117,7 @@ class Answers(Planes):
                     )
 
     def predictions(self) -> None:
-        """Predictions are maxima, told again and example by example; what is made of them."""
+        """Predictions are maxima, are the same again and example by example; records and scores."""
         for k, (at, w) in enumerate(self.weights):
             found = self.ask(
                 f"predict at {at}",
@@ -187,7 +187,7 @@ class Answers(Planes):
         self.ask("write", app.write, self.few, found, io.StringIO())
 
     def _maxima(self, found: Any, k: int) -> None:
-        """The predictions' values, beside everything that inference found at any w."""
+        """Compare the values of predictions with all outputs of inference at any w."""
         app, at = self.application, self.weights[k].name
         values = self.ask("prediction_values", app.prediction_values, self.few, found)
         if values is None or not app.decomposes:
@@ -216,7 +216,7 @@ class Answers(Planes):
                 )
 
     def rows_of_kernels(self) -> None:
-        """Rows that kernels may take the place of."""
+        """Check the rows that kernels may replace."""
         app = self.application
         if not isinstance(app, KernelRows):
             return
@@ -236,7 +236,7 @@ class Answers(Planes):
         return self.ask("augmented", self.application.augmented, self.W[k], self.few)[0]
 
     def restored(self, fresh: Callable[[], Application[Any, Any]] | None) -> None:
-        """Another application that takes over the state gives the same bytes."""
+        """Another application with the restored state gives the same bytes."""
         app = self.application
         kind = type(app)
         make = fresh or (lambda: kind(app.options, app.formulation))

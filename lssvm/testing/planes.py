@@ -1,4 +1,4 @@
-"""Planes of an application: they bound their function below, touch it and add up."""
+"""Checks of planes: they are lower bounds of their function, touch it and add up."""
 
 import hashlib
 from contextlib import suppress
@@ -30,7 +30,7 @@ class Planes(Findings):
         self.weights: list[Weights] = []
 
     def prepare(self) -> None:
-        """Take a few examples, and fix where inference is asked."""
+        """Take a few examples, and choose the w where inference is called."""
         app, whole = self.application, self.whole
         self.few = self.ask("take", lambda: whole.take(self.rows))
         self.parts = [self.few]
@@ -87,7 +87,7 @@ class Planes(Findings):
     # planes
 
     def start(self) -> None:
-        """Where training begins."""
+        """Check the initial plane of training."""
         starts = [
             self.ask("start", self.application.start, self.few, np.random.default_rng(0))
             for _ in range(2)
@@ -118,7 +118,7 @@ class Planes(Findings):
             )
 
     def check_shape(self, what: str, name: str, plane: Any) -> None:
-        """Raises FaultyAnswer for what is no plane of d finite numbers."""
+        """Raises FaultyAnswer if the answer is not a plane of d finite numbers."""
         shape = np.shape(plane.gradient) if isinstance(plane, Plane) else type(plane).__name__
         if shape != (self.d,):
             self.tell(what, f"{name}: {what} gave {shape}; expected a plane of shape ({self.d},)")
@@ -144,7 +144,7 @@ class Planes(Findings):
         return found[0], float(found[1]), completed
 
     def sums(self) -> None:
-        """Planes of single examples, in sum, again, and by threads."""
+        """Planes of single examples, of their sum, again, and by threads."""
         self.augmented: dict[int, Stack] = {}
         self.completed: dict[int, Stack] = {}
         sums: list[list[Plane]] = [[] for _ in self.weights]
@@ -169,7 +169,7 @@ class Planes(Findings):
             self.near(f"completed of all examples at {at}", other, below, w)
 
     def near(self, what: str, plane: Plane, parts: Plane, w: np.ndarray) -> None:
-        """Tell if two planes that should be one are not, but for rounding."""
+        """Report two planes that should be equal and are not, up to rounding."""
         size = plane.size(w) + parts.size(w) + abs(plane.loss) + abs(parts.loss)
         gaps = np.abs(plane.gradient - parts.gradient)
         sizes = np.abs(plane.gradient) + np.abs(parts.gradient) + 1.0
@@ -182,7 +182,7 @@ class Planes(Findings):
             )
 
     def _again(self, digests: dict[tuple[int, int], bytes]) -> None:
-        """The same questions one after another, and side by side: the same bytes."""
+        """The same calls in sequence and in parallel: the same bytes."""
         asked = list(digests)
         for threads, how in ((1, "again"), (THREADS, "by threads")):
             with Executor(threads) as executor:
@@ -202,7 +202,7 @@ class Planes(Findings):
         return None
 
     def _bounds(self, i: int, found: list[tuple[Plane, float, Plane]]) -> None:
-        """Planes bound their function below at every w, and touch it where they are made."""
+        """Planes are lower bounds of their function at every w, and touch it at their own w."""
         name = self.names[i]
         above = self.augmented[i] = Stack([plane for plane, _, _ in found], self.W, self.hard)
         below = self.completed[i] = Stack([plane for _, _, plane in found], self.W, self.hard)
