@@ -627,7 +627,9 @@ def test_the_motif_is_exported_for_meme_and_as_a_logo(sites, tmp_path):
 def test_warnings_name_what_looks_wrong(read):
     app = _motif(length=4)
     long, other = "ACGTACGTAC", "GGGGACGTAC"
-    assert app.warnings(read(app, [(long, 1, 1.0)])) == ["all labels are +1: nothing to tell apart"]
+    assert app.warnings(read(app, [(long, 1, 1.0)])) == [
+        "all labels are +1: there is nothing to learn"
+    ]
     assert app.warnings(read(app, [("ACG", 1, 1.0), (long, -1, 1.0), (long, -1, 1.0)])) == [
         "only 1 positive and 2 negative sequences",
         "1 positive sequences have no window of 4 known letters",
@@ -735,7 +737,7 @@ def test_a_strong_difference_in_composition_is_told(read):
     (warning,) = app.warnings(read(app, records(0.7)))
     assert re.fullmatch(
         r"G\+C is (6[5-9]|7[0-5]) % in positive and (4[5-9]|5[0-5]) % in negative sequences: "
-        "composition alone may tell them apart; negatives of like composition find motifs better",
+        "composition alone may separate them; negatives of similar composition give better motifs",
         warning,
     )
     assert app.warnings(read(app, records(0.55))) == []

@@ -190,8 +190,8 @@ BROKEN_ARCHIVES = {
         node_indices=[0, -3]
     ),
     "array 'node_values' holds a number that is not finite": changed(node_values=[0, np.nan]),
-    "two graphs have one name": changed(names=["a", "a"]),
-    "two nodes of graph 'first' have one name": changed(node_names=["a", "b", "a", "a"]),
+    "two graphs have the same name": changed(names=["a", "a"]),
+    "two nodes of graph 'first' have the same name": changed(node_names=["a", "b", "a", "a"]),
     "array 'names' holds 'a\\tb'; expected words without tabs": changed(names=["a\tb", "c"]),
     "array 'node_names' holds ''; expected words": changed(node_names=["a", "", "c", "d"]),
     "array 'states' is out of range at row 2, 0; expected 1 to 10000": changed(states=[3, 2, 0, 3]),

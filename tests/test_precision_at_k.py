@@ -358,7 +358,7 @@ def test_features_that_training_did_not_see_weigh_nothing(read):
 
 def test_a_number_of_hidden_values_is_refused(data):
     app, examples, _, w = data
-    wrong = "--top 3: all documents are ranked; expected no --top"
+    wrong = "--top 3: all documents are ranked anyway; expected no --top"
     assert told(app.predict, w, examples, top=3, kind=LssvmError) == wrong
 
 
@@ -874,7 +874,7 @@ def test_a_docid_that_a_query_has_twice_is_told_where_it_is_written(folder):
             ["--format", "trec", "--json"],
             "error: --json and --format exclude each other; expected one of them",
         ),
-        (["--top", "2"], "error: --top 2: all documents are ranked; expected no --top"),
+        (["--top", "2"], "error: --top 2: all documents are ranked anyway; expected no --top"),
     ],
 )
 def test_formats_that_there_are_not_are_refused(folder, arguments, message):

@@ -305,9 +305,9 @@ def test_templates_that_make_no_sense_are_refused(text, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"columns": ("a", "a")}, "two columns have one name; expected different names"),
+        ({"columns": ("a", "a")}, "two columns have the same name; expected different names"),
         ({"label": "tag"}, "label: there is no column 'tag' (known: word, label)"),
-        ({"templates": ("word", "word[0]")}, "templates: 'word[0]' stands there twice"),
+        ({"templates": ("word", "word[0]")}, "templates: 'word[0]' is given twice"),
         ({"class_costs": {"O": -1.0}}, "greater than or equal to 0"),
         ({"order": 3}, "Input should be 1 or 2"),
     ],
@@ -330,10 +330,13 @@ HMM_FILES = {
     "cut gzip": (gzip.compress(HMM.encode() * 9)[:40], "the gzip stream is cut short or damaged"),
     "no qid": (b"A 1:1\n", "'1:1' follows the tag; expected qid:EX, the name of the sequence"),
     "tag only": (b"A\n", "nothing follows the tag; expected qid:EX, the name of the sequence"),
-    "no tag": (b"qid:1 1:1\n", "'qid:1' stands where the tag should; expected 'TAG qid:EX …'"),
-    "feature first": (b"1:1 qid:1\n", "'1:1' stands where the tag should; expected 'TAG qid"),
+    "no tag": (b"qid:1 1:1\n", "'qid:1' is in the place of the tag; expected 'TAG qid:EX …'"),
+    "feature first": (b"1:1 qid:1\n", "'1:1' is in the place of the tag; expected 'TAG qid"),
     "empty qid": (b"A qid: 1:1\n", "'qid:' names no sequence; expected qid:EX"),
-    "torn": (b"A qid:1\nA qid:2\nA qid:1\n", "sequence '1' goes on after others; expected its"),
+    "torn": (
+        b"A qid:1\nA qid:2\nA qid:1\n",
+        "sequence '1' continues after other sequences; expected its",
+    ),
     "no colon": (b"A qid:1 7\n", "'7' is not a feature; expected index:value"),
     "index of words": (b"A qid:1 x:1\n", "'x:1' is not a feature; expected index:value"),
     "index 0": (b"A qid:1 0:1\n", "index '0' is out of range; expected 1 to 2,147,483,647"),
@@ -359,7 +362,10 @@ CONLL_FILES = {
     "documents only": (b"-DOCSTART- -X- O\n\n", "no tokens; expected lines of word, pos, label"),
     "not UTF-8": (b"a b c\n\xe9 b c\n", "byte 0xe9 is not UTF-8; expected text"),
     "binary": (bytes(range(128, 256)), "byte 0x80 is not UTF-8; expected text"),
-    "cut xz": (b"\xfd7zXZ\x00\x00\x04", "the xz stream is cut short or damaged; expected a whole"),
+    "cut xz": (
+        b"\xfd7zXZ\x00\x00\x04",
+        "the xz stream is cut short or damaged; expected a complete",
+    ),
     "cut bzip2": (bz2.compress(CONLL.encode() * 9)[:30], "the bzip2 stream is cut short or dam"),
     "one column": (b"a\n", "1 column; expected 2 or 3: word, pos, label"),
     "four columns": (b"a b c d\n", "4 columns; expected 2 or 3: word, pos, label"),
@@ -729,7 +735,7 @@ def test_labels_with_blanks_are_not_written_beside_columns_with_blanks(folder):
     assert result.exit_code == 2
     assert result.stderr == (
         "error: test.conll:1: sequence '1' has columns with blanks between them, and label "
-        "'B town' of the model holds one; expected tabs, or --format tags\n"
+        "'B town' of the model contains a blank; expected tabs, or --format tags\n"
     )
     assert Path("out").read_text() == "as it was"
     run(classify, "test.conll", "model", "out", "--format", "tags", "-q")

@@ -78,7 +78,9 @@ def unfit(
     faults = []
     if settings.explicit and (settings.type, settings.degree) != ("poly", 2):
         given = f"type: {settings.type}, degree: {settings.degree}"
-        faults.append(("explicit", f"there is no such map for {given}; expected poly of degree 2"))
+        faults.append(
+            ("explicit", f"there are no explicit features for {given}; expected poly of degree 2")
+        )
     elif settings.type != "linear" and not issubclass(kind, KernelRows):
         faults.append(("type", f"application {name!r} has no kernels; expected linear"))
     elif settings.type != "linear" and not settings.explicit and method not in able:

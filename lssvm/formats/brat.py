@@ -112,8 +112,7 @@ def _annotation(
         raise DataError(path, number, message)
     if len(places) == 2 and content[start:stop].replace("\n", " ") != parts["text"]:
         message = (
-            f"{parts['text']!r} is not what stands at {start} {stop}; "
-            f"expected {content[start:stop]!r}"
+            f"{parts['text']!r} is not the text at {start} {stop}; expected {content[start:stop]!r}"
         )
         raise DataError(path, number, message)
     return (start, stop), parts["label"]

@@ -127,7 +127,7 @@ def _records(path: str | Path, limit: Limit, given: bool) -> list[_Record]:
                 records[-1].pieces.append((number, text))
             elif text and text[0] not in ";#":
                 shown = text if len(text) <= 20 else text[:20] + "…"
-                message = f"{shown!r} stands before the first header; expected '>name'"
+                message = f"{shown!r} comes before the first header; expected '>name'"
                 raise DataError(path, number, message)
     if not records:
         wrong = "the file is empty" if empty else "no records, only comments"

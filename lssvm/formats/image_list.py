@@ -73,7 +73,9 @@ class _Palette:
         for part in parts:
             colour = colour << 8 | part
         if colour in self.states:
-            raise ValueError(f"the colour {' '.join(words)} stands twice; expected different ones")
+            raise ValueError(
+                f"the colour {' '.join(words)} is given twice; expected different ones"
+            )
         state = MISSING if name is None else self.names.setdefault(name, len(self.names))
         if state == len(self.firsts):
             self.firsts.append(parts)
@@ -148,15 +150,15 @@ def _check_words(words: Sequence[str], palette: _Palette, grids: Sequence[Grid])
     if len(rest) not in counts:
         raise ValueError(f"{len(rest)} words follow {kind!r}; expected '{form}'")
     if kind == "image" and not palette.names:
-        raise ValueError("no label stands above this image; expected lines 'label NAME R G B'")
+        raise ValueError("no label is defined above this image; expected lines 'label NAME R G B'")
     if kind != "image" and grids:
-        raise ValueError("a colour stands below an image; expected all colours above")
+        raise ValueError("a colour is defined below an image; expected all colours above")
 
 
 def _check_like_others(grids: Sequence[Grid]) -> None:
     *others, last = grids
     if last.name in {grid.name for grid in others}:
-        raise ValueError(f"the image {last.name} stands twice; expected different ones")
+        raise ValueError(f"the image {last.name} is given twice; expected different ones")
     if others and last.channels.shape[2] != others[0].channels.shape[2]:
         counts = [grid.channels.shape[2] for grid in (last, others[0])]
         message = f"{last.name} has {counts[0]} channels; expected {counts[1]}"
@@ -185,7 +187,7 @@ def _grid(
 
 def _cost(word: str) -> float:
     if not word.startswith("cost="):
-        raise ValueError(f"{tokens.cut(word)!r} is no cost; expected one such as cost=0.5")
+        raise ValueError(f"{tokens.cut(word)!r} is not a cost; expected one such as cost=0.5")
     return tokens.cost(word.removeprefix("cost="))
 
 

@@ -97,7 +97,7 @@ def _opened(path: str | Path, limit: Limit) -> Iterator[Any]:
     try:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
-            raise DataError(path, None, "is no regular file; expected an image")
+            raise DataError(path, None, "is not a regular file; expected an image")
         file = open(path, "rb")  # noqa: SIM115 (closed below)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
@@ -107,7 +107,7 @@ def _opened(path: str | Path, limit: Limit) -> Iterator[Any]:
         if image.width * image.height > MOST_PIXELS:
             raise _oversized(path, f"{image.width} x {image.height}")
         if several and image.format != _SEVERAL:
-            raise DataError(path, None, "holds several images; expected one, each in its own file")
+            raise DataError(path, None, "contains several images; expected one image per file")
         yield image
 
 
@@ -122,7 +122,7 @@ def _identified(path: str | Path, Image: Any, file: Any) -> tuple[Any, bool]:
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
             raise _oversized(path, "a great many") from None
         except Image.UnidentifiedImageError:
-            message = f"is no image of a kind that is read; expected {', '.join(FORMATS)}"
+            message = f"is not an image in a known format; expected {', '.join(FORMATS)}"
             raise DataError(path, None, message) from None
         except Exception as error:  # of whatever kind: Pillow's decoders promise none
             raise _unreadable(path, error) from None

@@ -169,10 +169,10 @@ def _check_names(arrays: dict[str, np.ndarray]) -> None:
         if broken:
             raise ValueError(f"array {name!r} holds {broken[0]!r}; expected words without tabs")
     if len(set(names)) < len(names):
-        raise ValueError("two graphs have one name; expected different names")
+        raise ValueError("two graphs have the same name; expected different names")
     offsets = itertools.pairwise(arrays["node_offsets"].tolist())
     for graph, (start, stop) in zip(names, offsets, strict=True):
         if nodes and len(set(nodes[start:stop])) < stop - start:
             raise ValueError(
-                f"two nodes of graph {graph!r} have one name; expected different names"
+                f"two nodes of graph {graph!r} have the same name; expected different names"
             )

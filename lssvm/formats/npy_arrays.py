@@ -141,7 +141,7 @@ def _opened(path: str | Path, expected: str) -> Iterator[BinaryIO]:
     """A regular file; whatever is wrong with it becomes a DataError."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise _Refused(f"is no regular file; expected {expected}")
+            raise _Refused(f"is not a regular file; expected {expected}")
         with open(path, "rb") as file:
             yield file
     except _Refused as error:
@@ -160,7 +160,9 @@ def _named(name: str) -> Iterator[None]:
     except _Refused as error:
         raise _Refused(f"array {name!r} {error}") from None
     except _UNREADABLE as error:
-        raise _Refused(f"array {name!r} is damaged, or no array; expected a whole one") from error
+        raise _Refused(
+            f"array {name!r} is damaged, or not an array; expected a complete one"
+        ) from error
 
 
 def _members(
@@ -175,14 +177,14 @@ def _members(
                 continue
             raise _Refused(f"unknown array {name!r}; known: {', '.join(known)}")
         if name in found:
-            raise _Refused(f"array {name!r} is there twice; expected it once")
+            raise _Refused(f"array {name!r} is given twice; expected it once")
         if member.flag_bits & _ENCRYPTED:
             raise _Refused(f"array {name!r} is encrypted; expected plain members")
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise _Refused(f"array {name!r} is compressed in another way than deflate")
         ratio = 1 if member.compress_type == zipfile.ZIP_STORED else _RATIO
         if member.compress_size > size or member.file_size > ratio * member.compress_size:
-            raise _Refused(f"array {name!r} is larger than the file can hold; expected a whole one")
+            raise _Refused(f"array {name!r} is larger than the file; expected a complete one")
         found[name] = member
     return found
 
@@ -244,10 +246,10 @@ def _check_entries(flat: np.ndarray) -> None:
     """Refuse bytes that are not values of their type."""
     kind = flat.dtype.kind
     if kind == "b" and np.any(flat.view(np.uint8) > 1):
-        raise _Refused("holds truth values that are none; expected 0 and 1")
+        raise _Refused("holds invalid truth values; expected 0 and 1")
     if kind == "u" and len(flat) and flat.max() > np.iinfo(np.int64).max:
         raise _Refused(f"holds {flat.max()}; expected whole numbers below 2**63")
     if kind == "U":
         codes = flat.view(np.uint32)
         if np.any((codes > _HIGHEST_CHARACTER) | ((codes >= 0xD800) & (codes <= 0xDFFF))):
-            raise _Refused("holds characters that are none; expected text")
+            raise _Refused("holds invalid characters; expected text")

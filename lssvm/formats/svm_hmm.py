@@ -67,7 +67,7 @@ def read_svm_hmm(path: str | Path, limit: Limit = DEFAULT) -> TaggedTokens:
             try:
                 tag, name, pairs = _head(body)
                 if name != last and name in names:
-                    message = f"sequence {tokens.cut(name)!r} goes on after others"
+                    message = f"sequence {tokens.cut(name)!r} continues after other sequences"
                     raise ValueError(f"{message}; expected its lines one after another")
                 row_indices, row_values = tokens.features(" ".join(pairs), MOST)
             except ValueError as error:
@@ -97,9 +97,7 @@ def _head(body: list[str]) -> tuple[str, str, list[str]]:
     """Tag, name of the sequence and features of a line. Raises ValueError."""
     tag, *rest = body
     if tag.startswith(_PREFIX) or re.fullmatch(r"\d+:\S*", tag):
-        raise ValueError(
-            f"{tokens.cut(tag)!r} stands where the tag should; expected 'TAG qid:EX …'"
-        )
+        raise ValueError(f"{tokens.cut(tag)!r} is in the place of the tag; expected 'TAG qid:EX …'")
     if not rest or not rest[0].startswith(_PREFIX):
         found = f"{tokens.cut(rest[0])!r}" if rest else "nothing"
         raise ValueError(f"{found} follows the tag; expected qid:EX, the name of the sequence")

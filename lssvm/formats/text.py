@@ -121,7 +121,7 @@ def _split(
             number += len(others)
             begun = bytearray(others[-1])
         if longest is not None and len(begun) > longest:
-            message = f"the line is longer than {longest / 1e6:,g} MB; expected its end before"
+            message = f"the line is longer than {longest / 1e6:,g} MB; expected a shorter line"
             raise DataError(path, number, message)
     if begun:
         yield begun
@@ -146,7 +146,7 @@ def _lines(
         if kind is None:
             reason = getattr(error, "strerror", None) or error
             raise DataError(path, number + 1, f"cannot be read: {reason}; expected text") from None
-        message = f"the {kind} stream is cut short or damaged; expected a whole {kind} file"
+        message = f"the {kind} stream is cut short or damaged; expected a complete {kind} file"
         raise DataError(path, None, message) from None
     except MemoryError:
-        raise DataError(path, None, "takes more memory than there is; expected less") from None
+        raise DataError(path, None, "needs more memory than is available; expected less") from None

@@ -27,7 +27,7 @@ def check_application(
     """
     known = labelled_part(examples)
     if known is None or not len(known):
-        return ["no example has a true output; expected some to look at"]
+        return ["no example has a true output; expected at least one"]
     rows = np.unique(np.linspace(0, len(known) - 1, min(most, len(known))).astype(int))
     contract = Answers(application, known, rows, seed)
     with np.errstate(all="ignore"):

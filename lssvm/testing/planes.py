@@ -82,7 +82,7 @@ class Planes(Findings):
             return
         first = list(names[: min(self.d, MOST_NAMES)])
         if not all(isinstance(name, str) for name in first) or len(set(first)) < len(first):
-            self.tell("names", "two weights have one name, or one that is no text")
+            self.tell("names", "two weights have the same name, or a name is not text")
 
     # planes
 
@@ -136,7 +136,7 @@ class Planes(Findings):
         app, part, name = self.application, self.parts[i], self.names[i]
         found = self.ask(f"{name}: augmented", app.augmented, w, part)
         if not isinstance(found, tuple) or len(found) != 2:
-            self.tell("augmented", f"{name}: augmented gave no pair of a plane and a bound")
+            self.tell("augmented", f"{name}: augmented did not return a plane and a bound")
             raise FaultyAnswer
         completed = self.ask(f"{name}: completed", app.completed, w, part)
         self.check_shape("augmented", name, found[0])
@@ -192,7 +192,7 @@ class Planes(Findings):
                     self.tell(
                         "determinism",
                         f"{self.names[i]}: inference at {self.weights[k].name} gave other bytes "
-                        f"when asked {how} ({_shown(digests[i, k])}, then {_shown(answer)}); "
+                        f"when called {how} ({_shown(digests[i, k])}, then {_shown(answer)}); "
                         "expected the same answer",
                     )
 

@@ -125,7 +125,7 @@ class MentionClustering(base.Application[Documents, Predictions]):
         documents: list[UnpackedDocument] = []
         for source in sources:
             if source.label is not None:
-                message = f"label {source.label!r} has no meaning for documents; expected none"
+                message = f"label {source.label!r} has no meaning for documents; expected no label"
                 raise DataError(source.path, None, message)
             for path in _files(source.path):
                 documents += self._documents(path, source)
@@ -172,7 +172,7 @@ class MentionClustering(base.Application[Documents, Predictions]):
         ``coreference_scores`` on sums over documents and on singletons.
         """
         if not examples.labelled:
-            raise LssvmError("the documents have no clusters; expected them to score")
+            raise LssvmError("the documents have no clusters; expected true clusters for scores")
         counts = coreference_scores.total([Counts(), *self.counts(examples, predictions)])
         recall, precision, f1 = counts.muc
         places, gold = examples.places, examples.gold
@@ -242,7 +242,9 @@ class MentionClustering(base.Application[Documents, Predictions]):
         found = []
         repeated = sum(text.repeated for text in examples.texts if text is not None)
         if repeated:
-            found.append(f"{repeated} mentions are left out: their span was there already")
+            found.append(
+                f"{repeated} mentions are left out because another mention has the same span"
+            )
         if examples.cuts:
             found.append(
                 f"{examples.cuts} links of true clusters are longer than max_distance: "
@@ -262,7 +264,7 @@ class MentionClustering(base.Application[Documents, Predictions]):
         """Raise DataError if a document has no true clusters."""
         if not examples.labelled:
             row = int(np.searchsorted(examples.mentions, np.argmin(examples.clusters), "right")) - 1
-            raise examples.error(row, "has no clusters; expected them to train")
+            raise examples.error(row, "has no clusters; expected true clusters for training")
 
     def _documents(self, path: str, source: base.Source) -> Iterator[UnpackedDocument]:
         if self.options.features:
@@ -270,7 +272,7 @@ class MentionClustering(base.Application[Documents, Predictions]):
             for document in read(path, len(self.options.features), source.limit):
                 yield _packed_pairs(document, source.cost, self.reach)
         elif path.endswith(NPZ):
-            message = "is a file of pairs; expected application.features to tell what they have"
+            message = "is a file of pairs; expected application.features, the features of pairs"
             raise DataError(path, None, message)
         else:
             brat = path.endswith(BRAT)
@@ -292,7 +294,7 @@ def _files(path: str) -> list[str]:
         return [path]
     found = sorted(str(file) for file in folder.iterdir() if file.name.endswith(SUFFIXES))
     if not found:
-        message = f"a folder without documents; expected files called {', '.join(SUFFIXES)}"
+        message = f"a folder without documents; expected files named {', '.join(SUFFIXES)}"
         raise DataError(path, None, message)
     return found
 

@@ -30,7 +30,7 @@ def _of_classes(examples: Sequences) -> list[str]:
         return []
     if positives and negatives:
         return [f"only {positives} positive and {negatives} negative sequences"]
-    return [f"all labels are {'+1' if positives else '-1'}: nothing to tell apart"]
+    return [f"all labels are {'+1' if positives else '-1'}: there is nothing to learn"]
 
 
 def _of_windows(examples: Sequences, length: int, skip_unusable: bool) -> list[str]:
@@ -78,7 +78,7 @@ def _of_composition(examples: Sequences, *, least: float = 0.1, errors: float = 
         return []
     return [
         f"G+C is {100 * one:.0f} % in positive and {100 * other:.0f} % in negative sequences: "
-        "composition alone may tell them apart; negatives of like composition find motifs better"
+        "composition alone may separate them; negatives of similar composition give better motifs"
     ]
 
 

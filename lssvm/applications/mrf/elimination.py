@@ -146,6 +146,6 @@ def _too_wide(
     why = ", as hidden nodes have to be summed out first" if apart else ""
     return examples.error(
         row,
-        f"has width {error.width}{why}: exact inference needs a table of {error.entries:,d} "
-        f"numbers; expected at most {limit:,d} (application.table)",
+        f"has width {error.width}{why}: exact inference needs a factor of {error.entries:,d} "
+        f"entries; expected at most {limit:,d} (application.table)",
     )

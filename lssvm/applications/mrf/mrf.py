@@ -145,7 +145,8 @@ class RandomField(base.Application[Graphs, Predictions]):
         files = []
         for source in sources:
             if source.label is not None:
-                message = f"label {source.label!r} is given for all; expected labels in the file"
+                message = f"label {source.label!r} is given in the configuration"
+                message += "; expected labels in the file"
                 raise DataError(source.path, None, message)
             files.append((source, _reader(source.path)(source.path, source.limit)))
         examples = packed(files, self.classes)
@@ -181,10 +182,12 @@ class RandomField(base.Application[Graphs, Predictions]):
         Raises DataError if nothing may be hidden and something is, if all is, or without features.
         """
         if not self.dimension(examples):
-            raise examples.error(0, "has no features, nor has any other graph; expected some")
+            raise examples.error(
+                0, "has no features, and no other graph has any; expected features"
+            )
         free = examples.labels[examples.nodes] < 0
         if np.all(free):
-            raise examples.error(0, "has no labels, nor has any other graph; expected some")
+            raise examples.error(0, "has no labels, and no other graph has any; expected labels")
         if self.formulation.model == "ssvm" and np.any(free):
             place = examples.node_offsets[0] + np.flatnonzero(free)[0]
             row = int(np.searchsorted(examples.node_offsets, place, side="right")) - 1

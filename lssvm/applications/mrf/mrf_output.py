@@ -71,7 +71,7 @@ def image_names(examples: Graphs) -> list[str]:
     path, count = Counter(paths).most_common(1)[0]
     if count > 1:
         row = len(paths) - 1 - paths[::-1].index(path)
-        raise examples.error(row, "is there twice; expected different images")
+        raise examples.error(row, "is given twice; expected different images")
     root = os.path.commonpath([os.path.dirname(path) for path in paths])
     images = [Path(os.path.relpath(path, root)) for path in paths]
     names = [str(image.with_suffix(".png")) for image in images]

@@ -158,7 +158,7 @@ class RowClassifier(
         labels = sorted_labels(files)
         if not self.classes:
             if not labels:
-                raise DataError(sources[0].path, None, "no labels; expected some to train on")
+                raise DataError(sources[0].path, None, "no labels; expected labels for training")
             named = self.options.class_costs
             unknown = [name for name in ([] if named == BALANCED else named) if name not in labels]
             if unknown:
@@ -306,7 +306,7 @@ class RowClassifier(
     def predict(self, w: np.ndarray, examples: LabelledRows, top: int = 1) -> Predictions:
         """argmax over the classes of w · Φ. Raises LssvmError if ``top`` is not 1."""
         if top != 1:
-            raise LssvmError(f"--top {top}: nothing is hidden here; expected no --top")
+            raise LssvmError(f"--top {top}: there is no hidden value; expected no --top")
         count = len(self.classes)
         w = np.ascontiguousarray(w, dtype=np.float64)
         _, _, found, values = _multiclass.search(

@@ -156,7 +156,7 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
         Raises LssvmError if ``top`` is not 1: all documents are ranked anyway.
         """
         if top != 1:
-            raise LssvmError(f"--top {top}: all documents are ranked; expected no --top")
+            raise LssvmError(f"--top {top}: all documents are ranked anyway; expected no --top")
         weights = np.zeros(examples.dimension)
         shared = min(len(w), examples.dimension)
         weights[:shared] = w[:shared]

@@ -181,7 +181,7 @@ def _refuse_unknown(files: Sequence[SvmLight], sources: Sequence[Source]) -> Non
     for file, source in zip(files, sources, strict=True):
         unknown = np.flatnonzero(np.isnan(file.labels))
         if len(unknown):
-            message = "no label ('?') beside others that have one; expected a label"
+            message = "no label ('?') although other documents have one; expected a label"
             raise DataError(source.path, int(file.lines[unknown[0]]), message)
 
 

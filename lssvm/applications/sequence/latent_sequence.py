@@ -115,7 +115,7 @@ class LatentSequenceLabelling(LabelSequences):
     def start(self, examples: SequenceExamples, rng: np.random.Generator) -> Any:
         """Small random weights. Raises DataError if no token has a label."""
         if not np.any(examples.labels >= 0):
-            raise examples.error(0, "has no labels, nor has any other sequence; expected some")
+            raise examples.error(0, "has no labels, and no other sequence has any; expected labels")
         return self.options.start_scale * rng.normal(size=self.dimension(examples))
 
     def augmented(self, w: np.ndarray, examples: SequenceExamples) -> tuple[Plane, float]:

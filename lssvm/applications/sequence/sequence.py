@@ -92,7 +92,7 @@ class SequenceOptions(base.Options):
     @classmethod
     def _distinct(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(names)) < len(names):
-            raise ValueError("two columns have one name; expected different names")
+            raise ValueError("two columns have the same name; expected different names")
         return names
 
     @model_validator(mode="after")
@@ -110,7 +110,7 @@ class SequenceOptions(base.Options):
             except ValueError as error:
                 raise ValueError(f"templates: {error}") from None
             if template in seen:
-                raise ValueError(f"templates: {text!r} stands there twice")
+                raise ValueError(f"templates: {text!r} is given twice")
             seen.add(template)
         return self
 
@@ -301,7 +301,7 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
                 "they count as errors"
             )
         if examples.labelled and len(set(examples.tags)) == 1:
-            found.append(f"all labels are {examples.tags[0]!r}: nothing to tell apart")
+            found.append(f"all labels are {examples.tags[0]!r}: there is nothing to learn")
         return found + self._unscored(examples)
 
     def output_warnings(self, examples: SequenceExamples, name: str) -> list[str]:

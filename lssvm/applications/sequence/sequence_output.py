@@ -114,8 +114,8 @@ def _check_labels(examples: SequenceExamples) -> None:
     for token, row in enumerate(examples.rows):
         if row is not None and "\t" not in row:
             i = int(np.searchsorted(examples.offsets, token, side="right")) - 1
-            message = f"has columns with blanks between them, and label {spaced!r} of the model "
-            raise examples.error(i, f"{message}holds one; expected tabs, or --format tags")
+            message = f"has columns separated by blanks, and label {spaced!r} of the model "
+            raise examples.error(i, f"{message}contains a blank; expected tabs, or --format tags")
 
 
 def _rows(examples: SequenceExamples, own: slice) -> list[str]:
