@@ -40,7 +40,7 @@ BROKEN = {
     "graph a cost=nan\n": "1: cost 'nan' is not finite; expected a finite number",
     "graph a\n\nnode a y 2 0\n": "2: graph 'a' has no nodes; expected some",
     "graph a": "1: graph 'a' has no nodes; expected some",
-    "node a y 2 0\ngraph b\n": "2: 'graph' stands within a graph; expected a blank line before it",
+    "node a y 2 0\ngraph b\n": "2: 'graph' occurs within a graph; expected a blank line before it",
     "graph a\nnode a y 2 0\n\ngraph a\n": "4: there are two graphs 'a'; expected different names",
     "node a y 2 0\nnode a y 2 0\n": "2: there are two nodes 'a'; expected different names",
     "node a y two 0\n": "1: number of states 'two' is not a whole number; expected 1 to 10,000",

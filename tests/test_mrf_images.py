@@ -230,7 +230,7 @@ BROKEN_LISTS = {
     HEAD + "image a.png - 2\n": ":5: '2' is not a cost; expected one such as cost=0.5",
     HEAD + "image a.png - cost=-1\n": ":5: cost '-1' is negative; expected at least 0",
     HEAD + "image a.png - cost=nan\n": ":5: cost 'nan' is not finite; expected a finite number",
-    HEAD + LINE + "label c 9 9 9\n": ":6: a colour stands below an image; expected all colours "
+    HEAD + LINE + "label c 9 9 9\n": ":6: a colour is defined below an image; expected all colours "
     "above",
     HEAD + LINE + LINE: ":6: the image a.png is given twice; expected different ones",
     HEAD + LINE + "image grey.png -\n": ":6: grey.png has 1 channels; expected 3, as a.png",
@@ -476,8 +476,8 @@ def test_every_kind_that_is_read_is_told_by_its_content(kind, folder):
 
 def test_the_readme_names_the_kinds_that_are_read():
     readme = " ".join((Path(images.__file__).parents[2] / "README.md").read_text().split())
-    assert "label images are PNG, BMP, GIF, PPM and TIFF" in readme
-    assert "Other images may be JPEG and WEBP" in readme
+    assert "Label images are PNG, BMP, GIF, PPM and TIFF" in readme
+    assert "Other images may also be JPEG and WEBP" in readme
     assert images.FORMATS == ("PNG", "BMP", "GIF", "PPM", "TIFF", "JPEG", "WEBP")
 
 

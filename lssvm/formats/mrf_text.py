@@ -162,7 +162,7 @@ class _Reader:
 
     def _graph(self, number: int, rest: list[str]) -> None:
         if self.own is not None:
-            raise ValueError("'graph' stands within a graph; expected a blank line before it")
+            raise ValueError("'graph' occurs within a graph; expected a blank line before it")
         if not 1 <= len(rest) <= 2 or (len(rest) == 2 and not rest[1].startswith("cost=")):
             raise ValueError(f"{' '.join(rest)!r} follows 'graph'; expected '{_WORDS['graph']}'")
         cost = math.nan

@@ -2,7 +2,7 @@
 
 >>> from lssvm.testing import MOST_EXAMPLES, check_application
 >>> check_application(application, examples)  # doctest: +SKIP
-["example 'bag3': loss-augmented inference at w = 0 has value 0, what it found at …"]
+["example 'bag3': loss-augmented inference at w = 0 has value 0, but the output …"]
 
 The functions are called at many w: at 0, where all values are tied; at multiples of 1/8, whose sums
 are exact; at random w; and at large w. The output that inference returns at one w is also an output

@@ -70,8 +70,8 @@ class Answers(Planes):
         if gaps[k] > 0.0:
             self.tell(
                 f"{what.rpartition(': ')[2]} beside candidates",
-                f"{what} at {self.weights[k].name} has value {found[k]:.6g}, the best of "
-                f"{len(every)} candidates {best[k]:.6g}; expected the same",
+                f"{what} at {self.weights[k].name} has value {found[k]:.6g}, but the best of "
+                f"{len(every)} candidates has {best[k]:.6g}; expected the same value",
             )
 
     def by_example(self) -> None:
@@ -113,7 +113,7 @@ class Answers(Planes):
                     self.tell(
                         what,
                         f"{self.names[i]}: the {name} of {what} at {at} is {mine:.6g} times its "
-                        f"cost, that of the sum {expected:.6g}; expected the same",
+                        f"cost, in the sum it is {expected:.6g}; expected the same",
                     )
 
     def predictions(self) -> None:
@@ -163,7 +163,7 @@ class Answers(Planes):
             if json.dumps(one.get("y")) != json.dumps(other.get("y")):
                 self.tell(
                     "predictions",
-                    f"example {str(name)!r}: {how} it is {other.get('y')!r:.60}, before "
+                    f"example {str(name)!r}: {how} it is {other.get('y')!r:.60}, but before it was "
                     f"{one.get('y')!r:.60}; expected the same",
                 )
 
@@ -204,7 +204,7 @@ class Answers(Planes):
                     self.tell(
                         "prediction",
                         f"{self.names[i]}: the prediction at {at} has value {cost * value:.6g}, "
-                        f"what inference found at {self.weights[j].name} has {others[j]:.6g} "
+                        f"but the output of inference at {self.weights[j].name} has {others[j]:.6g} "
                         "there; expected a maximum",
                     )
             most = self.augmented[i].values[k, k] + self.augmented[i].rounding[k, k]
@@ -212,7 +212,7 @@ class Answers(Planes):
                 self.tell(
                     "prediction above",
                     f"{self.names[i]}: the prediction at {at} has value {cost * value:.6g}, "
-                    f"loss-augmented inference {most:.6g}; expected no more than that",
+                    f"but loss-augmented inference has {most:.6g}; expected at most that",
                 )
 
     def rows_of_kernels(self) -> None:
@@ -247,7 +247,11 @@ class Answers(Planes):
         if told.keys() != state.keys() or any(
             not np.array_equal(told[name], state[name]) for name in state
         ):
-            self.tell("restore", f"state {sorted(state)} is {sorted(told)} or others once restored")
+            self.tell(
+                "restore",
+                f"the state differs once restored: {sorted(state)}, then {sorted(told)}; expected the "
+                "same arrays",
+            )
         for k, (at, w) in enumerate(self.weights[:4]):
             planes = [
                 self.ask(whose, one.augmented, w, self.few)[0]
@@ -259,6 +263,6 @@ class Answers(Planes):
                 values = [plane.value(self.W[k]) for plane in planes]
                 self.tell(
                     "restore",
-                    f"loss-augmented inference at {at} has value {values[0]:.6g}, by an "
-                    f"application with its state restored {values[1]:.6g}; expected the same bytes",
+                    f"loss-augmented inference at {at} has value {values[0]:.6g}, but in an "
+                    f"application with the restored state {values[1]:.6g}; expected the same bytes",
                 )

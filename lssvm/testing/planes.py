@@ -65,12 +65,14 @@ class Planes(Findings):
                 self.tell(
                     "fingerprint",
                     f"{self.names[i]}: its slice has the fingerprint {part.fingerprint()[:8]}…, "
-                    f"take gives {alone.fingerprint()[:8]}…; expected the same",
+                    f"but take gives {alone.fingerprint()[:8]}…; expected the same",
                 )
         if few.fingerprint() != few.fingerprint():
             self.tell("fingerprint", "two fingerprints of the same examples differ")
         if len(few) > 1 and few.fingerprint() == few.slice(0, 1).fingerprint():
-            self.tell("fingerprint", "all examples and the first alone have one fingerprint")
+            self.tell(
+                "fingerprint", "all examples and the first one alone have the same fingerprint"
+            )
 
     def feature_names(self) -> None:
         """As many names as weights, all different."""
@@ -103,7 +105,10 @@ class Planes(Findings):
                 found = self.ask("completed", self.application.completed, w, self.few)
                 self._less("start", "all examples", name, first, found.value(w), w)
             if isinstance(starts[1], Plane) and _bytes(first) != _bytes(starts[1]):
-                self.tell("start", "start gave two completions with generators of one seed")
+                self.tell(
+                    "start",
+                    "start gave two different results with the same seed; expected the same",
+                )
         elif np.shape(first) != (self.d,) or not np.all(np.isfinite(first)):
             self.tell("start", f"start gave {first!r:.60}; expected {self.d} finite weights")
 
@@ -113,7 +118,7 @@ class Planes(Findings):
         if plane.value(w) > value + INEXACT * plane.size(w):
             self.tell(
                 what,
-                f"{name}: latent completion at {at} has value {value:.6g}, what {what} gave "
+                f"{name}: latent completion at {at} has value {value:.6g}, but the plane of {what} has "
                 f"{plane.value(w):.6g} there; expected a maximum",
             )
 
@@ -176,8 +181,8 @@ class Planes(Findings):
         if abs(plane.value(w) - parts.value(w)) > INEXACT * size or np.any(gaps > 1e-6 * sizes):
             self.tell(
                 "sums",
-                f"{what} has value {plane.value(w):.6g}, the sum of single examples "
-                f"{parts.value(w):.6g}, and their gradients differ by up to {gaps.max():.6g}; "
+                f"{what} has value {plane.value(w):.6g}, but the sum of single examples has "
+                f"{parts.value(w):.6g}, and the gradients differ by up to {gaps.max():.6g}; "
                 "expected the same",
             )
 
@@ -211,15 +216,15 @@ class Planes(Findings):
         for k in np.flatnonzero(uppers < own - np.diag(above.rounding))[:1]:
             self.tell(
                 "upper",
-                f"{name}: the upper bound at {self.weights[k].name} is {uppers[k]:.6g}, the "
-                f"plane's own value {own[k]:.6g}; expected at least that",
+                f"{name}: the upper bound at {self.weights[k].name} is {uppers[k]:.6g}, but the "
+                f"value of the plane is {own[k]:.6g}; expected at least that",
             )
         if not np.all(np.isfinite(uppers)):
             return  # inference is not exact, and says so
         inference, completion = "loss-augmented inference", "latent completion"
-        self._below(name, inference, uppers, above, f"what {inference} found")
-        self._below(name, inference, uppers, below, f"what {completion} found")
-        self._below(name, completion, np.diag(below.values), below, f"what {completion} found")
+        self._below(name, inference, uppers, above, f"the output of {inference}")
+        self._below(name, inference, uppers, below, f"the output of {completion}")
+        self._below(name, completion, np.diag(below.values), below, f"the output of {completion}")
         if self.hard:
             for what, losses, most in (
                 (inference, above.losses, np.inf),
@@ -230,7 +235,7 @@ class Planes(Findings):
                     expected = "0" if most == 0.0 else "at least 0"
                     self.tell(
                         f"loss of {what}",
-                        f"{name}: the loss of what {what} found at {self.weights[k].name} is "
+                        f"{name}: the loss of the output of {what} at {self.weights[k].name} is "
                         f"{losses[k]:.6g}; expected {expected}",
                     )
 
@@ -241,7 +246,7 @@ class Planes(Findings):
         if excess[j, k] > 0.0:
             self.tell(
                 f"{what} beside {whose}",
-                f"{name}: {what} at {self.weights[k].name} has value {values[k]:.6g}, {whose} at "
+                f"{name}: {what} at {self.weights[k].name} has value {values[k]:.6g}, but {whose} at "
                 f"{self.weights[j].name} has {other.values[j, k]:.6g} there; expected a maximum",
             )
 
