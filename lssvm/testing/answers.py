@@ -204,8 +204,8 @@ class Answers(Planes):
                     self.tell(
                         "prediction",
                         f"{self.names[i]}: the prediction at {at} has value {cost * value:.6g}, "
-                        f"but the output of inference at {self.weights[j].name} has {others[j]:.6g} "
-                        "there; expected a maximum",
+                        f"but the output of inference at {self.weights[j].name} has "
+                        f"{others[j]:.6g} there; expected a maximum",
                     )
             most = self.augmented[i].values[k, k] + self.augmented[i].rounding[k, k]
             if self.hard and self.margin and cost * value > most + INEXACT * abs(cost * value):
@@ -249,8 +249,8 @@ class Answers(Planes):
         ):
             self.tell(
                 "restore",
-                f"the state differs once restored: {sorted(state)}, then {sorted(told)}; expected the "
-                "same arrays",
+                f"the state differs once restored: {sorted(state)}, then {sorted(told)}; expected "
+                "the same arrays",
             )
         for k, (at, w) in enumerate(self.weights[:4]):
             planes = [

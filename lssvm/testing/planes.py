@@ -118,8 +118,8 @@ class Planes(Findings):
         if plane.value(w) > value + INEXACT * plane.size(w):
             self.tell(
                 what,
-                f"{name}: latent completion at {at} has value {value:.6g}, but the plane of {what} has "
-                f"{plane.value(w):.6g} there; expected a maximum",
+                f"{name}: latent completion at {at} has value {value:.6g}, but the plane of {what} "
+                f"has {plane.value(w):.6g} there; expected a maximum",
             )
 
     def check_shape(self, what: str, name: str, plane: Any) -> None:
@@ -246,8 +246,8 @@ class Planes(Findings):
         if excess[j, k] > 0.0:
             self.tell(
                 f"{what} beside {whose}",
-                f"{name}: {what} at {self.weights[k].name} has value {values[k]:.6g}, but {whose} at "
-                f"{self.weights[j].name} has {other.values[j, k]:.6g} there; expected a maximum",
+                f"{name}: {what} at {self.weights[k].name} has value {values[k]:.6g}, but {whose} "
+                f"at {self.weights[j].name} has {other.values[j, k]:.6g} there; expected a maximum",
             )
 
 
