@@ -305,11 +305,11 @@ def test_training_without_labels_is_refused(read):
     with pytest.raises(DataError) as caught:
         app.completed(np.zeros(app.dimension(examples)), examples)
     assert str(caught.value) == (
-        "x.fa:1: record 's0' has no label; expected label=+1 or label=-1 to train"
+        "x.fa:1: record 's0' has no label; expected label=+1 or label=-1 for training"
     )
     with pytest.raises(LssvmError) as caught:
         app.score(examples, app.predict(np.zeros(app.dimension(examples)), examples))
-    assert str(caught.value) == "the sequences have no labels; expected label=+1 or -1 to score"
+    assert str(caught.value) == "the sequences have no labels; expected label=+1 or -1 for scores"
 
 
 def test_labels_and_costs_come_from_the_file_or_the_configuration(tmp_path):
@@ -711,7 +711,7 @@ def test_text_in_headers_is_no_label_where_none_is_needed(tmp_path, monkeypatch)
         app.start(plain, np.random.default_rng(0))
     assert str(caught.value) == (
         "x.fa:1: record 'a' has no label (label=enhancer is not one); "
-        "expected label=+1 or label=-1 to train"
+        "expected label=+1 or label=-1 for training"
     )
     (tmp_path / "x.fa").write_text(">a label=+1\nACGT\n>b label=yes\nACGT\n")
     mixed = app.read([Source("x.fa")])
@@ -720,7 +720,7 @@ def test_text_in_headers_is_no_label_where_none_is_needed(tmp_path, monkeypatch)
         app.start(mixed, np.random.default_rng(0))
     assert str(caught.value) == (
         "x.fa:3: record 'b' has no label (label=yes is not one); "
-        "expected label=+1 or label=-1 to train"
+        "expected label=+1 or label=-1 for training"
     )
 
 

@@ -31,7 +31,7 @@ node x y 3 0
 BROKEN = {
     "": "no graphs; expected lines 'node NAME CLASS STATES LABEL …'",
     "# nothing\n\n": "no graphs; expected lines 'node NAME CLASS STATES LABEL …'",
-    "vertex a\n": "1: 'vertex' begins no line; expected graph, node or edge",
+    "vertex a\n": "1: 'vertex' cannot begin a line; expected graph, node or edge",
     "node a y\n": "1: 2 words follow 'node'; expected 'node NAME CLASS STATES LABEL …'",
     "node a y 2 0\nedge a\n": "2: 1 words follow 'edge'; expected 'edge A B CLASS …'",
     "graph\n": "1: '' follows 'graph'; expected 'graph NAME [cost=C]'",
@@ -178,13 +178,13 @@ BROKEN_ARCHIVES = {
     "array 'labels' has shape (1,); expected (4,)": changed(labels=[0]),
     "array 'ends' has shape (2,); expected (2, 2)": changed(ends=[0, 1]),
     "array 'node_offsets' has shape (2,); expected (3,)": changed(node_offsets=[0, 4]),
-    "'node_offsets' does not lead from 0 to 4; expected each number at least 1 above": changed(
+    "'node_offsets' does not increase from 0 to 4; expected each number at least 1 above": changed(
         node_offsets=[0, 4, 4]
     ),
-    "'edge_offsets' does not lead from 0 to 2; expected each number at least 0 above": changed(
+    "'edge_offsets' does not increase from 0 to 2; expected each number at least 0 above": changed(
         edge_offsets=[0, 3, 2]
     ),
-    "array 'node_starts' does not lead from 0 to 2": changed(node_starts=[0, 2, 1, 2, 2]),
+    "array 'node_starts' does not increase from 0 to 2": changed(node_starts=[0, 2, 1, 2, 2]),
     "arrays 'node_indices' and 'node_values' have shapes (2,) and (1,)": changed(node_values=[1.0]),
     "'node_indices' is out of range at row 1, -3; expected 0 to 999999": changed(
         node_indices=[0, -3]

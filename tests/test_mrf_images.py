@@ -207,7 +207,7 @@ LINE = "image a.png a-labels.png\n"
 BROKEN_LISTS = {
     "": ": no images; expected lines 'image FILE LABELS'",
     HEAD: ": no images; expected lines 'image FILE LABELS'",
-    "picture a.png -\n": ":1: 'picture' begins no line; expected label, missing or image",
+    "picture a.png -\n": ":1: 'picture' cannot begin a line; expected label, missing or image",
     "label sky\n": ":1: 1 words follow 'label'; expected 'label NAME R G B'",
     "label 255 0 0\n": ":1: 3 words follow 'label'; expected 'label NAME R G B'",
     "missing 0 0\n": ":1: 2 words follow 'missing'; expected 'missing R G B'",

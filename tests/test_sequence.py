@@ -138,7 +138,7 @@ def test_sequences_that_are_too_long_to_search_are_refused(rescaling, top):
     examples = packed(np.zeros((count, 1)), ["a"] * count, [0, count], vocabulary)
     app = SequenceLabelling(SequenceOptions(), Formulation("ssvm", rescaling))
     w = np.zeros(app.dimension(examples))
-    with pytest.raises(DataError, match=rf"memory:1: sequence '1' has {count:,d} tokens, too many"):
+    with pytest.raises(DataError, match=rf"memory:1: sequence '1' has {count:,d} tokens: a search"):
         app.augmented(w, examples) if top == 1 else app.predict(w, examples, top)
 
 
@@ -354,7 +354,7 @@ HMM_FILES = {
     ),
     "underscore": (b"A qid:1 1:1_0\n", "value of feature 1 '1_0' is not a number; expected one"),
     "overflow": (b"A qid:1 1:1e999\n", "value of feature 1 '1e999' is too large; expected a"),
-    "no labels": (b"? qid:1 1:1\n", "no token has a label; expected labels to train on"),
+    "no labels": (b"? qid:1 1:1\n", "no token has a label; expected labels for training"),
 }
 CONLL_FILES = {
     "empty": (b"", "no tokens; expected lines of word, pos, label"),
@@ -379,7 +379,7 @@ CONLL_FILES = {
     "a blank in a column": (b"New York\tB\n\na\n", "no tab; expected columns with tabs between"),
     "two of three with tabs": (b"New York\n", "no token has a label; expected labels"),
     "four with tabs": (b"a\tb c\td\te\n", "4 columns, with tabs between them; expected 2 or 3"),
-    "no labels": (b"a b\n", "no token has a label; expected labels to train on"),
+    "no labels": (b"a b\n", "no token has a label; expected labels for training"),
 }
 
 
@@ -628,7 +628,7 @@ def test_the_label_that_keeps_entities_from_being_scored_is_named(read, labels, 
     told = [text for text in app.warnings(read(app, text)) if "entities" in text]
     assert told == (
         [
-            f"entities are not scored: label {label!r} fits no scheme of the others; "
+            f"entities are not scored: label {label!r} does not fit a scheme of the other labels; "
             "expected O and B-…, I-… (or IOE, IOBES, BILOU, BMES)"
         ]
         if label
@@ -640,7 +640,7 @@ def test_classify_says_which_label_keeps_entities_from_being_scored(folder):
     Path("train.conll").write_text(CONLL.replace("fell VBD O", "fell VBD X"))
     run(learn, "c.yaml", "model", "-q")
     result = run(classify, "train.conll", "model", "out")
-    assert result.stderr.startswith("warning: entities are not scored: label 'X' fits no scheme")
+    assert result.stderr.startswith("warning: entities are not scored: label 'X' does not fit")
     assert result.stderr.count("\n") == 1
     assert "f1             n/a\n" in result.stdout
     Path("bare.conll").write_text("Ana\tNNP\n")

@@ -199,7 +199,7 @@ class PerExample(
         for i, (x, y) in enumerate(zip(examples.inputs, examples.outputs, strict=True)):
             if y is None:
                 raise LssvmError(
-                    f"example {examples.names[i]!r} has no true output; expected one to train on"
+                    f"example {examples.names[i]!r} has no true output; expected one for training"
                 )
             h = self._asked("first_completion", examples, i, x, y, rng)
             self._check_truth(examples, i, h)

@@ -164,7 +164,7 @@ class _Reader:
             message = f"a document begins within {draft.name!r}; expected '#end document'"
             raise ValueError(message)
         if draft is not None:
-            message = "a token of no document; expected '#begin document' before it"
+            message = "a token outside of a document; expected '#begin document' before it"
             raise DataError(self._path, draft.line, message)
         self._draft = self._new(number, _name(name) or Path(self._path).stem, begun=True)
         self._draft.columns.append((line, None))
@@ -180,7 +180,7 @@ class _Reader:
 
     def _check_alone(self) -> None:
         if self._texts:
-            raise ValueError("a token of no document; expected '#begin document' before it")
+            raise ValueError("a token outside of a document; expected '#begin document' before it")
 
     def _is_token(self, line: str) -> bool:
         """Whether ``#`` begins a word of a file of words and coreference alone."""
@@ -209,7 +209,7 @@ def _token(draft: _Draft, number: int, separator: Separator, line: str, end: str
         cells.append("")  # a name and a blank, as in others
     layout = _layout(draft, cells, separator)
     if not (cells[-1] or width):
-        raise ValueError("the last column is empty; expected such as (12), or - for none")
+        raise ValueError("the last column is empty; expected a value such as (12), or - for none")
     draft.width = len(cells)
     token = len(draft.words)
     draft.words.append(cells[layout.word])
@@ -257,13 +257,13 @@ def _brackets(draft: _Draft, number: int, token: int, cell: str) -> None:
     """Open and close the mentions of one cell. Raises ValueError."""
     found = _BRACKET.findall(cell)
     if "".join(found) != cell.replace("|", ""):
-        raise ValueError(f"{cell[:_SHOWN]!r} cannot be read; expected such as (12)|(3")
+        raise ValueError(f"{cell[:_SHOWN]!r} cannot be read; expected a value such as (12)|(3")
     for bracket in found:
         name = bracket.strip("()")
         opens, closes = bracket.startswith("("), bracket.endswith(")")
         if not (opens or closes):
             wrong = f"{bracket[:_SHOWN]!r} has no bracket"
-            raise ValueError(f"{wrong}; expected such as (12, 12) or (12)")
+            raise ValueError(f"{wrong}; expected a value such as (12, 12) or (12)")
         if opens:
             draft.open.setdefault(name, []).append((token, number))
         if closes:

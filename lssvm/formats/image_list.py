@@ -145,7 +145,9 @@ def named_images(path: str | Path) -> Iterator[str]:
 def _check_words(words: Sequence[str], palette: _Palette, grids: Sequence[Grid]) -> None:
     kind, *rest = words
     if kind not in _WORDS:
-        raise ValueError(f"{tokens.cut(kind)!r} begins no line; expected label, missing or image")
+        raise ValueError(
+            f"{tokens.cut(kind)!r} cannot begin a line; expected label, missing or image"
+        )
     form, counts = _WORDS[kind]
     if len(rest) not in counts:
         raise ValueError(f"{len(rest)} words follow {kind!r}; expected '{form}'")

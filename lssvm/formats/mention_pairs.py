@@ -137,7 +137,9 @@ def _pair(
         raise ValueError("a pair before its document's clusters; expected 'clusters …' first")
     count = len(document.clusters)
     if expected[0] >= count:
-        raise ValueError(f"a pair too many; expected {document.pairs} for {count} mentions")
+        raise ValueError(
+            f"there are too many pairs; expected {document.pairs} for {count} mentions"
+        )
     if words[1:3] != [str(expected[0]), str(expected[1])]:
         got = " ".join(words[1:3])
         raise ValueError(f"pair {got!r}; expected pair {expected[0]} {expected[1]}")

@@ -132,7 +132,7 @@ def _check(arrays: dict[str, np.ndarray]) -> None:
 def _check_parts(arrays: dict[str, np.ndarray], name: str, total: int, least: int) -> None:
     offsets = arrays[name].astype(np.int64)
     if offsets[0] != 0 or offsets[-1] != total or np.any(np.diff(offsets) < least):
-        message = f"array {name!r} does not lead from 0 to {total}"
+        message = f"array {name!r} does not increase from 0 to {total}"
         raise ValueError(f"{message}; expected each number at least {least} above the one before")
 
 

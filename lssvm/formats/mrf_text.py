@@ -138,7 +138,9 @@ class _Reader:
         """Read a line that is not blank. Raises ValueError."""
         kind, *rest = words
         if kind not in _WORDS:
-            raise ValueError(f"{tokens.cut(kind)!r} begins no line; expected graph, node or edge")
+            raise ValueError(
+                f"{tokens.cut(kind)!r} cannot begin a line; expected graph, node or edge"
+            )
         if kind == "graph":
             self._graph(number, rest)
             return

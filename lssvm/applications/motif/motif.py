@@ -314,7 +314,7 @@ class Motif(base.Application[Sequences, Predictions]):
         A sequence without a window ranks below all others; ties in the ranking count half.
         """
         if not examples.labelled:
-            raise LssvmError("the sequences have no labels; expected label=+1 or -1 to score")
+            raise LssvmError("the sequences have no labels; expected label=+1 or -1 for scores")
         truth, y = examples.labels > 0, predictions.y > 0
         hits = int(np.sum(truth & y))
         return {
@@ -383,7 +383,7 @@ class Motif(base.Application[Sequences, Predictions]):
         if not examples.labelled:
             row = int(np.flatnonzero(examples.labels == 0)[0])
             wrong = unlabelled(examples, row)
-            raise examples.error(row, f"{wrong}; expected label=+1 or label=-1 to train")
+            raise examples.error(row, f"{wrong}; expected label=+1 or label=-1 for training")
         lost = np.flatnonzero((examples.windows == 0) & (examples.labels > 0))
         if len(lost):
             message = f"is positive but has no window of {self.length} unambiguous letters"

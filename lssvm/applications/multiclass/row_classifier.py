@@ -124,7 +124,7 @@ class RowClassifier(
         if len(classes) > MOST_CLASSES:
             raise ValueError(
                 f"{len(classes):,d} classes are too many; expected at most {MOST_CLASSES:,d}, as "
-                "the losses of each for each are kept"
+                "the losses of all pairs of classes are stored"
             )
         losses = np.ascontiguousarray(self.losses_of(classes, classes), dtype=np.float64)
         width = features + (self.options.bias > 0.0)
@@ -368,7 +368,9 @@ class RowClassifier(
         Raises LssvmError if the true labels are not known.
         """
         if not examples.labelled:
-            raise LssvmError("--format confusion: no labels to compare with; expected some")
+            raise LssvmError(
+                "--format confusion: there are no labels to compare with; expected labels"
+            )
         file.write("\t".join(["true", *self.classes]) + "\n")
         table = self.confusion(examples, predictions)
         for name, counts in zip(examples.label_names, table, strict=True):
@@ -453,11 +455,11 @@ class RowClassifier(
     def _check_known(self, examples: LabelledRows) -> None:
         if not examples.labelled:
             row = int(np.argmin(examples.known))
-            raise examples.error(row, "no label ('?'); expected one to train on")
+            raise examples.error(row, "no label ('?'); expected one for training")
         unseen = np.flatnonzero(examples.labels >= len(self.classes))
         if len(unseen):
             name = examples.label_names[examples.labels[unseen[0]]]
-            message = f"label {name!r} is none of the model's; expected one of those"
+            message = f"label {name!r} is not a label of the model; expected one of its labels"
             raise examples.error(int(unseen[0]), message)
 
 

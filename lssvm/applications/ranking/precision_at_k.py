@@ -132,8 +132,8 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
             if not examples.labelled:
                 problem = "labels are not known ('?')"
             elif examples.relevant_counts.any():
-                problem = f"no query has a relevant document, another one, and more than {self.k}"
-            raise examples.error(None, f"{problem}; expected at least one such query to train")
+                problem = f"no query has more than {self.k} documents, relevant and other ones"
+            raise examples.error(None, f"{problem}; expected at least one such query for training")
         if self.options.start == "random":
             return self._completion(examples, rng.random(len(examples.labels)))
         kind = Classifier if self.options.start == "classification" else PairwiseRanking
@@ -268,7 +268,7 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
         names, counts = np.unique(examples.identifiers.astype(str), return_counts=True)
         if np.any(counts > 1):
             shown = _listed(list(names[counts > 1]))
-            found.append(f"qids that occur in several files are queries of their own: {shown}")
+            found.append(f"qids that occur in several files count as separate queries: {shown}")
         return found + _copies(examples)
 
     def output_warnings(self, examples: Queries, name: str) -> list[str]:
@@ -297,7 +297,7 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
         if spread.max() > ALIKE:
             return []
         return [
-            "the scores of every query's documents are all but equal: the weights collapsed to "
+            "the scores of every query's documents are almost equal: the weights collapsed to "
             "zero, and the order is that of the input; try a larger C or start: classification"
         ]
 

@@ -138,7 +138,7 @@ def _vocabulary(
 ) -> Vocabulary:
     labels = tuple(dict.fromkeys(tag for tag in tags if tag is not None))
     if not labels:
-        raise DataError(sources[0].path, None, "no token has a label; expected labels to train on")
+        raise DataError(sources[0].path, None, "no token has a label; expected labels for training")
     if len(labels) > MOST_LABELS:
         message = f"{len(labels):,d} different labels; expected at most {MOST_LABELS:,d}"
         raise DataError(sources[0].path, None, message)

@@ -314,7 +314,7 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
         if odd is None:
             return []
         return [
-            f"entities are not scored: label {odd!r} fits no scheme of the others; "
+            f"entities are not scored: label {odd!r} does not fit a scheme of the other labels; "
             "expected O and B-…, I-… (or IOE, IOBES, BILOU, BMES)"
         ]
 
@@ -343,8 +343,8 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
             row = int(np.searchsorted(examples.offsets, lost[0], side="right")) - 1
             raise examples.error(
                 row,
-                "has a token without a label; expected labels to train on, or application "
-                "latent_sequence, for which they are hidden",
+                "has a token without a label; expected labels for training, or application "
+                "latent_sequence, in which they are hidden",
             )
 
     def _check_room(self, examples: SequenceExamples, copies: int) -> None:
@@ -355,8 +355,8 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
             row = int(np.argmax(counts))
             raise examples.error(
                 row,
-                f"has {counts[row]:,d} tokens, too many to search with {states:,d} states "
-                f"{copies:,d} times over; expected at most {MOST_STATES:,d} numbers in all",
+                f"has {counts[row]:,d} tokens: a search with {copies:,d} times {states:,d} states "
+                f"takes too much memory; expected at most {MOST_STATES:,d} numbers",
             )
 
     def _charges(self, examples: SequenceExamples) -> np.ndarray:
