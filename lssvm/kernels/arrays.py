@@ -56,7 +56,7 @@ class Arrays:
         if len(offsets) != count + 1:
             self.refuse(f"{name} do not fit: {len(offsets)}; expected {count + 1}")
         if offsets[0] < 0 or offsets[-1] > end or np.any(offsets[1:] < offsets[:-1]):
-            self.refuse(f"{name} do not rise from 0 or later to at most {end}")
+            self.refuse(f"{name} do not increase within 0..{end}")
 
     def check_range(self, name: str, array: np.ndarray, stop: int) -> None:
         """Refuse numbers outside 0 .. ``stop`` - 1."""
@@ -126,7 +126,7 @@ class MentionArrays(Arrays):
         some = np.flatnonzero(np.diff(self.pairs))
         highest = np.maximum.reduceat(own, self.pairs[some] - self.pairs[0]) if len(some) else own
         if np.any(highest >= np.diff(self.tables)[some]):
-            self.refuse("rows end behind the tables")
+            self.refuse("rows end after the tables")
         self.set_width(self.used(int(self.tables[0]), int(self.tables[n])))
 
 
@@ -175,7 +175,7 @@ class MotifArrays(Arrays):
         own, counts = self.bounds[self.runs[0] : self.runs[n]], np.diff(self.runs)
         begins, ends = np.repeat(self.offsets[:-1], counts), np.repeat(self.offsets[1:], counts)
         if np.any((own[:, 0] < begins) | (own[:, 0] > own[:, 1]) | (own[:, 1] > ends)):
-            self.refuse("bounds of runs leave their sequence")
+            self.refuse("bounds of runs are outside of their sequence")
         part = slice(self.offsets[0], self.offsets[n])
         kinds = (self.contexts[part], self.opposite[part] if self.both else self.opposite)
         self.set_width(1 + max(int(kind.max(initial=0)) for kind in kinds))
@@ -334,7 +334,7 @@ class TokenArrays(Arrays):
         if self.offsets[0] != 0:
             self.refuse(f"offsets begin at {self.offsets[0]}; expected 0")
         if len(self.starts) and self.used(0, int(self.offsets[-1])) > self.width:
-            self.refuse(f"indices end behind {self.width} features")
+            self.refuse(f"indices are not below the {self.width} features")
 
 
 @dataclass(frozen=True, eq=False)

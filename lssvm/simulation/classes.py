@@ -83,7 +83,7 @@ def _told(means: dict[str, np.ndarray], labels: list[str], rows: np.ndarray) -> 
     classes = list(means)
     true = np.array([classes.index(label) for label in labels])
     chances = posterior(means, rows)
-    lines = ["test.txt by the true means and deviations, the best possible rules:"]
+    lines = ["test.txt with the best possible rules, which know the true means and deviations:"]
     for name, costs in (
         ("error (of either)", 100 * losses(classes, 1.0)),
         ("loss of multiclass", losses(classes, BETWEEN)),

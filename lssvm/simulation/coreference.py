@@ -134,7 +134,7 @@ cccp: {tolerance: 0.1}
 seed: 0
 """
 CORRELATION = """\
-# The same by correlation clustering, whose inference is approximate: the gap is not certified.
+# The same data; inference of correlation clustering is approximate: the gap is not certified.
 # lssvm-learn correlation_clustering.yaml correlation.model
 application: {name: correlation_clustering}
 data: {train: train.conll, validate: test.conll, test: test.conll}
@@ -148,7 +148,7 @@ SIMULATION = Simulation(
     options=(
         Option("n", 30, "Training documents."),
         Option("n_test", 20, "Test documents."),
-        Option("sentences", 8, "Sentences of a document."),
+        Option("sentences", 8, "Sentences per document."),
     ),
     data=("train.conll", "test.conll"),
     configurations={"coreference.yaml": COREFERENCE, "correlation_clustering.yaml": CORRELATION},

@@ -240,7 +240,7 @@ def _write_set(out: Path, name: str, examples: MotifSet, width: int) -> None:
 
 
 CONFIGURATION = """\
-# A motif planted in simulated DNA; truth.json knows it.
+# A motif planted in simulated DNA; truth.json describes it.
 # lssvm-learn motif.yaml motif.model
 application: {name: motif, length: $width, background_order: 3}
 data: {train: train.fa, validate: test.fa, test: test.fa}
@@ -253,8 +253,8 @@ SIMULATION = Simulation(
     options=(
         Option("n", 200, "Training sequences, half with a site."),
         Option("n_test", 200, "Test sequences."),
-        Option("length", 200, "Letters of a sequence."),
-        Option("width", 11, "Letters of the motif."),
+        Option("length", 200, "Length of a sequence in letters."),
+        Option("width", 11, "Length of the motif in letters."),
         Option(
             "conservation",
             0.85,

@@ -100,7 +100,7 @@ def write_chains(
                 file.writelines(_lines(f"{split}{number}", x, states, missing))
                 wrong.append((log_marginals(chains, x).argmax(axis=1) != states)[::2])
     return (
-        "test.txt by the largest marginals under the true weights, the best possible rule:\n"
+        "test.txt with the best possible rule, the largest marginals under the true weights:\n"
         f"error {100 * np.mean(wrong):.6g}"
     )
 
@@ -118,7 +118,7 @@ def _lines(name: str, x: np.ndarray, states: np.ndarray, missing: np.ndarray) ->
 
 
 CONFIGURATION = """\
-# Random fields with hidden nodes: simulated chains y, h, y, h, …; h is never seen.
+# Random fields with hidden nodes: simulated chains y, h, y, h, …; h is never observed.
 # lssvm-learn mrf.yaml mrf.model
 application: {name: mrf}
 data: {train: train.txt, validate: test.txt, test: test.txt}
@@ -130,7 +130,7 @@ SIMULATION = Simulation(
     options=(
         Option("n", 60, "Training chains."),
         Option("n_test", 60, "Test chains."),
-        Option("pairs", 10, "Output nodes of a chain, which has as many hidden nodes."),
+        Option("pairs", 10, "Output nodes per chain; there are as many hidden nodes."),
     ),
     data=("train.txt", "test.txt"),
     configurations={"mrf.yaml": CONFIGURATION},

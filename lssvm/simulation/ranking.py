@@ -41,7 +41,9 @@ def write_ranking(folder: Path, *, seed: int = 0, n: int = 30, n_test: int = 20)
                 labels, features = drawn(rng)
                 precisions.append(best_precisions(labels, features))
                 file.writelines(_lines(query, labels, features))
-    lines = ["test.txt by the order of the true usefulness, the best possible in expectation:"]
+    lines = [
+        "test.txt in the order of the true usefulness, the best possible order in expectation:"
+    ]
     lines += [f"P@{k:<3} {p:.6g}" for k, p in zip(SHOWN, np.mean(precisions, 0), strict=True)]
     return "\n".join(lines)
 
@@ -86,7 +88,7 @@ objective: {model: lssvm, C: 1.0}
 seed: 0
 """
 SIMULATION = Simulation(
-    text="Queries whose documents are as useful as a weighted sum of features and an error say.",
+    text="Queries with documents whose usefulness is a weighted sum of features plus an error.",
     options=(Option("n", 30, "Training queries."), Option("n_test", 20, "Test queries.")),
     data=("train.txt", "test.txt"),
     configurations={"precision_at_k.yaml": CONFIGURATION},

@@ -71,8 +71,8 @@ def write_sentences(
         for best, (_, _, label) in zip(best_labels(tokens, known), tokens, strict=True)
     ]
     return (
-        "test.conll by the likeliest label of each token under the true model, the best possible "
-        f"rule:\nerror {100 * np.mean(wrong):.6g}"
+        "test.conll with the best possible rule, the likeliest label of each token under the true "
+        f"model:\nerror {100 * np.mean(wrong):.6g}"
     )
 
 
