@@ -113,7 +113,7 @@ DAMAGED = [
     (ROWS, {"starts": longs(0, 2, 1)}, "do not increase"),
     (TOKENS, {"offsets": longs(0, 3)}, "at most 2"),
     (TOKENS, {"offsets": longs(1, 2)}, "expected 0"),
-    (TOKENS, {"indices": ints(0, 3)}, "behind 3 features"),
+    (TOKENS, {"indices": ints(0, 3)}, "not below the 3 features"),
     (CLASSES, {"margins": np.zeros((3, 3))}, "do not fit 2 classes"),
     (CLASSES, {"parents": ints(-1, 1)}, "not below its parent"),
     (CLASSES, {"places": ints(0, 2)}, "places are not all"),

@@ -734,7 +734,7 @@ def test_labels_with_blanks_are_not_written_beside_columns_with_blanks(folder):
     result = CliRunner().invoke(classify, ["test.conll", "model", "out"])
     assert result.exit_code == 2
     assert result.stderr == (
-        "error: test.conll:1: sequence '1' has columns with blanks between them, and label "
+        "error: test.conll:1: sequence '1' has columns separated by blanks, and label "
         "'B town' of the model contains a blank; expected tabs, or --format tags\n"
     )
     assert Path("out").read_text() == "as it was"
