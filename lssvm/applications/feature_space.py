@@ -379,7 +379,7 @@ class Products:
 
 
 class ProductNames(LazyNames):
-    """``word=a : X · word=b : X`` and so on; made when asked for: there may be millions."""
+    """``word=a : X · word=b : X`` and so on, made on demand, because there may be millions."""
 
     def __init__(self, products: Products, names: Sequence[str]) -> None:
         self._products, self._names = products, names

@@ -24,7 +24,7 @@ from lssvm.formats.text import open_text
 
 LETTERS = "ACGT"
 AMBIGUOUS = 4
-UNKNOWN = "?"  # stands where the label is not known
+UNKNOWN = "?"  # an unknown label
 _ILLEGAL = 255
 _IUPAC = "RYSWKMBDHVN"
 _AMBIGUOUS = _IUPAC + _IUPAC.lower() + "Xx."  # the last ones are wildcards of the MEME suite

@@ -124,7 +124,7 @@ def _identified(path: str | Path, Image: Any, file: Any) -> tuple[Any, bool]:
         except Image.UnidentifiedImageError:
             message = f"is not an image in a known format; expected {', '.join(FORMATS)}"
             raise DataError(path, None, message) from None
-        except Exception as error:  # of whatever kind: Pillow's decoders promise none
+        except Exception as error:  # of any kind: the decoders of Pillow do not specify them
             raise _unreadable(path, error) from None
 
 

@@ -2,7 +2,7 @@
 
 Graphs are separated by blank lines. A line is one of
 
-    graph NAME [cost=C]                          the name, if it has one; stands first
+    graph NAME [cost=C]                          the name, if it has one; comes first
     node NAME CLASS STATES LABEL [index:value …]
     edge A B CLASS [index:value …]
 

@@ -29,8 +29,8 @@ SUFFIX = ".npy"
 _CALLED = {"U": "text", "i": "whole numbers", "f": "numbers"}
 _TYPES = {"U": "U", "i": "iu", "f": "fiu"}  # kinds of types that are read as each of them
 _EMPTY = {"U": "U1", "i": "i8", "f": "f8"}
-_COUNTED = 8  # bytes of a number, whatever its type, as readers keep them
-_HEADER = 1 << 14  # bytes that hold the longest header and what stands before it
+_COUNTED = 8  # bytes of a number of any type, as readers store it
+_HEADER = 1 << 14  # bytes that contain the longest header and all before it
 _MOST_AXES = 8
 _PIECE = 1 << 20
 _RATIO = 1040  # deflate makes at most 1,032 bytes of one
@@ -138,7 +138,7 @@ def read_archive(
 
 @contextmanager
 def _opened(path: str | Path, expected: str) -> Iterator[BinaryIO]:
-    """A regular file; whatever is wrong with it becomes a DataError."""
+    """A regular file; all its errors become a DataError."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise _Refused(f"is not a regular file; expected {expected}")
@@ -222,7 +222,7 @@ def _check_kind(header: _Header, kind: str) -> None:
 
 
 def _body(stream: IO[bytes], header: _Header) -> np.ndarray:
-    """The array, from a stream that stands at the beginning of its header."""
+    """The array, from a stream at the beginning of its header."""
     stream.read(header.start)
     data = np.empty(header.entries * header.dtype.itemsize, dtype=np.uint8)
     done = 0

@@ -22,7 +22,7 @@ from lssvm.formats.text import open_text
 from lssvm.offsets import cumulated
 
 MOST = 2**31 - 1  # highest index
-UNKNOWN = "?"  # stands where a label is not known
+UNKNOWN = "?"  # an unknown label
 _PREFIX = "qid:"
 _NO_LABEL = re.compile(r"qid:|\d+:", re.ASCII)
 

@@ -66,7 +66,7 @@ class CorrelationClustering(MentionClustering):
         return Plane(gradient, loss), np.inf
 
     def completed(self, w: np.ndarray, examples: Documents) -> Plane:
-        """Σ c_i Φ(x_i, y_i), whatever w. Raises DataError if a document has no clusters."""
+        """Σ c_i Φ(x_i, y_i), for any w. Raises DataError if a document has no clusters."""
         self.check_trainable(examples)
         gradient, loss, *_ = self._search(_clustering.COMPLETE, w, examples)
         return Plane(gradient, loss)

@@ -55,7 +55,7 @@ class MentionOptions(base.Options):
     @field_validator("features")
     @classmethod
     def _named(cls, value: list[str] | int | str, info: ValidationInfo) -> list[str]:
-        """Put the names in the place of their number or of the file that holds them."""
+        """Replace the number of features, or the name of a file, by the names of features."""
         if isinstance(value, int):
             if base.is_stored(info):
                 raise ValueError("is a number; expected the names, which a model holds")
@@ -120,7 +120,7 @@ class MentionClustering(base.Application[Documents, Predictions]):
         """The documents of files, or of all files of a folder by name.
 
         With ``features``, documents of pairs: .npz files or text. Without, annotated text:
-        brat's stand-off files if they are called .ann, else column files. Raises DataError.
+        stand-off files of brat if they are named .ann, else column files. Raises DataError.
         """
         documents: list[UnpackedDocument] = []
         for source in sources:

@@ -131,7 +131,7 @@ class Documents(Packed):
 
     @property
     def places(self) -> list[slice]:
-        """Where each document stands in arrays of these documents' mentions, (m,)."""
+        """The mentions of each document in arrays of these documents, one slice per document."""
         ends = (self.mentions - self.mentions[0]).tolist()
         return [slice(a, b) for a, b in itertools.pairwise(ends)]
 

@@ -97,7 +97,7 @@ def _framed(
     strands: np.ndarray,
     frequencies: np.ndarray,
 ) -> np.ndarray:
-    """Log-odds (l, 4) of the l neighbouring columns around the sites that hold most information."""
+    """Log-odds (l, 4) of the l neighbouring columns around the sites with the most information."""
     rows = np.flatnonzero(examples.labels > 0)
     first, last = examples.offsets[rows], examples.offsets[rows + 1]
     reverse = strands[rows, None] > 0

@@ -66,7 +66,7 @@ class MotifOptions(base.Options):
     @field_validator("background")
     @classmethod
     def _read(cls, value: str | dict[str, float], info: ValidationInfo) -> str | dict[str, float]:
-        """Put the frequencies in the place of the file that holds them."""
+        """Replace the name of a file by the frequencies in it."""
         if value == LEARNED:
             return value
         if isinstance(value, dict):

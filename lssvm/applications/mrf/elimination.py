@@ -28,7 +28,7 @@ class InferenceResult:
 
     values : (n,) the annealed value; losses : (n,) expected Δ
     gradient : (d,) Σ c_i E[Φ]
-    marginals : of all states of all nodes one after another; empty unless asked for
+    marginals : of all states of all nodes one after another; empty unless requested
     exact : whether the values are exact, and not those of belief propagation
     converged : (n,) whether belief propagation converged; True if it was not needed
     propagated : number of graphs for which belief propagation was used

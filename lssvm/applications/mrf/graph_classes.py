@@ -36,7 +36,7 @@ class GraphClasses:
     """The meaning of the coordinates of w, class after class, nodes before edges.
 
     A class has weights (width, states), for edges (width, states of the first node, states of the
-    second): all states of a feature stand side by side.
+    second): all states of a feature are stored side by side.
 
     node_names : K names; states, node_widths : (K,) states and features of each class
     edge_names : M names; shapes : (M, 2) states of both ends; edge_widths : (M,) features

@@ -217,7 +217,7 @@ class RandomField(base.Application[Graphs, Predictions]):
     def predict(self, w: np.ndarray, examples: Graphs, top: int = 1) -> Predictions:
         """The y with the highest ε_h log Σ_h exp(w · Φ / ε_h); known labels are not used.
 
-        Raises LssvmError if more than one is asked for, DataError as ``augmented`` does.
+        Raises LssvmError if ``top`` is not 1, DataError as ``augmented`` does.
         """
         if top != 1:
             raise LssvmError(f"--top {top}: application 'mrf' finds the best states only")

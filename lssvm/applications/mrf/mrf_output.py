@@ -56,7 +56,7 @@ def write_marginals(
 
 
 def image_names(examples: Graphs) -> list[str]:
-    """File names for label images: those of the images, below the folder that holds all of these.
+    """File names for label images: those of the images, relative to their common folder.
 
     ``.png`` replaces the suffix, or follows it if names would otherwise be equal. Raises DataError
     if a graph is not an image, or if an image occurs twice, and MissingExtraError without Pillow.

@@ -1,6 +1,6 @@
 """An upper bound of U⁺ that can be computed: a convex combination of spanning forests.
 
-U⁺ is a convex function of the tables θ, whatever the temperatures. If θ = Σ_T θ_T / K for K forests
+U⁺ is a convex function of the tables θ, at any temperatures. If θ = Σ_T θ_T / K for K forests
 T, then U⁺(θ) ≤ Σ_T U⁺(θ_T) / K: the tree-reweighted bound of Wainwright, Jaakkola & Willsky (IEEE
 Transactions on Information Theory 51, 2005) with fixed parameters. Every forest has the tables of
 all nodes; the table of an edge is in the forests that contain the edge, divided by their share. The

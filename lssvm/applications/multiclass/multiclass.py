@@ -71,7 +71,7 @@ class MulticlassOptions(RowOptions):
     @field_validator("loss")
     @classmethod
     def _read(cls, value: str | LossMatrix, info: ValidationInfo) -> str | LossMatrix:
-        """Put the matrix in the place of the file that holds it."""
+        """Replace the name of a file by the matrix in it."""
         if isinstance(value, LossMatrix):
             value.check()
         if value == ZERO_ONE or isinstance(value, LossMatrix):

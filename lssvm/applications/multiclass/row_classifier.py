@@ -266,7 +266,7 @@ class RowClassifier(
         return plane, plane.value(w)
 
     def completed(self, w: np.ndarray, examples: LabelledRows) -> Plane:
-        """Σ c_i w · Φ(x_i, y_i), whatever w."""
+        """Σ c_i w · Φ(x_i, y_i), for any w."""
         gradient = _multiclass.combination(
             examples.rows, examples.labels, examples.costs, self._arrays
         )

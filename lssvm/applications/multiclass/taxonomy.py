@@ -52,7 +52,7 @@ class TaxonomyOptions(RowOptions):
     @field_validator("taxonomy")
     @classmethod
     def _read(cls, value: str | dict[str, str], info: ValidationInfo) -> str | dict[str, str]:
-        """Put the tree in the place of the file that holds it."""
+        """Replace the name of a file by the tree in it."""
         if isinstance(value, dict):
             looped = below_itself(value)
             if looped is not None:

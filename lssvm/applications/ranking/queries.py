@@ -35,7 +35,7 @@ class Queries(Packed):
     documents : (documents,) object, docids
     named : (documents,) bool, whether the input gives the docid; others are numbers of rows
 
-    Within a query documents stand in the order of the input.
+    Within a query, documents are in the order of the input.
     """
 
     KIND: ClassVar = "query"
@@ -74,7 +74,7 @@ class Queries(Packed):
 
     @property
     def span(self) -> slice:
-        """Where the documents of these queries stand in the flat arrays."""
+        """The places of the documents of these queries in the flat arrays."""
         return slice(int(self.offsets[0]), int(self.offsets[-1]))
 
     @property

@@ -131,7 +131,7 @@ class LatentSequenceLabelling(LabelSequences):
     def predict(self, w: np.ndarray, examples: SequenceExamples, top: int = 1) -> Predictions:
         """Labels of the best path, or labels with the highest marginals.
 
-        scores : the value of the best path, or ε log Z. Raises LssvmError if more is asked for.
+        scores : the value of the best path, or ε log Z. Raises LssvmError if ``top`` is not 1.
         """
         if top != 1:
             raise LssvmError(

@@ -184,7 +184,7 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
         return self.completed(np.zeros(self.dimension(examples)), examples)
 
     def completed(self, w: np.ndarray, examples: SequenceExamples) -> Plane:
-        """Σ c_i Φ(x_i, y_i), whatever w. Raises DataError if a token has no label."""
+        """Σ c_i Φ(x_i, y_i), for any w. Raises DataError if a token has no label."""
         self._check_trainable(examples)
         gradient, *_ = self._search(_sequence.TRUTH, w, examples, summed=True)
         return Plane(gradient, 0.0)
