@@ -22,6 +22,7 @@ from lssvm.config.sections import Solver as Section
 from lssvm.errors import ConfigError
 from lssvm.oracle import DataOracle, Executor
 from lssvm.plane import Planes
+from lssvm.solvers.example_planes import ExamplePlanes
 from lssvm.solvers.kept import KEPT
 from lssvm.solvers.needs import Asked, Needs
 from lssvm.solvers.table import CLASSES, DEFAULT, solver_class
@@ -94,7 +95,8 @@ def test_what_a_problem_lacks_is_said_and_nothing_else(needs, change, message):
 
 def test_solvers_that_would_do_are_named():
     with pytest.raises(
-        ConfigError, match=r"cannot solve objective.slack_norm: 2; expected n-slack$"
+        ConfigError,
+        match=r"cannot solve objective.slack_norm: 2; expected n-slack or dual-coordinate$",
     ):
         Config.from_dict(
             {
@@ -126,6 +128,12 @@ def same(one, other, path):
         for name, array in one.state().items():
             if name not in SCRATCH.get(path, ()):
                 same(array, other.state()[name], f"{path}.{name}")
+    elif isinstance(one, ExamplePlanes):
+        same(one.state(), other.state(), path)
+    elif isinstance(one, dict):
+        assert one.keys() == other.keys(), path
+        for name, found in one.items():
+            same(found, other[name], f"{path}.{name}")
     elif is_dataclass(one):
         assert vars(one).keys() == vars(other).keys(), path
         for name, found in vars(one).items():
@@ -140,9 +148,9 @@ def same(one, other, path):
 def test_a_restored_solver_differs_in_nothing_from_the_one_that_was_saved(variant, passes):
     """So an attribute that nobody keeps is found here."""
     settings = VARIANTS[variant]
-    smooth = settings["method"] == "lbfgs"
-    if smooth:
-        application, examples, values = sentences()
+    method = settings["method"]
+    if method in ("lbfgs", "dual-coordinate"):
+        application, examples, values = sentences("crf" if method == "lbfgs" else "ssvm")
     else:
         application, examples = toy.random_problem(
             3, n=24, n_hidden=1 if "cache" in settings else 3
@@ -163,12 +171,12 @@ def test_a_restored_solver_differs_in_nothing_from_the_one_that_was_saved(varian
     same(run.solver, restored, variant)
 
 
-def sentences():
-    """A smooth problem: application, examples, and sections of a configuration."""
+def sentences(model):
+    """A problem of label sequences: application, examples, and sections of a configuration."""
     values = {
         "application": {"name": "sequence", "columns": ["word", "tag", "label"]},
         "data": {"train": str(SENTENCES)},
-        "objective": {"model": "crf"},
+        "objective": {"model": model},
     }
     config = Config.from_dict(values)
     application = config.create_application()

@@ -31,7 +31,7 @@ MAY_IMPORT = {
     "problem": {"errors", "plane"},
     "oracle": {"errors", "plane", "problem"},
     "formats": {"errors", "offsets"},
-    "solvers": {"checked", "errors", "kernels", "oracle", "plane"},
+    "solvers": {"checked", "errors", "kernels", "offsets", "oracle", "plane"},
     "applications": {
         *("checked", "errors", "formats", "kernels", "offsets", "output", "plane", "problem"),
     },

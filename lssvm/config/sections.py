@@ -115,9 +115,10 @@ class Solver(Section):
         description="bundle: cutting planes, kept and stabilised around the best point; "
         "proximal: cutting planes, stabilised by a proximal term around the best point; "
         "cutting-plane: the same without stabilising (1-slack); n-slack: planes of every example, "
-        "fewest passes; bcfw: block-coordinate Frank-Wolfe; lbfgs: quasi-Newton steps, for smooth "
-        "models such as crf; gradient: (sub)gradient descent; sgd: the same on F itself, after "
-        "every few examples, no gap is known",
+        "fewest passes; bcfw: block-coordinate Frank-Wolfe; dual-coordinate: steps for one example "
+        "at a time in a compiled loop, for many examples and weights; lbfgs: quasi-Newton steps, "
+        "for smooth models such as crf; gradient: (sub)gradient descent; sgd: the same on F "
+        "itself, after every few examples, no gap is known",
     )
     epsilon: float = Field(
         default=1e-3, gt=0, lt=1, description="relative duality gap that ends the last problem"

@@ -93,14 +93,14 @@ class _Face:
         sets = self.sets
         slopes = sets.losses[self.planes] + sets.dots(self.planes, sets.images())
         if sets.norm == 2:
-            slopes = slopes - (sets.sums() / sets.limits)[self.owner]
+            slopes = slopes - sets.shares(sets.sums())[self.owner]
         return slopes
 
     def curvature(self, direction: np.ndarray) -> np.ndarray:
         """−∂²D/∂α² times a direction."""
         change = self._dots(self._images(self._combined(direction)))
         if self.sets.norm == 2:
-            change = change + (self._summed(direction) / self.sets.limits)[self.owner]
+            change = change + self.sets.shares(self._summed(direction))[self.owner]
         return change
 
     def follow(self, moves: np.ndarray) -> bool:
@@ -116,7 +116,7 @@ class _Face:
         w = self._combined(change)
         rise = float(change @ self.slopes()) - 0.5 * float(w @ self._images(w))
         if sets.norm == 2:
-            rise -= 0.5 * float(np.sum(self._summed(change) ** 2 / sets.limits))
+            rise -= 0.5 * float(np.sum(sets.shares(self._summed(change) ** 2)))
         if not rise > 0.0:
             return False
         sets.alpha[self.planes] = alpha

@@ -1,16 +1,17 @@
 """Dual coordinate ascent by example, in a compiled loop over the examples.
 
-A visit of an example calls loss-augmented inference at the latest w, keeps the output that it finds,
-and makes exact steps over the outputs that are kept of this example; see
-``lssvm.kernels._dual_coordinate``. This is the sequential dual method of Chang & Yih (TACL 2013) and
-Keerthi et al. (KDD 2008), with the pairwise steps, the cached outputs and the sampled gaps of
+A visit of an example calls loss-augmented inference at the latest w, keeps the output that it
+finds, and makes exact steps over the outputs that are kept of this example; see
+``lssvm.kernels._dual_coordinate``. This is the sequential dual method of Chang & Yih (TACL 2013)
+and Keerthi et al. (KDD 2008), with the pairwise steps, the cached outputs and the sampled gaps of
 block-coordinate Frank-Wolfe (Lacoste-Julien et al., ICML 2013; Osokin et al., ICML 2016). Three
-things decide its speed: every epoch and every sweep visits the examples in a new random order; after
-an epoch a few sweeps go over the cached outputs without inference; and examples whose gap is already
-small are left out for a few epochs.
+things decide its speed: every epoch and every sweep visits the examples in a new random order;
+after an epoch a few sweeps go over the cached outputs without inference; and examples whose gap is
+already small are left out for a few epochs.
 
 The sum of the gaps that the visits found estimates P − D. When it is as small as the goal, one pass
-over all examples at a fixed w gives P, and D is computed anew from the multipliers: the certificate.
+over all examples at a fixed w gives P, and D is computed anew from the multipliers: both together
+are the certificate.
 """
 
 import time
@@ -20,7 +21,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from lssvm.checked import Arrays, Values, above, array, flag, positive, vector, whole
+from lssvm.checked import (
+    Arrays,
+    Values,
+    above,
+    array,
+    flag,
+    positive,
+    rising,
+    vector,
+    whole,
+)
 from lssvm.errors import ModelError
 from lssvm.kernels import _dual_coordinate
 from lssvm.solvers.by_example import LOWEST
@@ -38,6 +49,7 @@ PROMISE = 1.0  # a certificate is asked for once the sampled gaps are this multi
 FIRST_CHECK = 2  # epochs before the first certificate
 CHECK_EVERY = 10  # epochs, at the latest
 SECONDS = 0.05  # between two returns from the compiled loop
+MOST_PLANES = 2**24  # of one example
 VISITS, SWEEP = 0, 1  # what the loop is at
 
 
@@ -46,36 +58,33 @@ def _examples(owner: Any, arrays: Arrays) -> tuple[None]:
 
 
 class _KeptPlanes(Kept):
-    """The planes of all examples, once they have begun."""
+    """The planes of all examples. That they are of these examples is checked where a run begins."""
 
     def save(self, owner: Any, name: str) -> State:
-        found = owner.planes.state() if owner.planes is not None else owner.restored
-        return {}, {f"planes_{key}": array for key, array in found.items()}
+        planes = owner.planes
+        values = {"planes_slack": planes.slack, "planes_exact": planes.exact}
+        return values, {f"planes_{key}": found for key, found in planes.state().items()}
 
-    def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> None:
-        n = len(array(arrays, "planes_counts", np.int32, (None,), least=0))
+    def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> ExamplePlanes:
+        n = len(owner.costs)
+        end = int(array(arrays, "planes_places", np.int64, (n + 1,), least=0)[-1])
+        places = rising(arrays, "planes_places", np.int64, n + 1, end)
+        counts = array(arrays, "planes_counts", np.int32, (n,), least=0)
         for key in ("rooms", "rests", "streaks"):
-            array(arrays, f"planes_{key}", np.int32, (n,), least=0, most=2**30)
-        count = int(arrays["planes_counts"].astype(np.int64).sum())
+            array(arrays, f"planes_{key}", np.int32, (n,), least=0, most=MOST_PLANES)
+        count, length = int(counts.astype(np.int64).sum()), int(counts @ np.diff(places))
         vector(arrays, "planes_gaps", (n,))
         array(arrays, "planes_alpha", np.float64, (count,), least=0.0)
         array(arrays, "planes_idle", np.int32, (count,), least=0)
         vector(arrays, "planes_losses", (count,))
-        array(arrays, "planes_outputs", np.int32, (None,), least=0)
-        vector(arrays, "planes_w", (None,))
-        if np.any(arrays["planes_counts"] > arrays["planes_rooms"]):
+        array(arrays, "planes_outputs", np.int32, (length,), least=0)
+        size = len(vector(arrays, "planes_w", (None,)))
+        if np.any(counts > arrays["planes_rooms"]):
             raise ModelError("array 'planes_counts' exceeds 'planes_rooms'")
-        owner.restored = {
-            key.removeprefix("planes_"): found
-            for key, found in arrays.items()
-            if key.startswith("planes_")
-        }
-
-
-EMPTY = {
-    **dict.fromkeys(("counts", "rooms", "rests", "streaks", "idle", "outputs"), np.int32),
-    **dict.fromkeys(("gaps", "alpha", "losses", "w"), np.float64),
-}
+        slack, exact = flag(values, "planes_slack"), flag(values, "planes_exact")
+        planes = ExamplePlanes(places, size, norm=owner.norm, slack=slack, exact=exact)
+        planes.restore({key: arrays[f"planes_{key}"] for key in planes.state()})
+        return planes
 
 
 @dataclass
@@ -118,7 +127,7 @@ class DualCoordinate(Solver):
         init=False, metadata=kept_array(np.float64, _examples, least=LOWEST, infinite=True)
     )
     scores: np.ndarray = field(init=False, metadata=kept_vector(_examples))
-    planes: ExamplePlanes | None = field(init=False, default=None, metadata=kept(_KeptPlanes()))
+    planes: ExamplePlanes = field(init=False, metadata=kept(_KeptPlanes()))
 
     @classmethod
     def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
@@ -130,12 +139,13 @@ class DualCoordinate(Solver):
         self.costs, self.heights, self.scores = np.zeros(0), np.zeros(0), np.zeros(0)
         self.truth, self.order = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32)
         self.generator = np.random.SeedSequence([self.seed]).generate_state(1, np.uint64)
-        self.restored = {key: np.zeros(0, dtype=kind) for key, kind in EMPTY.items()}
+        none = np.zeros(1, dtype=np.int64)
+        self.planes = ExamplePlanes(none, 0, norm=self.norm, slack=False, exact=False)
 
     @property
     def planes_kept(self) -> int:
         """Planes that are kept now."""
-        return len(self.planes) if self.planes is not None else 0
+        return len(self.planes)
 
     @property
     def passes_saved(self) -> int:
@@ -174,7 +184,6 @@ class DualCoordinate(Solver):
     def complete(self, oracle: Any) -> None:
         """Complete the hidden values at the best point; w moves along, the planes stay."""
         kernel, before, scores = oracle.compiled, self.truth, self.scores
-        assert self.planes is not None
         self.truth, self.scores = before.copy(), np.empty_like(scores)
         w = kernel.load(self.w)
         _dual_coordinate.completed(kernel.capsule, self.planes, w, self.truth, self.scores)
@@ -204,7 +213,6 @@ class DualCoordinate(Solver):
     def objective_at(self, oracle: Any, C: float, w: np.ndarray) -> tuple[float, float, bool]:
         """F and −C Σ c_i U⁻_i at any w, by one pass and one completion; see ``Solver``."""
         kernel, truth, scores = oracle.compiled, self.truth.copy(), self.scores.copy()
-        assert self.planes is not None
         inner = kernel.load(w)
         if self.hidden:
             _dual_coordinate.completed(kernel.capsule, self.planes, inner, truth, scores)
@@ -233,8 +241,7 @@ class DualCoordinate(Solver):
     def _begin(self, oracle: Any, C: float) -> None:
         """Take over C; P is needed at the beginning where CCCP measures its fall."""
         kernel = oracle.compiled
-        if self.planes is None:
-            self.planes = self._restored_planes(kernel)
+        self._check_fit(kernel)
         if C != self.C and self.C > 0.0:
             live = self.planes.planes()
             self.planes.alpha[live] *= C / self.C
@@ -250,27 +257,21 @@ class DualCoordinate(Solver):
             self.objective = self._objective(self.w, self.heights)
             self.asked += 1
 
-    def _restored_planes(self, kernel: Any) -> ExamplePlanes:
-        """The planes of a checkpoint. Raises ModelError if they are not of these examples."""
-        planes, found, n = self._new_planes(kernel), self.restored, len(self.costs)
-        sizes = np.diff(kernel.places)
-        lengths = {"planes_counts": n, "order": n, "truth": len(kernel.truth)}
-        lengths["planes_w"] = kernel.size
-        own = {"planes_counts": found["counts"], "order": self.order, "truth": self.truth}
-        own["planes_w"] = found["w"]
-        for name, expected in lengths.items():
-            if len(own[name]) != expected or len(sizes) != n:
-                raise ModelError(f"array {name!r} does not fit the training data")
-        if int(found["counts"] @ sizes) != len(found["outputs"]):
-            raise ModelError("array 'planes_outputs' does not fit the training data")
-        for name, outputs in (("planes_outputs", found["outputs"]), ("truth", self.truth)):
-            if len(outputs) and int(outputs.max()) >= kernel.values:
-                raise ModelError(f"array {name!r} holds a value that no output has")
-        if not np.array_equal(np.sort(self.order), np.arange(n)):
-            raise ModelError("array 'order' is not an order of the examples")
-        planes.restore(found)
-        self.restored = {}
-        return planes
+    def _check_fit(self, kernel: Any) -> None:
+        """Raise ModelError for a state that is not of these examples."""
+        planes, n = self.planes, len(self.costs)
+        fitting = (
+            np.array_equal(planes.places, kernel.places)
+            and len(planes.w) == kernel.size
+            and len(self.truth) == len(kernel.truth)
+            and planes.slack == kernel.slack
+            and planes.exact == self._exact(kernel)
+        )
+        if not fitting:
+            raise ModelError("the outputs that are kept are not of the training data")
+        highest = max(int(self.truth.max(initial=0)), int(planes.outputs.max(initial=0)))
+        if highest >= kernel.values or np.any(np.sort(self.order) != np.arange(n)):
+            raise ModelError("an output that is kept, or the order of the examples, is impossible")
 
     def _improve(self, oracle: Any, C: float, target: Callable[[], float]) -> bool:
         """A part of an epoch or of a sweep; at the end of both perhaps a certificate."""
@@ -283,7 +284,6 @@ class DualCoordinate(Solver):
     def _proceed(self, oracle: Any, goal: float) -> bool:
         """Visits for a moment; whether the epoch or sweep is at its end."""
         planes, cached = self.planes, self.phase == SWEEP
-        assert planes is not None
         status, place, visited, gaps, _ = _dual_coordinate.epoch(
             oracle.compiled.capsule,
             planes,
@@ -303,7 +303,6 @@ class DualCoordinate(Solver):
 
     def _turn(self, oracle: Any, target: Callable[[], float]) -> None:
         """What follows an epoch or a sweep."""
-        assert self.planes is not None
         self.place = 0
         if self.phase == VISITS:
             self.epochs += 1
@@ -330,7 +329,6 @@ class DualCoordinate(Solver):
     def _certify(self, oracle: Any) -> None:
         """D from the multipliers alone, and P by a pass at the w that they give."""
         planes, kernel = self.planes, oracle.compiled
-        assert planes is not None
         self.checked = self.epochs
         fresh = np.zeros_like(planes.w)
         gained, squares = _dual_coordinate.combine(kernel.capsule, planes, self.truth, fresh)

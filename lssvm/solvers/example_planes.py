@@ -88,6 +88,7 @@ class ExamplePlanes:
             },
             **{name: getattr(self, name)[planes] for name in ("alpha", "losses", "idle")},
             "outputs": self.outputs[self.output_places()],
+            "places": self.places,
             "w": self.w,
         }
 

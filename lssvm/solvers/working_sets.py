@@ -117,14 +117,16 @@ class WorkingSets:
         """D(α), a lower bound of every P(w)."""
         value = float(self.alpha @ self.losses) - 0.5 * self.squared_norm
         if self.norm == 2:
-            squares = self.sums() ** 2
-            costly = self.limits > 0.0  # the multipliers of the others are 0
-            value -= 0.5 * float(np.sum(squares[costly] / self.limits[costly]))
+            value -= 0.5 * float(np.sum(self.shares(self.sums() ** 2)))
         return value
 
     def sums(self) -> np.ndarray:
         """Σ α of each example, (n,)."""
         return np.bincount(self.owner, self.alpha, minlength=len(self.limits))
+
+    def shares(self, values: np.ndarray) -> np.ndarray:
+        """Values (n,) over u_i; 0 where an example costs nothing, so that its multipliers are 0."""
+        return np.divide(values, self.limits, out=np.zeros(len(values)), where=self.limits > 0.0)
 
     def slacks(self) -> np.ndarray:
         """ξ_i at w as far as the kept planes know it, (n,)."""
