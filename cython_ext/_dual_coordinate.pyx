@@ -377,41 +377,64 @@ def completed(capsule, planes, const double[::1] w, int[::1] out, double[::1] sc
         raise ValueError(f"example {i}: the oracle gave up with {status}")
 
 
-def combine(capsule, planes, const int[::1] truth, double[::1] w):
-    """w -= the sum of alpha * s * delta over all planes, in the order of the examples.
+def combine(capsule, planes, const int[::1] truth, const double[::1] coefficients, double[::1] w):
+    """w += the sum of coefficient * s * delta over all planes, in the order of the examples.
 
-    Returns the sum of alpha * L, and of (sum of alpha)^2 / u over the examples.
+    coefficients : (m,) one for each plane, those of an example one after another
     """
     cdef Oracle* oracle = _oracle(capsule)
     cdef Planes own
     cdef Work work
     cdef Kept kept
     cdef int status = 0, k
-    cdef Py_ssize_t i
-    cdef double gained = 0.0, squares = 0.0, total, alpha
+    cdef Py_ssize_t i, at = 0
+    cdef bint some
     point_to_planes(&own, planes)
     _point_work(&work, oracle, planes)
     with nogil:
         for i in range(oracle.n):
-            if own.counts[i] == 0:
-                continue
-            total = 0.0
+            some = False
             for k in range(own.counts[i]):
-                alpha = own.alpha[own.first[i] + k]
-                gained = gained + alpha * own.losses[own.first[i] + k]
-                total = total + alpha
-                work.moves[k] = -alpha
+                work.moves[k] = coefficients[at + k]
+                some = some or work.moves[k] != 0.0
                 if own.slack:
                     work.moves[k] *= own.losses[own.first[i] + k]
-            if total > 0.0:
-                squares = squares + total * total / own.limits[i]
+            at += own.counts[i]
+            if not some:
+                continue
             kept_of(oracle, &own, &truth[0], i, &kept)
             status = oracle.add(oracle.self, &w[0], i, &kept, work.moves, work.room)
             if status < 0:
                 break
     if status < 0:
         raise ValueError(f"example {i}: the oracle gave up with {status}")
-    return gained, squares
+
+
+def dots(capsule, planes, const int[::1] truth, const double[::1] w, double[::1] out):
+    """s * delta . w of all planes, (m,), in the order of the examples."""
+    cdef Oracle* oracle = _oracle(capsule)
+    cdef Planes own
+    cdef Work work
+    cdef Kept kept
+    cdef int status = 0, k
+    cdef Py_ssize_t i, at = 0
+    point_to_planes(&own, planes)
+    _point_work(&work, oracle, planes)
+    with nogil:
+        for i in range(oracle.n):
+            if own.counts[i] == 0:
+                continue
+            kept_of(oracle, &own, &truth[0], i, &kept)
+            status = oracle.heights(oracle.self, &w[0], i, &kept, work.room, work.heights)
+            if status < 0:
+                break
+            for k in range(own.counts[i]):
+                out[at + k] = work.heights[k]
+                if own.slack:
+                    out[at + k] *= own.losses[own.first[i] + k]
+            at += own.counts[i]
+    if status < 0:
+        raise ValueError(f"example {i}: the oracle gave up with {status}")
 
 
 def shift(capsule, planes, const int[::1] before, const int[::1] after):

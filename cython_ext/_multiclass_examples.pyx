@@ -65,6 +65,7 @@ class ExampleOracle:
         if self.exact:
             own.oracle.solve = _solve_of
         own.oracle.complete = NULL
+        self.square = float(np.max(self.squares))
         self.capsule = capsule_of(memory)
 
     def load(self, w):

@@ -181,7 +181,7 @@ class ExampleOracle(Protocol):
     capsule : what the C functions are found by
     truth : (k,) int32 the true outputs, one after another; places : (n + 1,) int64 where that of
         each example begins; values : all of an output are below it
-    size : of the weights as the kernel keeps them
+    size : of the weights as the kernel keeps them; square : the largest ‖Φ‖² of an example's features
     slack : whether losses multiply differences
     exact : whether the kernel solves for the multipliers of all outputs of an example at once
     """
@@ -191,6 +191,7 @@ class ExampleOracle(Protocol):
     places: np.ndarray
     values: int
     size: int
+    square: float
     slack: bool
     exact: bool
 

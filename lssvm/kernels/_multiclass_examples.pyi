@@ -15,6 +15,7 @@ class ExampleOracle:
     places: Longs
     values: int
     size: int
+    square: float
     slack: bool
     exact: bool
     def __init__(self, rows: RowArrays, labels: Ints, classes: ClassArrays) -> None: ...

@@ -35,10 +35,12 @@ from lssvm.checked import (
 from lssvm.errors import ModelError
 from lssvm.kernels import _dual_coordinate
 from lssvm.solvers.by_example import LOWEST
+from lssvm.solvers.conjugate_gradients import climb
 from lssvm.solvers.example_planes import ExamplePlanes
 from lssvm.solvers.kept import Kept, State, kept, value
 from lssvm.solvers.kept import array as kept_array
 from lssvm.solvers.kept import vector as kept_vector
+from lssvm.solvers.kept_outputs import KeptOutputs
 from lssvm.solvers.needs import Needs
 from lssvm.solvers.solver import Metric, Solver, Start
 
@@ -48,6 +50,9 @@ SMALL_SHARE = 0.3  # of the goal's share of one example: a gap below it may rest
 PROMISE = 1.0  # a certificate is asked for once the sampled gaps are this multiple of the goal
 FIRST_CHECK = 2  # epochs before the first certificate
 CHECK_EVERY = 10  # epochs, at the latest
+SLOW = 0.8  # share of the sampled gaps of the epoch before, which are little better
+PATIENCE = 3  # slow epochs before conjugate gradients help, once after every one that follows
+CG_STEPS = 20  # at most
 SECONDS = 0.05  # between two returns from the compiled loop
 MOST_PLANES = 2**24  # of one example
 VISITS, SWEEP = 0, 1  # what the loop is at
@@ -98,7 +103,8 @@ class DualCoordinate(Solver):
     order : (n,) of the visits under way; place : the next one; phase : what the loop is at
     swept : sweeps since the last epoch; sampled : the gaps that the last epoch saw; cached : those
         of the sweep under way
-    epochs : in the current problem; checked : at the last certificate
+    epochs : in the current problem; checked : at the last certificate; slow : how many of the last
+        epochs have lowered the sampled gaps but little
     """
 
     name: ClassVar[str] = "dual-coordinate"
@@ -117,6 +123,7 @@ class DualCoordinate(Solver):
     cached: float = field(default=0.0, metadata=value(positive))
     epochs: int = field(default=0, metadata=value(whole))
     checked: int = field(default=0, metadata=value(whole))
+    slow: int = field(default=0, metadata=value(whole))
     sweeps_made: int = field(default=0, metadata=value(whole))
     w: np.ndarray = field(init=False, metadata=kept_vector())
     costs: np.ndarray = field(init=False, metadata=kept_array(np.float64, _examples, least=0.0))
@@ -308,7 +315,11 @@ class DualCoordinate(Solver):
             self.epochs += 1
             self.asked += 1
             self.swept = 0
-            self.sampled = float(self.planes.gaps.sum())
+            before, self.sampled = self.sampled, float(self.planes.gaps.sum())
+            self.slow = self.slow + 1 if self.sampled > SLOW * before else 0
+            if self.slow >= PATIENCE:
+                climb(KeptOutputs(oracle.compiled, self.planes), CG_STEPS)
+                self.sweeps_made += 1
         else:
             self.swept += 1
             self.sweeps_made += 1
@@ -330,13 +341,9 @@ class DualCoordinate(Solver):
         """D from the multipliers alone, and P by a pass at the w that they give."""
         planes, kernel = self.planes, oracle.compiled
         self.checked = self.epochs
-        fresh = np.zeros_like(planes.w)
-        gained, squares = _dual_coordinate.combine(kernel.capsule, planes, self.truth, fresh)
-        planes.w[:] = fresh
-        w = kernel.unload(fresh)
-        lower = gained - 0.5 * float(w @ w) - (0.5 * squares if self.norm == 2 else 0.0)
-        self.lower = max(self.lower, lower)
-        heights, scores = self._heights(oracle, fresh, self.truth)
+        self.lower = max(self.lower, KeptOutputs(kernel, planes).dual())
+        w = kernel.unload(planes.w)
+        heights, scores = self._heights(oracle, planes.w, self.truth)
         self.asked += 1
         planes.rests[:] = 0
         found = self._objective(w, heights)
