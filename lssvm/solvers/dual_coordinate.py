@@ -50,7 +50,9 @@ SMALL_SHARE = 0.3  # of the goal's share of one example: a gap below it may rest
 PROMISE = 1.0  # a certificate is asked for once the sampled gaps are this multiple of the goal
 FIRST_CHECK = 2  # epochs before the first certificate
 CHECK_EVERY = 10  # epochs, at the latest
-SLOW = 0.8  # share of the sampled gaps of the epoch before, which are little better
+# Shares of the sampled gaps of the epoch before from which an epoch is slow: where the kernel solves
+# for all outputs, and where pairwise steps go over few; there conjugate gradients take longer.
+SLOW, SLOW_STEPS = 0.8, 0.97
 PATIENCE = 3  # slow epochs before conjugate gradients help, once after every one that follows
 CG_STEPS = 20  # at most
 SECONDS = 0.05  # between two returns from the compiled loop
@@ -316,7 +318,8 @@ class DualCoordinate(Solver):
             self.asked += 1
             self.swept = 0
             before, self.sampled = self.sampled, float(self.planes.gaps.sum())
-            self.slow = self.slow + 1 if self.sampled > SLOW * before else 0
+            slow = SLOW if self.planes.exact else SLOW_STEPS
+            self.slow = self.slow + 1 if self.sampled > slow * before else 0
             if self.slow >= PATIENCE:
                 climb(KeptOutputs(oracle.compiled, self.planes), CG_STEPS)
                 self.sweeps_made += 1
