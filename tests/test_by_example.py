@@ -22,7 +22,7 @@ from lssvm.training import session as train
 from lssvm.training.cccp import Observer, Rules, Run
 
 SEQUENCES = Path(__file__).parents[1] / "data" / "sequence"
-KINDS = {"n-slack": NSlack, "bcfw": lambda d: Bcfw(d, block=3)}
+KINDS = {"n-slack": NSlack, "bcfw": lambda d: Bcfw(d, batch_size=3)}
 
 
 def prepared(seed, kind, **sizes):

@@ -627,8 +627,8 @@ def test_lines_of_iterations_stand_under_their_heading():
     assert iteration_line(row) == (
         "  12       123457          0.5  0.2500  1.0e-03     300    4567    12.3"
     )
-    some = row._replace(unsettled={"propagation": (1012, 4000), "other": (0, 7)})
-    told = "  propagation: 1,012 of 4,000 did not settle"
+    some = row._replace(not_converged={"propagation": (1012, 4000), "other": (0, 7)})
+    told = "  propagation: 1,012 of 4,000 did not converge"
     assert iteration_line(some) == iteration_line(row) + told
 
 

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 CONFIG = Path(__file__).parent.parent / "configs" / "motif-simulated.yaml"
-SETTINGS = ["objective.C=10", "cccp.restarts=3", "application.start=random"]
+SETTINGS = ["objective.C=10", "cccp.restarts=3", "application.initialisation=random"]
 LEARN = "from lssvm.cli import learn; learn()"
 
 

@@ -127,7 +127,7 @@ def configuration(folder: Path, order: int, start: str, restarts: int) -> Config
                 "name": "motif",
                 "length": SIZES["width"],
                 "background_order": order,
-                "start": start,
+                "initialisation": start,
             },
             "data": {"train": "train.fa", "test": "test.fa"},
             "objective": {"C": C, "c_scaling": "sum"},

@@ -158,11 +158,11 @@ def _opened(path: str) -> AbstractContextManager[Any]:
 
 def _limit(max_mb: float | None) -> "Limit":
     """The limit of what a file may take that --max-mb sets. Raises LssvmError."""
-    from lssvm.formats.limit import MEGABYTES, Limit
+    from lssvm.formats.limit import DEFAULT_MAX_MB, Limit
 
     if max_mb is not None and not 0 < max_mb <= 1e9:
         raise LssvmError(f"--max-mb {max_mb:g}: expected a number greater than 0, at most 1e9")
-    return Limit(MEGABYTES if max_mb is None else max_mb, "--max-mb")
+    return Limit(DEFAULT_MAX_MB if max_mb is None else max_mb, "--max-mb")
 
 
 def _test_config(

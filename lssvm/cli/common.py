@@ -14,7 +14,7 @@ from typing import Any
 import click
 
 from lssvm.cli import streams
-from lssvm.errors import TRACEBACK, ApplicationCrash, LssvmError, StoppedError
+from lssvm.errors import TRACEBACK, ApplicationCrashError, LssvmError, StoppedError
 from lssvm.output import stopping
 
 BAD_USAGE, NOT_REACHED, INTERRUPTED, BROKEN_PIPE = 2, 3, 130, 141
@@ -74,7 +74,7 @@ class _Guarded:
             streams.tell("interrupted")
             context.exit(INTERRUPTED)
         except BrokenPipeError:
-            raise streams.PipeClosed from None
+            raise streams.PipeClosedError from None
         except SystemExit as error:
             from lssvm.applications import of_exit
 
@@ -89,7 +89,7 @@ def _exit_code(run: Callable[[], Any]) -> int:
     except LssvmError as error:
         if isinstance(error, streams.OutputError):
             streams.abandon_output()
-        if isinstance(error, ApplicationCrash) and (error.traced or os.environ.get(TRACEBACK)):
+        if isinstance(error, ApplicationCrashError) and (error.traced or os.environ.get(TRACEBACK)):
             click.echo("".join(traceback.format_exception(error.__cause__ or error)), err=True)
         streams.tell_error(error)
         return error.exit_code
@@ -107,7 +107,7 @@ def _exit_code(run: Callable[[], Any]) -> int:
             raise stop.__cause__ from None
         streams.tell("interrupted")
         return INTERRUPTED
-    except streams.PipeClosed:
+    except streams.PipeClosedError:
         streams.abandon_output()
         return BROKEN_PIPE
 

@@ -16,7 +16,7 @@ from lssvm.cli.streams import tell
 from lssvm.errors import LssvmError
 from lssvm.output.descriptors import place_of
 from lssvm.output.plain import finite
-from lssvm.training.cccp import Iteration, Observer, Summary, Unsettled
+from lssvm.training.cccp import Iteration, NotConverged, Observer, Summary
 
 HEADING = "iter    objective     decrease    loss      gap  planes  passes    secs"
 QUIET, NORMAL, MORE, EVERYTHING = 0, 1, 2, 3
@@ -116,12 +116,12 @@ class Console(Observer):
             self.say(f"start {number} of {of}")
         self._describe(f"start {number}/{of}, iteration 1" if of > 1 else "iteration 1")
 
-    def passed(self, passes: int, gap: float, goal: float, unsettled: Unsettled) -> None:
+    def passed(self, passes: int, gap: float, goal: float, not_converged: NotConverged) -> None:
         """Move the bar: the distance to the goal is measured in logarithms of the gap."""
         known = f"gap {gap:.1e}, goal {goal:.1e}" if math.isfinite(gap) else "gap none known"
-        self.say("; ".join([f"pass {passes}: {known}", *_told(unsettled)]), EVERYTHING)
+        self.say("; ".join([f"pass {passes}: {known}", *_told(not_converged)]), EVERYTHING)
         if self.verbosity >= EVERYTHING:
-            self.event("pass", passes=passes, gap=gap, goal=goal, unsettled=unsettled)
+            self.event("pass", passes=passes, gap=gap, goal=goal, not_converged=not_converged)
         if self._progress is not None:
             state = f"gap {gap:.1e} → {goal:.1e}" if math.isfinite(gap) else ""
             done = 100 * progress_of(gap, goal)
@@ -183,13 +183,13 @@ def iteration_line(row: Iteration) -> str:
         f"{row.iteration:4d} {row.objective:12.6g} {decrease} {row.loss:7.4f} {gap} "
         f"{row.planes:7d} {row.passes:7d} {row.seconds:7.1f}"
     )
-    return "  ".join([columns, *_told(row.unsettled)])
+    return "  ".join([columns, *_told(row.not_converged)])
 
 
-def _told(unsettled: Unsettled) -> list[str]:
+def _told(not_converged: NotConverged) -> list[str]:
     return [
-        f"{name}: {failed:,d} of {runs:,d} did not settle"
-        for name, (failed, runs) in unsettled.items()
+        f"{name}: {failed:,d} of {runs:,d} did not converge"
+        for name, (failed, runs) in not_converged.items()
         if failed
     ]
 

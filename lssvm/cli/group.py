@@ -22,7 +22,7 @@ from lssvm.cli.common import (
 )
 from lssvm.cli.messages import printable_json
 from lssvm.cli.simulate_command import simulate
-from lssvm.errors import BrokenContract, LssvmError
+from lssvm.errors import ContractError, LssvmError
 from lssvm.output import stopping
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def check(config: str, settings: tuple[str, ...], as_json: bool, contract: bool)
 
 
 def _check_contract(config: "Config", as_json: bool) -> None:
-    """Print that nothing was found, or raise a BrokenContract with all that was."""
+    """Print that nothing was found, or raise a ContractError with all that was."""
     from lssvm.testing import MOST_EXAMPLES, check_application
 
     application = config.create_application()
@@ -149,7 +149,7 @@ def _check_contract(config: "Config", as_json: bool) -> None:
     if as_json:
         _print_json({"application": config.application.name, "findings": findings})
     if findings:
-        raise BrokenContract(findings)
+        raise ContractError(findings)
     if not as_json:
         name, n = config.application.name, len(examples)
         looked = f"looked at {min(n, MOST_EXAMPLES)} of {n:,d} examples"

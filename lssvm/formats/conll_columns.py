@@ -21,7 +21,7 @@ _DOCUMENT = re.compile(r"[ \t]*-DOCSTART-(?![^ \t])")
 
 
 @dataclass(frozen=True)
-class Columns:
+class TokenColumns:
     """The tokens of a file.
 
     values : one tuple of strings a column, (tokens,) each
@@ -38,7 +38,7 @@ class Columns:
 
 def read_columns(
     path: str | Path, names: tuple[str, ...], optional: int = 0, limit: Limit = DEFAULT
-) -> Columns:
+) -> TokenColumns:
     """Read a column file, plain or compressed, ``-`` for standard input.
 
     names : what the columns are called, for messages
@@ -70,7 +70,7 @@ def read_columns(
         raise DataError(path, None, f"no tokens; expected lines of {_listed(names)}")
     if len(tokens) > offsets[-1]:
         offsets.append(len(tokens))
-    return Columns(
+    return TokenColumns(
         values=tuple(zip(*tokens, strict=True)),
         rows=tuple(rows),
         offsets=np.array(offsets, dtype=np.int64),

@@ -26,8 +26,7 @@ from lssvm.checked import ROUNDING, Arrays, Values, same, whole
 from lssvm.checked import vector as checked_vector
 from lssvm.errors import ModelError
 from lssvm.oracle import Oracle
-from lssvm.plane import Plane, Planes
-from lssvm.solvers.by_example import MEGABYTE
+from lssvm.plane import MEGABYTE, Plane, Planes
 from lssvm.solvers.kept import Kept, State, array, kept, plane, value, vector
 from lssvm.solvers.needs import Needs
 from lssvm.solvers.opening import EPOCHS, opened, parts_of

@@ -15,15 +15,15 @@ from scipy import sparse
 
 from lssvm.checked import Arrays, Values, positive, sparse_rows, whole
 from lssvm.checked import vector as checked_vector
-from lssvm.errors import ApplicationFault, LssvmError
-from lssvm.oracle import INEXACT, MAXIMUM, EachOracle, Found
+from lssvm.errors import ApplicationError, LssvmError
+from lssvm.oracle import INEXACT, MAXIMUM, EachOracle, ExampleMaxima
+from lssvm.plane import MEGABYTE
 from lssvm.solvers.kept import Kept, State, array, kept, value, vector
 from lssvm.solvers.solution import Solution
 from lssvm.solvers.solver import Solver, Start
 from lssvm.solvers.working_sets import WorkingSets
 
 ADDED_SHARE = 0.01  # of the mean gap of an example: less is no reason to keep a plane
-MEGABYTE = 1_000_000
 LOWEST = float(np.finfo(np.float64).min)
 
 
@@ -247,7 +247,7 @@ class ByExample(Solver):
         scale = 1.0 / (1.0 - largest)
         return scale, self.truth @ (scale * images)
 
-    def _keep(self, found: Found, first: int = 0) -> np.ndarray:
+    def _keep(self, found: ExampleMaxima, first: int = 0) -> np.ndarray:
         """Keep the planes that are higher at the dual point than those kept, by enough to matter.
 
         found : of examples from ``first`` on, at the dual point. Returns the examples that were
@@ -264,7 +264,7 @@ class ByExample(Solver):
         self._check_room()
         return rows
 
-    def _append(self, found: Found, rows: np.ndarray, new: np.ndarray) -> None:
+    def _append(self, found: ExampleMaxima, rows: np.ndarray, new: np.ndarray) -> None:
         """Keep the planes ``new`` of those that were found for ``rows``."""
         own = rows[new]
         if len(new):
@@ -291,7 +291,7 @@ class ByExample(Solver):
                 "or use solver.method: bundle"
             )
 
-    def _check_truth(self, images: np.ndarray, found: Found, scores: np.ndarray) -> None:
+    def _check_truth(self, images: np.ndarray, found: ExampleMaxima, scores: np.ndarray) -> None:
         """Refuse a loss-augmented maximum that is lower than the true output's score.
 
         scores : (n,) of the true outputs
@@ -303,13 +303,13 @@ class ByExample(Solver):
         below = below[short[below] > INEXACT * self._terms(below, images)]
         if len(below):
             row = int(below[np.argmax(short[below])])
-            raise ApplicationFault(
+            raise ApplicationError(
                 f"example {found.name(row)!r}: loss-augmented inference has value "
                 f"{found.uppers[row]:.6g}, the true output {scores[row]:.6g}; {MAXIMUM}"
             )
 
     def _check_kept(
-        self, images: np.ndarray, found: Found, rows: np.ndarray, excess: np.ndarray
+        self, images: np.ndarray, found: ExampleMaxima, rows: np.ndarray, excess: np.ndarray
     ) -> None:
         """Refuse a loss-augmented maximum that is lower than a plane found before.
 
@@ -323,7 +323,7 @@ class ByExample(Solver):
         below = below[short[below] > INEXACT * (sizes + self._lengths(rows[below], images))]
         if len(below):
             row = int(below[np.argmax(short[below])])
-            raise ApplicationFault(
+            raise ApplicationError(
                 f"example {found.name(row)!r}: loss-augmented inference has value "
                 f"{found.uppers[row]:.6g}, less by {short[row]:.3g} than what it found before has "
                 f"at the same w; {MAXIMUM}"
@@ -342,6 +342,6 @@ class ByExample(Solver):
         return WorkingSets(limits, self.dimension, self.norm, self.gram, self.labels)
 
 
-def _planes_of(found: Found) -> tuple[sparse.csr_array, np.ndarray]:
+def _planes_of(found: ExampleMaxima) -> tuple[sparse.csr_array, np.ndarray]:
     """Gradients and loss parts of what was found for all examples, (n, d) and (n,)."""
     return found.gradients(np.arange(len(found.values))), found.losses

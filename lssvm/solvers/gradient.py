@@ -10,7 +10,7 @@ mean of the planes, moved by the same η, ḡ ← (1 − η) ḡ + η g, is a pl
 
     D = C (ℓ̄ − ℓ_c) − ½ ‖C (ḡ − v)‖² ≤ min P
 
-which costs no pass. Unless a rate is given, η = min(1, (P(w) − D) / ‖s‖²): Polyak's step
+which costs no pass. Unless a learning rate is given, η = min(1, (P(w) − D) / ‖s‖²): Polyak's step
 (Introduction to Optimization, 1987, section 5.3) with D for the minimum that is not known. Once
 w = −C (ḡ − v), as it is from the start where w_0 = 0 and ever more nearly otherwise, that step
 raises D by as much as can be (Frank-Wolfe in the dual: Bach, SIAM J. Optimization 25, 2015).
@@ -62,7 +62,7 @@ class Gradient(SummedSolver):
     def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
         """The solver that a configuration asks for, at w = 0."""
         w, section = np.zeros(dimension), config.solver
-        return cls(w, Plane(w, 0.0), Steps(section.rate, section.decay))
+        return cls(w, Plane(w, 0.0), Steps(section.learning_rate, section.decay))
 
     def __post_init__(self) -> None:
         self.measure_from(self.completion)
@@ -137,7 +137,7 @@ class Gradient(SummedSolver):
         """Move along −s, and the mean of the planes with it."""
         began = time.perf_counter()
         slope = self.point + self.C * (self.cut - self.completion.gradient)
-        if self.steps.rate is None:
+        if self.steps.learning_rate is None:
             square = float(slope @ slope)
             most = (self._here() - self._dual()) / square if square > 0.0 else 0.0
             size = min(1.0, max(0.0, most))

@@ -17,7 +17,8 @@ import numpy as np
 from lssvm.checked import flag
 from lssvm.errors import LssvmError
 from lssvm.oracle import EachOracle
-from lssvm.solvers.by_example import MEGABYTE, ByExample
+from lssvm.plane import MEGABYTE
+from lssvm.solvers.by_example import ByExample
 from lssvm.solvers.kept import value
 from lssvm.solvers.needs import Needs
 from lssvm.solvers.solver import Metric

@@ -4,16 +4,16 @@
 
 Ping, Liu & Ihler (ICML 2014), Algorithm 1: the direction is the difference of the (sub)gradients of
 the two convex parts, so hidden values are completed anew at every step. The examples are cut into M
-runs of ``block`` that follow each other in the data; an epoch takes each once, in random order, and
-M times its sum stands for that of all:
+mini-batches of ``batch_size`` that follow each other in the data; an epoch takes each once, in
+random order, and M times its sum stands for that of all:
 
-    w ← w − η_t [ w + C M Σ_run c_i (∇U⁺_i − ∇U⁻_i) ]
+    w ← w − η_t [ w + C M Σ_batch c_i (∇U⁺_i − ∇U⁻_i) ]
 
-With one run of all examples that is Algorithm 1 as it is printed. The paper leaves η open: unless a
-rate is given, it is found by trial, as L. Bottou's SGD (COMPSTAT 2010) and CRFsuite do: an epoch
-over a sample of the runs with one rate after the other, from w_0; the one that ends lowest is
-taken. The point that is kept is the weighted mean of all points, the t-th one by t (Lacoste-Julien,
-Schmidt & Bach, 2012), or the last one, whichever has the lower F.
+With one batch of all examples that is Algorithm 1 as it is printed. The paper leaves η open: unless
+a learning rate is given, it is found by trial, as L. Bottou's SGD (COMPSTAT 2010) and CRFsuite do:
+an epoch over a sample of the batches with one rate after the other, from w_0; the one that ends
+lowest is taken. The point that is kept is the weighted mean of all points, the t-th one by t
+(Lacoste-Julien, Schmidt & Bach, 2012), or the last one, whichever has the lower F.
 
 F is not convex, and nothing is proved of what is found but the value of F.
 """
@@ -36,7 +36,7 @@ from lssvm.solvers.solution import Solution
 from lssvm.solvers.solver import Metric, Start, SummedSolver
 from lssvm.solvers.steps import Steps, height
 
-SAMPLE = 10  # runs of a trial at least, and a tenth of them
+SAMPLE = 10  # batches of a trial at least, and a tenth of them
 TRIALS = 12  # rates that are tried, at most
 FACTOR = 2.0  # between one rate and the next
 LONGEST = 1e150  # entries of a slope: their squares and sums of them are finite
@@ -51,8 +51,8 @@ class Sgd(SummedSolver):
     """Steps after every few examples.
 
     w : (d,) what training ends with: the mean, or the last point
-    steps, epochs, block, average, seed : as the configuration has them
-    point : (d,) where descent stands; taken : steps so far; rate : η_0
+    steps, epochs, batch_size, average, seed : as the configuration has them
+    point : (d,) where descent stands; taken : steps so far; learning_rate : η_0
     mean : (d,) weighted mean of the points; averaged : how many went into it
     epoch : epochs done; evaluated : whether F is known at w
     completion, outputs, loss : planes of Σ c_i U⁻_i and Σ c_i U⁺_i at w once that is so
@@ -68,7 +68,7 @@ class Sgd(SummedSolver):
     w: np.ndarray = field(metadata=vector())
     steps: Steps = field(default_factory=Steps)
     epochs: int = 100
-    block: int = 8
+    batch_size: int = 8
     average: bool = True
     seed: int = 0
     first: Plane | None = field(default=None, metadata=plane(optional=True))
@@ -78,7 +78,7 @@ class Sgd(SummedSolver):
     completion: Plane = field(init=False, metadata=plane())
     rng: np.random.Generator = field(init=False, metadata=generator())
     C: float = field(default=0.0, metadata=value(positive))
-    rate: float = field(default=0.0, metadata=value(partial(number, least=0.0, most=1.0)))
+    learning_rate: float = field(default=0.0, metadata=value(partial(number, least=0.0, most=1.0)))
     taken: int = field(default=0, metadata=value(whole))
     averaged: int = field(default=0, metadata=value(whole))
     epoch: int = field(default=0, metadata=value(whole))
@@ -94,9 +94,9 @@ class Sgd(SummedSolver):
         section = config.solver
         return cls(
             np.zeros(dimension),
-            Steps(section.rate, section.decay),
+            Steps(section.learning_rate, section.decay),
             min(section.epochs, section.max_passes),
-            section.block,
+            section.batch_size,
             section.average,
             config.seed + restart,
         )
@@ -139,7 +139,7 @@ class Sgd(SummedSolver):
         """The plane that was found at w."""
         return Plane(self.outputs, self.loss)
 
-    def aim(self, C: float, goal: Callable[[float], float], looseness: float) -> float:
+    def aim(self, C: float, goal: Callable[[float], float], inexactness: float) -> float:
         """0: no gap is known, and none would end it."""
         return 0.0
 
@@ -157,7 +157,7 @@ class Sgd(SummedSolver):
 
     def _begin(self, oracle: PartsOracle, C: float) -> None:
         """Start from w for a new C, and find the rate."""
-        self.parts = oracle.parts(self.block)
+        self.parts = oracle.parts(self.batch_size)
         if C != self.C:
             self._start(self.parts, C)
 
@@ -175,10 +175,10 @@ class Sgd(SummedSolver):
         self.taken = self.averaged = self.epoch = 0
         self.evaluated, self.lower = False, -np.inf
         self.rng = np.random.default_rng(self.seed)
-        self.rate = self.steps.rate or self._calibrated(parts)
+        self.learning_rate = self.steps.learning_rate or self._calibrated(parts)
 
     def _calibrated(self, parts: Sequence[Oracle]) -> float:
-        """The rate with which an epoch over a sample of the runs ends lowest.
+        """The rate with which an epoch over a sample of the batches ends lowest.
 
         The first one tried is Polyak's step for a minimum of 0. From there rates rise as long as
         that is better; they fall if it is not, or as long as F ends no lower than it began.
@@ -208,44 +208,45 @@ class Sgd(SummedSolver):
         factor: float,
         start: float,
         sample: Sequence[Oracle],
-        runs: int,
+        batches: int,
     ) -> None:
         """Try rates that grow or shrink by the factor until one is no better, once F has fallen."""
         rate *= factor
         while 0.0 < rate <= 1.0 and len(tried) < TRIALS:
             lowest = min(tried.values())
-            tried[rate] = self._trial(sample, rate, runs)
+            tried[rate] = self._trial(sample, rate, batches)
             if tried[rate] >= lowest and lowest < start:
                 break
             rate *= factor
 
-    def _trial(self, sample: Sequence[Oracle], rate: float, runs: int) -> float:
+    def _trial(self, sample: Sequence[Oracle], rate: float, batches: int) -> float:
         """F of the sample after an epoch over it, from w."""
-        point, steps = self.w, self.steps._replace(rate=rate)
+        point, steps = self.w, self.steps._replace(learning_rate=rate)
         for taken, part in enumerate(sample):
-            point = point - steps.size(taken) * self._slope(part, point, runs)
-        return self._of_sample(sample, point, runs)[0]
+            point = point - steps.size(taken) * self._slope(part, point, batches)
+        return self._of_sample(sample, point, batches)[0]
 
     def _of_sample(
-        self, sample: Sequence[Oracle], w: np.ndarray, runs: int
+        self, sample: Sequence[Oracle], w: np.ndarray, batches: int
     ) -> tuple[float, np.ndarray]:
-        """F and its slope at w where the sample stands for all runs."""
-        plane = total([self._difference(part, w, runs) for part in sample])
-        weight = self.C * runs / len(sample)
+        """F and its slope at w where the sample stands for all batches."""
+        plane = total([self._difference(part, w, batches) for part in sample])
+        weight = self.C * batches / len(sample)
         return 0.5 * float(w @ w) + weight * plane.value(w), w + weight * plane.gradient
 
-    def _difference(self, part: Oracle, w: np.ndarray, runs: int) -> Plane:
-        """The planes of U⁺ and U⁻ of a run, the second taken from the first."""
+    def _difference(self, part: Oracle, w: np.ndarray, batches: int) -> Plane:
+        """The planes of U⁺ and U⁻ of a batch, the second taken from the first."""
         if self.first is None:
             return part.augmented(w)[0] - part.completed(w)
-        return part.augmented(w)[0] - Plane(self.first.gradient / runs, self.first.loss / runs)
+        first = Plane(self.first.gradient / batches, self.first.loss / batches)
+        return part.augmented(w)[0] - first
 
-    def _slope(self, part: Oracle, w: np.ndarray, runs: int) -> np.ndarray:
-        return w + self.C * runs * self._difference(part, w, runs).gradient
+    def _slope(self, part: Oracle, w: np.ndarray, batches: int) -> np.ndarray:
+        return w + self.C * batches * self._difference(part, w, batches).gradient
 
     def _take_epoch(self, parts: Sequence[Oracle]) -> None:
         began, spent = time.perf_counter(), _seconds(parts)
-        steps = self.steps._replace(rate=self.rate)
+        steps = self.steps._replace(learning_rate=self.learning_rate)
         for k in self.rng.permutation(len(parts)):
             slope = self._slope(parts[k], self.point, len(parts))
             self.point = self.point - steps.size(self.taken) * slope

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from lssvm.checked import Arrays, Values, above, below, flag, positive
-from lssvm.errors import ApplicationFault
+from lssvm.errors import ApplicationError
 from lssvm.oracle import INEXACT, MAXIMUM, Oracle
 from lssvm.plane import Plane
 from lssvm.solvers import kept
@@ -115,10 +115,10 @@ class Solver(ABC):
         """The size of what P at the best point, and the lower bound, are sums of."""
 
     def check_gap(self, C: float) -> None:
-        """Raise ApplicationFault if P is below its lower bound by more than rounding."""
+        """Raise ApplicationError if P is below its lower bound by more than rounding."""
         gap = self.gap(C)
         if gap < 0.0 and np.isfinite(self.slack) and -gap > INEXACT * self.sizes(C):
-            raise ApplicationFault(
+            raise ApplicationError(
                 f"loss-augmented inference contradicts itself: the objective is "
                 f"{self.primal(C):.6g}, and no less than {self.lower:.6g} by what was found "
                 f"before; {MAXIMUM}"
@@ -139,14 +139,14 @@ class Solver(ABC):
         self.lower, self.began, self.asked = 0.0, np.inf, 0
         self.mark, self.marked = np.inf, 0
 
-    def aim(self, C: float, goal: Callable[[float], float], looseness: float) -> float:
+    def aim(self, C: float, goal: Callable[[float], float], inexactness: float) -> float:
         """The absolute gap that ends the problem: ``goal(primal)``, or a share of its decrease."""
         primal = self.primal(C)
         if not np.isfinite(primal):
             return 0.0
         if not np.isfinite(self.began):
             self.began = primal
-        return max(goal(primal), looseness * (self.began - self.lower))
+        return max(goal(primal), inexactness * (self.began - self.lower))
 
     def gap(self, C: float) -> float:
         """The absolute duality gap."""
@@ -180,13 +180,13 @@ class Solver(ABC):
         oracle: Any,
         C: float,
         goal: Callable[[float], float],
-        looseness: float = 0.0,
+        inexactness: float = 0.0,
         max_passes: int = 10_000,
         between: Between = lambda gap, goal: None,
     ) -> Solution:
         """Minimise P until its absolute duality gap is at most ``goal(primal)``.
 
-        looseness : the gap may also be this share of what P could fall by from where it began:
+        inexactness : the gap may also be this share of what P could fall by from where it began:
             enough to make nearly all the progress that the problem allows. A share of P
             itself would not do for early CCCP iterations: with a random first completion P
             can barely fall, w would stay 0 and the next completion would be one big tie
@@ -197,7 +197,7 @@ class Solver(ABC):
         self._begin(oracle, C)
 
         def target() -> float:
-            return self.aim(C, goal, looseness)
+            return self.aim(C, goal, inexactness)
 
         while self.open(C, target()) and not self.exhausted(C, max_passes):
             between(self.gap(C), target())

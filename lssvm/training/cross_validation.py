@@ -39,7 +39,7 @@ Scores = dict[str, float | None]
 
 
 @dataclass(frozen=True)
-class Run:
+class FoldRun:
     """One trained model: a setting, a fold and a seed.
 
     setting : row of ``CrossValidation.settings``; fold : the test fold, from 0
@@ -69,7 +69,7 @@ class CrossValidation:
     """
 
     settings: list[dict[str, Any]]
-    runs: list[Run]
+    runs: list[FoldRun]
     folds: int
     criterion: str
 
@@ -88,7 +88,7 @@ class CrossValidation:
 
         So seeds count as restarts do: the first of equal ones is kept, whatever its scores.
         """
-        kept: dict[tuple[int, int], Run] = {}
+        kept: dict[tuple[int, int], FoldRun] = {}
         for run in self.runs:
             other = kept.setdefault((run.setting, run.fold), run)
             if run.objective < other.objective:
@@ -308,11 +308,11 @@ def evaluate(
     found = _kept(study, journal) if journal else {}
     left = [number for number in range(len(tasks)) if number not in found]
 
-    def finished(place: int, runs: list[Run]) -> None:
+    def finished(place: int, runs: list[FoldRun]) -> None:
         number = left[place]
         if journal:
             entry = journal.add({"task": number, "runs": [asdict(run) for run in runs]})
-            runs = [Run(**values) for values in entry["runs"]]
+            runs = [FoldRun(**values) for values in entry["runs"]]
         found[number] = runs
 
     run_tasks(
@@ -338,7 +338,7 @@ def _identity(study: Study) -> str:
     return identity(study.config.to_dict(), " ".join(data), None)
 
 
-def _kept(study: Study, journal: Journal) -> dict[int, list[Run]]:
+def _kept(study: Study, journal: Journal) -> dict[int, list[FoldRun]]:
     """The runs in a journal by the number of their task. Raises ModelError."""
     found, tasks = {}, study.tasks
     for entry in journal.entries:
@@ -356,9 +356,9 @@ def _kept(study: Study, journal: Journal) -> dict[int, list[Run]]:
     return found
 
 
-def _checked(values: Any) -> Run:
+def _checked(values: Any) -> FoldRun:
     """A run from plain values. Raises TypeError where one is of another kind."""
-    run = Run(**values)
+    run = FoldRun(**values)
     kinds: dict[str, tuple[type, ...]] = {
         "gap": (int, float, type(None)),
         "certified": (bool,),
@@ -368,7 +368,7 @@ def _checked(values: Any) -> Run:
         "validation": (dict,),
         "test": (dict,),
     }
-    for place in fields(Run):
+    for place in fields(FoldRun):
         if type(getattr(run, place.name)) not in kinds.get(place.name, (int,)):
             raise TypeError(place.name)
     for value in (*run.validation.values(), *run.test.values()):
@@ -395,7 +395,7 @@ def assign_folds(
     return fold
 
 
-def _solve(study: Study, task: Task) -> list[Run]:
+def _solve(study: Study, task: Task) -> list[FoldRun]:
     """Train all values of C for one variant, fold and seed, and score the models."""
     application, examples = study.applications[task.variant], study.examples[task.variant]
     path = study.paths[task.variant]
@@ -412,7 +412,7 @@ def _solve(study: Study, task: Task) -> list[Run]:
         scores = [application.score(part, classify(model, part)) for part in (validation, test)]
         record = model.record
         runs.append(
-            Run(
+            FoldRun(
                 number,
                 task.fold,
                 task.seed,

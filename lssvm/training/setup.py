@@ -26,7 +26,7 @@ def rules_of(config: Config, n: int, hidden: bool) -> Rules:
     return Rules(
         C,
         config.solver.epsilon,
-        config.cccp.looseness,
+        config.cccp.inexactness,
         config.cccp.tolerance,
         config.cccp.max_iterations,
         config.solver.max_passes,
@@ -64,7 +64,7 @@ def new_run(
     solver.begin(oracle, Start(first, application.hidden, by_parts))
     return Run(
         solver,
-        config.cccp.looseness,
+        config.cccp.inexactness,
         float(np.sum(examples.costs)),
         passes=passes,
         completions=oracle.completions - completions,

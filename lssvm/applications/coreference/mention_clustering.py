@@ -17,7 +17,7 @@ from lssvm.applications.coreference.coreference_scores import Counts
 from lssvm.applications.coreference.mentions import (
     NO_LIMIT,
     Documents,
-    Pairs,
+    MentionPairs,
     numbered_by_first,
     pack,
     pair_ends,
@@ -122,7 +122,7 @@ class MentionClustering(base.Application[Documents, Predictions]):
         With ``features``, documents of pairs: .npz files or text. Without, annotated text:
         brat's stand-off files if they are called .ann, else column files. Raises DataError.
         """
-        documents: list[Pairs] = []
+        documents: list[MentionPairs] = []
         for source in sources:
             if source.label is not None:
                 message = f"label {source.label!r} has no meaning for documents; expected none"
@@ -263,7 +263,7 @@ class MentionClustering(base.Application[Documents, Predictions]):
             row = int(np.searchsorted(examples.mentions, np.argmin(examples.clusters), "right")) - 1
             raise examples.error(row, "has no clusters; expected them to train")
 
-    def _documents(self, path: str, source: base.Source) -> Iterator[Pairs]:
+    def _documents(self, path: str, source: base.Source) -> Iterator[MentionPairs]:
         if self.options.features:
             read = read_pairs_npz if path.endswith(NPZ) else read_pairs
             for document in read(path, len(self.options.features), source.limit):
@@ -306,23 +306,23 @@ def _check_pairs(text: AnnotatedText, source: base.Source, reach: int) -> None:
         raise source.limit.exceeded(text.path, text.line, what)
 
 
-def _with_features(text: AnnotatedText, cost: float, reach: int) -> Pairs:
+def _with_features(text: AnnotatedText, cost: float, reach: int) -> MentionPairs:
     """A text with features made from its words."""
     rows, starts, indices, values = coreference_features.pair_features(text, reach)
     clusters = [mention.cluster for mention in text.mentions]
-    return Pairs(
+    return MentionPairs(
         text.name, text.path, text.line, cost, clusters, rows, starts, indices, values, text
     )
 
 
-def _packed_pairs(document: PairDocument, cost: float, reach: int) -> Pairs:
+def _packed_pairs(document: PairDocument, cost: float, reach: int) -> MentionPairs:
     """A document of pairs without those that are too far apart; each pair has its own row."""
     first, second = pair_ends(len(document.clusters), NO_LIMIT)
     starts = np.array(document.starts, dtype=np.int64)
     near = np.flatnonzero(second - first <= reach)
     lengths = np.diff(starts)
     chosen = np.repeat(second - first <= reach, lengths)
-    return Pairs(
+    return MentionPairs(
         document.name,
         document.path,
         document.line,

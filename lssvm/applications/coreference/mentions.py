@@ -17,7 +17,7 @@ NO_LIMIT = 2**31 - 1  # a reach that no document has
 
 
 @dataclass(frozen=True)
-class Pairs:
+class MentionPairs:
     """What is known of one document before it is packed.
 
     clusters : the name of each mention's cluster
@@ -150,7 +150,7 @@ class Documents(Packed):
         return self.clusters[self.mentions[0] : self.mentions[-1]]
 
 
-def pack(documents: Sequence[Pairs], reach: int) -> Documents:
+def pack(documents: Sequence[MentionPairs], reach: int) -> Documents:
     """Documents in flat arrays.
 
     reach : the largest distance of the pairs in ``rows``, in mentions

@@ -12,14 +12,18 @@ import numpy as np
 from scipy import sparse
 
 from lssvm.applications.base import Maxima
-from lssvm.applications.mrf.elimination import Found
+from lssvm.applications.mrf.elimination import InferenceResult
 from lssvm.applications.mrf.graphs import LANES, Graphs
 
 COPIES = 2**20  # numbers in all copies of the weights, about
 
 
 def each(
-    infer: Callable[[np.ndarray, Graphs], Found], w: np.ndarray, examples: Graphs, *, linear: bool
+    infer: Callable[[np.ndarray, Graphs], InferenceResult],
+    w: np.ndarray,
+    examples: Graphs,
+    *,
+    linear: bool,
 ) -> Maxima:
     """What ``infer`` finds for each graph; ``outputs`` are the gradients, (n, d), sparse.
 

@@ -23,14 +23,14 @@ class Temperatures:
 
 
 @dataclass(frozen=True)
-class Found:
+class InferenceResult:
     """What inference found for n graphs.
 
     values : (n,) the annealed value; losses : (n,) expected Δ
     gradient : (d,) Σ c_i E[Φ]
     marginals : of all states of all nodes one after another; empty unless asked for
     exact : whether the values are exact, and not those of belief propagation
-    converged : (n,) whether belief propagation settled; True where it was not needed
+    converged : (n,) whether belief propagation converged; True where it was not needed
     propagated : graphs that were left to it
     """
 
@@ -60,7 +60,7 @@ class Elimination:
         states: np.ndarray | None = None,
         charged: bool = False,
         marginals: bool = False,
-    ) -> Found:
+    ) -> InferenceResult:
         """Values, losses, expected features and, where asked for, marginals.
 
         groups : (N,) int8, CLAMPED, FIRST or SECOND for the nodes of these graphs
@@ -79,8 +79,8 @@ class Elimination:
             (temperatures.first, temperatures.second),
             marginals,
         )
-        settled = np.ones(len(examples), dtype=bool)
-        return Found(values, losses, gradient, shares, exact=True, converged=settled)
+        converged = np.ones(len(examples), dtype=bool)
+        return InferenceResult(values, losses, gradient, shares, exact=True, converged=converged)
 
     def fits(self, examples: Graphs, groups: np.ndarray) -> np.ndarray:
         """Whether each graph can do without a larger table, (n,) bool."""

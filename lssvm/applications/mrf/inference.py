@@ -1,7 +1,7 @@
 """Which task asks what of inference, and which graphs get it exactly.
 
-With ``trw`` the graphs that are too wide are parted into forests for loss-augmented inference; for
-prediction that is as ``auto``, and for completion exact.
+With ``spanning-forests`` the graphs that are too wide are parted into forests for loss-augmented
+inference; for prediction that is as ``auto``, and for completion exact.
 
 Labels that are not known are hidden values like any other, but they are predicted.
 """
@@ -10,7 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from lssvm.applications.mrf.elimination import Elimination, Found, Temperatures
+from lssvm.applications.mrf.elimination import Elimination, InferenceResult, Temperatures
 from lssvm.applications.mrf.graphs import Graphs
 from lssvm.applications.mrf.plans import CLAMPED, FIRST, SECOND
 from lssvm.applications.mrf.propagation import Propagation, node_states
@@ -38,7 +38,7 @@ class Inference:
         *,
         charged: bool = False,
         marginals: bool = False,
-    ) -> Found:
+    ) -> InferenceResult:
         """Values, losses and expected features, and marginals where asked for.
 
         charged : whether Δ is added to the score
@@ -46,7 +46,7 @@ class Inference:
         """
         groups = _groups(task, examples.labels[examples.nodes], temperatures.apart)
         kind = self.kind
-        if kind == "trw":
+        if kind == "spanning-forests":
             if task == AUGMENTED:
                 return self._bound(w, examples, groups, temperatures, charged)
             kind = "exact" if task == COMPLETED else "auto"
@@ -68,7 +68,7 @@ class Inference:
         groups: np.ndarray,
         temperatures: Temperatures,
         charged: bool,
-    ) -> Found:
+    ) -> InferenceResult:
         """The bound by forests, which takes the place of the value."""
         key = ("forests", groups.tobytes())
         if key not in examples.cache:
@@ -92,7 +92,7 @@ class Inference:
         temperatures: Temperatures,
         fits: np.ndarray,
         charged: bool,
-    ) -> Found:
+    ) -> InferenceResult:
         """Exact where it fits, approximate elsewhere."""
         key = ("parts", fits.tobytes())
         if key not in examples.cache:
@@ -109,7 +109,7 @@ class Inference:
             np.concatenate([np.diff(first.node_offsets), np.diff(second.node_offsets)])
         )
         entries, _ = gathered(edges[both], order)
-        return Found(
+        return InferenceResult(
             np.concatenate([exact.values, rough.values])[order],
             np.concatenate([exact.losses, rough.losses])[order],
             exact.gradient + rough.gradient,

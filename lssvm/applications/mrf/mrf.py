@@ -27,8 +27,9 @@ Values and expected features are exact, by elimination of one variable after ano
 y where ε_h and ε_y differ. How large a table that may need is bounded by an option; a graph that
 needs more is left to belief propagation, or refused. Ties between states: in the reverse order of
 elimination, each node takes the lowest state that attains the maximum given those before it.
-With belief propagation no upper bound of U⁺ is known, and no gap is certified. With ``trw`` a
-larger convex function takes the place of U⁺ (see ``spanning``): the gap is that of this problem.
+With belief propagation no upper bound of U⁺ is known, and no gap is certified. With
+``spanning-forests`` a larger convex function takes the place of U⁺ (see ``spanning``): the gap is
+that of this problem.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,7 +42,7 @@ from scipy import sparse
 
 from lssvm.applications import base
 from lssvm.applications.mrf import by_graph, mrf_output
-from lssvm.applications.mrf.elimination import Elimination, Found, Temperatures
+from lssvm.applications.mrf.elimination import Elimination, InferenceResult, Temperatures
 from lssvm.applications.mrf.graph_classes import GraphClasses, GraphWeightNames
 from lssvm.applications.mrf.graphs import Graphs, packed
 from lssvm.applications.mrf.inference import (
@@ -64,12 +65,15 @@ from lssvm.plane import Plane
 class MrfOptions(base.Options):
     """How inference and the first weights are."""
 
+    renamed: ClassVar = {"start": "initialisation", "start_scale": "initialisation_scale"}
+    renamed_values: ClassVar = {"inference": {"trw": "spanning-forests"}}
+
     name: Literal["mrf"] = Field(default="mrf", description="Markov random fields")
-    inference: Literal["auto", "exact", "bp", "trw"] = Field(
+    inference: Literal["auto", "exact", "bp", "spanning-forests"] = Field(
         default="auto",
         description="exact; bp, belief propagation, whose gap is not certified; auto: exact where "
-        "it needs no larger table; trw: as auto, but trained with an upper bound by spanning "
-        "forests, which is certified",
+        "it needs no larger table; spanning-forests: as auto, but trained with an upper bound by "
+        "spanning forests, which is certified",
     )
     table: int = Field(
         default=1_000_000,
@@ -91,11 +95,11 @@ class MrfOptions(base.Options):
     tolerance: float = Field(
         default=1e-6, gt=0, lt=1, description="bp: relative change of messages that ends it"
     )
-    start: Literal["random", "zero"] = Field(
+    initialisation: Literal["random", "zero"] = Field(
         default="random",
         description="first weights; 0 is a stationary point where hidden states can be exchanged",
     )
-    start_scale: float = Field(
+    initialisation_scale: float = Field(
         default=0.1, gt=0, allow_inf_nan=False, description="standard deviation of random ones"
     )
 
@@ -186,9 +190,9 @@ class RandomField(base.Application[Graphs, Predictions]):
                 f"has a node without a label, {examples.node_names[place]!r}; "
                 "expected labels, or an objective.model other than ssvm",
             )
-        if self.options.start == "zero":
+        if self.options.initialisation == "zero":
             return np.zeros(examples.classes.dimension)
-        return self.options.start_scale * rng.normal(size=examples.classes.dimension)
+        return self.options.initialisation_scale * rng.normal(size=examples.classes.dimension)
 
     def augmented(self, w: np.ndarray, examples: Graphs) -> tuple[Plane, float]:
         """Σ c_i U⁺_i, and no upper bound if some graph was left to belief propagation.
@@ -217,7 +221,9 @@ class RandomField(base.Application[Graphs, Predictions]):
 
     def prediction_values(self, examples: Graphs, predictions: Predictions) -> np.ndarray | None:
         """ε_h log Σ_h exp(w · Φ / ε_h) of the y found, (n,); None where it is no such maximum."""
-        exact = self.options.inference != "trw" and bool(np.all(examples.labels != MISSING))
+        exact = self.options.inference != "spanning-forests" and bool(
+            np.all(examples.labels != MISSING)
+        )
         return predictions.values if exact else None
 
     def marginals(self, w: np.ndarray, examples: Graphs) -> np.ndarray:
@@ -238,7 +244,7 @@ class RandomField(base.Application[Graphs, Predictions]):
     def score(self, examples: Graphs, predictions: Predictions) -> dict[str, float | None]:
         """Share of wrong labels in percent among those that are known, None without any; mean Δ.
 
-        unsettled : graphs for which belief propagation did not converge
+        not_converged : graphs for which belief propagation did not converge
         """
         labels = examples.labels[examples.nodes]
         known = labels >= 0
@@ -252,7 +258,7 @@ class RandomField(base.Application[Graphs, Predictions]):
             "labels": int(np.sum(known)),
             "missing": int(np.sum(labels == MISSING)),
             "hidden": int(np.sum(labels == HIDDEN)),
-            "unsettled": int(np.sum(~predictions.converged)),
+            "not_converged": int(np.sum(~predictions.converged)),
         }
 
     @property
@@ -291,8 +297,8 @@ class RandomField(base.Application[Graphs, Predictions]):
             found.append(f"{missing:,d} labels are missing: they are hidden values in training")
         return found
 
-    def unsettled(self) -> dict[str, tuple[int, int]]:
-        """How many graphs belief propagation did not settle for, of those left to it."""
+    def not_converged(self) -> dict[str, tuple[int, int]]:
+        """How many graphs belief propagation did not converge for, of those left to it."""
         counts, self._propagated = self._propagated, []
         if not counts:
             return {}
@@ -327,7 +333,7 @@ class RandomField(base.Application[Graphs, Predictions]):
         examples: Graphs,
         temperatures: Temperatures,
         charged: bool,
-    ) -> Found:
+    ) -> InferenceResult:
         """Inference of training, which is counted where it is left to belief propagation."""
         found = self.inference.infer(task, w, examples, temperatures, charged=charged)
         if found.propagated:
@@ -364,7 +370,7 @@ class MarkovRandomField(RandomField, base.ByExample[Graphs]):
         temperatures: Temperatures,
         charged: bool,
     ) -> base.Maxima:
-        def infer(weights: np.ndarray, graphs: Graphs) -> Found:
+        def infer(weights: np.ndarray, graphs: Graphs) -> InferenceResult:
             return self._trained(task, weights, graphs, temperatures, charged)
 
         linear = temperatures.first == temperatures.second == 0.0

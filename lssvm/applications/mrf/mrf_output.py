@@ -21,7 +21,7 @@ class Predictions:
 
     states : (N,) int32, of all nodes; hidden ones have their most probable state given the rest
     values : (n,) float64, the value that the states of the other nodes maximise
-    converged : (n,) bool, False where belief propagation did not settle
+    converged : (n,) bool, False where belief propagation did not converge
     w : (d,), the weights that they were made with
     """
 

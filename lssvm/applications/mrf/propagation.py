@@ -9,14 +9,19 @@
 Rounded states are then held fixed and what is left is summed out exactly, so that value and
 features are those of a state that there is: a plane that bounds U⁺ from below. Only where the sum
 over h given y is itself too wide, it is the Bethe approximation again. On a tree sum-product and
-max-product are exact once they have settled.
+max-product are exact once they have converged.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lssvm.applications.mrf.elimination import Elimination, Found, Temperatures, potentials
+from lssvm.applications.mrf.elimination import (
+    Elimination,
+    InferenceResult,
+    Temperatures,
+    potentials,
+)
 from lssvm.applications.mrf.graphs import Graphs
 from lssvm.applications.mrf.plans import CLAMPED, FIRST, SECOND
 from lssvm.errors import LssvmError
@@ -48,7 +53,7 @@ class Propagation:
         temperatures: Temperatures,
         *,
         charged: bool = False,
-    ) -> Found:
+    ) -> InferenceResult:
         """As ``Elimination.infer``, approximately, with marginals.
 
         Raises LssvmError for temperatures that differ with none of y at 0.
@@ -57,7 +62,7 @@ class Propagation:
         if temperatures.apart and temperatures.second > 0.0:
             raise LssvmError(
                 "belief propagation needs epsilon_y: 0, or epsilon_y equal to epsilon_h; "
-                "expected such temperatures, or application.inference: exact or trw"
+                "expected such temperatures, or application.inference: exact or spanning-forests"
             )
         if temperatures.first == 0.0:
             groups = np.where(groups == CLAMPED, CLAMPED, SECOND).astype(np.int8)
@@ -85,7 +90,7 @@ class Propagation:
         states: np.ndarray,
         epsilon: float,
         charged: bool,
-    ) -> Found:
+    ) -> InferenceResult:
         shares, values, _, changes = _mrf_bp.propagate(
             potentials(w, examples, charged),
             examples.arrays,
@@ -96,7 +101,7 @@ class Propagation:
         )
         gradient = _mrf.expected(shares, examples.arrays, len(w))
         marginals = shares[_of_nodes(examples)]
-        return Found(
+        return InferenceResult(
             values,
             _expected_losses(examples, marginals),
             gradient,

@@ -98,7 +98,7 @@ def _check_depth(node: str, steps: int) -> None:
         )
 
 
-class Columns:
+class WeightColumns:
     """Which columns of w the classes are scored by: Λ of the paper's section 4.1.
 
     names : of the columns; hierarchical: every node above or at a class, below the root, each

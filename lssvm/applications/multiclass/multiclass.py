@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from lssvm.applications import base
-from lssvm.applications.multiclass.class_tree import Columns
+from lssvm.applications.multiclass.class_tree import WeightColumns
 from lssvm.applications.multiclass.labelled_rows import LabelledRows
 from lssvm.applications.multiclass.row_classifier import (
     Predictions,
@@ -87,9 +87,9 @@ class Multiclass(RowClassifier):
 
     Options = MulticlassOptions
 
-    def columns_of(self, classes: Sequence[str]) -> Columns:
+    def columns_of(self, classes: Sequence[str]) -> WeightColumns:
         """A column for each class."""
-        return Columns(classes)
+        return WeightColumns(classes)
 
     def losses_of(self, truths: Sequence[str], classes: Sequence[str]) -> np.ndarray:
         """0 or 1, or what the matrix says. Raises ValueError for a label that it does not have."""

@@ -32,7 +32,7 @@ from lssvm.applications.class_costs import (
     listed,
     weighted,
 )
-from lssvm.applications.multiclass.class_tree import Columns
+from lssvm.applications.multiclass.class_tree import WeightColumns
 from lssvm.applications.multiclass.labelled_rows import (
     LabelledRows,
     packed,
@@ -104,7 +104,7 @@ class RowClassifier(
         self.features = 0
 
     @abstractmethod
-    def columns_of(self, classes: Sequence[str]) -> Columns:
+    def columns_of(self, classes: Sequence[str]) -> WeightColumns:
         """The columns of w that belong to these classes. Raises ValueError with what is wrong."""
 
     @abstractmethod

@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
 from lssvm.applications import base
-from lssvm.applications.multiclass.class_tree import ClassTree, Columns
+from lssvm.applications.multiclass.class_tree import ClassTree, WeightColumns
 from lssvm.applications.multiclass.labelled_rows import LabelledRows
 from lssvm.applications.multiclass.row_classifier import (
     Predictions,
@@ -85,12 +85,12 @@ class Taxonomy(RowClassifier):
         """The tree that was given, or that of the classes' own paths."""
         return self._given or ClassTree(None, classes)
 
-    def columns_of(self, classes: Sequence[str]) -> Columns:
+    def columns_of(self, classes: Sequence[str]) -> WeightColumns:
         """A column for each node at or above a class, or for each class."""
         tree = self.tree(classes)
         for label in classes:
             tree.steps(label)
-        return Columns(classes, tree if self.options.features == "tree" else None)
+        return WeightColumns(classes, tree if self.options.features == "tree" else None)
 
     def losses_of(self, truths: Sequence[str], classes: Sequence[str]) -> np.ndarray:
         """Heights of first common ancestors, or 0 and 1."""

@@ -27,7 +27,7 @@ or what forbids the sub-states of other labels, or 0.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, TextIO
+from typing import Any, ClassVar, Literal, TextIO
 
 import numpy as np
 from pydantic import Field
@@ -50,12 +50,14 @@ _FORBIDDEN = -1e300
 class LatentSequenceOptions(SequenceOptions):
     """Those of ``sequence``, how many sub-states a label has, and where training begins."""
 
+    renamed: ClassVar = {"start_scale": "initialisation_scale"}
+
     name: Literal["latent_sequence"] = Field(  # type: ignore[assignment]
         default="latent_sequence", description="label sequences with hidden states"
     )
     loss: Literal["hamming"] = Field(default="hamming", description="number of wrong labels")
     substates: int = Field(default=2, ge=1, le=64, description="hidden states of each label")
-    start_scale: float = Field(
+    initialisation_scale: float = Field(
         default=0.1,
         gt=0,
         allow_inf_nan=False,
@@ -114,7 +116,7 @@ class LatentSequenceLabelling(LabelSequences):
         """Small random weights. Raises DataError if no token has a label."""
         if not np.any(examples.labels >= 0):
             raise examples.error(0, "has no labels, nor has any other sequence; expected some")
-        return self.options.start_scale * rng.normal(size=self.dimension(examples))
+        return self.options.initialisation_scale * rng.normal(size=self.dimension(examples))
 
     def augmented(self, w: np.ndarray, examples: SequenceExamples) -> tuple[Plane, float]:
         """Σ c_i U⁺_i; exact."""

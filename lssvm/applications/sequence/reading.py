@@ -15,7 +15,7 @@ from lssvm.applications.sequence import templates
 from lssvm.applications.sequence.examples import DENSE_FROM, SequenceExamples, packed
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import DataError
-from lssvm.formats.conll_columns import Columns, read_columns
+from lssvm.formats.conll_columns import TokenColumns, read_columns
 from lssvm.formats.svm_hmm import UNKNOWN, TaggedTokens, read_svm_hmm
 from lssvm.offsets import cumulated
 
@@ -92,7 +92,7 @@ def read_numeric(
     return _packed(matrix, tags, offsets, vocabulary, sources, files, names, layout, None)
 
 
-def _columns(source: Source, layout: Layout) -> Columns:
+def _columns(source: Source, layout: Layout) -> TokenColumns:
     _refuse_label(source)
     optional = int(layout.label == layout.columns[-1])
     return read_columns(source.path, layout.columns, optional, source.limit)
