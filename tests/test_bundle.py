@@ -108,7 +108,7 @@ def test_few_planes_are_enough_and_the_incumbents_own_stays():
 def test_a_limit_on_passes_is_kept_and_said():
     _, _, oracle, bundle = prepared(2, n=30)
     solution = bundle.minimise(oracle, 10.0, lambda primal: 1e-9 * primal, max_passes=7)
-    assert bundle.asked == 7
+    assert bundle.problem_passes == 7
     assert not solution.converged
     assert solution.gap > 1e-9
 

@@ -180,7 +180,7 @@ def test_other_slacks_agree_with_a_general_solver(norm):
 
 
 USED_UP = (
-    r"^no w that needs no slack was found before the passes were used up; expected "
+    r"^no feasible w was found within solver\.max_passes \(hard margin\); expected "
     r"a larger solver\.max_passes, or objective\.slack_norm: 1 or 2$"
 )
 
@@ -347,7 +347,7 @@ def test_a_kernel_gives_what_its_explicit_features_give():
             sets.climb(10)
         assert sets.gap() <= 1e-8 * sets.dual()
     assert dual.dual() == pytest.approx(plain.dual(), rel=1e-8)
-    np.testing.assert_allclose(dual.images(), explicit @ plain.w, atol=1e-4)
+    np.testing.assert_allclose(dual.kernel_scores(), explicit @ plain.w, atol=1e-4)
 
 
 def test_dropped_planes_leave_the_others_as_they_are():

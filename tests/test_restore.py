@@ -318,7 +318,7 @@ TORN = [
     ("n-slack", entry("solver.sets_alpha", 0, 1e9), "array 'sets_alpha' exceeds"),
     ("n-slack", entry("solver.sets_alpha", 0, -1.0), "array 'sets_alpha' holds -1.0"),
     ("n-slack", entry("solver.sets_scores", 0, 7.0), "array 'sets_scores' is not 'sets_w'"),
-    ("n-slack, kernel", without("solver.images"), "'images' is missing"),
+    ("n-slack, kernel", without("solver.kernel_scores"), "'kernel_scores' is missing"),
     ("bcfw", key(2, "solver", "generator", "state", "inc"), "inc is 2; expected an odd number"),
     ("bcfw", key(-1, "solver", "generator", "uinteger"), "uinteger is -1; expected a whole"),
     ("bcfw", key("MT19937", "solver", "generator", "bit_generator"), "expected 'PCG64'"),

@@ -24,7 +24,7 @@ from lssvm.plane import MEGABYTE
 from lssvm.solvers.by_example import ByExample
 from lssvm.solvers.kept import array, generator, value, vector
 from lssvm.solvers.needs import Needs
-from lssvm.solvers.solver import Metric, Start
+from lssvm.solvers.solver import InnerProduct, Start
 
 UNIFORM = 0.1  # share of the batches that are drawn whatever their gap: old gaps mislead
 CACHED_STEPS = 5  # over the kept planes of an example after its step
@@ -65,7 +65,9 @@ class Bcfw(ByExample):
     )
 
     @classmethod
-    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+    def from_config(
+        cls, config: Any, dimension: int, restart: int, inner_product: InnerProduct
+    ) -> Self:
         """The solver that a configuration asks for, at w = 0."""
         section, seed = config.solver, config.seed + restart
         room = section.max_cache_mb * MEGABYTE
@@ -95,7 +97,7 @@ class Bcfw(ByExample):
             self._step(oracle, batch)
             if turn % every == 0:
                 self._average()
-        self.asked += 1
+        self.problem_passes += 1
         self.epochs += 1
         self.passes_saved += self.sets.settle(ROUNDS, INNER_SHARE * self.gap(self.C))
         self.sets.evict(AGE if self.sets.nbytes <= self.max_bytes else 1)
@@ -104,7 +106,7 @@ class Bcfw(ByExample):
         self._raise_bound()
         self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
         promised = float(self.gaps.sum()) <= CHECK_SHARE * target()
-        wanted = self.open(C, target())
+        wanted = self.is_unsolved(C, target())
         if wanted and (promised or self.epochs % CHECK_EVERY == 0):
             self._ask(oracle, self._candidate(), keep=False)
         return True
@@ -121,7 +123,7 @@ class Bcfw(ByExample):
         """One oracle call, and a step of each of its examples."""
         first = int(batch) * self.batch_size
         rows = np.arange(first, min(first + self.batch_size, len(self.costs)))
-        w = self.sets.images()
+        w = self.sets.kernel_scores()
         found = oracle.augmented_rows(w, first, first + len(rows))
         heights = found.values - self.truth[rows] @ w - self.truth_losses[rows]
         planes, kept = self.sets.highest(rows)

@@ -32,7 +32,7 @@ from lssvm.solvers.needs import Needs
 from lssvm.solvers.opening import EPOCHS, opened, parts_of
 from lssvm.solvers.plane_cache import PlaneCache
 from lssvm.solvers.qp import SimplexQP
-from lssvm.solvers.solver import Metric, Start, SummedSolver
+from lssvm.solvers.solver import InnerProduct, Start, SummedSolver
 
 QP_SHARE = 1e-3  # the QP's own gap, as a share of the duality gap
 QP_FLOOR = 1e-12  # and never below this share of the bound
@@ -134,7 +134,9 @@ class Bundle(SummedSolver):
     unasked: int = field(default=0, metadata=value(whole))
 
     @classmethod
-    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+    def from_config(
+        cls, config: Any, dimension: int, restart: int, inner_product: InnerProduct
+    ) -> Self:
         """The solver that a configuration asks for, at w = 0."""
         w, section = np.zeros(dimension), config.solver
         return cls(
@@ -212,14 +214,14 @@ class Bundle(SummedSolver):
         """Ask once where nothing was asked before."""
         if self.row < 0:
             self._ask(oracle, C, self.w)
-            self.tied = not np.any(self.w)
+            self.at_zero = not np.any(self.w)
             if self.opening and np.isfinite(self.slack):
                 self._open(oracle, C)
 
     def _improve(self, oracle: Oracle, C: float, target: Callable[[], float]) -> bool:
         """A cut near the minimiser of those that are there, unless that closed the gap."""
         point = self._model_minimiser(C, target())
-        if not self.open(C, target()):
+        if not self.is_unsolved(C, target()):
             return False
         if self.cache is None or self.unasked >= MOST_UNASKED or not self._cut_from_cache(C, point):
             self._ask(oracle, C, self.w + self.step * (point - self.w))
@@ -296,17 +298,17 @@ class Bundle(SummedSolver):
     def _ask(self, oracle: Any, C: float, w: np.ndarray) -> None:
         """One oracle pass at w: a new cut, and a new incumbent where P is lower there."""
         plane, upper = oracle.augmented(w) if self.cache is None else self.cache.ask(oracle, w)
-        self.asked += 1
+        self.problem_passes += 1
         self.unasked = 0
         slack = upper - plane.value(w)
         self._check(oracle, w, plane, slack)
         began = time.perf_counter()
-        better = self.row < 0 or self.tied or self._moves(C, w, plane, slack)
+        better = self.row < 0 or self.at_zero or self._moves(C, w, plane, slack)
         self._make_room()
         self._append(plane)
         if better:
             self.w, self.row, self.slack = w, len(self.planes) - 1, slack
-            self.tied = False
+            self.at_zero = False
         self.seconds += time.perf_counter() - began
 
     def _moves(self, C: float, w: np.ndarray, plane: Plane, slack: float) -> bool:
@@ -317,7 +319,7 @@ class Bundle(SummedSolver):
         """Block steps from where the hidden values were completed; their cut, and a pass there."""
         began, spent = time.perf_counter(), oracle.seconds
         point, cut = opened(oracle.parts(self.opening), C, self.w)
-        self.asked += EPOCHS
+        self.problem_passes += EPOCHS
         self._append(cut)
         self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
         self._ask(oracle, C, point)
@@ -421,8 +423,10 @@ class CuttingPlane(Bundle):
     opens: ClassVar[bool] = False
 
     @classmethod
-    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+    def from_config(
+        cls, config: Any, dimension: int, restart: int, inner_product: InnerProduct
+    ) -> Self:
         """The solver that a configuration asks for, at w = 0."""
-        solver = super().from_config(config, dimension, restart, metric)
+        solver = super().from_config(config, dimension, restart, inner_product)
         solver.step = 1.0
         return solver

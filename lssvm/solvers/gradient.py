@@ -27,7 +27,7 @@ from lssvm.checked import above, number, positive, whole
 from lssvm.oracle import Oracle
 from lssvm.plane import Plane
 from lssvm.solvers.kept import asked, plane, value, vector
-from lssvm.solvers.solver import Metric, SummedSolver
+from lssvm.solvers.solver import InnerProduct, SummedSolver
 from lssvm.solvers.steps import Steps, height
 
 
@@ -59,7 +59,9 @@ class Gradient(SummedSolver):
     mean_loss: float = field(default=0.0, metadata=value(number))
 
     @classmethod
-    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+    def from_config(
+        cls, config: Any, dimension: int, restart: int, inner_product: InnerProduct
+    ) -> Self:
         """The solver that a configuration asks for, at w = 0."""
         w, section = np.zeros(dimension), config.solver
         return cls(w, Plane(w, 0.0), Steps(section.learning_rate, section.decay))
@@ -97,7 +99,7 @@ class Gradient(SummedSolver):
         if not len(self.outputs):
             self.point = self.w
             self._ask(oracle)
-            self.tied = not np.any(self.w)
+            self.at_zero = not np.any(self.w)
         self._raise_bound()
 
     def _improve(self, oracle: Oracle, C: float, target: Callable[[], float]) -> bool:
@@ -109,16 +111,16 @@ class Gradient(SummedSolver):
     def _ask(self, oracle: Oracle) -> None:
         """One oracle pass where descent stands: a new best point where P is lower there."""
         plane, upper = oracle.augmented(self.point)
-        self.asked += 1
+        self.problem_passes += 1
         self.cut, self.cut_loss = plane.gradient, plane.loss
         self.cut_slack = upper - plane.value(self.point)
         self.check_truth(oracle, self.point, plane, self.cut_slack, self.completion)
         self.check_plane(
             oracle, self.point, plane, self.cut_slack, Plane(self.mean, self.mean_loss)
         )
-        if not len(self.outputs) or self.tied or self._here() < self.primal(self.C):
+        if not len(self.outputs) or self.at_zero or self._here() < self.primal(self.C):
             self.w, self.outputs, self.loss = self.point, self.cut, self.cut_loss
-            self.slack, self.tied = self.cut_slack, False
+            self.slack, self.at_zero = self.cut_slack, False
 
     def _here(self) -> float:
         """P where descent stands."""

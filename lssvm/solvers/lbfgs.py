@@ -32,7 +32,7 @@ from lssvm.oracle import Oracle
 from lssvm.plane import Plane
 from lssvm.solvers import kept
 from lssvm.solvers.needs import Needs
-from lssvm.solvers.solver import Metric, Start, SummedSolver
+from lssvm.solvers.solver import InnerProduct, Start, SummedSolver
 from lssvm.solvers.steps import height
 
 DECREASE, SLOPE = 1e-4, 0.9  # of the Wolfe conditions
@@ -76,7 +76,9 @@ class Lbfgs(SummedSolver):
     loss: float = field(default=0.0, metadata=kept.value(number))
 
     @classmethod
-    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+    def from_config(
+        cls, config: Any, dimension: int, restart: int, inner_product: InnerProduct
+    ) -> Self:
         """The solver that a configuration asks for, at w = 0."""
         w = np.zeros(dimension)
         return cls(w, Plane(w, 0.0))
@@ -154,7 +156,7 @@ class Lbfgs(SummedSolver):
     ) -> tuple[Plane, float, Plane]:
         """The plane of U⁺ and its slack at w, and the completion there, unless it is given."""
         plane, upper = oracle.augmented(w)
-        self.asked += 1
+        self.problem_passes += 1
         if completion is None:
             completion = oracle.completed(w) if self.completes else self.completion
         slack = upper - plane.value(w)

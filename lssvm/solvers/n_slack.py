@@ -21,7 +21,7 @@ from lssvm.plane import MEGABYTE
 from lssvm.solvers.by_example import ByExample
 from lssvm.solvers.kept import value
 from lssvm.solvers.needs import Needs
-from lssvm.solvers.solver import Metric
+from lssvm.solvers.solver import InnerProduct
 
 INNER_SHARE = 0.1  # of the gap: what sweeps may leave of it undone
 AGE = 1  # passes after which an idle plane is dropped
@@ -44,11 +44,13 @@ class NSlack(ByExample):
     first_phase: bool = field(default=True, metadata=value(flag))
 
     @classmethod
-    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+    def from_config(
+        cls, config: Any, dimension: int, restart: int, inner_product: InnerProduct
+    ) -> Self:
         """The solver that a configuration asks for, at w = 0."""
         section, norm = config.solver, config.objective.slack_norm
         room = section.max_cache_mb * MEGABYTE
-        return cls(dimension, norm, *metric, sweeps=section.sweeps, max_bytes=room)
+        return cls(dimension, norm, *inner_product, sweeps=section.sweeps, max_bytes=room)
 
     def complete(self, oracle: EachOracle) -> None:
         """Start the next convex problem, with its planes already there."""
@@ -64,7 +66,7 @@ class NSlack(ByExample):
         self._raise_bound()
         self.first_phase &= self.lower - before > SLOW * self.lower
         self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
-        if not self.first_phase and self.open(C, target()):
+        if not self.first_phase and self.is_unsolved(C, target()):
             self._ask(oracle, self.sets.w.copy())
         return True
 
@@ -76,9 +78,9 @@ class NSlack(ByExample):
         """
         edges = np.linspace(0, len(self.costs), min(BLOCKS, len(self.costs)) + 1).astype(int)
         for start, stop in itertools.pairwise(edges.tolist()):
-            found = oracle.augmented_rows(self.sets.images(), start, stop)
+            found = oracle.augmented_rows(self.sets.kernel_scores(), start, stop)
             self.sets.sweep(self._keep(found, start), 1)
-        self.asked += 1
+        self.problem_passes += 1
 
     def _sweep(self) -> None:
         """Sweeps until they have closed the gap over what is kept, all but a share of the whole."""

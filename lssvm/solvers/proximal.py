@@ -80,9 +80,9 @@ class Proximal(Bundle):
         began = time.perf_counter()
         point = self._proximal_point(C, target())
         self.seconds += time.perf_counter() - began
-        if self.promised <= target() and self.open(C, target()):
+        if self.promised <= target() and self.is_unsolved(C, target()):
             self._model_minimiser(C, target())
-        if not self.open(C, target()):
+        if not self.is_unsolved(C, target()):
             return False
         self._ask(oracle, C, point)
         return True

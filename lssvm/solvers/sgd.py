@@ -33,7 +33,7 @@ from lssvm.plane import Plane, total
 from lssvm.solvers.kept import asked, generator, plane, value, vector
 from lssvm.solvers.needs import Needs
 from lssvm.solvers.solution import Solution
-from lssvm.solvers.solver import Metric, Start, SummedSolver
+from lssvm.solvers.solver import InnerProduct, Start, SummedSolver
 from lssvm.solvers.steps import Steps, height
 
 SAMPLE = 10  # batches of a trial at least, and a tenth of them
@@ -89,7 +89,9 @@ class Sgd(SummedSolver):
     )
 
     @classmethod
-    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+    def from_config(
+        cls, config: Any, dimension: int, restart: int, inner_product: InnerProduct
+    ) -> Self:
         """The solver that a configuration asks for, at w = 0."""
         section = config.solver
         return cls(
@@ -139,11 +141,11 @@ class Sgd(SummedSolver):
         """The plane that was found at w."""
         return Plane(self.outputs, self.loss)
 
-    def aim(self, C: float, goal: Callable[[float], float], inexactness: float) -> float:
+    def target_gap(self, C: float, goal: Callable[[float], float], inexactness: float) -> float:
         """0: no gap is known, and none would end it."""
         return 0.0
 
-    def open(self, C: float, aim: float) -> bool:
+    def is_unsolved(self, C: float, target: float) -> bool:
         """Whether F was not evaluated yet, which is done once all epochs are."""
         return not self.evaluated
 
@@ -151,7 +153,7 @@ class Sgd(SummedSolver):
         """Never: the epochs are counted, and the last round evaluates F."""
         return False
 
-    def solution(self, C: float, w: np.ndarray, aim: float) -> Solution:
+    def solution(self, C: float, w: np.ndarray, target: float) -> Solution:
         """What is known at the end, which is no gap."""
         return Solution(w, self.primal(C), self.lower, np.inf, certified=False, converged=False)
 
@@ -257,7 +259,7 @@ class Sgd(SummedSolver):
                 self.averaged += 1
         self.first = None
         self.w = self.mean if self.average else self.point
-        self.asked += 1
+        self.problem_passes += 1
         self.epoch += 1
         self.seconds += time.perf_counter() - began - (_seconds(parts) - spent)
 

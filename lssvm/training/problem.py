@@ -14,7 +14,7 @@ from lssvm.model import Model
 from lssvm.training.blas import one_thread
 from lssvm.training.cccp import Rules
 from lssvm.training.checkpoint import Progress, identity
-from lssvm.training.setup import Metric
+from lssvm.training.setup import InnerProduct
 
 _WEIGHT = 8  # bytes
 
@@ -51,7 +51,7 @@ class Problem(NamedTuple):
         return identity(config.to_dict(), data, self.w0)
 
     @property
-    def metric(self) -> Metric:
+    def inner_product(self) -> InnerProduct:
         """The inner products of the coordinates."""
         return self.training.gram, self.training.labels
 

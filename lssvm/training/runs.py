@@ -96,7 +96,7 @@ class Runs:
                 restart,
                 problem.w0,
                 between,
-                problem.metric,
+                problem.inner_product,
             )
         before.solver.begin_problem()
         primal, inexactness = before.solver.primal(stage.rules.C), stage.config.cccp.inexactness

@@ -12,7 +12,7 @@ from lssvm.plane import Plane
 from lssvm.problem import by_example as apart_of
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.qp import SimplexQP
-from lssvm.solvers.solver import EUCLIDEAN, Metric, Solver, Start
+from lssvm.solvers.solver import EUCLIDEAN, InnerProduct, Solver, Start
 from lssvm.solvers.table import solver_class
 from lssvm.training.cccp import Rules, Run
 
@@ -42,7 +42,7 @@ def new_run(
     restart: int,
     w0: np.ndarray | None,
     between: Callable[[], None] = lambda: None,
-    metric: Metric = EUCLIDEAN,
+    inner_product: InnerProduct = EUCLIDEAN,
 ) -> Run:
     """A run that stands before its first pass, but for those that gave its first weights.
 
@@ -50,7 +50,7 @@ def new_run(
     """
     rng = np.random.default_rng([config.seed, restart])
     passes = 0.0
-    solver = new_solver(config, application.dimension(examples), restart, metric)
+    solver = new_solver(config, application.dimension(examples), restart, inner_product)
     first = _first(application, examples, oracle, config, rng) if w0 is None else w0
     # Parts are completed apart, which a first completion that is no maximum is not; weights that
     # were given or solved for are better than what steps for the parts would find.
@@ -102,11 +102,11 @@ def rehearse(
 
 
 def new_solver(
-    config: Config, dimension: int, restart: int = 0, metric: Metric = EUCLIDEAN
+    config: Config, dimension: int, restart: int = 0, inner_product: InnerProduct = EUCLIDEAN
 ) -> Solver:
     """The solver of the configuration, at w = 0."""
     kind = solver_class(config.solver.method)
-    return kind.from_config(config, dimension, restart, metric)
+    return kind.from_config(config, dimension, restart, inner_product)
 
 
 def _first(
