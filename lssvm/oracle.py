@@ -25,7 +25,7 @@ MAX_BLOCKS = 64
 # and d coordinates stay below it then.
 INEXACT = 1e-8
 LOOKS = 16  # examples that are looked at alone where a convex problem ends
-MAXIMUM = "it must be an exact maximum, or give an upper bound of it"
+MAXIMUM = "return the maximiser, or a finite upper bound"
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -247,8 +247,8 @@ class DataOracle(Generic[E]):
     def _below(self, row: int, value: float, truth: float) -> ApplicationError:
         name = str(self.examples.names[row])
         return ApplicationError(
-            f"{_named(self.application)}example {name!r}: loss-augmented inference has value "
-            f"{value:.6g}, the true output {truth:.6g}; {MAXIMUM}"
+            f"{_named(self.application)}example {name!r}: loss-augmented inference is not a "
+            f"maximum: its value {value:.6g} is below the true output's {truth:.6g}; {MAXIMUM}"
         )
 
     def _least(self, w: np.ndarray) -> tuple[int, float, float]:

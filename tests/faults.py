@@ -28,7 +28,7 @@ ROOT = Path(__file__).resolve().parents[1]
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 LONGEST = 300  # seconds that any of these runs may take
 OLD = b"an output of yesterday\n"
-DONE = (0, 3)  # 3: the asked precision was not reached, the model is written
+DONE = (0, 3)  # 3: the requested precision was not reached, the model is written
 
 
 class FaultError(Exception):

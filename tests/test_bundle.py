@@ -184,7 +184,7 @@ def test_inference_that_is_no_maximum_is_refused():
 
         look, refuse = oracle.look, oracle.refuse
 
-    with pytest.raises(LssvmError, match=r"loss-augmented inference found .* less"):
+    with pytest.raises(LssvmError, match=r"loss-augmented inference is not a maximum: .* below"):
         bundle.minimise(Wrong(), 10.0, lambda primal: 1e-6 * primal)
 
 

@@ -828,4 +828,4 @@ def test_weights_of_other_labels_are_not_started_from(tmp_path, monkeypatch):
     assert same.exit_code == 0
     other = CliRunner().invoke(learn, ["xy.yaml", "xy.model", "-q", "--init", "ab.model"])
     assert other.exit_code == 2
-    assert "other labels than the training data" in other.output
+    assert "labels of the initial model and of the training data differ" in other.output

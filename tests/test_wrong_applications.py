@@ -172,7 +172,8 @@ def test_whatever_an_application_raises_is_no_success(trained_as, kind, found):
     [
         (
             "OneWrongLine",
-            r"example '4': loss-augmented inference has value \S+, the true output \S+; it must",
+            r"example '4': loss-augmented inference is not a maximum: its value \S+ is below the "
+            r"true output's \S+; return the maximiser",
         ),
         ("ShortLines", r"examples '1'–'6': gradient of shape \(2,\); expected a plane of 3 "),
         ("LowBoundLines", r"examples '1'–'6': augmented: the upper bound \S+ is below"),

@@ -43,18 +43,18 @@ if TYPE_CHECKING:
     default=1,
     show_default=True,
     metavar="N",
-    help="Best hidden values, or label sequences, to write for each example.",
+    help="Number of best hidden values, or label sequences, to write for each example.",
 )
 @click.option(
-    "--format", "format_name", metavar="NAME", help="Format to write, among the application's."
+    "--format", "format_name", metavar="NAME", help="One of the output formats of the application."
 )
-@click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object per line.")
 @click.option("--metrics", metavar="FILE", type=click.Path(), help="Write the metrics as JSON.")
 @click.option(
     "--max-mb",
     type=float,
     metavar="X",
-    help="Most megabytes that a file may take once it is decompressed.  [default: data.max_mb of "
+    help="Largest size of a decompressed file in megabytes.  [default: data.max_mb of "
     "the configuration, else 1000]",
 )
 @quiet_option

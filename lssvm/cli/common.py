@@ -25,9 +25,9 @@ EXIT_CODES = """\b
 Exit codes: 0 done; 1 internal error, or an error in an application's code, of
 which LSSVM_TRACEBACK=1 in the environment, or -v 3, shows the traceback;
 2 bad usage, configuration or data, an application whose answers cannot be
-right, or a result that cannot be written; 3 the asked precision was not reached
-(the model is written and says so); 130 (Ctrl-C) and 143 (SIGTERM) interrupted:
-standard error says how to go on; 141 whoever read standard output went away.
+right, or a result that cannot be written; 3 the requested precision was not
+reached (the model is written and says so); 130 (Ctrl-C) and 143 (SIGTERM) interrupted:
+standard error says how to go on; 141 the reader of standard output has closed it.
 """
 
 

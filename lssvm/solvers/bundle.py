@@ -178,7 +178,7 @@ class Bundle(SummedSolver):
 
     @property
     def osqp_calls(self) -> int:
-        """Quadratic programs that were left to OSQP."""
+        """Quadratic programs that OSQP solved."""
         return self.qp.osqp_calls
 
     def measure_from(self, completion: Plane) -> None:

@@ -308,8 +308,9 @@ class ByExample(Solver):
         if len(below):
             row = int(below[np.argmax(short[below])])
             raise ApplicationError(
-                f"example {found.name(row)!r}: loss-augmented inference has value "
-                f"{found.uppers[row]:.6g}, the true output {scores[row]:.6g}; {MAXIMUM}"
+                f"example {found.name(row)!r}: loss-augmented inference is not a maximum: its "
+                f"value {found.uppers[row]:.6g} is below the true output's {scores[row]:.6g}; "
+                f"{MAXIMUM}"
             )
 
     def _check_kept(
@@ -328,9 +329,9 @@ class ByExample(Solver):
         if len(below):
             row = int(below[np.argmax(short[below])])
             raise ApplicationError(
-                f"example {found.name(row)!r}: loss-augmented inference has value "
-                f"{found.uppers[row]:.6g}, less by {short[row]:.3g} than what it found before has "
-                f"at the same w; {MAXIMUM}"
+                f"example {found.name(row)!r}: loss-augmented inference is not a maximum: its "
+                f"value {found.uppers[row]:.6g} is {short[row]:.3g} below that of an output that "
+                f"it found before, at the same w; {MAXIMUM}"
             )
 
     def _lengths(self, rows: np.ndarray, kernel_scores: np.ndarray) -> np.ndarray:

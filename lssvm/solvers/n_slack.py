@@ -89,8 +89,8 @@ class NSlack(ByExample):
         self.passes_saved += self.sets.settle(self.sweeps, goal) - 1
         if self.norm == 0 and self.sets.inseparable():
             raise LssvmError(
-                "the training data cannot be separated: without slack w would have to be longer "
-                f"than {self.sets.least_norm():.1e}; expected objective.slack_norm: 1 or 2"
+                "the training data cannot be separated: without slack, the norm of w would exceed "
+                f"{self.sets.least_norm():.1e}; expected objective.slack_norm: 1 or 2"
             )
         self.sets.evict(AGE)
         self.sets.refresh()

@@ -1,7 +1,7 @@
 """Planes of single examples found at earlier passes, of which cuts are made without the oracle.
 
 The constraint cache of Joachims, Finley & Yu (Machine Learning 77, 2009, section 3.4): where
-inference is dear, the highest kept plane of every example gives a cut of the sum for the price
+inference is expensive, the highest kept plane of every example gives a cut of the sum for the price
 of a few sparse products. It is as valid as any, but gives no value of the sum at the point.
 """
 
@@ -110,9 +110,9 @@ class PlaneCache:
         size = 1.0 + float(abs(self.truth[[row]] + abs(differences[[row]])).sum(axis=0) @ np.abs(w))
         if short[row] > INEXACT * (size + abs(found.values[row])):
             raise ApplicationError(
-                f"example {found.name(row)!r}: loss-augmented inference has value "
-                f"{found.uppers[row]:.6g}, less by {short[row]:.3g} than what it found before, or "
-                f"the true output, has at the same w; {MAXIMUM}"
+                f"example {found.name(row)!r}: loss-augmented inference is not a maximum: its "
+                f"value {found.uppers[row]:.6g} is {short[row]:.3g} below that of the true output, "
+                f"or of an output that it found before, at the same w; {MAXIMUM}"
             )
 
     def _oldest(self, full: np.ndarray) -> np.ndarray:

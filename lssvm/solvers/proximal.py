@@ -72,7 +72,7 @@ class Proximal(Bundle):
 
     @property
     def osqp_calls(self) -> int:
-        """Quadratic programs that were left to OSQP."""
+        """Quadratic programs that OSQP solved."""
         return self.qp.osqp_calls + self.near_qp.osqp_calls
 
     def _improve(self, oracle: Oracle, C: float, target: Callable[[], float]) -> bool:

@@ -1,4 +1,4 @@
-"""What a solver is: what it needs, where it begins, its bounds, its rounds to a small gap."""
+"""The base class of solvers: requirements, initialisation, bounds, and the main loop."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -123,8 +123,8 @@ class Solver(ABC):
         if gap < 0.0 and np.isfinite(self.slack) and -gap > INEXACT * self.sizes(C):
             raise ApplicationError(
                 f"loss-augmented inference contradicts itself: the objective is "
-                f"{self.primal(C):.6g}, and no less than {self.lower:.6g} by what was found "
-                f"before; {MAXIMUM}"
+                f"{self.primal(C):.6g}, but what it found before proves at least "
+                f"{self.lower:.6g}; {MAXIMUM}"
             )
 
     @property
@@ -134,7 +134,7 @@ class Solver(ABC):
 
     @property
     def osqp_calls(self) -> int:
-        """Quadratic programs that were left to OSQP: none, unless a solver has some."""
+        """Quadratic programs that OSQP solved: none, unless a solver has some."""
         return 0
 
     def begin_problem(self) -> None:
@@ -288,8 +288,8 @@ class SummedSolver(Solver):
         if short > 0.0 and short > INEXACT * (plane.size(w) + completion.size(w)):
             oracle.refuse(
                 w,
-                f"loss-augmented inference found {short:.3g} less, summed over the examples, than "
-                "the true outputs have",
+                "loss-augmented inference is not a maximum: summed over the examples, its value is "
+                f"{short:.3g} below that of the true outputs",
             )
 
     def check_end(self, oracle: Oracle) -> None:
@@ -305,8 +305,8 @@ class SummedSolver(Solver):
         if above > 0.0 and above > INEXACT * (plane.size(w) + before.size(w)):
             oracle.refuse(
                 w,
-                f"loss-augmented inference found {above:.3g} less, summed over the examples, than "
-                "what it found before has at the same w",
+                "loss-augmented inference is not a maximum: summed over the examples, its value is "
+                f"{above:.3g} below that of outputs that it found before, at the same w",
             )
 
     def concave(self, C: float) -> float:

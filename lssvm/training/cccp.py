@@ -61,8 +61,8 @@ class Summary(NamedTuple):
     descent : whether the solver works on F itself, without CCCP and without cuts
     iterations, passes, planes : CCCP iterations, oracle passes, cuts kept
     passes_saved : cuts or sweeps over the examples that kept planes gave without an oracle pass
-    osqp : quadratic programs that were left to OSQP
-    restarts, objective_mean, objective_std : number of starts, mean and standard deviation
+    osqp : quadratic programs that OSQP solved
+    restarts, objective_mean, objective_std : number of restarts, mean and standard deviation
         of their objectives
     seconds_… : wall time in inference, in the bundle and its QP, and elsewhere
     peak_mb : largest memory of the process so far, in MB
@@ -118,7 +118,7 @@ class Rules(NamedTuple):
 
     C : weight of the summed loss
     epsilon : relative gap of the last convex problem
-    inexactness : share of what a problem can lower F by that early problems leave undone
+    inexactness : early problems are solved until the gap is this share of the possible decrease
     tolerance : F has settled when it falls by less than C Σ c_i · tolerance
     max_iterations : CCCP iterations; max_passes : oracle passes for one convex problem
     hidden : whether there are hidden values, and so more than one problem; False too for a solver
@@ -235,8 +235,9 @@ class Run:
         rise = self.solver.primal(C) - solution.primal
         if rise > 0.0 and solution.certified and rise > INEXACT * self.solver.sizes(C):
             raise ApplicationError(
-                f"latent completion found less, by {rise / C:.3g} summed over the examples, than "
-                "the completion before has at the same w; it must be an exact maximum"
+                f"latent completion is not a maximum: summed over the examples, its value is "
+                f"{rise / C:.3g} below that of the completion before at the same w; return the "
+                "maximiser"
             )
 
     def _take_over(self, solution: Solution, C: float) -> float:

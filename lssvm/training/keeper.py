@@ -14,7 +14,7 @@ from lssvm.training.setup import new_solver
 class Saving:
     """Where and how often a checkpoint is written, and whether to go on from it.
 
-    every : passes between two checkpoints; there is one after each CCCP iteration besides
+    every : passes between two checkpoints; one is also written after every CCCP iteration
     """
 
     path: Path

@@ -118,7 +118,7 @@ def _initial_weights(
     if initial is None:
         return None
     if config.kernel.type != "linear" or initial.space.arrays():
-        raise LssvmError("weights of a kernel cannot be started from; expected kernel.type: linear")
+        raise LssvmError("--init does not support kernel models; expected kernel.type: linear")
     application = data.application
     expected = application.dimension(data.examples)
     if len(initial.w) != expected or type(initial.application) is not type(application):
@@ -131,6 +131,6 @@ def _initial_weights(
     for name in mine.keys() | theirs.keys():
         if not np.array_equal(mine.get(name, ()), theirs.get(name, ())):
             raise LssvmError(
-                f"the initial model has other {name} than the training data; expected the same"
+                f"{name} of the initial model and of the training data differ; expected the same"
             )
     return initial.w

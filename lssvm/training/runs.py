@@ -22,7 +22,7 @@ class Runs:
 
     oracle : of the examples, with the threads of its executor; observer : told how runs go on
     keeper : saves the progress of a session with one value of C, and stops it after a signal
-    solver_seconds, osqp_calls : time in solvers, and their quadratic programs left to OSQP
+    solver_seconds, osqp_calls : time in solvers, and the quadratic programs that OSQP solved
     """
 
     def __init__(self, problem: Problem, oracle: DataOracle, observer: Observer) -> None:

@@ -1,4 +1,4 @@
-"""A run before its first pass: its rules, its solver, and where the solver begins."""
+"""Build a run from the configuration: its rules, its solver, and its first weights."""
 
 from collections.abc import Callable
 from typing import Any
