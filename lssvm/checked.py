@@ -132,7 +132,7 @@ def words(arrays: Arrays, name: str) -> tuple[str, ...]:
     try:
         return distinct(found.tolist(), name)
     except (ValueError, OverflowError):
-        raise ModelError(f"array {name!r} holds what is no text") from None
+        raise ModelError(f"array {name!r} holds what is not text") from None
 
 
 def text(arrays: Arrays, name: str) -> str:
@@ -151,7 +151,7 @@ def distinct(names: Iterable[str], what: str) -> tuple[str, ...]:
         raise ModelError(f"two {what} have one name; expected different names")
     for name in found:
         if not name or not encodable(name):
-            raise ModelError(f"{what}: {shown(name)} is no name; expected text")
+            raise ModelError(f"{what}: {shown(name)} is not a name; expected text")
     return found
 
 

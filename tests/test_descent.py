@@ -324,7 +324,7 @@ def test_without_hidden_values_the_truth_is_that_of_the_run():
             "solver.learning_ratee: unknown key; did you mean 'learning_rate'?",
         ),
         ({"average": 1}, "solver.average: expected true or false, got 1"),
-        ({"cache": 2}, "solver.cache: a cache is for bundle and cutting-plane"),
+        ({"cache": 2}, "solver.cache: a cache needs the solver bundle or cutting-plane"),
     ],
 )
 def test_faults_of_the_settings_are_told(text, message):

@@ -165,7 +165,7 @@ def test_held_out_examples_must_be_labelled(tmp_path):
     values["data"]["validate"] = [{"path": str(bare)}]
     for every in (0, 2):
         values["held_out"]["every"] = every
-        with pytest.raises(LssvmError, match=r"data\.validate: examples without label"):
+        with pytest.raises(LssvmError, match=r"data\.validate: examples without labels"):
             train.learn(Config.from_dict(values))
 
 

@@ -25,7 +25,7 @@ from lssvm.solvers.bcfw import Bcfw
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.n_slack import NSlack
 from lssvm.solvers.qp import SimplexQP
-from lssvm.solvers.solver import Start
+from lssvm.solvers.solver import Initialisation
 from lssvm.training.session import learn_on
 
 ROOT = Path(__file__).parent.parent
@@ -120,7 +120,7 @@ def test_solvers_of_single_graphs_certify_the_optimum_of_the_convex_problem(meth
     oracle = DataOracle(app, examples, Executor(1))
     completion = app.completed(w0, examples)
     solver = {"n-slack": NSlack, "bcfw": lambda d: Bcfw(d, batch_size=2)}[method](problem.d)
-    solver.begin(oracle, Start(w0))
+    solver.initialise(oracle, Initialisation(w0))
     bundle = Bundle(np.zeros(problem.d), completion, SimplexQP("auto"), 0.1)
     found, known = [
         each.minimise(oracle, 2.0, lambda primal: 1e-5 * abs(primal), max_passes=5000)
@@ -159,7 +159,9 @@ def test_solvers_of_single_graphs_go_on_from_what_they_saved(method):
     oracle = DataOracle(problem.app, problem.examples, Executor(1))
     new = {"n-slack": NSlack, "bcfw": lambda d: Bcfw(d, batch_size=2)}[method]
     first, second = new(problem.d), new(problem.d)
-    first.begin(oracle, Start(problem.app.start(problem.examples, np.random.default_rng(1))))
+    first.initialise(
+        oracle, Initialisation(problem.app.start(problem.examples, np.random.default_rng(1)))
+    )
     first.minimise(oracle, 2.0, lambda primal: 0.1 * abs(primal))
     first.complete(oracle)
     assert np.any(first.truth_losses > 1.0)

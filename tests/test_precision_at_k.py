@@ -812,7 +812,7 @@ def test_a_query_without_a_relevant_document_counts_as_0_alone_and_beside_others
     assert "without label" not in checked
     Path("unknown").write_text("? qid:7 1:1\n? qid:7 1:2\n")
     checked = run(main, "check", "c.yaml", "--set", "data.test=unknown").stdout
-    assert "warning: data.test: examples without label" in checked
+    assert "warning: data.test: examples without labels" in checked
     assert "no relevant document" not in checked
 
 

@@ -245,7 +245,11 @@ MISFITS = [
     ("motif", without("sites"), "'sites' is missing"),
     ("coreference", option("features", ["one", "two"]), "weights; expected 2"),
     ("correlation_clustering", whole("state.x", [1]), "'x' is not known; expected nothing"),
-    ("precision_at_k", key("multiclass", "application", "name"), "two names of its application"),
+    (
+        "precision_at_k",
+        key("multiclass", "application", "name"),
+        "the header gives two names of its application",
+    ),
     ("multiclass", key(None, "config"), "config is None; expected a mapping"),
     ("multiclass", key("x", "record", "gap"), "record.gap: expected a number, got 'x'"),
     ("multiclass", key("x", "record", "warnings"), "record.warnings: expected a list, got 'x'"),
@@ -284,7 +288,7 @@ def negated(name):
 
 TORN = [
     ("bundle", entry("solver.beta", 0, -0.5), "array 'beta' is not on the simplex"),
-    ("bundle", entry("solver.gram", (0, 1), 9.0), "array 'gram' is no Gram matrix"),
+    ("bundle", entry("solver.gram", (0, 1), 9.0), "array 'gram' is not a Gram matrix"),
     ("bundle", entry("solver.w", 0, np.inf), "array 'w' holds inf at [0]"),
     ("bundle", entry("solver.gradients", (0, 0), 1e200), "array 'gradients' holds 1e+200"),
     ("bundle", entry("solver.losses", 0, 1e6), " where the sum is at most "),

@@ -50,7 +50,7 @@ def data_facts(config: Config) -> dict[str, Any]:
         splits[split]["files"] = [entry.path for entry in config.entries(split)]
         warnings += [f"data.{split}: {text}" for text in application.warnings(examples)]
         if not examples.labelled and split != "train":
-            warnings.append(f"data.{split}: examples without label")
+            warnings.append(f"data.{split}: examples without labels")
         seen[split] = _fingerprints(examples)
     for split in ("validate", "test"):
         shared = len(seen.get("train", set()) & seen.get(split, set()))

@@ -81,8 +81,8 @@ def _unsolvable(kind: type[Application], document: Document) -> list[tuple[Place
         place = document.place(("solver", "method"))
         return [(place, f"solver.method: {method} {unmet}; expected {expected}")]
     if solver.get("cache") and not (needs.cache and gives_each(kind) and not kind.hidden):
-        caching = " and ".join(name for name in CLASSES if solver_class(name).needs.cache)
-        wrong = f"a cache is for {caching}, and applications without hidden values"
+        caching = either(name for name in CLASSES if solver_class(name).needs.cache)
+        wrong = f"a cache needs the solver {caching}, and an application without hidden values"
         return [(document.place(("solver", "cache")), f"solver.cache: {wrong}; expected 0")]
     return []
 

@@ -154,7 +154,7 @@ def _config(name: Any, values: dict[str, Any]) -> Config:
     """The configuration of a model, whose application must be installed."""
     section = checked.mapping(values, "application")
     if not isinstance(name, str) or section.get("name") != name:
-        raise ModelError("two names of its application")
+        raise ModelError("the header gives two names of its application; expected one")
     kind = f"a model of application {checked.shown(name)}"
     try:
         applications.load(name)

@@ -64,7 +64,7 @@ def _products(
     if np.any(pairs[1:] <= pairs[:-1]):
         raise ModelError("array 'pairs' does not increase; expected each product once, in order")
     if np.any(first > second) or np.any(second >= width + constant):
-        raise ModelError(f"array 'pairs' holds what are no products of two of {width} features")
+        raise ModelError(f"array 'pairs' holds what are not products of two of {width} features")
     return Products(pairs, width, columns, _gamma(kernel, arrays), kernel.coef0)
 
 

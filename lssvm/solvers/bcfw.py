@@ -24,7 +24,7 @@ from lssvm.plane import MEGABYTE
 from lssvm.solvers.by_example import ByExample
 from lssvm.solvers.kept import array, generator, value, vector
 from lssvm.solvers.needs import Needs
-from lssvm.solvers.solver import InnerProduct, Start
+from lssvm.solvers.solver import Initialisation, InnerProduct
 
 UNIFORM = 0.1  # share of the batches that are drawn whatever their gap: old gaps mislead
 CACHED_STEPS = 5  # over the kept planes of an example after its step
@@ -32,7 +32,7 @@ ROUNDS = 5  # of sweeps and conjugate gradients over what is kept after every ep
 INNER_SHARE = 0.3  # of the gap: what they may leave of it undone
 AGE = 10  # epochs after which an idle plane is dropped
 AVERAGES = 200  # updates of the average an epoch, at most
-CHECK_SHARE = 2.0  # a certificate is asked for once the sampled gaps promise this multiple of it
+CHECK_SHARE = 2.0  # a certificate is computed once the sampled gaps promise this multiple of it
 CHECK_EVERY = 10  # epochs, at the latest
 
 
@@ -79,9 +79,9 @@ class Bcfw(ByExample):
         self.rng = np.random.default_rng(self.seed)
         self.gaps = np.zeros(0)
 
-    def begin(self, oracle: EachOracle, start: Start) -> None:
-        """Stand at the first weights, completed there, or at w = 0 with the first completion."""
-        super().begin(oracle, start)
+    def initialise(self, oracle: EachOracle, initial: Initialisation) -> None:
+        """Begin at the first weights, completed there, or at w = 0 with the first completion."""
+        super().initialise(oracle, initial)
         self.gaps = np.full(*_batches(self, {}), np.inf)
 
     def complete(self, oracle: EachOracle) -> None:

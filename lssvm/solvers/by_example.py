@@ -20,7 +20,7 @@ from lssvm.oracle import INEXACT, MAXIMUM, EachOracle, ExampleMaxima
 from lssvm.plane import MEGABYTE
 from lssvm.solvers.kept import Kept, State, array, kept, value, vector
 from lssvm.solvers.solution import Solution
-from lssvm.solvers.solver import Solver, Start
+from lssvm.solvers.solver import Initialisation, Solver
 from lssvm.solvers.working_sets import WorkingSets
 
 ADDED_SHARE = 0.01  # of the mean gap of an example: less is no reason to keep a plane
@@ -105,15 +105,15 @@ class ByExample(Solver):
         """Planes that are kept now."""
         return len(self.sets)
 
-    def begin(self, oracle: EachOracle, start: Start) -> None:
-        """Stand at the first weights, completed there, or at w = 0 with the first completion."""
-        given = isinstance(start.first, np.ndarray)
+    def initialise(self, oracle: EachOracle, initial: Initialisation) -> None:
+        """Begin at the first weights, completed there, or at w = 0 with the first completion."""
+        given = isinstance(initial.first, np.ndarray)
         self.costs = oracle.costs
         self.sets = self._new_sets(np.ones(len(self.costs)))
-        self.w = start.first.copy() if given else np.zeros(self.dimension)
+        self.w = initial.first.copy() if given else np.zeros(self.dimension)
         self.kernel_scores = self.sets.kernel_scores_of(self.w)
         self.heights = np.full(len(self.costs), np.inf)
-        found = oracle.completed_each(self.kernel_scores) if given else start.first
+        found = oracle.completed_each(self.kernel_scores) if given else initial.first
         self.truth, self.truth_losses = _planes_of(found)
 
     def complete(self, oracle: EachOracle) -> None:
@@ -165,7 +165,7 @@ class ByExample(Solver):
         return value, -C * float(self.costs @ completion.values), bool(known.all())
 
     def _begin(self, oracle: EachOracle, C: float) -> None:
-        """Take over C; ask once where nothing was asked before."""
+        """Take over C; make a first oracle pass if there was none yet."""
         self._weigh(C)
         if not np.all(np.isfinite(self.heights)):
             self._ask(oracle, self.w, keep=not np.any(self.w))

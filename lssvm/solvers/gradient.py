@@ -26,7 +26,7 @@ import numpy as np
 from lssvm.checked import above, number, positive, whole
 from lssvm.oracle import Oracle
 from lssvm.plane import Plane
-from lssvm.solvers.kept import asked, plane, value, vector
+from lssvm.solvers.kept import evaluated_shape, plane, value, vector
 from lssvm.solvers.solver import InnerProduct, SummedSolver
 from lssvm.solvers.steps import Steps, height
 
@@ -48,8 +48,10 @@ class Gradient(SummedSolver):
     completion: Plane = field(metadata=plane())
     steps: Steps = field(default_factory=Steps)
     point: np.ndarray = field(init=False, metadata=vector())
-    outputs: np.ndarray = field(default_factory=lambda: np.empty(0), metadata=vector(asked))
-    cut: np.ndarray = field(default_factory=lambda: np.empty(0), metadata=vector(asked))
+    outputs: np.ndarray = field(
+        default_factory=lambda: np.empty(0), metadata=vector(evaluated_shape)
+    )
+    cut: np.ndarray = field(default_factory=lambda: np.empty(0), metadata=vector(evaluated_shape))
     mean: np.ndarray = field(init=False, metadata=vector())
     C: float = field(default=0.0, metadata=value(positive))
     taken: int = field(default=0, metadata=value(whole))
@@ -93,7 +95,7 @@ class Gradient(SummedSolver):
         return Plane(self.outputs, self.loss)
 
     def _begin(self, oracle: Oracle, C: float) -> None:
-        """Take over C; ask once where nothing was asked before."""
+        """Take over C; compute a first plane if there is none yet."""
         if C != self.C:
             self.C, self.taken, self.lower = C, 0, 0.0
         if not len(self.outputs):

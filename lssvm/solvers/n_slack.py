@@ -1,9 +1,9 @@
 """The n-slack cutting-plane method: planes of every example, and steps in the dual over them.
 
-Tsochantaridis et al. (ICML 2004), Algorithm 1, with all examples asked at once: an oracle pass
-finds the most violated output of every example, those that exceed what is kept join the working
-sets, and sweeps of exact block steps raise the dual over all that is kept. A pass thus counts for
-more than one of a one-slack method, at the price of sparse planes by example.
+Tsochantaridis et al. (ICML 2004), Algorithm 1, with inference for all examples at once: an oracle
+pass finds the most violated output of every example, those that exceed what is kept join the
+working sets, and sweeps of exact block steps raise the dual over all that is kept. A pass thus
+counts for more than one of a one-slack method, at the price of sparse planes by example.
 """
 
 import itertools
@@ -71,9 +71,9 @@ class NSlack(ByExample):
         return True
 
     def _pass_in_blocks(self, oracle: EachOracle) -> None:
-        """An oracle pass in parts, the planes of one put to use before the next is asked.
+        """An oracle pass in parts, the planes of one part are used before the next part begins.
 
-        From w = 0 all examples would be asked at the same bad point, and nearly all that is
+        From w = 0 inference for all examples would be at the same bad point, and nearly all that is
         found would be idle once a few multipliers have moved.
         """
         edges = np.linspace(0, len(self.costs), min(BLOCKS, len(self.costs)) + 1).astype(int)

@@ -9,7 +9,7 @@ the cuts, the dual over multipliers β on the simplex is
     w' = (μ ŵ − C A'β) / (1 + μ)
 
 with A, b the gradients and heights of the cuts, measured from the completion, and G = A A'. The
-oracle is asked at w'. If P falls by at least a share of what the model promised, the step is
+plane is computed at w'. If P falls by at least a share of what the model promised, the step is
 serious and w' becomes the centre; otherwise it is a null step, which only adds its cut (Kiwiel,
 Mathematical Programming 46, 1990). The weight μ falls by a factor after a serious step, since w'
 could have been farther away, and rises by a smaller one after a null step: so about one step in

@@ -30,10 +30,10 @@ from lssvm.checked import Arrays, flag, number, positive, whole
 from lssvm.errors import LssvmError
 from lssvm.oracle import Oracle, PartsOracle
 from lssvm.plane import Plane, total
-from lssvm.solvers.kept import asked, generator, plane, value, vector
+from lssvm.solvers.kept import evaluated_shape, generator, plane, value, vector
 from lssvm.solvers.needs import Needs
 from lssvm.solvers.solution import Solution
-from lssvm.solvers.solver import InnerProduct, Start, SummedSolver
+from lssvm.solvers.solver import Initialisation, InnerProduct, SummedSolver
 from lssvm.solvers.steps import Steps, height
 
 SAMPLE = 10  # batches of a trial at least, and a tenth of them
@@ -42,8 +42,8 @@ FACTOR = 2.0  # between one rate and the next
 LONGEST = 1e150  # entries of a slope: their squares and sums of them are finite
 
 
-def _evaluated_or_asked(owner: Any, arrays: Arrays) -> tuple[int]:
-    return (len(owner.w),) if owner.evaluated else asked(owner, arrays)
+def _shape_at_w(owner: Any, arrays: Arrays) -> tuple[int]:
+    return (len(owner.w),) if owner.evaluated else evaluated_shape(owner, arrays)
 
 
 @dataclass
@@ -84,9 +84,7 @@ class Sgd(SummedSolver):
     epoch: int = field(default=0, metadata=value(whole))
     loss: float = field(default=0.0, metadata=value(number))
     evaluated: bool = field(default=False, metadata=value(flag))
-    outputs: np.ndarray = field(
-        default_factory=lambda: np.empty(0), metadata=vector(_evaluated_or_asked)
-    )
+    outputs: np.ndarray = field(default_factory=lambda: np.empty(0), metadata=vector(_shape_at_w))
 
     @classmethod
     def from_config(
@@ -114,15 +112,15 @@ class Sgd(SummedSolver):
         """None."""
         return 0
 
-    def begin(self, oracle: Oracle, start: Start) -> None:
-        """Stand at the first weights, or at w = 0 with a first completion of hidden values.
+    def initialise(self, oracle: Oracle, initial: Initialisation) -> None:
+        """Begin at the first weights, or at w = 0 with a first completion of hidden values.
 
         Without these the truth is known part by part.
         """
-        if isinstance(start.first, np.ndarray):
-            self.w = start.first.copy()
-        elif start.hidden:
-            self.measure_from(start.first)
+        if isinstance(initial.first, np.ndarray):
+            self.w = initial.first.copy()
+        elif initial.hidden:
+            self.measure_from(initial.first)
 
     def complete(self, oracle: Oracle) -> None:
         """Nothing: every step completes its own examples."""
@@ -158,7 +156,7 @@ class Sgd(SummedSolver):
         return Solution(w, self.primal(C), self.lower, np.inf, certified=False, converged=False)
 
     def _begin(self, oracle: PartsOracle, C: float) -> None:
-        """Start from w for a new C, and find the rate."""
+        """Begin at w for a new C, and find the learning rate."""
         self.parts = oracle.parts(self.batch_size)
         if C != self.C:
             self._start(self.parts, C)
@@ -172,7 +170,7 @@ class Sgd(SummedSolver):
         return True
 
     def _start(self, parts: Sequence[Oracle], C: float) -> None:
-        """Start from w for this C, and find the rate."""
+        """Begin at w for this C, and find the learning rate."""
         self.C, self.point, self.mean = C, self.w, self.w
         self.taken = self.averaged = self.epoch = 0
         self.evaluated, self.lower = False, -np.inf

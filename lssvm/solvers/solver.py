@@ -23,8 +23,8 @@ InnerProduct = tuple[np.ndarray, int]  # a kernel's ``gram`` and ``labels``, see
 EUCLIDEAN: InnerProduct = (np.zeros((0, 0)), 0)
 
 
-class Start(NamedTuple):
-    """Where a run begins.
+class Initialisation(NamedTuple):
+    """What a run begins with.
 
     first : weights (d,), or a first completion: a plane of the sum, or planes by example where the
         solver needs these
@@ -49,7 +49,7 @@ class Solver(ABC):
     w : (d,) the best point seen
     slack : what the upper bound at the best point exceeds its plane by, infinite if none is known
     at_zero : whether the best point is w = 0, where a run began. There all outputs tie, and the
-        next completion would not depend on the first: the point that is asked next takes its
+        next completion would not depend on the first: the next point takes its
         place, even if P is a little higher there
     lower : the best lower bound of the current problem; 0 is always one (the zero plane); −infinity
         where none is known
@@ -80,14 +80,14 @@ class Solver(ABC):
     def from_config(
         cls, config: Any, dimension: int, restart: int, inner_product: InnerProduct
     ) -> Self:
-        """The solver that a configuration asks for, at w = 0; it is not yet at its ``Start``.
+        """The solver that a configuration asks for, at w = 0; it is not yet initialised.
 
         restart : from 0; inner_product : of a kernel, ``EUCLIDEAN`` without one
         """
 
     @abstractmethod
-    def begin(self, oracle: Any, start: Start) -> None:
-        """Stand at the first weights, completed there, or at w = 0 with the first completion."""
+    def initialise(self, oracle: Any, initial: Initialisation) -> None:
+        """Begin at the first weights, completed there, or at w = 0 with the first completion."""
 
     @abstractmethod
     def complete(self, oracle: Any) -> None:
@@ -249,13 +249,13 @@ class SummedSolver(Solver):
 
     completion: Plane
 
-    def begin(self, oracle: Oracle, start: Start) -> None:
-        """Stand at the first weights, completed there, or at w = 0 with the first completion."""
-        if isinstance(start.first, np.ndarray):
-            self.w = start.first.copy()
+    def initialise(self, oracle: Oracle, initial: Initialisation) -> None:
+        """Begin at the first weights, completed there, or at w = 0 with the first completion."""
+        if isinstance(initial.first, np.ndarray):
+            self.w = initial.first.copy()
             self.complete(oracle)
         else:
-            self.measure_from(start.first)
+            self.measure_from(initial.first)
 
     def complete(self, oracle: Oracle) -> None:
         """Complete the hidden values at the best point, and start the next convex problem."""

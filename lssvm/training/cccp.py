@@ -119,7 +119,7 @@ class Rules(NamedTuple):
     C : weight of the summed loss
     epsilon : relative gap of the last convex problem
     inexactness : early problems are solved until the gap is this share of the possible decrease
-    tolerance : F has settled when it falls by less than C Σ c_i · tolerance
+    tolerance : F has converged when it falls by less than C Σ c_i · tolerance
     max_iterations : CCCP iterations; max_passes : oracle passes for one convex problem
     hidden : whether there are hidden values, and so more than one problem; False too for a solver
         that works on F itself
@@ -145,10 +145,10 @@ class Run:
 
     solver : planes and best point; its completion is that of the current problem
     inexactness : as in the rules, divided by ten whenever F stops falling too early
-    objective : F at the start of the current problem, infinite before the first
+    objective : F where the current problem began, infinite before the first
     iteration, passes, completions : counted over the whole run
     last : gap, certificate and success of the last solved problem
-    done : whether F has settled or the iterations are used up; converged : the former
+    done : whether F has converged or the iterations are used up; converged : the former
     history : (objective, passes) after each iteration
     not_converged : in the iteration so far; not saved
     """
@@ -178,7 +178,7 @@ class Run:
         restart: int = 0,
         between: Callable[[], None] = lambda: None,
     ) -> None:
-        """Iterate until F has settled to ``rules.tolerance`` and the last gap is certified.
+        """Iterate until F has converged to ``rules.tolerance`` and the last gap is certified.
 
         ``between`` is called before every oracle pass and after every iteration, when the
         state is whole: it may save it, or raise to stop.
@@ -192,12 +192,12 @@ class Run:
             observer.passed(round(self.passes), relative, goal / primal, self._note(oracle))
             between()
 
-        settled = rules.C * self.total_cost * rules.tolerance if rules.hidden else np.inf
+        smallest_decrease = rules.C * self.total_cost * rules.tolerance if rules.hidden else np.inf
         while not self.done:
             solution = self.solver.minimise(
                 counting,
                 rules.C,
-                lambda primal: min(rules.epsilon * primal, settled),
+                lambda primal: min(rules.epsilon * primal, smallest_decrease),
                 self.inexactness if rules.hidden else 0.0,
                 rules.max_passes,
                 before_pass,
@@ -224,7 +224,7 @@ class Run:
             )
             self.not_converged = {}
             absolute = solution.primal - solution.lower
-            self._judge(rules, decrease, absolute, settled, solution.converged)
+            self._judge(rules, decrease, absolute, smallest_decrease, solution.converged)
             between()
 
     def _check_completion(self, solution: Solution, C: float) -> None:
@@ -260,11 +260,11 @@ class Run:
         return latest
 
     def _judge(
-        self, rules: Rules, decrease: float, gap: float, settled: float, reached: bool
+        self, rules: Rules, decrease: float, gap: float, smallest_decrease: float, reached: bool
     ) -> None:
         """Stop, or ask the next problem for more precision where F has stopped falling."""
-        precise = self.gap <= rules.epsilon and gap <= settled
-        if decrease < settled or not rules.hidden:
+        precise = self.gap <= rules.epsilon and gap <= smallest_decrease
+        if decrease < smallest_decrease or not rules.hidden:
             self.done = precise or not reached
             self.converged = precise
             self.inexactness /= 10.0

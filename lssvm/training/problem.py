@@ -76,13 +76,13 @@ class Stage:
 def problem_of(data: TrainingData, config: Config, initial: Model | None = None) -> Problem:
     """Check everything about the data that can be checked before the first pass.
 
-    initial : a model of the same application whose weights are the starting point
+    initial : a model of the same application whose weights training begins with
 
     Raises LssvmError if nothing can be trained on these data, or not from these weights.
     """
     data = data._replace(examples=_trainable(data, config))
     if data.held is not None and not data.held.labelled:
-        raise LssvmError("data.validate: examples without label; expected labelled ones")
+        raise LssvmError("data.validate: examples without labels; expected labelled ones")
     w0 = _initial_weights(data, config, initial)
     with one_thread():
         training = feature_space.training(config.kernel, data.application, data.examples)

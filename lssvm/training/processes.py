@@ -126,7 +126,7 @@ def _answers(pipes: Sequence[Pipe], tasks: Sequence[Any]) -> Iterator[tuple[int,
                 yield number, value
     except (EOFError, ConnectionError):
         raise LssvmError(
-            "a process of the search was ended from outside, perhaps for want of memory; "
+            "a process of the search was ended from outside, perhaps because memory ran out; "
             "use fewer --jobs"
         ) from None
 

@@ -18,7 +18,7 @@ class _EarlyStopError(Exception):
 
 
 class Runs:
-    """Starts runs on one data set, each to its end.
+    """Makes the runs on one data set, each to its end.
 
     oracle : of the examples, with the threads of its executor; observer : told how runs go on
     keeper : saves the progress of a session with one value of C, and stops it after a signal
@@ -36,7 +36,7 @@ class Runs:
         """What the runs have taken so far."""
         return Spent(self.oracle.seconds, self.solver_seconds, self.osqp_calls)
 
-    def start(self, stage: Stage, restart: int, before: Run | None) -> Run:
+    def restart(self, stage: Stage, restart: int, before: Run | None) -> Run:
         """One restart for one value of C, to its end; or the rest of one that was interrupted.
 
         before : the run for the value of C before, if there is one

@@ -12,7 +12,7 @@ from lssvm.plane import Plane
 from lssvm.problem import by_example as apart_of
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.qp import SimplexQP
-from lssvm.solvers.solver import EUCLIDEAN, InnerProduct, Solver, Start
+from lssvm.solvers.solver import EUCLIDEAN, Initialisation, InnerProduct, Solver
 from lssvm.solvers.table import solver_class
 from lssvm.training.cccp import Rules, Run
 
@@ -61,7 +61,7 @@ def new_run(
     completions = oracle.completions
     if solver.needs.each and not isinstance(first, np.ndarray):
         first = oracle.found(first)
-    solver.begin(oracle, Start(first, application.hidden, by_parts))
+    solver.initialise(oracle, Initialisation(first, application.hidden, by_parts))
     return Run(
         solver,
         config.cccp.inexactness,
