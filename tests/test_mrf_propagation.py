@@ -138,7 +138,7 @@ def test_graphs_that_fit_are_exact_beside_others_that_do_not():
     examples.costs[:] = rng.random(5)
     w = rng.normal(size=examples.classes.dimension)
     for model in ("lssvm", "mssvm", "hcrf"):
-        mixed = application(model, table=8)
+        mixed = application(model, max_table=8)
         found = mixed.predict(w, examples)
         parts = {
             "exact": application(model, inference="exact"),
@@ -171,7 +171,7 @@ def test_a_sum_given_the_states_that_is_too_wide_is_left_to_beliefs_too():
     examples = packed([(Source("memory"), graph_file([graph]))])
     w = 0.2 * rng.normal(size=examples.classes.dimension)
     exact = application("mssvm", inference="exact").predict(w, examples)
-    found = application("mssvm", table=4).predict(w, examples)
+    found = application("mssvm", max_table=4).predict(w, examples)
     assert found.states[0] == exact.states[0]
     assert found.values[0] == pytest.approx(exact.values[0], rel=0.05)
 
@@ -278,7 +278,7 @@ def test_graphs_that_were_not_left_to_it_do_not_count():
     rng = np.random.default_rng(4)
     graphs = [grid(rng, side) for side in (2, 4, 2, 3, 4)]
     examples = packed([(Source("memory"), graph_file(graphs))])
-    app = application("hcrf", table=8, sweeps=1)
+    app = application("hcrf", max_table=8, sweeps=1)
     app.augmented(rng.normal(size=app.dimension(examples)), examples)
     assert app.not_converged() == {"propagation": (3, 3)}
 

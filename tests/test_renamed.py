@@ -18,6 +18,7 @@ FORMER_OPTIONS = {
     ("motif", "start"): ("initialisation", "random"),
     ("mrf", "start"): ("initialisation", "zero"),
     ("mrf", "start_scale"): ("initialisation_scale", 0.5),
+    ("mrf", "table"): ("max_table", 512),
     ("latent_sequence", "start_scale"): ("initialisation_scale", 0.5),
     ("precision_at_k", "start"): ("initialisation", "pairwise"),
     ("precision_at_k", "start_weight"): ("initialisation_weight", 2.0),

@@ -2,11 +2,11 @@
 
 The data are cut into k folds, stratified by the classes of the application. For test fold f
 the next fold is the validation fold and the other k − 2 are trained on, as in Yu & Joachims
-(ICML 2009, section 5.1). The setting is picked on the validation fold and scored on the
-test fold: no test fold has a say in its own setting. Several seeds are several runs of every
+(ICML 2009, section 5.1). The setting is selected on the validation fold and scored on the
+test fold: the test fold is never used for selection. Several seeds are several runs of every
 setting; a setting is judged by its mean over them.
 
-Along ``objective.C`` each model starts from the one of the next smaller value, with its
+Along ``objective.C`` each model is warm-started from the one of the next smaller value, with its
 cutting planes, unless hidden values can be exchanged (see ``session.learn_path``). Folds, seeds
 and all other settings are independent tasks, so the results do not depend on the number of
 processes.
@@ -65,7 +65,7 @@ class CrossValidation:
 
     settings : values by dotted key, in the order of the grid
     runs : in the order of setting, fold and seed
-    criterion : the metric by which settings are picked on validation folds
+    criterion : the metric by which settings are selected on validation folds
     """
 
     settings: list[dict[str, Any]]
@@ -75,7 +75,7 @@ class CrossValidation:
 
     @property
     def chosen(self) -> list[int]:
-        """The setting picked for each test fold; the first of equally good ones."""
+        """The setting selected for each test fold; the first of equally good ones."""
         return [int(row) for row in self._criteria().argmin(axis=0)]
 
     @property
@@ -96,7 +96,7 @@ class CrossValidation:
         return replace(self, runs=list(kept.values()))
 
     def test(self, metric: str) -> np.ndarray:
-        """The metric on each test fold at the setting picked for it, (folds,).
+        """The metric on each test fold at the setting selected for it, (folds,).
 
         The mean over seeds; NaN where the metric is not defined in a fold.
         """
@@ -132,7 +132,7 @@ class CrossValidation:
         ]
 
     def text(self) -> str:
-        """A table of the settings, and the scores of those that were picked."""
+        """A table of the settings, and the scores of those that were selected."""
         criteria = self._table("validation", self.criterion)
         chosen = self.chosen
         rows = []
@@ -145,12 +145,12 @@ class CrossValidation:
                     f"validation {self.criterion}": plus_minus(_defined(criteria[number])),
                     "passes": round(float(np.mean([run.passes for run in runs]))),
                     "not converged": sum(run.gap is not None and not run.converged for run in runs),
-                    "picked in folds": chosen.count(number),
+                    "selected in folds": chosen.count(number),
                 }
             )
         seeds = len({run.seed for run in self.runs})
         title = f"{self.folds} folds, {seeds} seed{'s' * (seeds > 1)}: mean ± standard error"
-        lines = [text_table(title, rows), "test folds, each at the setting picked without it:"]
+        lines = [text_table(title, rows), "test folds, each at the setting selected without it:"]
         for metric in self._measures():
             values = _defined(self.test(metric))
             digits = 3 if all(abs(value) <= 1 for value in values) else 2
@@ -180,7 +180,7 @@ class CrossValidation:
         return sums / counts
 
     def _criteria(self) -> np.ndarray:
-        """What is minimised when a setting is picked, (settings, folds)."""
+        """What is minimised when a setting is selected, (settings, folds)."""
         table = self._table("validation", self.criterion)
         sign = sign_of(self.criterion)
         return np.where(np.isnan(table), np.inf, sign * table)
@@ -238,7 +238,7 @@ def cross_validate(
     """Cross-validate the grid of ``config.search`` on the training data.
 
     jobs : processes; with 1 everything runs in this one
-    criterion : metric by which a setting is picked, by default the application's first
+    criterion : metric by which a setting is selected, by default the application's first
     progress : told how many of how many tasks are done
     checkpoint : file to which each finished run is added, and which is read first if ``resume``;
         it stays, for whoever keeps the results to remove

@@ -147,5 +147,5 @@ def _too_wide(
     return examples.error(
         row,
         f"has width {error.width}{why}: exact inference needs a table of {error.entries:,d} "
-        f"numbers; expected at most {limit:,d} (application.table)",
+        f"numbers; expected at most {limit:,d} (application.max_table)",
     )

@@ -65,7 +65,11 @@ from lssvm.plane import Plane
 class MrfOptions(base.Options):
     """How inference and the first weights are."""
 
-    renamed: ClassVar = {"start": "initialisation", "start_scale": "initialisation_scale"}
+    renamed: ClassVar = {
+        "start": "initialisation",
+        "start_scale": "initialisation_scale",
+        "table": "max_table",
+    }
     renamed_values: ClassVar = {"inference": {"trw": "spanning-forests"}}
 
     name: Literal["mrf"] = Field(default="mrf", description="Markov random fields")
@@ -75,7 +79,7 @@ class MrfOptions(base.Options):
         "it needs no larger table; spanning-forests: as auto, but trained with an upper bound by "
         "spanning forests, which is certified",
     )
-    table: int = Field(
+    max_table: int = Field(
         default=1_000_000,
         ge=1,
         le=2**27,
@@ -118,7 +122,7 @@ class RandomField(base.Application[Graphs, Predictions]):
         self.epsilon_y, self.epsilon_h = self.formulation.temperatures
         self.charged = self.formulation.charged
         self.hidden = self.formulation.model != "ssvm"
-        exact = Elimination(options.table)
+        exact = Elimination(options.max_table)
         loopy = Propagation(
             exact,
             options.damping,
