@@ -16,6 +16,7 @@ from lssvm.errors import ModelError
 
 LARGEST = 1e100  # of weights and features: sums of products of two of them are finite
 LONGEST = 1e150  # of coordinates: their squares are finite
+MOST_WEIGHTS = 2**31 - 1  # coordinates of w: kernels count them by int32
 MOST = 2**62  # of whole numbers: sums of two of them fit 64 bits
 SHOWN = 60  # letters of a value that a message gives
 ROUNDING = 1e-6  # by which sums of shares may miss what they add up to

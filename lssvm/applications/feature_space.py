@@ -31,12 +31,11 @@ from scipy import sparse
 
 from lssvm.applications.base import Application, KernelRows
 from lssvm.applications.names import LazyNames
+from lssvm.checked import LARGEST, MOST_WEIGHTS
 from lssvm.errors import LssvmError
 from lssvm.plane import MEGABYTE
 
 CHUNK = 8_000_000  # numbers that are computed at a time
-LARGEST = 1e100  # of kernel values and products: sums of squares are then finite
-MOST_WEIGHTS = 2**31 - 1
 
 
 class Kernel(BaseModel):

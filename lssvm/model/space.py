@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from lssvm.applications.feature_space import (
-    MOST_WEIGHTS,
     Kernel,
     KernelFunction,
     Linear,
@@ -13,7 +12,7 @@ from lssvm.applications.feature_space import (
     Space,
     Support,
 )
-from lssvm.checked import LARGEST, MOST, array, known, sparse_rows
+from lssvm.checked import LARGEST, MOST, MOST_WEIGHTS, array, known, sparse_rows
 from lssvm.errors import ModelError
 
 DENSE = ("gamma", "shape", "rows")

@@ -26,7 +26,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from lssvm.checked import Arrays, flag, number, positive, whole
+from lssvm.checked import LONGEST, Arrays, flag, number, positive, whole
 from lssvm.errors import LssvmError
 from lssvm.oracle import Oracle, PartsOracle
 from lssvm.plane import Plane, total
@@ -39,7 +39,6 @@ from lssvm.solvers.steps import Steps, height
 SAMPLE = 10  # batches of a trial at least, and a tenth of them
 TRIALS = 12  # rates that are tried, at most
 FACTOR = 2.0  # between one rate and the next
-LONGEST = 1e150  # entries of a slope: their squares and sums of them are finite
 
 
 def _shape_at_w(owner: Any, arrays: Arrays) -> tuple[int]:
