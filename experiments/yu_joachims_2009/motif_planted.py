@@ -233,6 +233,6 @@ if __name__ == "__main__":
     command.main(
         "Planted motifs beside the oracle that knows them.",
         None,
-        "one conservation, the default start and two seeds",
+        "one conservation, the default initialisation and two seeds",
         experiment,
     )

@@ -62,11 +62,11 @@ if TYPE_CHECKING:
 def classify(examples: str, model: str, predictions: str, **options: Any) -> None:
     """Predict the outputs of EXAMPLES with MODEL, write them to PREDICTIONS and score them.
 
-    EXAMPLES and PREDICTIONS may be - for standard input and output; where --format stands for
-    several files, such as label images, PREDICTIONS is a new or an empty folder. If EXAMPLES
-    ends in .yaml or .yml it is a configuration, whose test files are read with their labels. The
-    metrics of labelled examples go to standard output, or to standard error if the predictions
-    go to standard output.
+    EXAMPLES and PREDICTIONS may be - for standard input and output. If --format writes several
+    files, such as label images, PREDICTIONS is a new or an empty folder. If EXAMPLES ends in
+    .yaml or .yml it is a configuration, whose test files are read with their labels. The metrics
+    of labelled examples go to standard output, or to standard error if the predictions go to
+    standard output.
 
     \b
     lssvm-classify test.fa motif.model sites.tsv

@@ -26,8 +26,9 @@ Exit codes: 0 done; 1 internal error, or an error in an application's code, of
 which LSSVM_TRACEBACK=1 in the environment, or -v 3, shows the traceback;
 2 bad usage, configuration or data, an application whose answers cannot be
 right, or a result that cannot be written; 3 the requested precision was not
-reached (the model is written and says so); 130 (Ctrl-C) and 143 (SIGTERM) interrupted:
-standard error says how to go on; 141 the reader of standard output has closed it.
+reached (the model is written and says so); 130 (Ctrl-C) and 143 (SIGTERM)
+interrupted: standard error says how to continue; 141 the reader of standard
+output has closed it.
 """
 
 
@@ -173,5 +174,5 @@ settings_option = click.option(
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 threads_option = click.option(
-    "--threads", type=click.IntRange(1), metavar="N", help="Threads to use. [default: all cores]"
+    "--threads", type=click.IntRange(1), metavar="N", help="Number of threads. [default: all cores]"
 )

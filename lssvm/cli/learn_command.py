@@ -126,9 +126,10 @@ def learn(config: str, model: str, **options: Any) -> None:
 
     The letters of svm_struct: -c sets objective.C and c_scaling: mean, since all its modes
     divide C by the number of examples. -e sets solver.epsilon and cccp.tolerance: training then
-    ends when the absolute gap is at most C·EPS (mean scaling), which is what a mean violation of
-    EPS amounts to there, and the relative gap at most EPS. -w, -o, -p and -t choose the solver,
-    the rescaling, the slack and the kernel. All of them come after --set.
+    ends when the absolute gap is at most C·EPS (with c_scaling: mean), which corresponds to a
+    mean violation of EPS in svm_struct, and the relative gap is at most EPS. -w, -o, -p and -t
+    choose the solver, the rescaling, the slack and the kernel. All of them are applied after
+    --set.
     """
     from lssvm.cli.console import Console
     from lssvm.config import load_config

@@ -126,7 +126,12 @@ def unstoppable(config: Any, document: Document) -> list[tuple[Place, str]]:
     if not config.data.validate_:
         return [(place, "held_out.every: there are no files under data.validate; expected some")]
     if config.cccp.restarts > 1:
-        return [(place, "held_out.every: expected cccp.restarts: 1, as F alone compares restarts")]
+        return [
+            (
+                place,
+                "held_out.every: expected cccp.restarts: 1, since restarts are compared by F alone",
+            )
+        ]
     if config.kernel.type != "linear" and not config.kernel.explicit:
         return [(place, "held_out.every: expected kernel.type: linear, or kernel.explicit: true")]
     if config.objective.slack_norm == 0:

@@ -47,20 +47,20 @@ SPLITS = ("train", "validate", "test")
 
 
 class Config(Section):
-    """Everything that a run depends on, besides the data themselves."""
+    """Everything that a run depends on, except the data themselves."""
 
-    version: Literal[1] = Field(default=1, description="version of this format")
+    version: Literal[1] = Field(default=1, description="version of the configuration format")
     application: SerializeAsAny[Options] = Field(description="what is learnt")
-    data: Data = Field(default=Data(), description="files")
+    data: Data = Field(default=Data(), description="files of each split")
     kernel: Kernel = Field(default=Kernel(), description="inner products of features")
     objective: Objective = Field(default=Objective(), description="what is minimised")
     solver: SolverOptions = Field(
         default=SolverOptions(), description="how each convex problem is solved"
     )
-    cccp: Cccp = Field(default=Cccp(), description="the outer loop")
+    cccp: Cccp = Field(default=Cccp(), description="the outer loop (CCCP)")
     held_out: HeldOutOptions = Field(
         default=HeldOutOptions(),
-        description="scores of data.validate during training, early stopping",
+        description="evaluation on data.validate during training, and early stopping",
     )
     search: SearchOptions = Field(default=SearchOptions(), description="what lssvm cv tries")
     seed: int = Field(default=0, ge=0, description="seed of the one random generator")

@@ -49,7 +49,7 @@ Entries = Annotated[list[Annotated[Entry, BeforeValidator(_as_entry)]], BeforeVa
 
 
 class Data(Section):
-    """Files by split; a relative path counts from the folder of the configuration."""
+    """The files of each split; relative paths are relative to the folder of the configuration."""
 
     train: Entries = Field(default=[], description="files to train on")
     validate_: Entries = Field(
