@@ -316,7 +316,9 @@ def test_a_signal_leaves_a_checkpoint_from_which_the_same_model_comes(
 def test_a_checkpoint_that_will_be_overwritten_is_mentioned(run, folder):
     (folder / "m.checkpoint").write_text("")
     first = run(learn, "c.yaml", "m").stderr.splitlines()[0]
-    assert first == ("warning: m.checkpoint of an interrupted run is overwritten; --resume goes on")
+    assert first == (
+        "warning: m.checkpoint of an interrupted run is overwritten; --resume would continue it"
+    )
 
 
 def test_training_starts_from_a_given_model(run, trained, folder):

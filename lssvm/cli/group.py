@@ -300,8 +300,8 @@ def _cross_validate(config: "Config", checkpoint: Path, options: dict[str, Any])
         raise LssvmError(f"{checkpoint}: does not exist; nothing to resume")
     begun = resume
     if checkpoint.exists() and not resume and not quiet:
-        text = f"warning: {checkpoint} of an interrupted run is overwritten; --resume goes on"
-        streams.tell(text)
+        text = f"{checkpoint} of an interrupted run is overwritten; --resume would continue it"
+        streams.tell(f"warning: {text}")
     shown = sys.stderr.isatty() and not quiet
 
     def progress(done: int, of: int) -> None:

@@ -216,7 +216,9 @@ def _train(
 
     _check_resumable(path, checkpoint, options["resume"])
     if checkpoint and checkpoint.exists() and not options["resume"]:
-        console.warned(f"{checkpoint} of an interrupted run is overwritten; --resume goes on")
+        console.warned(
+            f"{checkpoint} of an interrupted run is overwritten; --resume would continue it"
+        )
     before = _stamp(checkpoint)
 
     def how() -> str:

@@ -7,8 +7,8 @@ test fold: the test fold is never used for selection. Several seeds are several 
 setting; a setting is judged by its mean over them.
 
 Along ``objective.C`` each model is warm-started from the one of the next smaller value, with its
-cutting planes, unless hidden values can be exchanged (see ``session.learn_path``). Folds, seeds
-and all other settings are independent tasks, so the results do not depend on the number of
+cutting planes, unless hidden values are permutation-symmetric (see ``session.learn_path``). Folds,
+seeds and all other settings are independent tasks, so the results do not depend on the number of
 processes.
 """
 

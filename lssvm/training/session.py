@@ -1,4 +1,4 @@
-"""The main job: configuration → examples → CCCP with restarts → model.
+"""Training: from the configuration and its examples to a model, by CCCP with restarts.
 
 >>> from lssvm import learn, load_config
 >>> learn(load_config("motif.yaml")).save("motif.model")  # doctest: +SKIP
@@ -120,8 +120,9 @@ def learn_path(
     """Train for several values of C, each warm-started from the value before.
 
     The configurations differ in ``objective.C`` alone. Cuts of Σ c_i U⁺_i do not contain C,
-    so the bundle is carried along with w. Where hidden values can be exchanged all values of C
-    begin anew. Returns one model for each configuration, the best of its restarts.
+    so the bundle is carried along with w. Where hidden values are permutation-symmetric, w = 0 is
+    a stationary point near which a warm start would stay, and every value of C begins anew.
+    Returns one model for each configuration, the best of its restarts.
 
     scored : as in :func:`learn_on`
     """
