@@ -228,7 +228,7 @@ MISFITS = [
     ("multiclass, sparse poly", entry("space.indptr", 1, 10**6), "array 'indptr' holds 1000000"),
     ("multiclass, sparse poly", entry("space.indptr", 0, 1), "array 'indptr' does not rise"),
     ("multiclass, products", entry("space.pairs", 0, 10**6), "array 'pairs' does not increase"),
-    ("multiclass, products", entry("space.pairs", -1, 10**6), "no products of two of 5 features"),
+    ("multiclass, products", entry("space.pairs", -1, 10**6), "not products of two of 5 features"),
     ("multiclass", key("rbf", "config", "kernel", "type"), "rbf cannot be trained"),
     ("mrf", classes_of(1, [2, 4]), "weights; expected "),
     ("mrf", classes_of(1, [2]), "other numbers of states than classes of nodes"),
