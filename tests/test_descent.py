@@ -363,7 +363,7 @@ def test_the_command_says_that_no_gap_is_known(tmp_path):
     assert done.exit_code == 0
     assert "gap: none known (descent)" in done.stderr
     assert (
-        "no gap is known: more solver.epochs show whether the objective still falls" in done.stderr
+        "no gap is known; more solver.epochs show whether the objective still falls" in done.stderr
     )
     assert "not reached" not in done.stderr
     row = done.stderr.splitlines()[1].split()
@@ -376,7 +376,7 @@ def test_the_command_says_that_no_gap_is_known(tmp_path):
     assert record["lower_bound"] is None
     assert not record["certified"]
     shown = CliRunner().invoke(show, [str(path)])
-    assert "no gap is known: the solver was sgd" in shown.stdout
+    assert "no gap is known (solver sgd)" in shown.stdout
     assert "NOT reached" not in shown.stdout
 
 
