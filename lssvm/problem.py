@@ -119,8 +119,8 @@ class Problem(ABC, Generic[E]):
     def completed(self, w: np.ndarray, examples: E) -> Plane:
         """Latent completion: Σ c_i U⁻_i as a plane that touches it at w."""
 
-    def unsettled(self) -> dict[str, tuple[int, int]]:
-        """How often iterative inference did not settle, and of how many times, by its name.
+    def not_converged(self) -> dict[str, tuple[int, int]]:
+        """How often iterative inference did not converge, and of how many times, by its name.
 
         Of loss-augmented inference and latent completion since the last call; nothing by default.
         """

@@ -42,7 +42,7 @@ class Needs(NamedTuple):
         if self.each and not asked.each:
             return f"needs planes by example, which application {asked.application!r} does not give"
         if self.smooth and asked.model not in asked.smooth:
-            smooth = ", ".join(sorted(asked.smooth)) or "none here"
+            smooth = ", ".join(sorted(asked.smooth)) or "the application has none"
             return f"needs a smooth objective.model ({smooth})"
         if self.smooth and asked.sharp:
             return "needs objective.epsilon_y and epsilon_h above 0"
