@@ -65,6 +65,8 @@ class ExampleOracle:
         if self.exact:
             own.oracle.solve = _solve_of
         own.oracle.complete = NULL
+        self.multiply_adds = float(columns) * (
+            len(rows.values) if own.rows.starts != NULL else n * own.rows.width)
         self.square = float(np.max(self.squares))
         self.capsule = capsule_of(memory)
 

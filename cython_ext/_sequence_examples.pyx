@@ -76,6 +76,9 @@ class ExampleOracle:
         own.oracle.best, own.oracle.heights, own.oracle.inner, own.oracle.add = (
             _best_of, _heights_of, _inner_of, _add_of)
         own.oracle.solve, own.oracle.complete = NULL, NULL
+        self.multiply_adds = float(own.count) * (
+            (tokens.starts[rows] - tokens.starts[0] if own.tokens.starts != NULL
+             else rows * shape.width) + rows * own.count ** own.order)
         totals = np.concatenate([[0.0], np.cumsum(self.squares)])[self.places]
         self.square = float(np.max(np.diff(totals), initial=0.0))
         self.capsule = capsule_of(memory)

@@ -222,7 +222,7 @@ def test_a_run_goes_on_from_its_state_as_if_it_had_not_been_stopped(form, monkey
     oracle = DataOracle(application, examples, Executor(1))
     rules = setup.rules_of(config, len(examples), hidden=False)
 
-    class Stop(Exception):
+    class StopError(Exception):
         pass
 
     run = setup.new_run(application, examples, oracle, config, 0, None)
@@ -230,12 +230,12 @@ def test_a_run_goes_on_from_its_state_as_if_it_had_not_been_stopped(form, monkey
 
         def between(countdown=iter(range(stop))):  # noqa: B008
             if next(countdown, None) is None:
-                raise Stop
+                raise StopError
 
         try:
             run.proceed(oracle, rules, Observer(), between=between)
             break
-        except Stop:
+        except StopError:
             values, arrays = run.solver.state()
             arrays = {name: array.copy() for name, array in arrays.items()}
             solver = setup.new_solver(config, application.dimension(examples))

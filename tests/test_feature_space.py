@@ -429,7 +429,7 @@ def test_cross_validation_searches_the_kernel(folder):
 def test_weights_of_a_kernel_are_no_start(folder):
     config = Config.from_dict(json.loads((folder / "c.yaml").read_text()), base=folder)
     model = learn(config)
-    refusal = "weights of a kernel cannot be started from; expected kernel.type: linear"
+    refusal = "--init does not support kernel models; expected kernel.type: linear"
     with pytest.raises(LssvmError, match=refusal):
         learn(config, initial=model)
     linear = json.loads((folder / "c.yaml").read_text()) | {"kernel": {}}

@@ -80,7 +80,7 @@ class Clock(Observer):
         self.began, self.used = time.perf_counter(), time.process_time()
         self.run, self.reached = None, {}
 
-    def passed(self, passes, gap, goal, unsettled):
+    def passed(self, passes, gap, goal, not_converged):
         """Note it, and stop the run if it takes too long."""
         self.note()
         if time.process_time() - self.used > self.seconds:
@@ -254,9 +254,9 @@ def main():
     """Run all rows, print the tables and write them; or one row as JSON."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     default = Path(os.environ.get("LSSVM_DATA", "../shared/data")) / "ocr-letters"
-    parser.add_argument("--data", type=Path, default=default, help="folder of letters.npz")
+    parser.add_argument("--data", type=Path, default=default, help="folder that holds letters.npz")
     parser.add_argument("--out", type=Path, default=Path("out/bench-letters"))
-    parser.add_argument("--quick", action="store_true", help="fold 0 at C = 0.01 alone")
+    parser.add_argument("--quick", action="store_true", help="fold 0 at C = 0.01 only")
     parser.add_argument("--row", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.row is not None:

@@ -66,7 +66,7 @@ FLAGS = {"each": "ByExample", "kernels": "KernelRows"}  # that types took the pl
 class Application(Problem[E], Predictor[E, P], Reader[E], Writer[E, P], Generic[E, P]):
     """A structured problem with score w · Φ(x, y, h), solved for whole data sets.
 
-    An error that a method raises, if it is not an LssvmError, becomes an ApplicationCrash.
+    An error that a method raises, if it is not an LssvmError, becomes an ApplicationCrashError.
     """
 
     Options: ClassVar[type[sections.Options]] = sections.Options

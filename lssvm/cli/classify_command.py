@@ -43,18 +43,18 @@ if TYPE_CHECKING:
     default=1,
     show_default=True,
     metavar="N",
-    help="Best hidden values, or label sequences, to write for each example.",
+    help="Number of best hidden values, or label sequences, to write for each example.",
 )
 @click.option(
-    "--format", "format_name", metavar="NAME", help="Format to write, among the application's."
+    "--format", "format_name", metavar="NAME", help="One of the output formats of the application."
 )
-@click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object per line.")
 @click.option("--metrics", metavar="FILE", type=click.Path(), help="Write the metrics as JSON.")
 @click.option(
     "--max-mb",
     type=float,
     metavar="X",
-    help="Most megabytes that a file may take once it is decompressed.  [default: data.max_mb of "
+    help="Largest size of a decompressed file in megabytes.  [default: data.max_mb of "
     "the configuration, else 1000]",
 )
 @quiet_option
@@ -62,11 +62,11 @@ if TYPE_CHECKING:
 def classify(examples: str, model: str, predictions: str, **options: Any) -> None:
     """Predict the outputs of EXAMPLES with MODEL, write them to PREDICTIONS and score them.
 
-    EXAMPLES and PREDICTIONS may be - for standard input and output; where --format stands for
-    several files, such as label images, PREDICTIONS is a new or an empty folder. If EXAMPLES
-    ends in .yaml or .yml it is a configuration, whose test files are read with their labels. The
-    metrics of labelled examples go to standard output, or to standard error if the predictions
-    go to standard output.
+    EXAMPLES and PREDICTIONS may be - for standard input and output. If --format writes several
+    files, such as label images, PREDICTIONS is a new or an empty folder. If EXAMPLES ends in
+    .yaml or .yml it is a configuration, whose test files are read with their labels. The metrics
+    of labelled examples go to standard output, or to standard error if the predictions go to
+    standard output.
 
     \b
     lssvm-classify test.fa motif.model sites.tsv
@@ -160,11 +160,11 @@ def _opened(path: str) -> AbstractContextManager[Any]:
 
 def _limit(max_mb: float | None) -> "Limit":
     """The limit of what a file may take that --max-mb sets. Raises LssvmError."""
-    from lssvm.formats.limit import MEGABYTES, Limit
+    from lssvm.formats.limit import DEFAULT_MAX_MB, Limit
 
     if max_mb is not None and not 0 < max_mb <= 1e9:
         raise LssvmError(f"--max-mb {max_mb:g}: expected a number greater than 0, at most 1e9")
-    return Limit(MEGABYTES if max_mb is None else max_mb, "--max-mb")
+    return Limit(DEFAULT_MAX_MB if max_mb is None else max_mb, "--max-mb")
 
 
 def _test_config(

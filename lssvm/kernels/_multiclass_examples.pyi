@@ -15,6 +15,8 @@ class ExampleOracle:
     places: Longs
     values: int
     size: int
+    squares: Reals
+    multiply_adds: float
     square: float
     slack: bool
     exact: bool

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from lssvm.applications.feature_space import (
-    MOST_WEIGHTS,
     Kernel,
     KernelFunction,
     Linear,
@@ -13,7 +12,7 @@ from lssvm.applications.feature_space import (
     Space,
     Support,
 )
-from lssvm.checked import LARGEST, MOST, array, known, sparse_rows
+from lssvm.checked import LARGEST, MOST, MOST_WEIGHTS, array, known, sparse_rows
 from lssvm.errors import ModelError
 
 DENSE = ("gamma", "shape", "rows")
@@ -64,7 +63,7 @@ def _products(
     if np.any(pairs[1:] <= pairs[:-1]):
         raise ModelError("array 'pairs' does not increase; expected each product once, in order")
     if np.any(first > second) or np.any(second >= width + constant):
-        raise ModelError(f"array 'pairs' holds what are no products of two of {width} features")
+        raise ModelError(f"array 'pairs' holds what are not products of two of {width} features")
     return Products(pairs, width, columns, _gamma(kernel, arrays), kernel.coef0)
 
 

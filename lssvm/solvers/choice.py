@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from lssvm.solvers.needs import Asked
 
-AUTO = "auto"
 WEIGHTS = 100  # vectors of length d that a pass of the bundle goes through
 HARD = 150.0  # C times the squared length of an example's features, from which steps are many
 

@@ -42,7 +42,7 @@ from lssvm.solvers.kept import array as kept_array
 from lssvm.solvers.kept import vector as kept_vector
 from lssvm.solvers.kept_outputs import KeptOutputs
 from lssvm.solvers.needs import Needs
-from lssvm.solvers.solver import Metric, Solver, Start
+from lssvm.solvers.solver import Initialisation, InnerProduct, Solver
 
 SWEEPS = 5  # over what is kept, after an epoch, at most
 SWEPT_SHARE = 0.3  # of the gap over what is kept, which they may leave
@@ -50,7 +50,7 @@ SMALL_SHARE = 0.3  # of the goal's share of one example: a gap below it may rest
 PROMISE = 1.0  # a certificate is asked for once the sampled gaps are this multiple of the goal
 FIRST_CHECK = 2  # epochs before the first certificate
 CHECK_EVERY = 10  # epochs, at the latest
-# Shares of the sampled gaps of the epoch before from which an epoch is slow: where the kernel solves
+# An epoch is slow if this share of the sampled gaps before it is left: where the kernel solves
 # for all outputs, and where pairwise steps go over few; there conjugate gradients take longer.
 SLOW, SLOW_STEPS = 0.8, 0.97
 PATIENCE = 3  # slow epochs before conjugate gradients help, once after every one that follows
@@ -139,7 +139,9 @@ class DualCoordinate(Solver):
     planes: ExamplePlanes = field(init=False, metadata=kept(_KeptPlanes()))
 
     @classmethod
-    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+    def from_config(
+        cls, config: Any, dimension: int, restart: int, inner_product: InnerProduct
+    ) -> Self:
         """The solver that a configuration asks for, at w = 0."""
         return cls(dimension, config.objective.slack_norm, config.seed + restart)
 
@@ -161,18 +163,18 @@ class DualCoordinate(Solver):
         """Sweeps over what is kept, without the oracle."""
         return self.sweeps_made
 
-    def begin(self, oracle: Any, start: Start) -> None:
+    def initialise(self, oracle: Any, initial: Initialisation) -> None:
         """Stand at the first weights, completed there, or at w = 0 with the first completion."""
         kernel = oracle.compiled
         n = len(oracle.costs)
-        self.costs, self.hidden = oracle.costs, start.hidden
+        self.costs, self.hidden = oracle.costs, initial.hidden
         self.truth = kernel.truth.copy()
         self.heights, self.scores = np.full(n, np.inf), np.zeros(n)
         self.order = np.arange(n, dtype=np.int32)
         _dual_coordinate.shuffle(self.order, self.generator)
         self.planes = self._new_planes(kernel)
-        if isinstance(start.first, np.ndarray):
-            self.w = start.first.copy()
+        if isinstance(initial.first, np.ndarray):
+            self.w = initial.first.copy()
         if self.hidden:
             _dual_coordinate.completed(
                 kernel.capsule, self.planes, kernel.load(self.w), self.truth, self.scores
@@ -264,7 +266,7 @@ class DualCoordinate(Solver):
         if not np.isfinite(self.objective) and (self.hidden or np.any(self.w)):
             self.heights, self.scores = self._heights(oracle, kernel.load(self.w), self.truth)
             self.objective = self._objective(self.w, self.heights)
-            self.asked += 1
+            self.problem_passes += 1
 
     def _check_fit(self, kernel: Any) -> None:
         """Raise ModelError for a state that is not of these examples."""
@@ -315,7 +317,7 @@ class DualCoordinate(Solver):
         self.place = 0
         if self.phase == VISITS:
             self.epochs += 1
-            self.asked += 1
+            self.problem_passes += 1
             self.swept = 0
             before, self.sampled = self.sampled, float(self.planes.gaps.sum())
             slow = SLOW if self.planes.exact else SLOW_STEPS
@@ -347,7 +349,7 @@ class DualCoordinate(Solver):
         self.lower = max(self.lower, KeptOutputs(kernel, planes).dual())
         w = kernel.unload(planes.w)
         heights, scores = self._heights(oracle, planes.w, self.truth)
-        self.asked += 1
+        self.problem_passes += 1
         planes.rests[:] = 0
         found = self._objective(w, heights)
         if found < self.objective:

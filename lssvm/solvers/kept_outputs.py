@@ -32,7 +32,7 @@ class KeptOutputs:
         scale = self.losses.max(initial=1.0) ** 2 if self._planes.slack else 1.0
         return np.full(len(self.alpha), 4.0 * scale * self._kernel.square)
 
-    def images(self) -> np.ndarray:
+    def kernel_scores(self) -> np.ndarray:
         """w itself."""
         return self.w
 

@@ -50,7 +50,7 @@ class Needs(NamedTuple):
         if self.compiled and asked.model in asked.smooth:
             return f"cannot solve objective.model: {asked.model}"
         if self.smooth and asked.model not in asked.smooth:
-            smooth = ", ".join(sorted(asked.smooth)) or "none here"
+            smooth = ", ".join(sorted(asked.smooth)) or "the application has none"
             return f"needs a smooth objective.model ({smooth})"
         if self.smooth and asked.sharp:
             return "needs objective.epsilon_y and epsilon_h above 0"

@@ -13,7 +13,7 @@ from lssvm.errors import LssvmError
 from lssvm.model import Model
 from lssvm.training.cccp import Rules
 from lssvm.training.checkpoint import Progress, identity
-from lssvm.training.setup import Metric
+from lssvm.training.setup import InnerProduct
 
 _WEIGHT = 8  # bytes
 
@@ -50,7 +50,7 @@ class Problem(NamedTuple):
         return identity(config.to_dict(), data, self.w0)
 
     @property
-    def metric(self) -> Metric:
+    def inner_product(self) -> InnerProduct:
         """The inner products of the coordinates."""
         return self.training.gram, self.training.labels
 
@@ -75,13 +75,13 @@ class Stage:
 def problem_of(data: TrainingData, config: Config, initial: Model | None = None) -> Problem:
     """Check everything about the data that can be checked before the first pass.
 
-    initial : a model of the same application whose weights are the starting point
+    initial : a model of the same application whose weights training begins with
 
     Raises LssvmError if nothing can be trained on these data, or not from these weights.
     """
     data = data._replace(examples=_trainable(data, config))
     if data.held is not None and not data.held.labelled:
-        raise LssvmError("data.validate: examples without label; expected labelled ones")
+        raise LssvmError("data.validate: examples without labels; expected labelled ones")
     w0 = _initial_weights(data, config, initial)
     training = feature_space.training(config.kernel, data.application, data.examples)
     held = "" if data.held is None else data.held.fingerprint()
@@ -116,7 +116,7 @@ def _initial_weights(
     if initial is None:
         return None
     if config.kernel.type != "linear" or initial.space.arrays():
-        raise LssvmError("weights of a kernel cannot be started from; expected kernel.type: linear")
+        raise LssvmError("--init does not support kernel models; expected kernel.type: linear")
     application = data.application
     expected = application.dimension(data.examples)
     if len(initial.w) != expected or type(initial.application) is not type(application):
@@ -129,6 +129,6 @@ def _initial_weights(
     for name in mine.keys() | theirs.keys():
         if not np.array_equal(mine.get(name, ()), theirs.get(name, ())):
             raise LssvmError(
-                f"the initial model has other {name} than the training data; expected the same"
+                f"{name} of the initial model and of the training data differ; expected the same"
             )
     return initial.w

@@ -42,13 +42,13 @@ from lssvm.applications.multiclass.labelled_rows import (
     with_labels_alike,
 )
 from lssvm.applications.names import ColumnNames
+from lssvm.checked import MOST_WEIGHTS
 from lssvm.errors import DataError, LssvmError, ModelError
 from lssvm.formats.svmlight import SvmLight
 from lssvm.kernels import _multiclass, _multiclass_examples
 from lssvm.kernels.arrays import ClassArrays
 from lssvm.plane import Plane
 
-MOST_WEIGHTS = 2**31 - 1
 MOST_CLASSES = 2**14
 _AT_ONCE = 4096  # rows whose scores are in memory at a time
 _WEIGHT = 8  # bytes

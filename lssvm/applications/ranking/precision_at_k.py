@@ -20,19 +20,19 @@ scores. (All documents are examples of the classifier for the initial weights.) 
 be the same with them, but in the convex problem their U⁺ would pull w towards the completion.
 
 The initial weights are those of a classifier of relevant documents against the others over the same
-queries, as in the paper (``start: classification``),
+queries, as in the paper (``initialisation: classification``),
 
     ½‖w‖² + C₀ Σ_i c_i 1/m_i Σ_j max(0, 1 − y_ij w · x_ij),   y_ij = ±1
 
-or those of a ranking SVM over pairs of documents with different labels (``start: pairwise``,
-see ``ranking_start``), with C₀ = ``start_weight`` C; or an ordering for every query, drawn at
-random among those of loss 0 (``start: random``).
+or those of a ranking SVM over pairs of documents with different labels (``initialisation:
+pairwise``, see ``ranking_start``), with C₀ = ``initialisation_weight`` C; or an ordering for every
+query, drawn at random among those of loss 0 (``initialisation: random``).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal, TextIO
+from typing import Any, ClassVar, Literal, TextIO
 
 import numpy as np
 from pydantic import Field
@@ -55,6 +55,8 @@ _SHOWN = 3  # qids that a warning names
 class RankingOptions(base.Options):
     """What relevant documents are, k, and the initial weights."""
 
+    renamed: ClassVar = {"start": "initialisation", "start_weight": "initialisation_weight"}
+
     name: Literal["precision_at_k"] = Field(
         default="precision_at_k", description="ranking of documents by query, for precision at k"
     )
@@ -64,13 +66,13 @@ class RankingOptions(base.Options):
     relevant_from: float = Field(
         default=1.0, allow_inf_nan=False, description="lowest label of a relevant document"
     )
-    start: Literal["classification", "pairwise", "random"] = Field(
+    initialisation: Literal["classification", "pairwise", "random"] = Field(
         default="classification",
         description="initial weights; classification: of a classifier of relevant documents, as in "
         "the paper; pairwise: of a ranking SVM; random: no weights, but a random ordering with the "
         "relevant documents first",
     )
-    start_weight: float = Field(
+    initialisation_weight: float = Field(
         default=1.0,
         gt=0,
         allow_inf_nan=False,
@@ -134,10 +136,10 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
             elif examples.relevant_counts.any():
                 problem = f"no query has more than {self.k} documents, relevant and other ones"
             raise examples.error(None, f"{problem}; expected at least one such query for training")
-        if self.options.start == "random":
+        if self.options.initialisation == "random":
             return self._completion(examples, rng.random(len(examples.labels)))
-        kind = Classifier if self.options.start == "classification" else PairwiseRanking
-        return base.FirstProblem(kind(self.options.start_weight), examples)
+        kind = Classifier if self.options.initialisation == "classification" else PairwiseRanking
+        return base.FirstProblem(kind(self.options.initialisation_weight), examples)
 
     def augmented(self, w: np.ndarray, examples: Queries) -> tuple[Plane, float]:
         """Σ c_i max over h of Δ + w · Φ; exact."""
@@ -298,7 +300,8 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
             return []
         return [
             "the scores of every query's documents are almost equal: the weights collapsed to "
-            "zero, and the order is that of the input; try a larger C or start: classification"
+            "zero, and the order is that of the input; try a larger C or "
+            "initialisation: classification"
         ]
 
     def _search(self, task: int, w: np.ndarray, examples: Queries) -> Any:

@@ -27,7 +27,7 @@ the loss, or forbid the sub-states of other labels, or are 0.
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal, TextIO
+from typing import Any, ClassVar, Literal, TextIO
 
 import numpy as np
 from pydantic import Field
@@ -50,6 +50,8 @@ _FORBIDDEN = -1e300
 class LatentSequenceOptions(SequenceOptions):
     """The options of ``sequence``, the number of sub-states, and the initial weights."""
 
+    renamed: ClassVar = {"start_scale": "initialisation_scale"}
+
     name: Literal["latent_sequence"] = Field(  # type: ignore[assignment]
         default="latent_sequence", description="label sequences with hidden states"
     )
@@ -57,7 +59,7 @@ class LatentSequenceOptions(SequenceOptions):
         default="hamming", description="hamming: number of wrong labels"
     )
     substates: int = Field(default=2, ge=1, le=64, description="number of hidden states per label")
-    start_scale: float = Field(
+    initialisation_scale: float = Field(
         default=0.1,
         gt=0,
         allow_inf_nan=False,
@@ -116,7 +118,7 @@ class LatentSequenceLabelling(LabelSequences):
         """Small random weights. Raises DataError if no token has a label."""
         if not np.any(examples.labels >= 0):
             raise examples.error(0, "has no labels, and no other sequence has any; expected labels")
-        return self.options.start_scale * rng.normal(size=self.dimension(examples))
+        return self.options.initialisation_scale * rng.normal(size=self.dimension(examples))
 
     def augmented(self, w: np.ndarray, examples: SequenceExamples) -> tuple[Plane, float]:
         """Σ c_i U⁺_i; exact."""

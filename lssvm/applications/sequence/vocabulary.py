@@ -9,10 +9,10 @@ import numpy as np
 
 from lssvm import checked
 from lssvm.applications.names import LazyNames
+from lssvm.checked import MOST_WEIGHTS
 from lssvm.errors import ModelError
 
 BIAS = "bias"
-MOST_WEIGHTS = 2**31 - 1
 
 
 @dataclass(frozen=True)
