@@ -1,10 +1,10 @@
 """Real sizes on one machine, beside the tools that people use for them.
 
-Every row is a process of its own with one thread, one after the other, so that its memory is its own.
-Seconds are of the processor, for training alone unless the row says otherwise; peers solve the same
-problem on the same features in the same run.
+Every row is a process of its own with one thread, one after the other, so that its memory is its
+own. Seconds are of the processor, for training alone unless the row says otherwise; peers solve the
+same problem on the same features in the same run.
 
-entities    sentences of CoNLL 2002 (esp.train), attributes as in configs/sequence.yaml; F1 on testb.
+entities    sentences of CoNLL 2002 (esp.train), attributes as in configs/sequence.yaml; F1 on testb
             CRFsuite: averaged perceptron, 20 epochs; L-BFGS with c2 = 1 / (2 C)
 text        simulated documents of 56 words from 100,000, 20 classes, half of the labels drawn anew.
             LinearSVC (crammer_singer) to two tolerances; the primal value says how far each came
@@ -12,7 +12,6 @@ hashed      the same rows with columns spread over 2^20, and renumbered
 digits      scikit-learn's, pixels from 0 to 1
 taxonomy    5,000 documents of 40,000 words in a tree of 50 classes; LinearSVC knows no tree
 letters     6,251 words (Kassel & Taskar), C = 0.1
-reading     files of each format, in MB a second of the processor, and memory beside what is kept
 
 Usage: python -m experiments.benchmarks.sizes [--data FOLDER] [--out FOLDER] [--quick] [--only NAME]
 """
