@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "output": {"errors"},
     "problem": {"errors", "plane"},
     "oracle": {"errors", "plane", "problem"},
-    "formats": {"errors", "offsets", "output"},
+    "formats": {"errors", "kernels", "offsets", "output"},
     "solvers": {"checked", "errors", "kernels", "oracle", "plane"},
     "applications": {
         *("checked", "errors", "formats", "kernels", "offsets", "output", "plane", "problem"),

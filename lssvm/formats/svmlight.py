@@ -9,7 +9,6 @@ alone are passed over.
 import math
 import re
 from array import array
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,8 +17,11 @@ import numpy as np
 
 from lssvm.errors import DataError
 from lssvm.formats import tokens
+from lssvm.formats.blocks import append, is_utf8, read_blocks
 from lssvm.formats.limit import DEFAULT, Limit
-from lssvm.formats.text import open_text
+from lssvm.kernels._text import LABELS_ARE_NUMBERS, LABELS_ARE_WORDS
+from lssvm.kernels._text import rows as tokenised
+from lssvm.kernels.text_arrays import DistinctWords, RowBuffers
 from lssvm.offsets import cumulated
 
 MOST = 2**31 - 1  # highest index
@@ -74,49 +76,83 @@ def read_svmlight(path: str | Path, words: bool = False, limit: Limit = DEFAULT)
     Raises DataError, with the line, for what is not in the format, for indices that do not
     increase and for values that are not finite.
     """
-    labels: array[Any] = array("i" if words else "d")
-    values, indices = array("d"), array("i")
-    lines, sizes, queries = array("q"), array("q"), array("i")
-    names: dict[str, int] = {}
-    distinct: dict[str, int] = {}
-    comments: list[str] = []
-    for number, body, comment in _rows(path, limit):
-        try:
-            first, query, row_indices, row_values = _parsed(body)
-            label = distinct.setdefault(_word(first), len(distinct)) if words else _label(first)
-        except ValueError as error:
-            raise DataError(path, number, error) from None
-        labels.append(label)
-        queries.append(-1 if query is None else names.setdefault(query, len(names)))
-        indices.extend(row_indices)
-        values.extend(row_values)
-        sizes.append(len(row_indices))
-        lines.append(number)
-        comments.append(comment)
-    if not comments:
+    reader = _Reader(words)
+    read_blocks(path, limit, reader.block, reader.line)
+    if not reader.lines:
         raise DataError(path, None, "no rows; expected 'label qid:ID index:value …'")
-    columns = np.asarray(indices)
-    columns -= 1
-    return SvmLight(
-        labels=np.asarray(labels),
-        queries=np.asarray(queries),
-        names=tuple(names),
-        offsets=cumulated(sizes),
-        indices=columns,
-        values=np.asarray(values),
-        comments=tuple(comments),
-        lines=np.asarray(lines),
-        words=tuple(distinct),
-    )
+    return reader.rows()
 
 
-def _rows(path: str | Path, limit: Limit) -> Iterator[tuple[int, str, str]]:
-    """Number, body and comment of every line that has a body."""
-    with open_text(path, limit) as lines:
-        for number, line in lines:
-            body, _, comment = line.partition("#")
-            if body and not body.isspace():
-                yield number, body, comment.strip()
+class _Reader:
+    """The rows so far, in flat arrays."""
+
+    def __init__(self, words: bool) -> None:
+        self.form = LABELS_ARE_WORDS if words else LABELS_ARE_NUMBERS
+        self.labels: array[Any] = array("i" if words else "d")
+        self.values, self.indices = array("d"), array("i")
+        self.lines, self.sizes, self.queries = array("q"), array("q"), array("i")
+        self.names, self.words = DistinctWords(), DistinctWords()
+        self.comments: list[str] = []
+        self._buffers = RowBuffers()
+
+    def block(self, block: bytearray, at: int, number: int) -> tuple[int, int]:
+        """Rows of a block, as :data:`lssvm.formats.blocks.Compiled`."""
+        found = self._buffers
+        found.fit(len(block))
+        at, rows, size, lines = tokenised(block, at, self.form, is_utf8(block), 1, MOST, found)
+        spans = found.spans[:rows]
+        if self.form == LABELS_ARE_WORDS:
+            labels = self.words.codes(block, spans[:, :2])
+        else:
+            labels = found.labels[:rows]
+        append(self.labels, labels)
+        append(self.queries, self.names.codes(block, spans[:, 2:4]))
+        append(self.indices, found.indices[:size])
+        append(self.values, found.values[:size])
+        append(self.sizes, found.sizes[:rows])
+        append(self.lines, found.lines[:rows] + np.int64(number))
+        self.comments += _comments(block, spans[:, 4:])
+        return at, lines
+
+    def line(self, number: int, text: str) -> None:
+        """A line of any kind. Raises ValueError with what is wrong."""
+        body, _, comment = text.partition("#")
+        if not body or body.isspace():
+            return
+        first, query, indices, values = _parsed(body)
+        if self.form == LABELS_ARE_WORDS:
+            self.labels.append(self.words.code(_word(first)))
+        else:
+            self.labels.append(_label(first))
+        self.queries.append(-1 if query is None else self.names.code(query))
+        self.indices.extend(indices)
+        self.values.extend(values)
+        self.sizes.append(len(indices))
+        self.lines.append(number)
+        self.comments.append(comment.strip())
+
+    def rows(self) -> SvmLight:
+        """All that was read."""
+        columns = np.asarray(self.indices)
+        columns -= 1
+        return SvmLight(
+            labels=np.asarray(self.labels),
+            queries=np.asarray(self.queries),
+            names=self.names.texts(),
+            offsets=cumulated(self.sizes),
+            indices=columns,
+            values=np.asarray(self.values),
+            comments=tuple(self.comments),
+            lines=np.asarray(self.lines),
+            words=self.words.texts(),
+        )
+
+
+def _comments(block: bytearray, spans: np.ndarray) -> list[str]:
+    """The comments of rows, empty where there is none. spans : (rows, 2), where they stand."""
+    if not len(spans) or spans.max() < 0:
+        return [""] * len(spans)
+    return [block[a:b].decode().strip() if a >= 0 else "" for a, b in spans.tolist()]
 
 
 def _parsed(body: str) -> tuple[str, str | None, array, array]:

@@ -1,0 +1,60 @@
+"""Files read a block at a time by compiled code, and line by line where it does not understand."""
+
+from array import array
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from lssvm.errors import DataError
+from lssvm.formats.limit import Limit
+from lssvm.formats.text import decoded, open_blocks
+
+# Reads a block from a place on, whose line has that number, and gives the place of the first line
+# that it did not understand, and how many lines it read.
+Compiled = Callable[[bytearray, int, int], tuple[int, int]]
+
+
+def read_blocks(
+    path: str | Path, limit: Limit, compiled: Compiled, line: Callable[[int, str], None]
+) -> None:
+    """Read a text file, plain or compressed, ``-`` for standard input.
+
+    compiled : reads most lines; each one ends in LF
+    line : reads a line that ``compiled`` did not understand, given its number and its text without
+        the end; raises ValueError with what is wrong
+
+    Raises DataError, with the line for what ``line`` refuses.
+    """
+    with open_blocks(path, limit) as blocks:
+        for number, block in blocks:
+            if not block.endswith(b"\n"):
+                block += b"\n"
+            at = 0
+            while at < len(block):
+                at, count = compiled(block, at, number)
+                number += count
+                if at < len(block):
+                    end = block.index(b"\n", at)
+                    text = decoded(path, number, block[at:end]).rstrip("\r\n")
+                    try:
+                        line(number, text)
+                    except ValueError as error:
+                        raise DataError(path, number, error) from None
+                    at, number = end + 1, number + 1
+
+
+def append(whole: array, part: np.ndarray) -> None:
+    """Append numbers to an array that grows, as its own type has them."""
+    whole.frombytes(part.astype(whole.typecode, copy=False).view(np.uint8).data)
+
+
+def is_utf8(block: bytearray) -> bool:
+    """Whether a block is text in UTF-8."""
+    if block.isascii():
+        return True
+    try:
+        block.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

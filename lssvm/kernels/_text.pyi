@@ -1,0 +1,26 @@
+import numpy as np
+from numpy.typing import NDArray
+
+from lssvm.kernels.text_arrays import DistinctWords, RowBuffers
+
+LABELS_ARE_NUMBERS: int
+LABELS_ARE_WORDS: int
+SEQUENCES: int
+
+def rows(
+    block: bytes | bytearray,
+    at: int,
+    form: int,
+    utf8: bool,
+    least: int,
+    most: int,
+    found: RowBuffers,
+) -> tuple[int, int, int, int]: ...
+def intern(
+    block: bytes | bytearray,
+    spans: NDArray[np.int32],
+    done: int,
+    codes: NDArray[np.int32],
+    words: DistinctWords,
+) -> int: ...
+def spread(hashes: NDArray[np.uint32], count: int, table: NDArray[np.int32]) -> None: ...

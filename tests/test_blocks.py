@@ -1,0 +1,218 @@
+"""What compiled code reads of a file is what Python reads of it, to the bit, errors in words."""
+
+import bz2
+import dataclasses
+import gzip
+import lzma
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from lssvm.errors import DataError
+from lssvm.formats import blocks, svmlight
+from lssvm.formats.limit import Limit
+
+READERS = {
+    "svmlight": (svmlight, svmlight.read_svmlight),
+    "svmlight of words": (svmlight, lambda path: svmlight.read_svmlight(path, words=True)),
+}
+# How numbers are and are not written: exact and rounded ones, those at the ends of the range.
+NUMBERS = [
+    *("0", "-0", "+1", "007", ".5", "5.", "1e3", "-1E+2", "1e-3", "12345678901234567890", "1e22"),
+    *("9007199254740993", "9007199254740992", "9007199254740993e0", "1e23", "123456789e-23"),
+    *("0.30000000000000004", "1.7976931348623157e308", "5e-324", "2.2250738585072011e-308"),
+    *("1e-400", "-1e-400", "0e999", "0.000000000000000000001", "18446744073709551616", "1e0000022"),
+    *("1" + "0" * 40 + "e-40", "." + "0" * 40 + "1e41", "1e0000000000000000000005", "1e400"),
+    *(
+        "-1e400",
+        "nan",
+        "inf",
+        "-Infinity",
+        "1_000",
+        "0x1p3",
+        "١",
+        "1e",
+        "1e+",
+        "e5",
+        ".",
+        "+",
+        "--1",
+    ),
+    *("", "1.2.3", "1e5.5", "1d5", "1\xa0", "1\x0c"),
+]
+INDICES = [
+    "1",
+    "2",
+    "3",
+    "12",
+    "007",
+    "2147483647",
+    "2147483648",
+    "99999999999",
+    "0",
+    "-1",
+    "x",
+    "",
+]
+BLANKS = [" ", "\t", "  ", " \t ", "\x0b", "\x0c", "\xa0", "\u3000", "\x1c", "\r"]
+LABELS = ["1", "-1", "+1", "?", "1.0", "2e0", "dog", "a,b", "nan", "??", "1:1", "qid:1", "é", "1#"]
+QUERIES = ["qid:1", "qid:2", "qid:a:b", "qid:é", "qid:", "qid:1#x", "QID:1", ""]
+COMMENTS = ["", "# docid = GX1 ", "#", "#é", "#\xa0x\xa0", "#\x00", "##", "# a # b", "#\t x \r"]
+ENDS = ["\n", "\n", "\n", "\r\n", "\r\r\n", "\n\n", "\n# only\n", "", "\x00\n", "\ufeff\n", "\r"]
+
+
+def mostly(usual, others):
+    """Values of a strategy nine times out of ten, else one of a list."""
+    return st.integers(0, 9).flatmap(lambda n: st.sampled_from(others) if n == 0 else usual)
+
+
+blank = mostly(st.just(" "), BLANKS)
+number = mostly(st.sampled_from(NUMBERS[:26]) | st.floats().map(repr), NUMBERS)
+pairs = st.lists(
+    st.builds(
+        "{}{}{}{}".format,
+        blank,
+        mostly(st.integers(1, 99), INDICES),
+        mostly(st.just(":"), ["", " :", "::"]),
+        number,
+    ),
+    max_size=4,
+)
+sorted_pairs = st.lists(
+    st.tuples(st.integers(1, 99), number), max_size=4, unique_by=lambda p: p[0]
+).map(lambda found: [f" {i}:{x}" for i, x in sorted(found)])
+
+
+@st.composite
+def rows(draw):
+    """A line of labels and features, plain or damaged."""
+    label = draw(mostly(st.sampled_from(LABELS[:6]), LABELS))
+    query = draw(mostly(st.sampled_from(QUERIES[:2]), QUERIES))
+    features = "".join(draw(mostly(sorted_pairs, [[]]) | pairs))
+    parts = (label, draw(blank), query, features, draw(mostly(st.just(""), COMMENTS)))
+    return draw(mostly(st.just(""), BLANKS)) + "".join(parts) + draw(mostly(st.just("\n"), ENDS))
+
+
+texts = st.lists(rows(), max_size=6).map("".join)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    return tmp_path_factory.mktemp("blocks") / "file"
+
+
+def outcome(reader, path, limit=None):
+    """What was read, field by field, or what was said."""
+    try:
+        found = reader(path) if limit is None else reader(path, limit=limit)
+    except DataError as error:
+        return str(error)
+    return {
+        field.name: (value.dtype.str, value.shape, value.tobytes())
+        if isinstance(value := getattr(found, field.name), np.ndarray) and value.dtype != object
+        else list(value)
+        for field in dataclasses.fields(found)
+    }
+
+
+def by_lines(module, read):
+    """What a reader gives where compiled code understands nothing."""
+
+    def understood_nothing(path, limit, compiled, line):
+        return blocks.read_blocks(path, limit, lambda block, at, number: (at, 0), line)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "read_blocks", understood_nothing)
+        return read()
+
+
+@pytest.mark.parametrize("name", READERS)
+@given(text=texts)
+@example(text="1 1:1\n1 2:1 1:1")
+@example(text="\ufeff1 qid:1 1:1\n\ufeff1 qid:1 1:1")
+def test_compiled_code_reads_what_python_reads(name, path, text):
+    module, reader = READERS[name]
+    path.write_bytes(text.encode())
+    assert outcome(reader, path) == by_lines(module, lambda: outcome(reader, path))
+
+
+@pytest.mark.parametrize("name", READERS)
+@given(content=st.tuples(texts, st.binary(max_size=3), texts))
+def test_bytes_that_are_no_text_are_told_alike(name, path, content):
+    module, reader = READERS[name]
+    before, between, after = content
+    path.write_bytes(before.encode() + between + after.encode())
+    assert outcome(reader, path) == by_lines(module, lambda: outcome(reader, path))
+
+
+@given(st.text("0123456789+-.eE_xn", min_size=1, max_size=30) | st.floats().map(repr))
+def test_numbers_are_those_of_float(path, word):
+    path.write_text(f"1 1:{word}\n", encoding="utf-8")
+    found = outcome(svmlight.read_svmlight, path)
+    if not isinstance(found, str):
+        assert found["values"][2] == np.float64(float(word)).tobytes()
+    assert found == by_lines(svmlight, lambda: outcome(svmlight.read_svmlight, path))
+
+
+@pytest.mark.parametrize("digits", [15, 16, 17, 18, 19, 20])
+def test_many_numbers_of_all_lengths_are_those_of_float(path, digits):
+    rng = np.random.default_rng(digits)
+    whole = rng.integers(0, 10, (5_000, digits)).tolist()
+    exponents = rng.integers(-40, 40, len(whole)).tolist()
+    words = ["".join(map(str, own)) + f"e{e}" for own, e in zip(whole, exponents, strict=True)]
+    path.write_text("1" + "".join(f" {i}:{w}" for i, w in enumerate(words, 1)), encoding="utf-8")
+    found = svmlight.read_svmlight(path).values
+    np.testing.assert_array_equal(
+        found.view(np.int64), np.array(list(map(float, words))).view(np.int64)
+    )
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress, bz2.compress, lzma.compress])
+def test_files_of_many_blocks_are_read_alike_however_they_are_compressed(path, packed):
+    rng = np.random.default_rng(0)
+    lines = [
+        f"{i % 7} qid:{i // 10} "
+        + " ".join(f"{j}:{x!r}" for j, x in enumerate(rng.normal(size=i % 40).tolist(), 1))
+        for i in range(3_000)
+    ]
+    lines[500] += " # é"
+    lines[700] = "# é"
+    path.write_bytes(packed("\n".join(lines).encode()))
+    for name, (module, reader) in READERS.items():
+        found = outcome(reader, path)
+        assert not isinstance(found, str), name
+        assert found == by_lines(module, lambda reader=reader: outcome(reader, path))
+
+
+def test_standard_input_is_read_as_a_file_is(path):
+    path.write_text("1 qid:1 1:0.5 # é\n" * 30_000, encoding="utf-8")
+    code = (
+        "from lssvm.formats.svmlight import read_svmlight\n"
+        "found = read_svmlight('-')\n"
+        "print(len(found.labels), ascii(found.comments[-1]))"
+    )
+    with open(path, "rb") as file:
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            stdin=file,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+    assert done.stdout == "30000 '\\xe9'\n"
+
+
+@pytest.mark.parametrize("megabytes", [0.1, 0.27, 0.6])
+def test_limits_are_kept_at_the_same_line(path, megabytes):
+    good = "1 1:1\n" * 80_000
+    for text in (good, good + "wrong line\n", "1 1:1 1:1\n" + good, good[:240_000] + "x\n" + good):
+        path.write_text(text, encoding="utf-8")
+        limit = Limit(megabytes)
+        found = outcome(svmlight.read_svmlight, path, limit)
+        assert found == by_lines(
+            svmlight, lambda limit=limit: outcome(svmlight.read_svmlight, path, limit)
+        )
