@@ -303,3 +303,52 @@ cdef inline unsigned int _hash(const byte* word, Py_ssize_t length) noexcept:
     memcpy(&eight, word, length)
     found = (found ^ eight) * 0x9E3779B97F4A7C15ULL
     return <unsigned int>((found ^ (found >> 29)) * 0xBF58476D1CE4E5B9ULL >> 32)
+
+
+def letters(
+    const byte[::1] block, Py_ssize_t at, const byte[::1] codes, byte[::1] found, int[:, ::1] headers
+):
+    """Letters and headers of lines, from place ``at`` of a block on, which may be within a line.
+
+    codes : (256,), of each byte; from 128: it is no letter
+    found : (room,), codes of letters to write to
+    headers : (room, 4), lines that begin with ``>`` to write to: how many letters stand before
+        each, where it begins and ends in the block, and its line, from 0
+
+    Returns the place where reading stopped, and how many letters, headers and lines were read. It
+    stops where ``found`` or ``headers`` is full, and at anything but letters, and blanks at the end
+    of a line.
+    """
+    cdef const byte* start = &block[0]
+    cdef const byte* end = start + block.shape[0]
+    cdef const byte* p = start + at
+    cdef const byte* after
+    cdef byte* out = &found[0]
+    cdef byte* full = out + found.shape[0]
+    cdef Py_ssize_t line = 0, count = 0
+    cdef byte code
+    if codes.shape[0] != 256 or headers.shape[1] != 4 or (end - 1)[0] != c"\n":
+        raise ValueError("letters: the last line of the block does not end, or codes are missing")
+    while p < end and out < full:
+        code = codes[p[0]]
+        if code < 128:
+            out[0] = code
+            out += 1
+            p += 1
+            continue
+        after = p
+        if p[0] == c">" and (p == start or (p - 1)[0] == c"\n"):
+            if count == headers.shape[0]:
+                break
+            while after[0] != c"\n":
+                after += 1
+            headers[count, 0], headers[count, 1] = <int>(out - &found[0]), <int>(p - start)
+            headers[count, 2], headers[count, 3] = <int>(after - start), <int>line
+            count += 1
+        while after[0] == c" " or after[0] == c"\t" or after[0] == c"\r":
+            after += 1
+        if after[0] != c"\n":
+            break
+        p = after + 1
+        line += 1
+    return p - start, out - &found[0], count, line

@@ -9,17 +9,13 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lssvm.errors import DataError
-from lssvm.formats import blocks, svmlight
+from lssvm.formats import blocks, fasta, svmlight
 from lssvm.formats.limit import Limit
 
-READERS = {
-    "svmlight": (svmlight, svmlight.read_svmlight),
-    "svmlight of words": (svmlight, lambda path: svmlight.read_svmlight(path, words=True)),
-}
 # How numbers are and are not written: exact and rounded ones, those at the ends of the range.
 NUMBERS = [
     *("0", "-0", "+1", "007", ".5", "5.", "1e3", "-1E+2", "1e-3", "12345678901234567890", "1e22"),
@@ -98,6 +94,24 @@ def rows(draw):
 
 
 texts = st.lists(rows(), max_size=6).map("".join)
+LINES = [
+    *(">a", ">b x y", ">c label=+1 cost=2", "> d", ">", ">e é", ">f\x00", ">g cost=x label=-1"),
+    *("AC GT", " ACGT", "AC>GT", "AC-GT", "é", "A\xa0", "A\xa0C", "ACGT\x00", "A\rC", "\ufeff>h"),
+    *("", " ", "# c", "; c", "\xa0", "A\x0c"),
+]
+plain_lines = st.text("ACGTacgtuNRx.", min_size=1) | st.integers(0, 99).map(">r{} some".format)
+fasta_lines = mostly(plain_lines, LINES)
+fastas = st.lists(st.tuples(fasta_lines, mostly(st.just("\n"), ENDS)).map("".join), max_size=12)
+fasta_texts = st.tuples(mostly(st.just(">z\n"), [""]), fastas).map(lambda t: t[0] + "".join(t[1]))
+
+
+READERS = {
+    "svmlight": (svmlight, svmlight.read_svmlight, texts),
+    "svmlight of words": (svmlight, lambda path: svmlight.read_svmlight(path, words=True), texts),
+    "fasta": (fasta, fasta.read_fasta, fasta_texts),
+    "fasta with labels": (fasta, lambda path: fasta.read_fasta(path, given=True), fasta_texts),
+    "fasta without letters": (fasta, lambda path: fasta.read_fasta(path, empty=True), fasta_texts),
+}
 
 
 @pytest.fixture(scope="module")
@@ -122,8 +136,8 @@ def outcome(reader, path, limit=None):
 def by_lines(module, read):
     """What a reader gives where compiled code understands nothing."""
 
-    def understood_nothing(path, limit, compiled, line):
-        return blocks.read_blocks(path, limit, lambda block, at, number: (at, 0), line)
+    def understood_nothing(path, limit, compiled, line, **options):
+        return blocks.read_blocks(path, limit, lambda block, at, number: (at, 0), line, **options)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "read_blocks", understood_nothing)
@@ -131,21 +145,19 @@ def by_lines(module, read):
 
 
 @pytest.mark.parametrize("name", READERS)
-@given(text=texts)
-@example(text="1 1:1\n1 2:1 1:1")
-@example(text="\ufeff1 qid:1 1:1\n\ufeff1 qid:1 1:1")
-def test_compiled_code_reads_what_python_reads(name, path, text):
-    module, reader = READERS[name]
-    path.write_bytes(text.encode())
+@given(data=st.data())
+def test_compiled_code_reads_what_python_reads(name, path, data):
+    module, reader, strategy = READERS[name]
+    path.write_bytes(data.draw(strategy).encode())
     assert outcome(reader, path) == by_lines(module, lambda: outcome(reader, path))
 
 
 @pytest.mark.parametrize("name", READERS)
-@given(content=st.tuples(texts, st.binary(max_size=3), texts))
-def test_bytes_that_are_no_text_are_told_alike(name, path, content):
-    module, reader = READERS[name]
-    before, between, after = content
-    path.write_bytes(before.encode() + between + after.encode())
+@given(data=st.data())
+def test_bytes_that_are_no_text_are_told_alike(name, path, data):
+    module, reader, strategy = READERS[name]
+    before, after = data.draw(strategy), data.draw(strategy)
+    path.write_bytes(before.encode() + data.draw(st.binary(max_size=3)) + after.encode())
     assert outcome(reader, path) == by_lines(module, lambda: outcome(reader, path))
 
 
@@ -182,9 +194,10 @@ def test_files_of_many_blocks_are_read_alike_however_they_are_compressed(path, p
     lines[500] += " # é"
     lines[700] = "# é"
     path.write_bytes(packed("\n".join(lines).encode()))
-    for name, (module, reader) in READERS.items():
+    for name in ("svmlight", "svmlight of words"):
+        module, reader, _ = READERS[name]
         found = outcome(reader, path)
-        assert not isinstance(found, str), name
+        assert not isinstance(found, str)
         assert found == by_lines(module, lambda reader=reader: outcome(reader, path))
 
 
@@ -216,3 +229,17 @@ def test_limits_are_kept_at_the_same_line(path, megabytes):
         assert found == by_lines(
             svmlight, lambda limit=limit: outcome(svmlight.read_svmlight, path, limit)
         )
+
+
+@pytest.mark.parametrize("width", [60, 300_000, 900_000])
+def test_letters_of_many_blocks_are_read_whatever_the_lines(path, width):
+    rng = np.random.default_rng(width)
+    text = "".join(np.array(list("ACGTN"))[rng.integers(0, 5, 900_000)])
+    lines = [text[at : at + width] for at in range(0, len(text), width)]
+    records = "".join(f">r{i} {i}\nAC\n" for i in range(20_000))
+    path.write_text(">a\n" + "\n".join(lines) + " \n" + records, encoding="utf-8")
+    found = fasta.read_fasta(path)
+    assert np.array(list("ACGTN"))[found.letters[:900_000]].tolist() == list(text)
+    assert found.offsets.tolist() == [0, *range(900_000, 940_001, 2)]
+    assert found.descriptions == ("", *(str(i) for i in range(20_000)))
+    assert found.lines.tolist() == [1, *range(2 + len(lines), 2 + len(lines) + 40_000, 2)]

@@ -8,7 +8,7 @@ import numpy as np
 
 from lssvm.errors import DataError
 from lssvm.formats.limit import Limit
-from lssvm.formats.text import decoded, open_blocks
+from lssvm.formats.text import LONGEST, decoded, open_blocks
 
 # Reads a block from a place on, whose line has that number, and gives the place of the first line
 # that it did not understand, and how many lines it read.
@@ -16,17 +16,22 @@ Compiled = Callable[[bytearray, int, int], tuple[int, int]]
 
 
 def read_blocks(
-    path: str | Path, limit: Limit, compiled: Compiled, line: Callable[[int, str], None]
+    path: str | Path,
+    limit: Limit,
+    compiled: Compiled,
+    line: Callable[[int, str], None],
+    longest: int | None = LONGEST,
 ) -> None:
     """Read a text file, plain or compressed, ``-`` for standard input.
 
     compiled : reads most lines; each one ends in LF
     line : reads a line that ``compiled`` did not understand, given its number and its text without
-        the end; raises ValueError with what is wrong
+        the end, from where ``compiled`` stopped; raises ValueError with what is wrong
+    longest : most bytes of a line; None where lines of any length have a meaning
 
     Raises DataError, with the line for what ``line`` refuses.
     """
-    with open_blocks(path, limit) as blocks:
+    with open_blocks(path, limit, longest) as blocks:
         for number, block in blocks:
             if not block.endswith(b"\n"):
                 block += b"\n"

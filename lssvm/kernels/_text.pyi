@@ -24,3 +24,10 @@ def intern(
     words: DistinctWords,
 ) -> int: ...
 def spread(hashes: NDArray[np.uint32], count: int, table: NDArray[np.int32]) -> None: ...
+def letters(
+    block: bytes | bytearray,
+    at: int,
+    codes: NDArray[np.uint8],
+    found: NDArray[np.uint8],
+    headers: NDArray[np.int32],
+) -> tuple[int, int, int, int]: ...
