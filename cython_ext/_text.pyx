@@ -11,7 +11,7 @@ their product or quotient is rounded once (Clinger 1990); ``PyOS_string_to_doubl
 """
 
 from libc.math cimport isfinite
-from libc.string cimport memcmp, memcpy
+from libc.string cimport memchr, memcmp, memcpy
 
 cdef extern from "Python.h":
     double PyOS_string_to_double(const char*, char**, void*) except? -1.0
@@ -227,84 +227,6 @@ cdef const byte* _exponent(const byte* p, long long* exponent) noexcept:
     return p
 
 
-def intern(const byte[::1] block, const int[:, :] spans, Py_ssize_t done, int[::1] codes, words):
-    """Number the words of a block, equal ones alike, in the order in which they first occur.
-
-    spans : (n, 2), where each begins and ends; a beginning below 0: there is none, code -1
-    done : words that have their codes
-    codes : (n,), to write to
-    words : DistinctWords, which the new ones are added to
-
-    Returns how many have codes now: fewer than n if ``words`` has to grow.
-    """
-    cdef byte[::1] pool = words.pool
-    cdef long long[::1] ends = words.ends, counts = words.counts
-    cdef unsigned int[::1] hashes = words.hashes
-    cdef int[::1] table = words.table
-    cdef unsigned int mask = <unsigned int>(table.shape[0] - 1), hashed, slot
-    cdef long long begin
-    cdef int first, length, code, size = <int>block.shape[0]
-    if codes.shape[0] < spans.shape[0] or spans.shape[1] != 2 or ends.shape[0] != hashes.shape[0]:
-        raise ValueError(f"intern: {codes.shape[0]} codes, {spans.shape[0]} words")
-    while done < spans.shape[0]:
-        first, length = spans[done, 0], spans[done, 1] - spans[done, 0]
-        if first < 0:
-            codes[done] = -1
-            done += 1
-            continue
-        if length < 0 or length > size - first:
-            raise ValueError(f"intern: word {done} is not within the block")
-        hashed = _hash(&block[0] + first, length)
-        slot = hashed & mask
-        while table[slot] >= 0:
-            code = table[slot]
-            begin = ends[code - 1] if code else 0
-            if hashes[code] == hashed and ends[code] - begin == length:
-                if memcmp(&pool[0] + begin, &block[0] + first, length) == 0:
-                    break
-            slot = (slot + 1) & mask
-        code = table[slot]
-        if code < 0:
-            code = <int>counts[0]
-            begin = ends[code - 1] if code else 0
-            if code >= ends.shape[0] or 2 * code >= table.shape[0] or begin + length > pool.shape[0]:
-                break
-            memcpy(&pool[0] + begin, &block[0] + first, length)
-            hashes[code], ends[code], table[slot] = hashed, begin + length, code
-            counts[0] += 1
-        codes[done] = code
-        done += 1
-    return done
-
-
-def spread(const unsigned int[::1] hashes, Py_ssize_t count, int[::1] table):
-    """Put the first ``count`` words into a table of places, all -1, a power of two of them."""
-    cdef unsigned int mask = <unsigned int>(table.shape[0] - 1), slot
-    cdef Py_ssize_t code
-    if count > hashes.shape[0] or 2 * count > table.shape[0]:
-        raise ValueError(f"spread: {count} words, {table.shape[0]} places")
-    for code in range(count):
-        slot = hashes[code] & mask
-        while table[slot] >= 0:
-            slot = (slot + 1) & mask
-        table[slot] = <int>code
-
-
-cdef inline unsigned int _hash(const byte* word, Py_ssize_t length) noexcept:
-    """A hash of bytes, eight at a time: multiplied by the golden ratio, the upper half kept."""
-    cdef unsigned long long found = length, eight
-    while length >= 8:
-        memcpy(&eight, word, 8)
-        found = (found ^ eight) * 0x9E3779B97F4A7C15ULL
-        found ^= found >> 32
-        word += 8
-        length -= 8
-    eight = 0
-    memcpy(&eight, word, length)
-    found = (found ^ eight) * 0x9E3779B97F4A7C15ULL
-    return <unsigned int>((found ^ (found >> 29)) * 0xBF58476D1CE4E5B9ULL >> 32)
-
-
 def letters(
     const byte[::1] block, Py_ssize_t at, const byte[::1] codes, byte[::1] found, int[:, ::1] headers
 ):
@@ -352,3 +274,85 @@ def letters(
         p = after + 1
         line += 1
     return p - start, out - &found[0], count, line
+
+
+def cells(const byte[::1] block, Py_ssize_t at, int columns, bint tabs, found):
+    """Lines of ``columns`` values each, from place ``at`` of a block on.
+
+    tabs : whether tabs separate the values, or else blanks
+    found : CellBuffers to write to
+
+    Returns the place of the first line that was not read, and how many lines of values, ends of
+    sentences and lines in all were read: ``found`` holds these many.
+    """
+    found.check(len(block))
+    cdef int[:, ::1] spans = found.spans
+    cdef int[::1] lines = found.lines, ends = found.ends, breaks = found.breaks
+    cdef byte[::1] text = found.text
+    cdef const byte* start = &block[0]
+    cdef const byte* end = start + block.shape[0]
+    cdef const byte* begin = start + at
+    cdef const byte* p
+    cdef const byte* stop
+    cdef const byte* after
+    cdef Py_ssize_t count = 0, broken = 0, line = 0, size = 0
+    if columns < 1 or (end - 1)[0] != c"\n":
+        raise ValueError("cells: the last line of the block does not end, or it has no columns")
+    while begin < end:
+        after = <const byte*>memchr(begin, c"\n", end - begin)
+        stop = after
+        while stop > begin and (stop - 1)[0] == c"\r":
+            stop -= 1
+        p = _blanks(begin)
+        if p >= stop or _document(p, stop):
+            if broken == 0 or breaks[broken - 1] != count:
+                breaks[broken] = <int>count
+                broken += 1
+        else:
+            if not _cells(begin, stop, start, columns, tabs, &spans[count * columns, 0]):
+                break
+            memcpy(&text[size], begin, stop - begin)
+            size += stop - begin
+            ends[count], lines[count] = <int>size, <int>line
+            count += 1
+        line += 1
+        begin = after + 1
+    return begin - start, count, broken, line
+
+
+cdef inline bint _document(const byte* p, const byte* stop) noexcept:
+    """Whether a line is the mark of a document."""
+    return stop - p >= 10 and memcmp(p, <const char*>b"-DOCSTART-", 10) == 0 and (
+        p + 10 == stop or p[10] == c" " or p[10] == c"\t"
+    )
+
+
+cdef inline bint _cells(
+    const byte* p, const byte* stop, const byte* start, int columns, bint tabs, int* spans
+) noexcept:
+    """Where the values of a line begin and end; whether they are as many, and none is empty."""
+    cdef const byte* last
+    cdef int count = 0
+    while True:
+        while p < stop and p[0] == c" ":
+            p += 1
+        if p == stop and not tabs:
+            return count == columns
+        if count == columns:
+            return False
+        spans[2 * count] = <int>(p - start)
+        while p < stop and p[0] != c"\t" and (tabs or p[0] != c" "):
+            p += 1
+        if p < stop and p[0] == c"\t" and not tabs:
+            return False
+        last = p
+        while (last - 1)[0] == c" " and last - start > spans[2 * count]:
+            last -= 1
+        spans[2 * count + 1] = <int>(last - start)
+        if spans[2 * count] == spans[2 * count + 1]:
+            return False
+        count += 1
+        if tabs:
+            if p == stop:
+                return count == columns
+            p += 1

@@ -54,6 +54,11 @@ def append(whole: array, part: np.ndarray) -> None:
     whole.frombytes(part.astype(whole.typecode, copy=False).view(np.uint8).data)
 
 
+def shifted(places: np.ndarray, start: int) -> np.ndarray:
+    """Places in what was read now as places in all that was read, int64."""
+    return np.add(places, start, dtype=np.int64)
+
+
 def is_utf8(block: bytearray) -> bool:
     """Whether a block is text in UTF-8."""
     if block.isascii():

@@ -17,7 +17,7 @@ import numpy as np
 
 from lssvm.errors import DataError
 from lssvm.formats import tokens
-from lssvm.formats.blocks import append, is_utf8, read_blocks
+from lssvm.formats.blocks import append, is_utf8, read_blocks, shifted
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.kernels._text import LABELS_ARE_NUMBERS, LABELS_ARE_WORDS
 from lssvm.kernels._text import rows as tokenised
@@ -110,7 +110,7 @@ class _Reader:
         append(self.indices, found.indices[:size])
         append(self.values, found.values[:size])
         append(self.sizes, found.sizes[:rows])
-        append(self.lines, found.lines[:rows] + np.int64(number))
+        append(self.lines, shifted(found.lines[:rows], number))
         self.comments += _comments(block, spans[:, 4:])
         return at, lines
 

@@ -1,7 +1,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from lssvm.kernels.text_arrays import DistinctWords, RowBuffers
+from lssvm.kernels.text_arrays import CellBuffers, RowBuffers
 
 LABELS_ARE_NUMBERS: int
 LABELS_ARE_WORDS: int
@@ -16,18 +16,13 @@ def rows(
     most: int,
     found: RowBuffers,
 ) -> tuple[int, int, int, int]: ...
-def intern(
-    block: bytes | bytearray,
-    spans: NDArray[np.int32],
-    done: int,
-    codes: NDArray[np.int32],
-    words: DistinctWords,
-) -> int: ...
-def spread(hashes: NDArray[np.uint32], count: int, table: NDArray[np.int32]) -> None: ...
 def letters(
     block: bytes | bytearray,
     at: int,
     codes: NDArray[np.uint8],
     found: NDArray[np.uint8],
     headers: NDArray[np.int32],
+) -> tuple[int, int, int, int]: ...
+def cells(
+    block: bytes | bytearray, at: int, columns: int, tabs: bool, found: CellBuffers
 ) -> tuple[int, int, int, int]: ...

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from lssvm.kernels._text import intern, spread
+from lssvm.kernels._codes import intern, renumber, scatter, spread
 from lssvm.kernels.arrays import INTEGER, REAL
 
 _FIELDS = 6  # of the spans of a row
@@ -43,8 +43,36 @@ class RowBuffers:
             raise ValueError(f"RowBuffers: room for {self._length} bytes; asked for {length}")
 
 
+class CellBuffers:
+    """Lines of values, as ``_text.cells`` writes them.
+
+    spans : (cells, 2) int32, where each value begins and ends in the block, line after line
+    lines : (lines,) int32, line of each within what was read, from 0
+    text : uint8, the lines without their ends, one after another; ends : int32, where each one ends
+    breaks : int32, how many lines of values stand before each end of a sentence
+    """
+
+    def __init__(self) -> None:
+        self._length = -1
+        self.fit(0)
+
+    def fit(self, length: int) -> None:
+        """Make room for a block of ``length`` bytes."""
+        if length <= self._length:
+            return
+        cells = length // _SHORTEST_ROW + 2
+        self.spans, self.text = np.empty((cells, 2), INTEGER), np.empty(length, np.uint8)
+        self.lines, self.ends, self.breaks = (np.empty(cells, INTEGER) for _ in range(3))
+        self._length = length
+
+    def check(self, length: int) -> None:
+        """Raise ValueError if a block of ``length`` bytes may hold more than there is room for."""
+        if length > self._length:
+            raise ValueError(f"CellBuffers: room for {self._length} bytes; asked for {length}")
+
+
 class DistinctWords:
-    """Different words and their numbers, as ``_text.intern`` finds and adds them.
+    """Different words and their numbers, as ``_codes.intern`` finds and adds them.
 
     pool : uint8, the words one after another; ends : int64, where each one ends in it
     hashes : uint32, of each word
@@ -94,6 +122,39 @@ class DistinctWords:
         self.hashes = _longer(self.hashes, 2 * len(self.hashes))
         self.table = np.full(2 * len(self.table), -1, INTEGER)
         spread(self.hashes, len(self), self.table)
+
+
+class GrowingCodes:
+    """Different codes by number, as ``_codes.renumber`` finds and adds them.
+
+    codes : (room,) int64; counts : (1,) int64, how many there are
+    """
+
+    def __init__(self) -> None:
+        self.codes, self.counts = np.empty(256, np.int64), np.zeros(1, np.int64)
+
+    @property
+    def known(self) -> np.ndarray:
+        """The codes that there are."""
+        return self.codes[: self.counts[0]]
+
+
+def renumbered(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The distinct codes >= 0 by first occurrence, and each code's number among them, or -1.
+
+    codes : (n,) int64
+
+    Returns int64 and (n,) int32.
+    """
+    found, distinct = np.empty(len(codes), INTEGER), GrowingCodes()
+    table = np.full(512, -1, INTEGER)
+    done = renumber(codes, 0, found, distinct, table)
+    while done < len(codes):
+        distinct.codes = _longer(distinct.codes, 4 * len(distinct.codes))
+        table = np.full(4 * len(table), -1, INTEGER)
+        scatter(distinct.known, table)
+        done = renumber(codes, done, found, distinct, table)
+    return distinct.known.copy(), found
 
 
 def _longer(array: np.ndarray, length: int) -> np.ndarray:

@@ -11,6 +11,7 @@ from scipy import sparse
 from lssvm.applications.packing import Packed, digest
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import LssvmError
+from lssvm.formats.conll_columns import Lines
 from lssvm.kernels.arrays import TokenArrays
 from lssvm.offsets import gathered
 
@@ -29,7 +30,7 @@ class SequenceExamples(Packed):
     labels : (tokens,) int32, number of the label; -1 where unknown or not seen in training
     vocabulary : names of the labels and features of training
     tags : (tokens,) object, the true labels as the data have them; None where unknown
-    rows : (tokens,) object, the line of each token in a CoNLL file; None for other data
+    rows : (tokens,) the line of each token in a CoNLL file; object, None, for other data
     """
 
     KIND: ClassVar = "sequence"
@@ -43,7 +44,7 @@ class SequenceExamples(Packed):
     labels: np.ndarray
     vocabulary: Vocabulary
     tags: np.ndarray
-    rows: np.ndarray
+    rows: np.ndarray | Lines
 
     @property
     def width(self) -> int:
@@ -170,7 +171,7 @@ def packed(
     *,
     costs: np.ndarray | None = None,
     identifiers: Sequence[str] | None = None,
-    rows: Sequence[str | None] | None = None,
+    rows: Lines | None = None,
     lines: np.ndarray | None = None,
     files: np.ndarray | None = None,
     paths: Sequence[str] = ("memory",),
@@ -196,7 +197,7 @@ def packed(
         costs=np.ones(n) if costs is None else np.asarray(costs, dtype=np.float64),
         identifiers=_objects(identifiers or [str(i) for i in range(1, n + 1)]),
         tags=_objects(tags),
-        rows=_objects([None] * len(tags) if rows is None else rows),
+        rows=np.full(len(tags), None, dtype=object) if rows is None else rows,
         lines=np.arange(1, n + 1) if lines is None else np.asarray(lines, dtype=np.int64),
         files=np.zeros(n, dtype=np.int32) if files is None else np.asarray(files, dtype=np.int32),
         paths=tuple(paths),

@@ -15,8 +15,9 @@ from lssvm.applications.sequence import templates
 from lssvm.applications.sequence.examples import DENSE_FROM, SequenceExamples, packed
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import DataError
-from lssvm.formats.conll_columns import Columns, read_columns
+from lssvm.formats.conll_columns import Columns, Lines, read_columns
 from lssvm.formats.svm_hmm import UNKNOWN, TaggedTokens, read_svm_hmm
+from lssvm.kernels.text_arrays import DistinctWords
 from lssvm.offsets import cumulated
 
 MOST_FEATURES = 10_000_000  # of a token; w holds L numbers for each
@@ -43,29 +44,42 @@ def read_conll(
     sources: Sequence[Source], layout: Layout, vocabulary: Vocabulary | None
 ) -> SequenceExamples:
     """The sentences of CoNLL files. Raises DataError."""
-    files = [_columns(source, layout) for source in sources]
+    known = tuple(DistinctWords() for _ in layout.columns)
+    files = [_columns(source, layout, known) for source in sources]
     place = layout.columns.index(layout.label)
-    tags: list[str | None] = []
-    for file in files:
-        known = place < len(file.values)
-        words = file.values[place] if known else [UNKNOWN] * len(file.rows)
-        tags += [None if word == UNKNOWN else word for word in words]
+    labels, words = _labels(files, place), known[place].texts()
     offsets = _joined([file.offsets for file in files])
     inputs = [name for name in layout.columns if name != layout.label]
-    columns = {
-        name: [text for file in files for text in file.values[layout.columns.index(name)]]
-        for name in inputs
-    }
+    columns = {}
+    for name in inputs:
+        column = layout.columns.index(name)
+        codes = np.concatenate([file.codes[column] for file in files])
+        columns[name] = known[column].texts(), codes
     parsed = [templates.parse(text, inputs) for text in layout.templates]
-    tokens = templates.Tokens(columns, offsets)
+    tokens = templates.Tokens.numbered(columns, offsets)
     found = [tokens.attributes(template) for template in parsed]
     if vocabulary is None:
-        attributes = _frequent(found, layout.min_count)
-        vocabulary = _vocabulary(sources, tags, len(attributes), attributes, layout.bias)
-    matrix = _matrix(found, vocabulary, len(tags))
-    rows = [row for file in files for row in file.rows]
+        attributes, places = _frequent(found, layout.min_count)
+        told = [word for word in words if word != UNKNOWN]
+        vocabulary = _vocabulary(sources, told, len(attributes), attributes, layout.bias)
+    else:
+        number = vocabulary.number
+        places = [np.array([number.get(name, -1) for name in names]) for names, _ in found]
+    pairs = [(codes, own) for (_, codes), own in zip(found, places, strict=True)]
+    matrix = _matrix(pairs, int(offsets[-1]), vocabulary, layout.bias)
+    tags = np.array([None if word == UNKNOWN else word for word in (*words, UNKNOWN)], object)
+    rows = Lines.joined([file.rows for file in files])
     names = [str(number) for file in files for number in range(1, len(file.lines) + 1)]
-    return _packed(matrix, tags, offsets, vocabulary, sources, files, names, layout, rows)
+    return _packed(matrix, tags[labels], offsets, vocabulary, sources, files, names, rows)
+
+
+def _labels(files: Sequence[Columns], place: int) -> np.ndarray:
+    """The number of each token's label; -1 in files that have no such column."""
+    parts = [
+        file.codes[place] if place < len(file.codes) else np.full(len(file.rows), -1, np.int32)
+        for file in files
+    ]
+    return np.concatenate(parts)
 
 
 def read_numeric(
@@ -87,15 +101,18 @@ def read_numeric(
     before = cumulated(kept)
     parts = (values[kept], indices[kept], before[starts])
     matrix = sparse.csr_array(parts, shape=(len(tags), width))
+    if vocabulary.bias:
+        constant = sparse.csr_array(np.full((len(tags), 1), layout.bias))
+        matrix = sparse.csr_array(sparse.hstack([matrix, constant], format="csr"))
     offsets = _joined([file.offsets for file in files])
     names = [name for file in files for name in file.names]
-    return _packed(matrix, tags, offsets, vocabulary, sources, files, names, layout, None)
+    return _packed(matrix, tags, offsets, vocabulary, sources, files, names, None)
 
 
-def _columns(source: Source, layout: Layout) -> Columns:
+def _columns(source: Source, layout: Layout, known: tuple[DistinctWords, ...]) -> Columns:
     _refuse_label(source)
     optional = int(layout.label == layout.columns[-1])
-    return read_columns(source.path, layout.columns, optional, source.limit)
+    return read_columns(source.path, layout.columns, optional, source.limit, known)
 
 
 def _tagged(source: Source) -> TaggedTokens:
@@ -120,13 +137,21 @@ def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
     return cumulated(np.concatenate([np.diff(part) for part in parts]))
 
 
-def _frequent(found: Sequence[tuple[list[str], np.ndarray]], least: int) -> tuple[str, ...]:
-    """The attributes that enough tokens have, template by template."""
+def _frequent(
+    found: Sequence[tuple[list[str], np.ndarray]], least: int
+) -> tuple[tuple[str, ...], list[np.ndarray]]:
+    """The attributes that enough tokens have, template by template, and where each one is.
+
+    The places of a template's attributes, (names,) int64; -1: too few tokens have it.
+    """
     kept: list[str] = []
+    places = []
     for names, codes in found:
         counts = np.bincount(codes[codes >= 0], minlength=len(names))
-        kept += [name for name, count in zip(names, counts, strict=True) if count >= least]
-    return tuple(kept)
+        frequent = counts >= least
+        places.append(np.where(frequent, np.cumsum(frequent) - 1 + len(kept), -1))
+        kept += names if frequent.all() else [names[row] for row in np.flatnonzero(frequent)]
+    return tuple(kept), places
 
 
 def _vocabulary(
@@ -149,19 +174,22 @@ def _vocabulary(
 
 
 def _matrix(
-    found: Sequence[tuple[list[str], np.ndarray]], vocabulary: Vocabulary, count: int
+    found: Sequence[tuple[np.ndarray, np.ndarray]], count: int, vocabulary: Vocabulary, bias: float
 ) -> sparse.csr_array:
-    """The attributes of all tokens that the vocabulary holds, (tokens, width without bias)."""
-    number = {name: index for index, name in enumerate(vocabulary.attributes or ())}
-    columns = np.full((count, len(found)), -1, dtype=np.int64)
-    for place, (names, codes) in enumerate(found):
-        known = np.array([number.get(name, -1) for name in names] + [-1], dtype=np.int64)
-        columns[:, place] = known[codes]
+    """The attributes of all tokens that the vocabulary holds, (tokens, width).
+
+    found : of each template the (tokens,) attributes, or -1, and the places of these attributes
+    """
+    columns = np.full((count, len(found) + vocabulary.bias), vocabulary.width - 1, dtype=np.int32)
+    for template, (codes, places) in enumerate(found):
+        columns[:, template] = np.append(places, -1)[codes]
     present = columns >= 0
-    starts = cumulated(present.sum(axis=1))
-    indices = columns[present]
-    parts = (np.ones(len(indices)), indices, starts)
-    return sparse.csr_array(parts, shape=(count, vocabulary.width - vocabulary.bias))
+    starts = cumulated(np.count_nonzero(present, axis=1))
+    indices = columns.ravel() if len(columns) * columns.shape[1] == starts[-1] else columns[present]
+    values = np.ones(len(indices))
+    if vocabulary.bias:
+        values[starts[1:] - 1] = bias
+    return sparse.csr_array((values, indices, starts), shape=(count, vocabulary.width))
 
 
 def _packed(
@@ -172,12 +200,8 @@ def _packed(
     sources: Sequence[Source],
     files: Sequence[Any],
     names: Sequence[str],
-    layout: Layout,
-    rows: Sequence[str] | None,
+    rows: Lines | None,
 ) -> SequenceExamples:
-    if vocabulary.bias:
-        constant = sparse.csr_array(np.full((matrix.shape[0], 1), layout.bias))
-        matrix = sparse.csr_array(sparse.hstack([matrix, constant], format="csr"))
     dense = matrix.nnz >= DENSE_FROM * matrix.shape[0] * matrix.shape[1]
     counts = [len(file.lines) for file in files]
     return packed(

@@ -22,8 +22,11 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
+
+from lssvm.kernels.text_arrays import renumbered
 
 _TERM = re.compile(
     r"(?:(?P<function>\w+)\()?\s*(?P<column>[^\W\d][\w-]*)\s*(?:\[\s*(?P<offset>[+-]?\d+)\s*\])?\s*"
@@ -32,10 +35,21 @@ _TERM = re.compile(
 MOST_OFFSET, MOST_LENGTH = 20, 30
 
 
+class _Kinds(dict[int, str]):
+    """What stands for each character in a shape, by its code."""
+
+    def __missing__(self, code: int) -> str:
+        c = chr(code)
+        kind = "0" if c.isdigit() else "X" if c.isupper() else "x" if c.isalpha() else c
+        self[code] = kind
+        return kind
+
+
+_KINDS = _Kinds()
+
+
 def _shape(text: str) -> str:
-    return "".join(
-        "0" if c.isdigit() else "X" if c.isupper() else "x" if c.isalpha() else c for c in text
-    )
+    return text.translate(_KINDS)
 
 
 def _brief_shape(text: str) -> str:
@@ -79,13 +93,14 @@ class Term:
             return inner
         return f"{self.function}({inner}{f',{self.length}' if self.length else ''})"
 
-    def value(self, text: str) -> str | None:
-        """What the term makes of a column's text; None if it is absent."""
+    def function_of_text(self) -> Callable[[str], str | None]:
+        """What makes the term of a column's text; of None it is absent."""
         if self.function is None:
-            return text
+            return str
         if self.function in CUTS:
-            return CUTS[self.function](text, self.length)
-        return FUNCTIONS[self.function](text)
+            cut, length = CUTS[self.function], self.length
+            return lambda text: cut(text, length)
+        return FUNCTIONS[self.function]
 
 
 Template = tuple[Term, ...]
@@ -123,55 +138,71 @@ class Tokens:
     """
 
     def __init__(self, columns: Mapping[str, Sequence[str]], offsets: np.ndarray) -> None:
-        self._texts: dict[str, list[str]] = {}
+        self._texts: dict[str, Sequence[str]] = {}
         self._codes: dict[str, np.ndarray] = {}
         for name, values in columns.items():
             known: dict[str, int] = {}
             codes = [known.setdefault(value, len(known)) for value in values]
-            self._texts[name], self._codes[name] = list(known), np.array(codes, dtype=np.int64)
-        counts = np.diff(offsets)
-        self._first = np.repeat(offsets[:-1], counts)
-        self._last = np.repeat(offsets[1:], counts) - 1
+            self._texts[name], self._codes[name] = list(known), np.array(codes, dtype=np.int32)
+        self._begin, self._end = offsets[:-1], offsets[1:]
+
+    @classmethod
+    def numbered(
+        cls, columns: Mapping[str, tuple[Sequence[str], np.ndarray]], offsets: np.ndarray
+    ) -> Self:
+        """The same from distinct texts of each column, and (tokens,) int32 rows of them."""
+        found = cls({}, offsets)
+        for name, (texts, codes) in columns.items():
+            found._texts[name], found._codes[name] = texts, codes
+        return found
 
     def attributes(self, template: Template) -> tuple[list[str], np.ndarray]:
         """The distinct attributes of a template, in the order of their first token, and numbers.
 
-        Returns names and codes, (tokens,) int64: a row of names, -1 where there is no attribute
+        Returns names and codes, (tokens,) int32: a row of names, -1 where there is no attribute
         """
         names, codes = self._values(template[0])
         for term in template[1:]:
             others, more = self._values(term)
-            joint = np.where((codes < 0) | (more < 0), -1, codes * len(others) + more)
-            distinct, codes = _renumbered(joint)
-            names = [f"{names[c // len(others)]}|{others[c % len(others)]}" for c in distinct]
+            joint = codes.astype(np.int64) * len(others) + more
+            joint[(codes < 0) | (more < 0)] = -1
+            distinct, codes = renumbered(joint)
+            firsts, seconds = np.divmod(distinct, max(1, len(others)))
+            pairs = zip(firsts.tolist(), seconds.tolist(), strict=True)
+            names = [f"{names[first]}|{others[second]}" for first, second in pairs]
         title = "&".join(map(str, template))
         return [f"{title}={name}" for name in names], codes
 
     def _values(self, term: Term) -> tuple[list[str], np.ndarray]:
         """The distinct values of a term, in the order of their first token, and (tokens,) codes."""
-        texts, places = self._texts[term.column], np.arange(len(self._first)) + term.offset
         values: dict[str, int] = {}
-        own = [term.value(text) for text in texts]
-        found = np.array([-1 if v is None else values.setdefault(v, len(values)) for v in own])
-        outside = self._first - places, places - self._last
-        inside = np.clip(places, self._first, self._last)
-        codes = found[self._codes[term.column][inside]]
-        for sign, beyond in zip("-+", outside, strict=True):
-            for distance in range(1, abs(term.offset) + 1):
-                rows = beyond == distance
-                if rows.any():
-                    border = f"<{sign}{distance}>"
-                    codes[rows] = values.setdefault(border, len(values))
+        own = [
+            -1 if value is None else values.setdefault(value, len(values))
+            for value in map(term.function_of_text(), self._texts[term.column])
+        ]
+        codes = np.array(own, dtype=np.int64)[self._codes[term.column]]
+        if term.offset:
+            codes = self._shifted(codes, term.offset, values)
+        distinct, codes = renumbered(codes)
         names = list(values)
-        distinct, codes = _renumbered(codes)
-        return [names[c] for c in distinct], codes
+        return [names[code] for code in distinct.tolist()], codes
 
-
-def _renumbered(codes: np.ndarray) -> tuple[list[int], np.ndarray]:
-    """The distinct codes >= 0 by first occurrence, and each code's number among them, or -1."""
-    distinct, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    order = np.argsort(first, kind="stable")
-    order = order[distinct[order] >= 0]
-    number = np.full(len(distinct), -1, dtype=np.int64)
-    number[order] = np.arange(len(order))
-    return distinct[order].tolist(), number[inverse]
+    def _shifted(self, codes: np.ndarray, offset: int, values: dict[str, int]) -> np.ndarray:
+        """The codes of the tokens that stand ``offset`` places on, or of what stands beyond."""
+        found = np.empty_like(codes)
+        count, distance = len(codes), abs(offset)
+        if offset > 0:
+            found[: max(0, count - distance)] = codes[distance:]
+        else:
+            found[distance:] = codes[: max(0, count - distance)]
+        for beyond in range(1, distance + 1):
+            if offset > 0:
+                tokens = self._end - 1 - distance + beyond
+                tokens = tokens[tokens >= self._begin]
+            else:
+                tokens = self._begin + distance - beyond
+                tokens = tokens[tokens < self._end]
+            if len(tokens):
+                border = f"<{'+' if offset > 0 else '-'}{beyond}>"
+                found[tokens] = values.setdefault(border, len(values))
+        return found
