@@ -87,12 +87,41 @@ cdef inline unsigned int _hash(const byte* word, Py_ssize_t length) noexcept:
     return <unsigned int>((found ^ (found >> 29)) * 0xBF58476D1CE4E5B9ULL >> 32)
 
 
-def renumber(const long long[::1] codes, Py_ssize_t done, int[::1] found, distinct, int[::1] table):
-    """Number codes anew in the order in which they first occur, equal ones alike.
+def relabel(int[::1] codes, int[::1] number, long long[::1] firsts):
+    """Number codes anew in the order in which they first occur, in place; below 0 they stay.
 
-    codes : (n,), below 0: none; done : how many have their numbers
-    found : (n,) int32, their numbers, or -1, to write to
-    distinct : GrowingCodes, the code of each number, which new ones are added to
+    number : (highest code + 1,) all -1; on return the number of each code that occurs
+    firsts : as long; on return the codes by number
+
+    Returns how many numbers there are.
+    """
+    cdef Py_ssize_t i
+    cdef int code, count = 0
+    if firsts.shape[0] != number.shape[0]:
+        raise ValueError(f"relabel: {number.shape[0]} numbers, {firsts.shape[0]} codes")
+    for i in range(codes.shape[0]):
+        code = codes[i]
+        if code < 0:
+            continue
+        if code >= number.shape[0]:
+            raise ValueError(f"relabel: code {code}; expected at most {number.shape[0] - 1}")
+        if number[code] < 0:
+            number[code] = count
+            firsts[count] = code
+            count += 1
+        codes[i] = number[code]
+    return count
+
+
+def renumber(
+    const int[::1] first, const int[::1] second, Py_ssize_t done, int[::1] found, distinct,
+    int[::1] table,
+):
+    """Number pairs in the order in which they first occur, equal ones alike.
+
+    first, second : (n,); below 0 in either: none; done : how many have their numbers
+    found : (n,) int32, their numbers, or -1, to write to; may be ``first``
+    distinct : GrowingCodes, first * 2³² + second by number, which new ones are added to
     table : (a power of two,) numbers by hash, or -1
 
     Returns how many have numbers now: fewer than n if ``distinct`` and ``table`` have to grow.
@@ -102,11 +131,11 @@ def renumber(const long long[::1] codes, Py_ssize_t done, int[::1] found, distin
     cdef unsigned int mask = <unsigned int>(table.shape[0] - 1), slot
     cdef Py_ssize_t count = counts[0], room = min(known.shape[0], table.shape[0] // 2)
     cdef long long code
-    if found.shape[0] < codes.shape[0]:
-        raise ValueError(f"renumber: {found.shape[0]} numbers, {codes.shape[0]} codes")
-    while done < codes.shape[0]:
-        code = codes[done]
-        if code >= 0:
+    if found.shape[0] < first.shape[0] or second.shape[0] < first.shape[0]:
+        raise ValueError(f"renumber: {found.shape[0]} numbers, {first.shape[0]} pairs")
+    while done < first.shape[0]:
+        if first[done] >= 0 and second[done] >= 0:
+            code = (<long long>first[done] << 32) | second[done]
             slot = _mixed(code) & mask
             while table[slot] >= 0 and known[table[slot]] != code:
                 slot = (slot + 1) & mask

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lssvm.errors import DataError
-from lssvm.formats import blocks, fasta, svmlight
+from lssvm.formats import blocks, conll_columns, fasta, svmlight
 from lssvm.formats.limit import Limit
 
 # How numbers are and are not written: exact and rounded ones, those at the ends of the range.
@@ -105,9 +105,40 @@ fastas = st.lists(st.tuples(fasta_lines, mostly(st.just("\n"), ENDS)).map("".joi
 fasta_texts = st.tuples(mostly(st.just(">z\n"), [""]), fastas).map(lambda t: t[0] + "".join(t[1]))
 
 
+CELLS = ["a", "é", "B-LOC", "#", "\xa0", "x\ry", "a\x0bb", "\x00", "", "-DOCSTART-", "?"]
+BREAKS = ["", "", " ", " \t", "-DOCSTART- x", "-DOCSTART-x a b", " -DOCSTART-\t", "-DOCSTART-"]
+cell = mostly(st.sampled_from(CELLS[:5]) | st.text("ab", min_size=1), CELLS)
+
+
+@st.composite
+def tables(draw):
+    """Lines of three columns, or two, separated by blanks or tabs, plain or damaged."""
+    between = draw(st.sampled_from([" ", "\t", "  ", " \t "]))
+    width = draw(st.sampled_from([3, 3, 2, 1]))
+    row = st.lists(cell, min_size=width, max_size=width) | st.just(["a"] * width)
+    line = mostly(row.map(between.join), ["a b c", "a\tb\tc", "a", " a b c ", "a\tb ", "\ta\tb"])
+    lines = st.lists(st.tuples(mostly(line, BREAKS), mostly(st.just("\n"), ENDS)), max_size=12)
+    return "".join(map("".join, draw(lines)))
+
+
+def columns(path):
+    """A column file as plain values."""
+    found = conll_columns.read_columns(path, ("word", "pos", "label"), optional=1)
+    return Plain(found.values, tuple(found.rows), found.offsets, found.lines)
+
+
+@dataclasses.dataclass
+class Plain:
+    values: tuple
+    rows: tuple
+    offsets: np.ndarray
+    lines: np.ndarray
+
+
 READERS = {
     "svmlight": (svmlight, svmlight.read_svmlight, texts),
     "svmlight of words": (svmlight, lambda path: svmlight.read_svmlight(path, words=True), texts),
+    "columns": (conll_columns, columns, tables()),
     "fasta": (fasta, fasta.read_fasta, fasta_texts),
     "fasta with labels": (fasta, lambda path: fasta.read_fasta(path, given=True), fasta_texts),
     "fasta without letters": (fasta, lambda path: fasta.read_fasta(path, empty=True), fasta_texts),

@@ -11,8 +11,12 @@ def intern(
     words: DistinctWords,
 ) -> int: ...
 def spread(hashes: NDArray[np.uint32], count: int, table: NDArray[np.int32]) -> None: ...
+def relabel(
+    codes: NDArray[np.int32], number: NDArray[np.int32], firsts: NDArray[np.int64]
+) -> int: ...
 def renumber(
-    codes: NDArray[np.int64],
+    first: NDArray[np.int32],
+    second: NDArray[np.int32],
     done: int,
     found: NDArray[np.int32],
     distinct: GrowingCodes,

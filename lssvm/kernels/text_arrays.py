@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from lssvm.kernels._codes import intern, renumber, scatter, spread
+from lssvm.kernels._codes import intern, relabel, renumber, scatter, spread
 from lssvm.kernels.arrays import INTEGER, REAL
 
 _FIELDS = 6  # of the spans of a row
@@ -139,22 +139,32 @@ class GrowingCodes:
         return self.codes[: self.counts[0]]
 
 
-def renumbered(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The distinct codes >= 0 by first occurrence, and each code's number among them, or -1.
+def renumbered(codes: np.ndarray, stop: int) -> np.ndarray:
+    """Number codes anew by first occurrence, in place; those below 0 stay.
 
-    codes : (n,) int64
+    codes : (n,) int32, all below ``stop``
 
-    Returns int64 and (n,) int32.
+    Returns the codes by number, int64.
     """
-    found, distinct = np.empty(len(codes), INTEGER), GrowingCodes()
-    table = np.full(512, -1, INTEGER)
-    done = renumber(codes, 0, found, distinct, table)
-    while done < len(codes):
+    number, firsts = np.full(stop, -1, INTEGER), np.empty(stop, np.int64)
+    return firsts[: relabel(codes, number, firsts)]
+
+
+def paired(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number pairs of codes by first occurrence, in place of the first ones; -1 where one is.
+
+    first, second : (n,) int32
+
+    Returns first and second code by number, int64.
+    """
+    distinct, table = GrowingCodes(), np.full(512, -1, INTEGER)
+    done = renumber(first, second, 0, first, distinct, table)
+    while done < len(first):
         distinct.codes = _longer(distinct.codes, 4 * len(distinct.codes))
         table = np.full(4 * len(table), -1, INTEGER)
         scatter(distinct.known, table)
-        done = renumber(codes, done, found, distinct, table)
-    return distinct.known.copy(), found
+        done = renumber(first, second, done, first, distinct, table)
+    return distinct.known >> 32, distinct.known & (2**32 - 1)
 
 
 def _longer(array: np.ndarray, length: int) -> np.ndarray:

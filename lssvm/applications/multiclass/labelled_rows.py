@@ -15,7 +15,7 @@ from lssvm.applications.names import LazyNames
 from lssvm.errors import DataError
 from lssvm.formats.svmlight import SvmLight, read_svmlight
 from lssvm.kernels.arrays import RowArrays
-from lssvm.offsets import cumulated
+from lssvm.offsets import cumulated, narrowed
 
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
 UNKNOWN = "?"  # stands where a file does not know the label
@@ -108,7 +108,7 @@ class LabelledRows:
         if not len(self.starts):
             return self.dense
         first, last = self.starts[0], self.starts[-1]
-        parts = (self.values[first:last], self.indices[first:last], self.starts - first)
+        parts = (self.values[first:last], self.indices[first:last], narrowed(self.starts - first))
         return sparse.csr_array(parts, shape=(len(self), self.width))
 
     def with_inputs(self, matrix: Inputs) -> "LabelledRows":

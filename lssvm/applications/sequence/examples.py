@@ -13,7 +13,7 @@ from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import LssvmError
 from lssvm.formats.conll_columns import Lines
 from lssvm.kernels.arrays import TokenArrays
-from lssvm.offsets import gathered
+from lssvm.offsets import gathered, narrowed
 
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
 _UNIT = 64  # multiply-adds of a unit of size: a block is then ten times the work of its overhead
@@ -86,7 +86,7 @@ class SequenceExamples(Packed):
         if not self.is_sparse:
             return self.dense
         own = slice(int(self.starts[0]), int(self.starts[-1]))
-        parts = (self.values[own], self.indices[own], self.starts - self.starts[0])
+        parts = (self.values[own], self.indices[own], narrowed(self.starts - self.starts[0]))
         return sparse.csr_array(parts, shape=(len(self.labels), self.width))
 
     def with_inputs(self, inputs: Any) -> Self:
@@ -140,6 +140,23 @@ class SequenceExamples(Packed):
         return digest(self.width, names, *parts, self.offsets, self.labels, self.costs)
 
 
+class Tags(NamedTuple):
+    """The labels of tokens.
+
+    names : distinct ones, None where it is not known; codes : (tokens,) int32, rows of them
+    """
+
+    names: tuple[str | None, ...]
+    codes: np.ndarray
+
+    @classmethod
+    def of(cls, tags: Sequence[str | None]) -> Self:
+        """The labels of tokens that are given one by one."""
+        known: dict[str | None, int] = {}
+        codes = [known.setdefault(tag, len(known)) for tag in tags]
+        return cls(tuple(known), np.array(codes, dtype=np.int32))
+
+
 class Rows(NamedTuple):
     """The rows of tokens as SequenceExamples keeps them, see there."""
 
@@ -165,7 +182,7 @@ def stored(inputs: Any) -> Rows:
 
 def packed(
     inputs: Any,
-    tags: Sequence[str | None],
+    tags: Sequence[str | None] | Tags,
     offsets: np.ndarray,
     vocabulary: Vocabulary,
     *,
@@ -185,6 +202,9 @@ def packed(
     """
     n = len(offsets) - 1
     number: dict[str | None, int] = {name: i for i, name in enumerate(vocabulary.labels)}
+    names, codes = tags if isinstance(tags, Tags) else Tags.of(tags)
+    labels = np.array([number.get(name, -1) for name in names], dtype=np.int32)[codes]
+    told = np.array([name is not None for name in names], dtype=bool)[codes]
     features = stored(inputs)
     return SequenceExamples(
         dense=features.dense,
@@ -192,16 +212,16 @@ def packed(
         values=features.values,
         starts=features.starts,
         offsets=np.asarray(offsets, dtype=np.int64),
-        labels=np.array([number.get(tag, -1) for tag in tags], dtype=np.int32),
+        labels=labels,
         vocabulary=vocabulary,
         costs=np.ones(n) if costs is None else np.asarray(costs, dtype=np.float64),
         identifiers=_objects(identifiers or [str(i) for i in range(1, n + 1)]),
-        tags=_objects(tags),
-        rows=np.full(len(tags), None, dtype=object) if rows is None else rows,
+        tags=_objects(names)[codes],
+        rows=np.full(len(codes), None, dtype=object) if rows is None else rows,
         lines=np.arange(1, n + 1) if lines is None else np.asarray(lines, dtype=np.int64),
         files=np.zeros(n, dtype=np.int32) if files is None else np.asarray(files, dtype=np.int32),
         paths=tuple(paths),
-        labelled=None not in tags,
+        labelled=bool(told.all()),
     )
 
 

@@ -12,16 +12,17 @@ from scipy import sparse
 
 from lssvm.applications.base import Source
 from lssvm.applications.sequence import templates
-from lssvm.applications.sequence.examples import DENSE_FROM, SequenceExamples, packed
+from lssvm.applications.sequence.examples import DENSE_FROM, SequenceExamples, Tags, packed
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import DataError
 from lssvm.formats.conll_columns import Columns, Lines, read_columns
 from lssvm.formats.svm_hmm import UNKNOWN, TaggedTokens, read_svm_hmm
 from lssvm.kernels.text_arrays import DistinctWords
-from lssvm.offsets import cumulated
+from lssvm.offsets import cumulated, narrowed
 
 MOST_FEATURES = 10_000_000  # of a token; w holds L numbers for each
 MOST_LABELS = 10_000  # w holds L² numbers
+_AT_ONCE = 10_000  # tokens whose attributes are packed at a time
 
 
 class Layout(NamedTuple):
@@ -47,30 +48,30 @@ def read_conll(
     known = tuple(DistinctWords() for _ in layout.columns)
     files = [_columns(source, layout, known) for source in sources]
     place = layout.columns.index(layout.label)
-    labels, words = _labels(files, place), known[place].texts()
+    words = tuple(None if word == UNKNOWN else word for word in known[place].texts())
+    tags = Tags((*words, None), _labels(files, place))
     offsets = _joined([file.offsets for file in files])
     inputs = [name for name in layout.columns if name != layout.label]
     columns = {}
     for name in inputs:
         column = layout.columns.index(name)
-        codes = np.concatenate([file.codes[column] for file in files])
+        codes = _concatenated([file.codes[column] for file in files])
         columns[name] = known[column].texts(), codes
     parsed = [templates.parse(text, inputs) for text in layout.templates]
     tokens = templates.Tokens.numbered(columns, offsets)
-    found = [tokens.attributes(template) for template in parsed]
     if vocabulary is None:
-        attributes, places = _frequent(found, layout.min_count)
-        told = [word for word in words if word != UNKNOWN]
-        vocabulary = _vocabulary(sources, told, len(attributes), attributes, layout.bias)
+        attributes: list[str] = []
+        found = _learnt(tokens, parsed, layout, attributes)
+        told = [word for word in words if word is not None]
+        vocabulary = _vocabulary(sources, told, len(attributes), tuple(attributes), layout.bias)
     else:
-        number = vocabulary.number
-        places = [np.array([number.get(name, -1) for name in names]) for names, _ in found]
-    pairs = [(codes, own) for (_, codes), own in zip(found, places, strict=True)]
-    matrix = _matrix(pairs, int(offsets[-1]), vocabulary, layout.bias)
-    tags = np.array([None if word == UNKNOWN else word for word in (*words, UNKNOWN)], object)
+        found = _known(tokens, parsed, vocabulary)
+    if vocabulary.bias:
+        found[:, -1] = vocabulary.width - 1
+    matrix = _matrix(found, vocabulary, layout.bias)
     rows = Lines.joined([file.rows for file in files])
     names = [str(number) for file in files for number in range(1, len(file.lines) + 1)]
-    return _packed(matrix, tags[labels], offsets, vocabulary, sources, files, names, rows)
+    return _packed(matrix, tags, offsets, vocabulary, sources, files, names, rows)
 
 
 def _labels(files: Sequence[Columns], place: int) -> np.ndarray:
@@ -79,7 +80,7 @@ def _labels(files: Sequence[Columns], place: int) -> np.ndarray:
         file.codes[place] if place < len(file.codes) else np.full(len(file.rows), -1, np.int32)
         for file in files
     ]
-    return np.concatenate(parts)
+    return _concatenated(parts)
 
 
 def read_numeric(
@@ -99,7 +100,7 @@ def read_numeric(
     width = vocabulary.width - vocabulary.bias
     kept = (indices < width) & (values != 0)
     before = cumulated(kept)
-    parts = (values[kept], indices[kept], before[starts])
+    parts = (values[kept], indices[kept], narrowed(before[starts]))
     matrix = sparse.csr_array(parts, shape=(len(tags), width))
     if vocabulary.bias:
         constant = sparse.csr_array(np.full((len(tags), 1), layout.bias))
@@ -137,21 +138,52 @@ def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
     return cumulated(np.concatenate([np.diff(part) for part in parts]))
 
 
-def _frequent(
-    found: Sequence[tuple[list[str], np.ndarray]], least: int
-) -> tuple[tuple[str, ...], list[np.ndarray]]:
-    """The attributes that enough tokens have, template by template, and where each one is.
+def _concatenated(parts: Sequence[np.ndarray]) -> np.ndarray:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
 
-    The places of a template's attributes, (names,) int64; -1: too few tokens have it.
+
+def _learnt(
+    tokens: templates.Tokens,
+    parsed: Sequence[templates.Template],
+    layout: Layout,
+    attributes: list[str],
+) -> np.ndarray:
+    """The attributes of all tokens by template, (tokens, templates) int32, -1: none.
+
+    attributes : empty; those that enough tokens have are added, template by template
     """
-    kept: list[str] = []
-    places = []
-    for names, codes in found:
-        counts = np.bincount(codes[codes >= 0], minlength=len(names))
-        frequent = counts >= least
-        places.append(np.where(frequent, np.cumsum(frequent) - 1 + len(kept), -1))
-        kept += names if frequent.all() else [names[row] for row in np.flatnonzero(frequent)]
-    return tuple(kept), places
+    found = _empty(tokens, parsed, layout.bias != 0)
+    for column, template in enumerate(parsed):
+        names, codes = tokens.attributes(template)
+        if layout.min_count > 1:
+            counts = np.bincount(codes[codes >= 0], minlength=len(names))
+            frequent = counts >= layout.min_count
+            places = np.where(frequent, np.cumsum(frequent) - 1 + len(attributes), -1)
+            names = [names[row] for row in np.flatnonzero(frequent).tolist()]
+        else:
+            places = np.arange(len(attributes), len(attributes) + len(names))
+        found[:, column] = np.append(places, -1).astype(np.int32)[codes]
+        attributes += names
+    return found
+
+
+def _known(
+    tokens: templates.Tokens, parsed: Sequence[templates.Template], vocabulary: Vocabulary
+) -> np.ndarray:
+    """As :func:`_learnt`, of the attributes that a vocabulary holds."""
+    found = _empty(tokens, parsed, vocabulary.bias)
+    for column, template in enumerate(parsed):
+        names, codes = tokens.attributes(template)
+        places = [vocabulary.number.get(name, -1) for name in names]
+        found[:, column] = np.array([*places, -1], dtype=np.int32)[codes]
+    return found
+
+
+def _empty(
+    tokens: templates.Tokens, parsed: Sequence[templates.Template], bias: bool
+) -> np.ndarray:
+    """Room for the attributes of all tokens, and for a constant one behind them."""
+    return np.empty((len(tokens), len(parsed) + bias), dtype=np.int32)
 
 
 def _vocabulary(
@@ -173,28 +205,30 @@ def _vocabulary(
     return Vocabulary(labels, width + (bias != 0), names, bias != 0)
 
 
-def _matrix(
-    found: Sequence[tuple[np.ndarray, np.ndarray]], count: int, vocabulary: Vocabulary, bias: float
-) -> sparse.csr_array:
-    """The attributes of all tokens that the vocabulary holds, (tokens, width).
+def _matrix(found: np.ndarray, vocabulary: Vocabulary, bias: float) -> sparse.csr_array:
+    """The attributes of all tokens, (tokens, width).
 
-    found : of each template the (tokens,) attributes, or -1, and the places of these attributes
+    found : (tokens, attributes of one) int32, -1: none, which is overwritten; the last one is the
+        constant feature where there is one
     """
-    columns = np.full((count, len(found) + vocabulary.bias), vocabulary.width - 1, dtype=np.int32)
-    for template, (codes, places) in enumerate(found):
-        columns[:, template] = np.append(places, -1)[codes]
-    present = columns >= 0
-    starts = cumulated(np.count_nonzero(present, axis=1))
-    indices = columns.ravel() if len(columns) * columns.shape[1] == starts[-1] else columns[present]
-    values = np.ones(len(indices))
+    indices, counts, size = found.reshape(-1), np.empty(len(found), dtype=np.int64), 0
+    for first in range(0, len(found), _AT_ONCE):
+        part = found[first : first + _AT_ONCE]
+        present = part >= 0
+        kept = part[present]
+        counts[first : first + _AT_ONCE] = np.count_nonzero(present, axis=1)
+        indices[size : size + len(kept)] = kept  # never beyond what was read of ``found``
+        size += len(kept)
+    starts, values = cumulated(counts), np.ones(size)
     if vocabulary.bias:
         values[starts[1:] - 1] = bias
-    return sparse.csr_array((values, indices, starts), shape=(count, vocabulary.width))
+    parts = (values, indices[:size], narrowed(starts))
+    return sparse.csr_array(parts, shape=(len(found), vocabulary.width))
 
 
 def _packed(
     matrix: sparse.csr_array,
-    tags: Sequence[str | None],
+    tags: Sequence[str | None] | Tags,
     offsets: np.ndarray,
     vocabulary: Vocabulary,
     sources: Sequence[Source],

@@ -22,16 +22,18 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Self
 
 import numpy as np
 
-from lssvm.kernels.text_arrays import renumbered
+from lssvm.kernels.text_arrays import paired, renumbered
 
 _TERM = re.compile(
     r"(?:(?P<function>\w+)\()?\s*(?P<column>[^\W\d][\w-]*)\s*(?:\[\s*(?P<offset>[+-]?\d+)\s*\])?\s*"
     r"(?:,\s*(?P<length>\d+)\s*)?(?P<close>\))?",
 )
+_REPEATS = re.compile(r"(.)\1+", re.DOTALL)
 MOST_OFFSET, MOST_LENGTH = 20, 30
 
 
@@ -53,7 +55,12 @@ def _shape(text: str) -> str:
 
 
 def _brief_shape(text: str) -> str:
-    return re.sub(r"(.)\1+", r"\1", _shape(text), flags=re.DOTALL)
+    return _without_repeats(_shape(text))
+
+
+@lru_cache(maxsize=1 << 14)
+def _without_repeats(shape: str) -> str:
+    return _REPEATS.sub(r"\1", shape)
 
 
 def _flag(test: Callable[[str], object]) -> Callable[[str], str | None]:
@@ -72,9 +79,9 @@ FUNCTIONS: Mapping[str, Callable[[str], str | None]] = {
     "has_hyphen": _flag(lambda text: "-" in text),
     "punctuation": _flag(lambda text: all(unicodedata.category(c)[0] == "P" for c in text)),
 }
-CUTS: Mapping[str, Callable[[str, int], str | None]] = {
-    "prefix": lambda text, n: text[:n] if len(text) >= n else None,
-    "suffix": lambda text, n: text[-n:] if len(text) >= n else None,
+CUTS: Mapping[str, Callable[[int], Callable[[str], str | None]]] = {
+    "prefix": lambda n: lambda text: text[:n] if len(text) >= n else None,
+    "suffix": lambda n: lambda text: text[-n:] if len(text) >= n else None,
 }
 
 
@@ -98,8 +105,7 @@ class Term:
         if self.function is None:
             return str
         if self.function in CUTS:
-            cut, length = CUTS[self.function], self.length
-            return lambda text: cut(text, length)
+            return CUTS[self.function](self.length)
         return FUNCTIONS[self.function]
 
 
@@ -156,6 +162,9 @@ class Tokens:
             found._texts[name], found._codes[name] = texts, codes
         return found
 
+    def __len__(self) -> int:
+        return int(self._end[-1]) if len(self._end) else 0
+
     def attributes(self, template: Template) -> tuple[list[str], np.ndarray]:
         """The distinct attributes of a template, in the order of their first token, and numbers.
 
@@ -164,11 +173,7 @@ class Tokens:
         names, codes = self._values(template[0])
         for term in template[1:]:
             others, more = self._values(term)
-            joint = codes.astype(np.int64) * len(others) + more
-            joint[(codes < 0) | (more < 0)] = -1
-            distinct, codes = renumbered(joint)
-            firsts, seconds = np.divmod(distinct, max(1, len(others)))
-            pairs = zip(firsts.tolist(), seconds.tolist(), strict=True)
+            pairs = zip(*(part.tolist() for part in paired(codes, more)), strict=True)
             names = [f"{names[first]}|{others[second]}" for first, second in pairs]
         title = "&".join(map(str, template))
         return [f"{title}={name}" for name in names], codes
@@ -180,12 +185,11 @@ class Tokens:
             -1 if value is None else values.setdefault(value, len(values))
             for value in map(term.function_of_text(), self._texts[term.column])
         ]
-        codes = np.array(own, dtype=np.int64)[self._codes[term.column]]
+        codes = np.array(own, dtype=np.int32)[self._codes[term.column]]
         if term.offset:
             codes = self._shifted(codes, term.offset, values)
-        distinct, codes = renumbered(codes)
         names = list(values)
-        return [names[code] for code in distinct.tolist()], codes
+        return [names[code] for code in renumbered(codes, len(names)).tolist()], codes
 
     def _shifted(self, codes: np.ndarray, offset: int, values: dict[str, int]) -> np.ndarray:
         """The codes of the tokens that stand ``offset`` places on, or of what stands beyond."""
