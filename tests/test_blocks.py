@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lssvm.errors import DataError
-from lssvm.formats import blocks, conll_columns, fasta, svmlight
+from lssvm.formats import blocks, conll_columns, fasta, svm_hmm, svmlight
 from lssvm.formats.limit import Limit
 
 # How numbers are and are not written: exact and rounded ones, those at the ends of the range.
@@ -94,6 +94,16 @@ def rows(draw):
 
 
 texts = st.lists(rows(), max_size=6).map("".join)
+sequences = st.lists(
+    st.builds(
+        "{} qid:{} 1:{}{}".format,
+        st.sampled_from("ab?"),
+        st.integers(1, 3),
+        number,
+        st.sampled_from(["\n", " #é\n", "\x0b\n"]),
+    ),
+    max_size=8,
+).map("".join)
 LINES = [
     *(">a", ">b x y", ">c label=+1 cost=2", "> d", ">", ">e é", ">f\x00", ">g cost=x label=-1"),
     *("AC GT", " ACGT", "AC>GT", "AC-GT", "é", "A\xa0", "A\xa0C", "ACGT\x00", "A\rC", "\ufeff>h"),
@@ -138,6 +148,7 @@ class Plain:
 READERS = {
     "svmlight": (svmlight, svmlight.read_svmlight, texts),
     "svmlight of words": (svmlight, lambda path: svmlight.read_svmlight(path, words=True), texts),
+    "svm_hmm": (svm_hmm, svm_hmm.read_svm_hmm, texts | sequences),
     "columns": (conll_columns, columns, tables()),
     "fasta": (fasta, fasta.read_fasta, fasta_texts),
     "fasta with labels": (fasta, lambda path: fasta.read_fasta(path, given=True), fasta_texts),
