@@ -20,7 +20,7 @@ from lssvm.offsets import cumulated, narrowed
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
 UNKNOWN = "?"  # stands where a file does not know the label
 _SHOWN = 20  # characters of a wrong label that a message quotes
-_AT_ONCE = 10_000  # rows that are laid out at a time
+_AT_ONCE = 1_000_000  # numbers that are laid out at a time
 _BLOCK = 100_000  # work from which examples are cut into blocks
 _DENSE_SUMS = 256  # least multiply-adds of a block for each of its sums
 _SPARSE_SUMS = 16  # the same where rows are sparse, whose multiply-adds take longer
@@ -252,7 +252,7 @@ def sorted_labels(files: Sequence[SvmLight]) -> tuple[str, ...]:
 
 
 def packed(
-    files: Sequence[SvmLight],
+    files: list[SvmLight],
     sources: Sequence[Source],
     classes: Sequence[str],
     features: int,
@@ -261,6 +261,7 @@ def packed(
 ) -> LabelledRows:
     """The examples of files that were read, features beyond ``features`` left out.
 
+    files : emptied, so that they do not stay beside what is made of them
     classes : labels of training; others get numbers behind them
     bias : the value of a constant feature behind the others; 0: there is none
     columns : see :class:`LabelledRows`
@@ -270,8 +271,9 @@ def packed(
     number = {word: row for row, word in enumerate(names)} | {UNKNOWN: -1}
     labels = [np.array([number[w] for w in file.words], np.int32)[file.labels] for file in files]
     costs = [np.full(len(own), source.cost) for own, source in zip(labels, sources, strict=True)]
-    arrays, left_out = _laid_out(files, features, bias)
     counts = [len(own) for own in labels]
+    lines = np.concatenate([file.lines for file in files])
+    arrays, left_out = _laid_out(files, features, bias)
     found = LabelledRows(
         **arrays,
         width=features + (bias > 0.0),
@@ -280,27 +282,29 @@ def packed(
         label_names=names,
         costs=np.concatenate(costs),
         numbers=np.arange(1, sum(counts) + 1),
-        lines=np.concatenate([file.lines for file in files]),
-        files=np.repeat(np.arange(len(files), dtype=np.int32), counts),
+        lines=lines,
+        files=np.repeat(np.arange(len(counts), dtype=np.int32), counts),
         paths=tuple(source.path for source in sources),
         left_out=left_out,
     )
     return replace(found, labelled=bool(found.known.all()))
 
 
-def _laid_out(files: Sequence[SvmLight], features: int, bias: float) -> tuple[dict[str, Any], int]:
-    """The arrays of the rows, and how many values were left out."""
+def _laid_out(files: list[SvmLight], features: int, bias: float) -> tuple[dict[str, Any], int]:
+    """The arrays of the rows, and how many values were left out. files : emptied"""
     single = len(files) == 1
     values = files[0].values if single else np.concatenate([file.values for file in files])
     indices = files[0].indices if single else np.concatenate([file.indices for file in files])
-    sizes = np.concatenate([np.diff(file.offsets) for file in files])
-    starts = cumulated(sizes)
+    starts = cumulated(np.concatenate([np.diff(file.offsets) for file in files]))
+    files.clear()
     known = indices < features
     left_out = int(len(known) - np.count_nonzero(known))
     if left_out:
         kept_before = cumulated(known)
         values, indices, starts = values[known], indices[known], kept_before[starts]
-    if len(values) >= DENSE_FROM * len(sizes) * features:
+    if len(values) >= DENSE_FROM * (len(starts) - 1) * features:
+        if np.all(np.diff(starts) == features):  # then the indices are 0, 1, 2 …
+            indices = np.empty(0, dtype=np.int32)
         return _dense(values, indices, starts, features, bias), left_out
     if bias > 0.0:
         values, indices = (
@@ -316,15 +320,20 @@ def _laid_out(files: Sequence[SvmLight], features: int, bias: float) -> tuple[di
 def _dense(
     values: np.ndarray, indices: np.ndarray, starts: np.ndarray, features: int, bias: float
 ) -> dict[str, Any]:
+    """The arrays of rows that are kept dense. indices : empty where all rows have all features"""
     count = len(starts) - 1
     matrix = np.zeros((count, features + (bias > 0.0)))
     if bias > 0.0:
         matrix[:, features] = bias
-    for first in range(0, count, _AT_ONCE):
-        last = min(first + _AT_ONCE, count)
+    at_once = max(1, _AT_ONCE // max(1, features))
+    for first in range(0, count, at_once):
+        last = min(first + at_once, count)
         entries = slice(starts[first], starts[last])
-        row = np.repeat(np.arange(first, last), np.diff(starts[first : last + 1]))
-        matrix[row, indices[entries]] = values[entries]
+        if len(indices) < len(values):
+            matrix[first:last, :features] = values[entries].reshape(-1, features)
+        else:
+            row = np.repeat(np.arange(first, last), np.diff(starts[first : last + 1]))
+            matrix[row, indices[entries]] = values[entries]
     return _arrays(matrix)
 
 

@@ -174,7 +174,7 @@ class RowClassifier(
         return examples
 
     def _packed(
-        self, files: Sequence[Any], sources: Sequence[base.Source], labels: Sequence[str]
+        self, files: list[SvmLight], sources: Sequence[base.Source], labels: Sequence[str]
     ) -> LabelledRows:
         if not self.classes:
             try:
