@@ -170,6 +170,8 @@ def outcome(reader, path, limit=None):
     return {
         field.name: (value.dtype.str, value.shape, value.tobytes())
         if isinstance(value := getattr(found, field.name), np.ndarray) and value.dtype != object
+        else value
+        if isinstance(value, int)
         else list(value)
         for field in dataclasses.fields(found)
     }

@@ -3,13 +3,13 @@
 A line is ``label qid:ID index:value index:value … # comment``; ``qid:ID`` may be left out, and
 features that are 0 too. Labels are numbers, ``?`` where one is not known, or, where they are asked
 for so, any words. Indices count from 1 and increase. Blank lines and lines that hold a comment
-alone are passed over.
+alone are passed over. Some files count indices from 0: see ``base`` of :func:`read_svmlight`.
 """
 
 import math
 import re
 from array import array
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -38,12 +38,13 @@ class SvmLight:
     queries : (n,) int32, row of ``names``, -1 where a row has no qid
     names : the distinct qids, in the order in which they first occur
     offsets : (n + 1,) int64, where each row's features start, and the end
-    indices : (size,) int32 from 0: feature 1 of the file is 0 here
+    indices : (size,) int32 from 0: the first feature of the file is 0 here
     values : (size,) float64, finite
     comments : n strings, what follows ``#`` without the blanks around it
     lines : (n,) int64, line of each row, from 1
     words : the distinct labels as they are written, in the order in which they first occur;
         empty if labels were read as numbers
+    base : what the file counts indices from, 0 or 1
     """
 
     labels: np.ndarray
@@ -55,11 +56,23 @@ class SvmLight:
     comments: tuple[str, ...]
     lines: np.ndarray
     words: tuple[str, ...] = ()
+    base: int = 1
 
     @property
     def dimension(self) -> int:
-        """The highest feature index of the file, as the file counts."""
+        """The columns up to the highest index of the file."""
         return int(self.indices.max()) + 1 if len(self.indices) else 0
+
+    @property
+    def highest(self) -> int:
+        """The highest feature index, as the file counts."""
+        return self.dimension - 1 + self.base
+
+    def counted_from(self, base: int) -> "SvmLight":
+        """The same file for what counts indices from 0 or 1. Takes over the indices."""
+        if base != self.base:
+            np.add(self.indices, self.base - base, out=self.indices)
+        return replace(self, base=base)
 
     @property
     def widest_line(self) -> int:
@@ -68,38 +81,49 @@ class SvmLight:
         return int(self.lines[row])
 
 
-def read_svmlight(path: str | Path, words: bool = False, limit: Limit = DEFAULT) -> SvmLight:
+def read_svmlight(
+    path: str | Path,
+    words: bool = False,
+    limit: Limit = DEFAULT,
+    base: int | None = 1,
+    why: str = "",
+) -> SvmLight:
     """Read an SVM-light file, plain or compressed, ``-`` for standard input.
 
     words : labels are words, not numbers: ``1``, ``1.0`` and ``+1`` are three labels
+    base : what indices count from; None: from 0 if an index 0 occurs, else from 1
+    why : why 0 is no index, for the message where it is none
 
     Raises DataError, with the line, for what is not in the format, for indices that do not
     increase and for values that are not finite.
     """
-    reader = _Reader(words)
+    reader = _Reader(words, base, why)
     read_blocks(path, limit, reader.block, reader.line)
     if not reader.lines:
         raise DataError(path, None, "no rows; expected 'label qid:ID index:value …'")
-    return reader.rows()
+    return reader.rows(base)
 
 
 class _Reader:
     """The rows so far, in flat arrays."""
 
-    def __init__(self, words: bool) -> None:
+    def __init__(self, words: bool, base: int | None, why: str) -> None:
         self.form = LABELS_ARE_WORDS if words else LABELS_ARE_NUMBERS
         self.labels: array[Any] = array("i" if words else "d")
         self.values, self.indices = array("d"), array("i")
         self.lines, self.sizes, self.queries = array("q"), array("q"), array("i")
         self.names, self.words = DistinctWords(), DistinctWords()
         self.comments: list[str] = []
+        self.least, self.why = base or 0, why
         self._buffers = RowBuffers()
 
     def block(self, block: bytearray, at: int, number: int) -> tuple[int, int]:
         """Rows of a block, as :data:`lssvm.formats.blocks.Compiled`."""
         found = self._buffers
         found.fit(len(block))
-        at, rows, size, lines = tokenised(block, at, self.form, is_utf8(block), 1, MOST, found)
+        at, rows, size, lines = tokenised(
+            block, at, self.form, is_utf8(block), self.least, MOST, found
+        )
         spans = found.spans[:rows]
         if self.form == LABELS_ARE_WORDS:
             labels = self.words.codes(block, spans[:, :2])
@@ -119,7 +143,7 @@ class _Reader:
         body, _, comment = text.partition("#")
         if not body or body.isspace():
             return
-        first, query, indices, values = _parsed(body)
+        first, query, indices, values = _parsed(body, self.least, self.why)
         if self.form == LABELS_ARE_WORDS:
             self.labels.append(self.words.code(_word(first)))
         else:
@@ -131,10 +155,12 @@ class _Reader:
         self.lines.append(number)
         self.comments.append(comment.strip())
 
-    def rows(self) -> SvmLight:
-        """All that was read."""
+    def rows(self, base: int | None) -> SvmLight:
+        """All that was read. base : as for :func:`read_svmlight`"""
         columns = np.asarray(self.indices)
-        columns -= 1
+        if base is None:
+            base = int(columns.min(initial=1) > 0)
+        columns -= base
         return SvmLight(
             labels=np.asarray(self.labels),
             queries=np.asarray(self.queries),
@@ -145,6 +171,7 @@ class _Reader:
             comments=tuple(self.comments),
             lines=np.asarray(self.lines),
             words=self.words.texts(),
+            base=base,
         )
 
 
@@ -155,7 +182,7 @@ def _comments(block: bytearray, spans: np.ndarray) -> list[str]:
     return [block[a:b].decode().strip() if a >= 0 else "" for a, b in spans.tolist()]
 
 
-def _parsed(body: str) -> tuple[str, str | None, array, array]:
+def _parsed(body: str, least: int, why: str) -> tuple[str, str | None, array, array]:
     """Label, qid, indices and values of a line. Raises ValueError with what is wrong."""
     first, *rest = body.split(None, 1)
     text, query = rest[0] if rest else "", None
@@ -165,7 +192,7 @@ def _parsed(body: str) -> tuple[str, str | None, array, array]:
         query = word.removeprefix(_PREFIX)
         if not query:
             raise ValueError("'qid:' names no query; expected qid:ID")
-    return first, query, *tokens.features(text, MOST)
+    return first, query, *tokens.features(text, MOST, least, why)
 
 
 def _word(text: str) -> str:

@@ -184,16 +184,14 @@ def in_memory(
     )
 
 
-def read_files(sources: Sequence[Source]) -> list[SvmLight]:
-    """The SVM-light files with labels as words. Raises DataError.
+def read_file(source: Source, base: int | None, why: str) -> SvmLight:
+    """An SVM-light file with labels as words. Raises DataError.
 
     Of a source with a label of its own, each row has that label or none (``?``). A row has one
     label: several with commas between them, as in files of many labels, are refused.
     """
-    return [
-        _relabelled(source, read_svmlight(source.path, words=True, limit=source.limit))
-        for source in sources
-    ]
+    file = read_svmlight(source.path, words=True, limit=source.limit, base=base, why=why)
+    return _relabelled(source, file)
 
 
 def with_labels_alike(files: Sequence[SvmLight], classes: Sequence[str]) -> list[SvmLight]:

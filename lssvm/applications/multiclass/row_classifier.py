@@ -32,11 +32,13 @@ from lssvm.applications.class_costs import (
     listed,
     weighted,
 )
+from lssvm.applications.index_base import DESCRIPTION as INDEX_BASE
+from lssvm.applications.index_base import Choice, IndexBase
 from lssvm.applications.multiclass.class_tree import Columns
 from lssvm.applications.multiclass.labelled_rows import (
     LabelledRows,
     packed,
-    read_files,
+    read_file,
     sorted_labels,
     with_labels_alike,
 )
@@ -66,6 +68,7 @@ class RowOptions(base.Options):
         "weights are held down by ½‖w‖² (1000: as good as not at all); 0: none",
     )
     class_costs: ClassCosts = Field(default={}, description=DESCRIPTION)
+    index_base: Choice = Field(default="auto", description=INDEX_BASE)
 
 
 @dataclass(frozen=True)
@@ -100,6 +103,7 @@ class RowClassifier(
     def __init__(self, options: Any, formulation: base.Formulation | None = None) -> None:
         super().__init__(options, formulation)
         self.slack = self.formulation.rescaling == "slack"
+        self.indices = IndexBase(options.index_base)
         self.classes: tuple[str, ...] = ()
         self.features = 0
 
@@ -153,7 +157,7 @@ class RowClassifier(
 
         ``+1`` and ``1`` are one label, called as it first occurs in training.
         """
-        files = with_labels_alike(read_files(sources), self.classes)
+        files = with_labels_alike(self.indices.read(sources, read_file), self.classes)
         labels = sorted_labels(files)
         if not self.classes:
             if not labels:
@@ -197,7 +201,7 @@ class RowClassifier(
         """Raise DataError for a feature for which the weights take more memory than allowed."""
         for file, source in zip(files, sources, strict=True):
             if file.dimension * columns * _WEIGHT > source.limit.bytes:
-                what = f"feature {file.dimension:,d}: a model of {columns:,d} columns so wide"
+                what = f"feature {file.highest:,d}: a model of {columns:,d} columns so wide"
                 raise source.limit.exceeded(source.path, file.widest_line, what)
 
     def _placed(
@@ -220,12 +224,14 @@ class RowClassifier(
         return DataError(sources[0].path, None, error)
 
     def state(self) -> dict[str, np.ndarray]:
-        """labels, the classes in their order, and features, how many."""
-        return {"labels": np.array(self.classes, dtype=str), "features": np.array([self.features])}
+        """labels, the classes in their order, and features, how many; what indices count from."""
+        found = {"labels": np.array(self.classes, dtype=str), "features": np.array([self.features])}
+        return found | self.indices.state()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Take over classes and features. Raises ModelError."""
-        checked.known(state, "labels", "features")
+        checked.known(state, "labels", "features", optional=["index_base"])
+        self.indices.restore(state)
         labels = checked.words(state, "labels")
         features = checked.array(state, "features", np.int64, (1,), least=0, most=MOST_WEIGHTS)
         try:
@@ -251,7 +257,8 @@ class RowClassifier(
 
     def feature_names(self) -> ColumnNames:
         """``feature 1 × a`` and so on; see :class:`ColumnNames`."""
-        return ColumnNames(self.features, self.options.bias > 0.0, self.columns.names)
+        bias = self.options.bias > 0.0
+        return ColumnNames(self.features, bias, self.columns.names, self.indices.base)
 
     def start(self, examples: LabelledRows, rng: np.random.Generator) -> Plane:
         """Σ c_i Φ(x_i, y_i). Raises DataError if a label is none of the classes."""
@@ -411,7 +418,7 @@ class RowClassifier(
 
     def warnings(self, examples: LabelledRows) -> list[str]:
         """Labels and features that training does not have, and classes of few examples."""
-        found = []
+        found = self.indices.warnings()
         count = len(self.classes)
         unseen = examples.labels >= count
         if unseen.any():
@@ -421,8 +428,9 @@ class RowClassifier(
                 f"so they cannot be right: {names}"
             )
         if examples.left_out:
+            last = self.features - 1 + self.indices.base
             found.append(
-                f"{examples.left_out:,d} values of features beyond feature {self.features:,d}, "
+                f"{examples.left_out:,d} values of features beyond feature {last:,d}, "
                 "the last one in training, are left out"
             )
         if count == 1:
@@ -437,7 +445,8 @@ class RowClassifier(
     def training_warnings(self, examples: LabelledRows, predictions: Predictions) -> list[str]:
         """Whether all training examples got one label although there are several."""
         given = self.options.class_costs
-        return collapse(predictions.labels, examples.labels, self.classes, given)
+        found = collapse(predictions.labels, examples.labels, self.classes, given)
+        return found + self.indices.warnings()
 
     def _search(self, w: np.ndarray, examples: LabelledRows, summed: bool) -> Any:
         return _multiclass.search(

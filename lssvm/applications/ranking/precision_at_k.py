@@ -37,7 +37,10 @@ from typing import Any, Literal, TextIO
 import numpy as np
 from pydantic import Field
 
+from lssvm import checked
 from lssvm.applications import base
+from lssvm.applications.index_base import DESCRIPTION as INDEX_BASE
+from lssvm.applications.index_base import Choice, IndexBase
 from lssvm.applications.names import NumberedNames
 from lssvm.applications.ranking import ranking_metrics
 from lssvm.applications.ranking.queries import MOST_FEATURES, Queries, read_queries
@@ -62,6 +65,7 @@ class RankingOptions(base.Options):
     relevant_from: float = Field(
         default=1.0, allow_inf_nan=False, description="lowest label of a relevant document"
     )
+    index_base: Choice = Field(default="auto", description=INDEX_BASE)
     start: Literal["classification", "pairwise", "random"] = Field(
         default="classification",
         description="first weights: a classifier of relevant documents, as in the paper; "
@@ -101,10 +105,20 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
     ) -> None:
         super().__init__(options, formulation)
         self.k = options.k
+        self.indices = IndexBase(options.index_base)
 
     def read(self, sources: Sequence[base.Source]) -> Queries:
         """The queries of SVM-light files. Raises DataError."""
-        return read_queries(sources, self.options.relevant_from)
+        return read_queries(sources, self.options.relevant_from, self.indices)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What indices count from, unless it is 1."""
+        return self.indices.state()
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Take over what indices count from. Raises ModelError."""
+        checked.known(state, optional=["index_base"])
+        self.indices.restore(state)
 
     def dimension(self, examples: Queries) -> int:
         """The highest feature index of the file."""
@@ -112,7 +126,7 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
 
     def feature_names(self) -> NumberedNames:
         """``feature 1``, ``feature 2`` … as the files count."""
-        return NumberedNames(MOST_FEATURES)
+        return NumberedNames(MOST_FEATURES, self.indices.base)
 
     def trained(self, examples: Queries) -> np.ndarray:
         """Whether each query takes part in training, (n,) bool; see the module."""
@@ -252,7 +266,7 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
 
     def warnings(self, examples: Queries) -> list[str]:
         """Queries that cannot be trained on or that occur in two files, documents given twice."""
-        found = []
+        found = self.indices.warnings()
         positives, sizes = examples.relevant_counts, np.diff(examples.offsets)
         if examples.labelled:
             for count, what in (
@@ -292,10 +306,11 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
         scores = predictions.scores
         spread = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
         if spread.max() > ALIKE:
-            return []
+            return self.indices.warnings()
         return [
+            *self.indices.warnings(),
             "the scores of every query's documents are all but equal: the weights collapsed to "
-            "zero, and the order is that of the input; try a larger C or start: classification"
+            "zero, and the order is that of the input; try a larger C or start: classification",
         ]
 
     def _search(self, task: int, w: np.ndarray, examples: Queries) -> Any:

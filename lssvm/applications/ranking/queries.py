@@ -10,6 +10,7 @@ from typing import ClassVar
 import numpy as np
 
 from lssvm.applications.base import Source
+from lssvm.applications.index_base import IndexBase
 from lssvm.applications.packing import Packed, digest
 from lssvm.errors import DataError
 from lssvm.formats.svmlight import SvmLight, read_svmlight
@@ -138,16 +139,19 @@ class Queries(Packed):
         return digest(self.dimension, *(getattr(alone, name) for name in names))
 
 
-def read_queries(sources: Sequence[Source], relevant_from: float) -> Queries:
+def read_queries(
+    sources: Sequence[Source], relevant_from: float, indices: IndexBase | None = None
+) -> Queries:
     """The documents of SVM-light files, grouped by qid, which may come in any order.
 
     relevant_from : lowest label of a relevant document
+    indices : what they count from, 1 by default
 
     The same qid in two files is two queries. Raises DataError if a file cannot be read, if a
     document has no qid, if some labels are known and others are not (``?``), and for features
     beyond what w can hold.
     """
-    files = [_checked(source) for source in sources]
+    files = (indices or IndexBase(1)).read(sources, _checked)
     before = cumulated([len(file.names) for file in files])
     query = np.concatenate([file.queries + b for file, b in zip(files, before[:-1], strict=True)])
     order = np.argsort(query, kind="stable")
@@ -187,7 +191,7 @@ def _refuse_unknown(files: Sequence[SvmLight], sources: Sequence[Source]) -> Non
             raise DataError(source.path, int(file.lines[unknown[0]]), message)
 
 
-def _checked(source: Source) -> SvmLight:
+def _checked(source: Source, base: int | None, why: str) -> SvmLight:
     """The rows of a file, each of a query and within the bounds of w."""
     if source.label is not None:
         message = (
@@ -195,7 +199,7 @@ def _checked(source: Source) -> SvmLight:
             "expected a label on every line of the file"
         )
         raise DataError(source.path, None, message)
-    file = read_svmlight(source.path, limit=source.limit)
+    file = read_svmlight(source.path, limit=source.limit, base=base, why=why)
     lost = np.flatnonzero(file.queries < 0)
     if len(lost):
         message = "the document has no query; expected qid:ID after the label"
@@ -206,7 +210,7 @@ def _checked(source: Source) -> SvmLight:
         message = f"relevance {label:g} has a gain of 2^{label:g}; expected at most {HIGHEST}"
         raise DataError(source.path, int(file.lines[high[0]]), message)
     if file.dimension > MOST_FEATURES:
-        message = f"feature {file.dimension:,d} is too many; expected at most {MOST_FEATURES:,d}"
+        message = f"feature {file.highest:,d} is too many; expected at most {MOST_FEATURES:,d}"
         raise DataError(source.path, file.widest_line, message)
     return file
 
