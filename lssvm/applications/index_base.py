@@ -32,6 +32,13 @@ class IndexBase:
         """What indices count from, 1 as long as nothing was read."""
         return 1 if self.known is None else self.known
 
+    @property
+    def why(self) -> str:
+        """Why 0 is no index where indices count from 1."""
+        if self._choice == 1:
+            return "as index_base is 1 (0 and auto take it)"
+        return "as the model's indices count from 1 (index_base)"
+
     def read(
         self, sources: Sequence[Source], read: Callable[[Source, int | None, str], SvmLight]
     ) -> list[SvmLight]:
@@ -39,10 +46,7 @@ class IndexBase:
 
         read : reads one, given base and why of :func:`read_svmlight`
         """
-        why = "as the model's indices count from 1 (index_base)"
-        if self._choice == 1:
-            why = "as index_base is 1 (0 and auto take it)"
-        files = [read(source, self.known, why) for source in sources]
+        files = [read(source, self.known, self.why) for source in sources]
         if self.known is None:
             self.known = min(file.base for file in files)
         return [file.counted_from(self.base) for file in files]

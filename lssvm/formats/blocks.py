@@ -1,7 +1,7 @@
 """Files read a block at a time by compiled code, and line by line where it does not understand."""
 
 from array import array
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -22,7 +22,19 @@ def read_blocks(
     line: Callable[[int, str], None],
     longest: int | None = LONGEST,
 ) -> None:
-    """Read a text file, plain or compressed, ``-`` for standard input.
+    """Read a text file, plain or compressed, ``-`` for standard input. See :func:`each_block`."""
+    for _ in each_block(path, limit, compiled, line, longest):
+        pass
+
+
+def each_block(
+    path: str | Path,
+    limit: Limit,
+    compiled: Compiled,
+    line: Callable[[int, str], None],
+    longest: int | None = LONGEST,
+) -> Iterator[None]:
+    """Read a text file block after block.
 
     compiled : reads most lines; each one ends in LF
     line : reads a line that ``compiled`` did not understand, given its number and its text without
@@ -33,20 +45,31 @@ def read_blocks(
     """
     with open_blocks(path, limit, longest) as blocks:
         for number, block in blocks:
-            if not block.endswith(b"\n"):
-                block += b"\n"
-            at = 0
-            while at < len(block):
-                at, count = compiled(block, at, number)
-                number += count
-                if at < len(block):
-                    end = block.index(b"\n", at)
-                    text = decoded(path, number, block[at:end]).rstrip("\r\n")
-                    try:
-                        line(number, text)
-                    except ValueError as error:
-                        raise DataError(path, number, error) from None
-                    at, number = end + 1, number + 1
+            _read(path, number, block, compiled, line)
+            yield
+
+
+def _read(
+    path: str | Path,
+    number: int,
+    block: bytearray,
+    compiled: Compiled,
+    line: Callable[[int, str], None],
+) -> None:
+    if not block.endswith(b"\n"):
+        block += b"\n"
+    at = 0
+    while at < len(block):
+        at, count = compiled(block, at, number)
+        number += count
+        if at < len(block):
+            end = block.index(b"\n", at)
+            text = decoded(path, number, block[at:end]).rstrip("\r\n")
+            try:
+                line(number, text)
+            except ValueError as error:
+                raise DataError(path, number, error) from None
+            at, number = end + 1, number + 1
 
 
 def append(whole: array, part: np.ndarray) -> None:

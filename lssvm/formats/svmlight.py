@@ -9,6 +9,7 @@ alone are passed over. Some files count indices from 0: see ``base`` of :func:`r
 import math
 import re
 from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import numpy as np
 
 from lssvm.errors import DataError
 from lssvm.formats import tokens
-from lssvm.formats.blocks import append, is_utf8, read_blocks, shifted
+from lssvm.formats.blocks import append, each_block, is_utf8, read_blocks, shifted
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.kernels._text import LABELS_ARE_NUMBERS, LABELS_ARE_WORDS
 from lssvm.kernels._text import rows as tokenised
@@ -27,6 +28,8 @@ from lssvm.offsets import cumulated
 MOST = 2**31 - 1  # highest index
 UNKNOWN = "?"  # stands where a label is not known
 _PREFIX = "qid:"
+_NO_ROWS = "no rows; expected 'label qid:ID index:value …'"
+_PART = 1_000_000  # numbers of a part
 _NO_LABEL = re.compile(r"qid:|\d+:", re.ASCII)
 
 
@@ -100,8 +103,24 @@ def read_svmlight(
     reader = _Reader(words, base, why)
     read_blocks(path, limit, reader.block, reader.line)
     if not reader.lines:
-        raise DataError(path, None, "no rows; expected 'label qid:ID index:value …'")
+        raise DataError(path, None, _NO_ROWS)
     return reader.rows(base)
+
+
+def svmlight_parts(
+    path: str | Path, words: bool, limit: Limit, base: int, why: str
+) -> Iterator[SvmLight]:
+    """An SVM-light file in parts of some megabytes, in order, as :func:`read_svmlight` reads it."""
+    reader, parts = _Reader(words, base, why), 0
+    for _ in each_block(path, limit, reader.block, reader.line):
+        if len(reader.values) + len(reader.lines) > _PART:
+            yield reader.rows(base)
+            reader.clear()
+            parts += 1
+    if reader.lines:
+        yield reader.rows(base)
+    elif not parts:
+        raise DataError(path, None, _NO_ROWS)
 
 
 class _Reader:
@@ -109,13 +128,17 @@ class _Reader:
 
     def __init__(self, words: bool, base: int | None, why: str) -> None:
         self.form = LABELS_ARE_WORDS if words else LABELS_ARE_NUMBERS
-        self.labels: array[Any] = array("i" if words else "d")
+        self.least, self.why = base or 0, why
+        self._buffers = RowBuffers()
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin anew, with the lines that follow."""
+        self.labels: array[Any] = array("i" if self.form == LABELS_ARE_WORDS else "d")
         self.values, self.indices = array("d"), array("i")
         self.lines, self.sizes, self.queries = array("q"), array("q"), array("i")
         self.names, self.words = DistinctWords(), DistinctWords()
         self.comments: list[str] = []
-        self.least, self.why = base or 0, why
-        self._buffers = RowBuffers()
 
     def block(self, block: bytearray, at: int, number: int) -> tuple[int, int]:
         """Rows of a block, as :data:`lssvm.formats.blocks.Compiled`."""

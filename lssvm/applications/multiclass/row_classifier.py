@@ -37,12 +37,16 @@ from lssvm.applications.index_base import Choice, IndexBase
 from lssvm.applications.multiclass.class_tree import Columns
 from lssvm.applications.multiclass.labelled_rows import (
     LabelledRows,
+    file_parts,
+    joined_labels,
+    labels_alone,
     packed,
     read_file,
     sorted_labels,
     with_labels_alike,
 )
 from lssvm.applications.names import ColumnNames
+from lssvm.applications.parts import InParts
 from lssvm.errors import DataError, LssvmError, ModelError
 from lssvm.formats.svmlight import SvmLight
 from lssvm.kernels import _multiclass
@@ -89,6 +93,7 @@ class RowClassifier(
     base.Application[LabelledRows, Predictions],
     base.ByExample[LabelledRows],
     base.KernelRows[LabelledRows],
+    InParts[LabelledRows, Predictions],
 ):
     """One class for each row of features; nothing is hidden.
 
@@ -99,6 +104,7 @@ class RowClassifier(
     rescalings = frozenset({"margin", "slack"})
     slack_norms = frozenset({0, 1, 2})
     hidden = False
+    whole_formats = frozenset({"confusion"})
 
     def __init__(self, options: Any, formulation: base.Formulation | None = None) -> None:
         super().__init__(options, formulation)
@@ -168,6 +174,43 @@ class RowClassifier(
                 message = f"class_costs: no example has label {unknown[0]!r}; expected one"
                 raise DataError(sources[0].path, None, f"{message} of {listed(labels)}")
         examples = self._packed(files, sources, labels)
+        self._check_losses(examples)
+        return examples
+
+    def read_parts(self, sources: Sequence[base.Source]) -> Iterator[LabelledRows]:
+        """The rows of :meth:`read` in parts, once the classes are known. Raises DataError."""
+        names, count = self.classes, 0
+        for number, source in enumerate(sources):
+            for part in file_parts(source, self.indices.base, self.indices.why):
+                files = with_labels_alike([part], names)
+                names = tuple(dict.fromkeys((*names, *files[0].words)))
+                found = self._packed(files, [source], ())
+                found = replace(
+                    found,
+                    numbers=found.numbers + count,
+                    files=np.full(len(found), number, dtype=np.int32),
+                    paths=tuple(source.path for source in sources),
+                )
+                self._check_losses(found)
+                count += len(found)
+                yield found
+
+    def kept(
+        self, examples: LabelledRows, predictions: Predictions
+    ) -> tuple[LabelledRows, Predictions]:
+        """The labels."""
+        return labels_alone(examples), Predictions(predictions.labels, np.empty(0), np.empty(0))
+
+    def joined(
+        self, parts: Sequence[tuple[LabelledRows, Predictions]]
+    ) -> tuple[LabelledRows, Predictions]:
+        """The labels of all parts."""
+        examples = joined_labels([part for part, _ in parts], len(self.classes))
+        labels = np.concatenate([predictions.labels for _, predictions in parts])
+        return examples, Predictions(labels, np.empty(0), np.empty(0))
+
+    def _check_losses(self, examples: LabelledRows) -> None:
+        """Raise DataError for a label that training did not see and that has no loss."""
         unseen = examples.label_names[len(self.classes) :]
         for name in unseen:
             try:
@@ -175,7 +218,6 @@ class RowClassifier(
             except ValueError as error:
                 row = int(np.flatnonzero(examples.labels == examples.label_names.index(name))[0])
                 raise examples.error(row, str(error)) from None
-        return examples
 
     def _packed(
         self, files: list[SvmLight], sources: Sequence[base.Source], labels: Sequence[str]
