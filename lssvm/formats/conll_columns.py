@@ -8,7 +8,7 @@ blank. There are no comments: ``#`` is a token like any other.
 
 import re
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -16,13 +16,14 @@ from typing import Any, Self
 import numpy as np
 
 from lssvm.errors import DataError
-from lssvm.formats.blocks import append, is_utf8, read_blocks, shifted
+from lssvm.formats.blocks import append, each_block, is_utf8, read_blocks, shifted
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.separators import Separator, check_filled
 from lssvm.kernels._text import cells
 from lssvm.kernels.text_arrays import CellBuffers, DistinctWords
 from lssvm.offsets import cumulated
 
+_PART = 100_000  # tokens of a part
 _DOCUMENT = re.compile(r"[ \t]*-DOCSTART-(?![^ \t])")
 
 
@@ -100,11 +101,33 @@ def read_columns(
     Raises DataError, with the line, where a line has another number of columns than ``names``
     or than the lines before it, another separator than those, or an empty column.
     """
-    reader = _Reader(names, optional, words or tuple(DistinctWords() for _ in names))
+    reader = _Reader(names, optional, words or _new_words(names))
     read_blocks(path, limit, reader.block, reader.line)
     if not reader.lines:
         raise DataError(path, None, f"no tokens; expected lines of {_listed(names)}")
     return reader.columns()
+
+
+def column_parts(
+    path: str | Path, names: tuple[str, ...], optional: int, limit: Limit
+) -> Iterator[Columns]:
+    """A column file in parts of whole sentences, in order, as :func:`read_columns` reads it.
+
+    Each part has words of its own.
+    """
+    reader, parts = _Reader(names, optional, _new_words(names)), 0
+    for _ in each_block(path, limit, reader.block, reader.line):
+        if reader.offsets[-1] > _PART:
+            yield reader.begun_anew()
+            parts += 1
+    if reader.lines:
+        yield reader.columns()
+    elif not parts:
+        raise DataError(path, None, f"no tokens; expected lines of {_listed(names)}")
+
+
+def _new_words(names: tuple[str, ...]) -> tuple[DistinctWords, ...]:
+    return tuple(DistinctWords() for _ in names)
 
 
 class _Reader:
@@ -113,14 +136,28 @@ class _Reader:
     def __init__(
         self, names: tuple[str, ...], optional: int, words: tuple[DistinctWords, ...]
     ) -> None:
-        self.names, self.optional, self.words = names, optional, words
-        self.codes = tuple(array("i") for _ in names)
-        self.text, self.ends = array("B"), array("q", [0])
-        self.lines = array("q")  # of tokens
-        self.offsets = array("q", [0])
+        self.names, self.optional = names, optional
         self.separator = Separator()
         self.width = 0  # columns; not known before the first token
         self._buffers = CellBuffers()
+        self._clear(words)
+
+    def _clear(self, words: tuple[DistinctWords, ...]) -> None:
+        self.words, self.codes = words, tuple(array("i") for _ in self.names)
+        self.text, self.ends = array("B"), array("q", [0])
+        self.lines = array("q")  # of tokens
+        self.offsets = array("q", [0])
+
+    def begun_anew(self) -> Columns:
+        """The sentences that have ended; the reader keeps the tokens after them alone."""
+        done = self.offsets[-1]
+        rest = Lines(np.asarray(self.text), *_bounds(self.ends))[done:]
+        open_lines = list(zip(self.lines[done:], rest, strict=True))
+        found = self._columns(done)
+        self._clear(_new_words(self.names))
+        for number, text in open_lines:
+            self.line(number, text)
+        return found
 
     def block(self, block: bytearray, at: int, number: int) -> tuple[int, int]:
         """Lines of a block, as :data:`lssvm.formats.blocks.Compiled`."""
@@ -172,14 +209,23 @@ class _Reader:
         """All that was read."""
         if len(self.lines) > self.offsets[-1]:
             self.offsets.append(len(self.lines))
-        offsets, ends = np.asarray(self.offsets), np.asarray(self.ends)
+        return self._columns(len(self.lines))
+
+    def _columns(self, count: int) -> Columns:
+        """The first tokens, of whole sentences."""
+        offsets = np.asarray(self.offsets)
         return Columns(
             words=self.words,
-            codes=tuple(np.asarray(own) for own in self.codes[: self.width]),
-            rows=Lines(np.asarray(self.text), ends[:-1], ends[1:]),
+            codes=tuple(np.asarray(own)[:count] for own in self.codes[: self.width]),
+            rows=Lines(np.asarray(self.text), *_bounds(self.ends))[:count],
             offsets=offsets,
             lines=np.asarray(self.lines)[offsets[:-1]],
         )
+
+
+def _bounds(ends: array) -> tuple[np.ndarray, np.ndarray]:
+    found = np.asarray(ends)
+    return found[:-1], found[1:]
 
 
 def _listed(names: tuple[str, ...]) -> str:

@@ -13,7 +13,7 @@ from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import LssvmError
 from lssvm.formats.conll_columns import Lines
 from lssvm.kernels.arrays import TokenArrays
-from lssvm.offsets import gathered, narrowed
+from lssvm.offsets import cumulated, gathered, narrowed
 
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
 _UNIT = 64  # multiply-adds of a unit of size: a block is then ten times the work of its overhead
@@ -138,6 +138,36 @@ class SequenceExamples(Packed):
         rows = stored(self.inputs)
         parts = (rows.dense, rows.starts, rows.indices, rows.values)
         return digest(self.width, names, *parts, self.offsets, self.labels, self.costs)
+
+
+def labels_alone(examples: SequenceExamples) -> SequenceExamples:
+    """The labels of sequences, without features, names and lines."""
+    none = np.empty(0, dtype=object)
+    rows = stored(np.empty((len(examples.labels), 0)))
+    return replace(
+        examples._with_rows(rows),
+        offsets=examples.offsets - examples.offsets[0],
+        identifiers=none,
+        rows=none,
+        lines=np.empty(0, dtype=np.int64),
+        files=np.empty(0, dtype=np.int32),
+    )
+
+
+def joined_labels(parts: Sequence[SequenceExamples]) -> SequenceExamples:
+    """The labels of several parts that :func:`labels_alone` gave, of one vocabulary."""
+    labels, tags, costs = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("labels", "tags", "costs")
+    )
+    lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+    return replace(
+        parts[0]._with_rows(stored(np.empty((len(labels), 0)))),
+        offsets=cumulated(lengths),
+        labels=labels,
+        tags=tags,
+        costs=costs,
+    )
 
 
 class Tags(NamedTuple):

@@ -25,7 +25,7 @@ Tokens carry their true label as further features, whose weights are not learnt:
 or what forbids the sub-states of other labels, or 0.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Literal, TextIO
 
@@ -87,6 +87,13 @@ class LatentSequenceLabelling(LabelSequences):
     def read(self, sources: Sequence[base.Source]) -> SequenceExamples:
         """As ``sequence`` reads them, with the true labels among the features. Raises DataError."""
         return self.marked(super().read(sources))
+
+    def read_parts(self, sources: Sequence[base.Source]) -> Iterator[SequenceExamples]:
+        """The sequences of :meth:`read`, in parts where those of ``sequence`` are."""
+        if self.vocabulary is None or self.options.format != "conll":
+            yield self.read(sources)
+        else:
+            yield from map(self.marked, super().read_parts(sources))
 
     def marked(self, examples: SequenceExamples) -> SequenceExamples:
         """The examples with L features more, the unit vector of a token's true label."""

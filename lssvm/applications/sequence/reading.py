@@ -4,7 +4,8 @@ The first data that are read fix the vocabulary. Later ones are told by it: attr
 does not hold are dropped, labels that it does not hold are kept as names without a number.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ from lssvm.applications.sequence import templates
 from lssvm.applications.sequence.examples import DENSE_FROM, SequenceExamples, Tags, packed
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import DataError
-from lssvm.formats.conll_columns import Columns, Lines, read_columns
+from lssvm.formats.conll_columns import Columns, Lines, column_parts, read_columns
 from lssvm.formats.svm_hmm import UNKNOWN, TaggedTokens, read_svm_hmm
 from lssvm.kernels.text_arrays import DistinctWords
 from lssvm.offsets import cumulated, narrowed
@@ -47,6 +48,37 @@ def read_conll(
     """The sentences of CoNLL files. Raises DataError."""
     known = tuple(DistinctWords() for _ in layout.columns)
     files = [_columns(source, layout, known) for source in sources]
+    return _sentences(files, sources, layout, vocabulary)
+
+
+def conll_parts(
+    sources: Sequence[Source], layout: Layout, vocabulary: Vocabulary
+) -> Iterator[SequenceExamples]:
+    """The sentences of :func:`read_conll` in parts, in order, at least one. Raises DataError."""
+    optional = int(layout.label == layout.columns[-1])
+    for number, source in enumerate(sources):
+        _refuse_label(source)
+        count = 0
+        for part in column_parts(source.path, layout.columns, optional, source.limit):
+            found = _sentences([part], [source], layout, vocabulary)
+            names = [str(count + place) for place in range(1, len(found) + 1)]
+            count += len(found)
+            yield replace(
+                found,
+                identifiers=np.array(names, dtype=object),
+                files=np.full(len(found), number, dtype=np.int32),
+                paths=tuple(source.path for source in sources),
+            )
+
+
+def _sentences(
+    files: Sequence[Columns],
+    sources: Sequence[Source],
+    layout: Layout,
+    vocabulary: Vocabulary | None,
+) -> SequenceExamples:
+    """The examples of files whose values have numbers in common."""
+    known = files[0].words
     place = layout.columns.index(layout.label)
     words = tuple(None if word == UNKNOWN else word for word in known[place].texts())
     tags = Tags((*words, None), _labels(files, place))
