@@ -22,10 +22,15 @@ LABELS_ARE_NUMBERS = 0
 LABELS_ARE_WORDS = 1
 SEQUENCES = 2
 
+NODE = 5
+EDGE = 4
+OTHER = 0
+
 cdef enum:
+    NODE_WORDS = 5  # that stand before the features of a line
+    EDGE_WORDS = 4
     NUMERIC = 0
     SEQUENTIAL = 2
-    FIELDS = 6  # of the spans of a row: of its label, its query and its comment
     DIGITS = 19  # of any whole number of 64 bits
     NINE = 9  # digits of any exponent of 32 bits
 
@@ -224,6 +229,73 @@ cdef const byte* _exponent(const byte* p, long long* exponent) noexcept:
     if not 1 <= p - first <= NINE:
         return NULL
     exponent[0] += -found if negative else found
+    return p
+
+
+def graph_lines(const byte[::1] block, Py_ssize_t at, int most, found):
+    """Lines of nodes, edges and others, from place ``at`` of a block on.
+
+    most : highest index of a feature
+    found : RowBuffers to write to; spans hold where the words of each line begin and end, but for
+        the features, and NODE, EDGE or OTHER; an edge without features has the one feature 1:1
+
+    Returns the place of the first line that was not read, and how many lines and features were.
+    """
+    found.check(len(block))
+    cdef int[::1] indices = found.indices, sizes = found.sizes
+    cdef int[:, ::1] spans = found.spans
+    cdef double[::1] values = found.values
+    cdef const byte* start = &block[0]
+    cdef const byte* end = start + block.shape[0]
+    cdef const byte* begin = start + at
+    cdef const byte* p
+    cdef Py_ssize_t count = 0, size = 0
+    cdef int taken, kind
+    if (end - 1)[0] != c"\n":
+        raise ValueError("graph_lines: the last line of the block does not end")
+    while begin < end and count < sizes.shape[0]:
+        p, taken = _blanks(begin), 0
+        kind = _kind(p)
+        spans[count, 0], spans[count, 2] = <int>(p - start), kind
+        p = _words(p, kind)
+        spans[count, 1] = <int>(p - start)
+        if kind:
+            p = _features(p, 1, most, &indices[size], &values[size], &taken)
+        if p == NULL:
+            break
+        while p[0] == c"\r":
+            p += 1
+        if p[0] != c"\n":
+            break
+        if kind == EDGE_WORDS and taken == 0:
+            indices[size], values[size], taken = 1, 1.0, 1
+        sizes[count] = taken
+        count += 1
+        size += taken
+        begin = p + 1
+    return begin - start, count, size
+
+
+cdef inline int _kind(const byte* p) noexcept:
+    """What a line is whose words begin here."""
+    if p[0] == c"n" and p[1] == c"o" and p[2] == c"d" and p[3] == c"e":
+        return NODE_WORDS if p[4] == c" " or p[4] == c"\t" else 0
+    if p[0] == c"e" and p[1] == c"d" and p[2] == c"g" and p[3] == c"e":
+        return EDGE_WORDS if p[4] == c" " or p[4] == c"\t" else 0
+    return 0
+
+
+cdef inline const byte* _words(const byte* p, int count) noexcept:
+    """Behind so many words of printable ASCII, all if 0, or fewer where others stand before."""
+    cdef int i = 0
+    p = _blanks(p)
+    while c"!" <= p[0] < 127:
+        while c"!" <= p[0] < 127:
+            p += 1
+        i += 1
+        if i == count:
+            break
+        p = _blanks(p)
     return p
 
 

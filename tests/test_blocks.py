@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lssvm.errors import DataError
-from lssvm.formats import blocks, conll_columns, fasta, svm_hmm, svmlight
+from lssvm.formats import blocks, conll_columns, fasta, mrf_text, svm_hmm, svmlight
 from lssvm.formats.limit import Limit
 
 # How numbers are and are not written: exact and rounded ones, those at the ends of the range.
@@ -131,6 +131,40 @@ def tables(draw):
     return "".join(map("".join, draw(lines)))
 
 
+GRAPHS = [
+    *("graph g", "graph h cost=2", "graph", "# c", "#é", "node a", "edge a b", "nodes a b", "é"),
+    *("node a y 2 2", "node a y 0 0", "edge a a k", "edge a z k", "node\x0ba y 2 1", "graph é"),
+    *("node c y 2 1 #", "node d y 2 1 1:1#x", "node é y 2 0 1:1", "edge a b k 1:1 1:2", "\x00"),
+]
+node = st.builds(
+    "node {} y 3 {}{}".format,
+    st.integers(10, 99),
+    st.sampled_from("012?-"),
+    mostly(sorted_pairs.map("".join), [" 0:1", " 1:x", " "]),
+)
+edge = st.builds(
+    "edge {} {} k{}".format,
+    st.integers(0, 3),
+    st.integers(4, 8),
+    mostly(sorted_pairs.map("".join), ["", " 1:1 1:1"]),
+)
+graph_line = mostly(node | node | edge, [*GRAPHS, ""])
+graph_lines = st.lists(st.tuples(graph_line, mostly(st.just("\n"), ENDS)).map("".join), max_size=9)
+FIRST = "".join(f"node {name} y 3 ? 1:0.5\n" for name in range(9))
+graphs = st.tuples(mostly(st.just(FIRST), [""]), graph_lines).map(lambda t: t[0] + "".join(t[1]))
+
+
+def graph_file(path):
+    """A file of graphs as plain values."""
+    found = mrf_text.read_graphs(path)
+    flat = {part.name: getattr(found, part.name) for part in dataclasses.fields(found)}
+    for which in ("node_features", "edge_features"):
+        rows = flat.pop(which)
+        flat |= {f"{which}_{name}": getattr(rows, name) for name in ("starts", "indices", "values")}
+    flat.pop("pictures")
+    return dataclasses.make_dataclass("Graphs", flat)(**flat)
+
+
 def columns(path):
     """A column file as plain values."""
     found = conll_columns.read_columns(path, ("word", "pos", "label"), optional=1)
@@ -150,6 +184,7 @@ READERS = {
     "svmlight of words": (svmlight, lambda path: svmlight.read_svmlight(path, words=True), texts),
     "svm_hmm": (svm_hmm, svm_hmm.read_svm_hmm, texts | sequences),
     "columns": (conll_columns, columns, tables()),
+    "graphs": (mrf_text, graph_file, graphs),
     "fasta": (fasta, fasta.read_fasta, fasta_texts),
     "fasta with labels": (fasta, lambda path: fasta.read_fasta(path, given=True), fasta_texts),
     "fasta without letters": (fasta, lambda path: fasta.read_fasta(path, empty=True), fasta_texts),

@@ -3,6 +3,9 @@ from numpy.typing import NDArray
 
 from lssvm.kernels.text_arrays import CellBuffers, RowBuffers
 
+NODE: int
+EDGE: int
+OTHER: int
 LABELS_ARE_NUMBERS: int
 LABELS_ARE_WORDS: int
 SEQUENCES: int
@@ -26,3 +29,6 @@ def letters(
 def cells(
     block: bytes | bytearray, at: int, columns: int, tabs: bool, found: CellBuffers
 ) -> tuple[int, int, int, int]: ...
+def graph_lines(
+    block: bytes | bytearray, at: int, most: int, found: RowBuffers
+) -> tuple[int, int, int]: ...
