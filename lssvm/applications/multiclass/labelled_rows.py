@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,7 +13,7 @@ from scipy import sparse
 from lssvm.applications.base import Source
 from lssvm.applications.names import LazyNames
 from lssvm.errors import DataError
-from lssvm.formats.svmlight import SvmLight, read_svmlight, svmlight_parts
+from lssvm.formats.svmlight import SvmLight, read_svmlight
 from lssvm.kernels.arrays import RowArrays
 from lssvm.offsets import cumulated, narrowed
 
@@ -191,31 +191,7 @@ def read_file(source: Source, base: int | None, why: str) -> SvmLight:
     label: several with commas between them, as in files of many labels, are refused.
     """
     file = read_svmlight(source.path, words=True, limit=source.limit, base=base, why=why)
-    return _relabelled(source, file)
-
-
-def file_parts(source: Source, base: int, why: str) -> Iterator[SvmLight]:
-    """The file that :func:`read_file` reads, in parts. Raises DataError."""
-    for part in svmlight_parts(source.path, True, source.limit, base, why):
-        yield _relabelled(source, part)
-
-
-def labels_alone(examples: LabelledRows) -> LabelledRows:
-    """The labels of rows, and nothing else of them."""
-    empty = in_memory(np.empty((0, 0)), np.empty(0), examples.label_names, examples.columns)
-    return replace(empty, labels=examples.labels, paths=examples.paths)
-
-
-def joined_labels(parts: Sequence[LabelledRows], classes: int) -> LabelledRows:
-    """The labels of several parts as those of one. classes : how many come first in each"""
-    others = {name for part in parts for name in part.label_names[classes:]}
-    names = (*parts[0].label_names[:classes], *_sorted(others))
-    number = {name: row for row, name in enumerate(names)}
-    labels = [
-        np.array([number[name] for name in part.label_names], dtype=np.int32)[part.labels]
-        for part in parts
-    ]
-    return replace(parts[0], labels=np.concatenate(labels), label_names=names)
+    return relabelled(source, file)
 
 
 def with_labels_alike(files: Sequence[SvmLight], classes: Sequence[str]) -> list[SvmLight]:
@@ -240,7 +216,8 @@ def _unsigned(word: str) -> str:
     return bare if bare[:1].isdigit() else word
 
 
-def _relabelled(source: Source, file: SvmLight) -> SvmLight:
+def relabelled(source: Source, file: SvmLight) -> SvmLight:
+    """The file with the label of its source, if that has one. Raises DataError."""
     several = next((word for word in file.words if "," in word), None)
     if several is not None:
         row = np.flatnonzero(file.labels == file.words.index(several))[0]
@@ -263,10 +240,11 @@ def _relabelled(source: Source, file: SvmLight) -> SvmLight:
 
 def sorted_labels(files: Sequence[SvmLight]) -> tuple[str, ...]:
     """The labels that occur, in the order of their numbers if all are numbers, else as words."""
-    return _sorted({word for file in files for word in file.words} - {UNKNOWN})
+    return in_order({word for file in files for word in file.words} - {UNKNOWN})
 
 
-def _sorted(words: Iterable[str]) -> tuple[str, ...]:
+def in_order(words: Iterable[str]) -> tuple[str, ...]:
+    """Labels in the order of their numbers if all are numbers, else as words."""
     try:
         numbers = {word: float(word) for word in words}
     except ValueError:

@@ -15,7 +15,7 @@ good classes the first one is taken.
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TextIO
 
 import numpy as np
@@ -37,14 +37,13 @@ from lssvm.applications.index_base import Choice, IndexBase
 from lssvm.applications.multiclass.class_tree import Columns
 from lssvm.applications.multiclass.labelled_rows import (
     LabelledRows,
-    file_parts,
-    joined_labels,
-    labels_alone,
     packed,
     read_file,
     sorted_labels,
     with_labels_alike,
 )
+from lssvm.applications.multiclass.row_parts import joined_labels, labels_alone, row_parts
+from lssvm.applications.multiclass.row_predictions import Predictions
 from lssvm.applications.names import ColumnNames
 from lssvm.applications.parts import InParts
 from lssvm.errors import DataError, LssvmError, ModelError
@@ -73,20 +72,6 @@ class RowOptions(base.Options):
     )
     class_costs: ClassCosts = Field(default={}, description=DESCRIPTION)
     index_base: Choice = Field(default="auto", description=INDEX_BASE)
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """What was predicted for n rows, and what it was predicted with.
-
-    labels : (n,) int32, classes
-    values : (n,) float64, w · Φ(x, y) of these classes
-    w : (d,) float64, from which scores of all classes are computed where they are written
-    """
-
-    labels: np.ndarray
-    values: np.ndarray
-    w: np.ndarray
 
 
 class RowClassifier(
@@ -179,21 +164,9 @@ class RowClassifier(
 
     def read_parts(self, sources: Sequence[base.Source]) -> Iterator[LabelledRows]:
         """The rows of :meth:`read` in parts, once the classes are known. Raises DataError."""
-        names, count = self.classes, 0
-        for number, source in enumerate(sources):
-            for part in file_parts(source, self.indices.base, self.indices.why):
-                files = with_labels_alike([part], names)
-                names = tuple(dict.fromkeys((*names, *files[0].words)))
-                found = self._packed(files, [source], ())
-                found = replace(
-                    found,
-                    numbers=found.numbers + count,
-                    files=np.full(len(found), number, dtype=np.int32),
-                    paths=tuple(source.path for source in sources),
-                )
-                self._check_losses(found)
-                count += len(found)
-                yield found
+        for part in row_parts(sources, self.classes, self.indices, self._packed):
+            self._check_losses(part)
+            yield part
 
     def kept(
         self, examples: LabelledRows, predictions: Predictions
@@ -220,7 +193,7 @@ class RowClassifier(
                 raise examples.error(row, str(error)) from None
 
     def _packed(
-        self, files: list[SvmLight], sources: Sequence[base.Source], labels: Sequence[str]
+        self, files: list[SvmLight], sources: Sequence[base.Source], labels: Sequence[str] = ()
     ) -> LabelledRows:
         if not self.classes:
             try:
@@ -509,8 +482,3 @@ class RowClassifier(
             name = examples.label_names[examples.labels[unseen[0]]]
             message = f"label {name!r} is none of the model's; expected one of those"
             raise examples.error(int(unseen[0]), message)
-
-
-def share(count: float, whole: int) -> float | None:
-    """count / whole in percent; None if there is nothing."""
-    return 100.0 * float(count) / whole if whole else None
