@@ -45,7 +45,7 @@ def rows(const byte[::1] block, Py_ssize_t at, int form, bint utf8, int least, i
     """Rows ``label qid:ID index:value … # comment`` from place ``at`` of a block on.
 
     form : LABELS_ARE_NUMBERS or ``?``; LABELS_ARE_WORDS; SEQUENCES, words and a qid each
-    utf8 : whether the block is known to be UTF-8, so that comments may hold any characters
+    utf8 : whether the block is known to be UTF-8, so that words and comments may hold any characters
     least, most : lowest and highest index of a feature
     found : RowBuffers to write to
 
@@ -70,7 +70,7 @@ def rows(const byte[::1] block, Py_ssize_t at, int form, bint utf8, int least, i
         taken = 0
         empty = p[0] == c"\n" or p[0] == c"\r" or p[0] == c"#"
         if not empty:
-            p = _head(p, start, form, &labels[count], &spans[count, 0])
+            p = _head(p, start, utf8, form, &labels[count], &spans[count, 0])
             if p != NULL:
                 p = _features(p, least, most, &indices[size], &values[size], &taken)
         if p != NULL:
@@ -97,17 +97,31 @@ cdef inline bint _ends(byte c) noexcept:
     return c == c" " or c == c"\t" or c == c"\n" or c == c"\r" or c == c"#"
 
 
-cdef inline const byte* _word(const byte* p, const byte* start, int* span) noexcept:
-    """Behind a word of printable ASCII that begins here, whose first and last place are noted."""
+cdef inline bint _odd(const byte* p) noexcept:
+    """Whether what begins here beyond ASCII may be a blank of Unicode, or a byte order mark."""
+    return (
+        (p[0] == 0xC2 and (p[1] == 0x85 or p[1] == 0xA0))
+        or (p[0] == 0xE1 and p[1] == 0x9A)
+        or (p[0] == 0xE2 and (p[1] == 0x80 or p[1] == 0x81))
+        or (p[0] == 0xE3 and p[1] == 0x80)
+        or (p[0] == 0xEF and p[1] == 0xBB)
+    )
+
+
+cdef inline const byte* _word(const byte* p, const byte* start, bint utf8, int* span) noexcept:
+    """Behind a word that begins here, whose first and last place are noted; NULL: it is not plain.
+
+    utf8 : whether it may hold characters beyond ASCII
+    """
     span[0] = <int>(p - start)
-    while c"!" <= p[0] < 127 and p[0] != c"#":
+    while (c"!" <= p[0] < 127 and p[0] != c"#") or (p[0] > 127 and utf8 and not _odd(p)):
         p += 1
     span[1] = <int>(p - start)
     return p if span[0] < span[1] and _ends(p[0]) else NULL
 
 
 cdef const byte* _head(
-    const byte* p, const byte* start, int form, double* label, int* spans
+    const byte* p, const byte* start, bint utf8, int form, double* label, int* spans
 ) except? NULL:
     """Behind the label and the query; NULL if they are not plain."""
     cdef const byte* first = p
@@ -117,7 +131,7 @@ cdef const byte* _head(
         if p == NULL or not _ends(p[0]):
             return NULL
     else:
-        p = _word(p, start, spans)
+        p = _word(p, start, utf8, spans)
         if p == NULL or (form == NUMERIC and p - first > 1):
             return NULL
         label[0] = float("nan")
@@ -127,7 +141,7 @@ cdef const byte* _head(
             first += 1
     p = _blanks(p)
     if p[0] == c"q" and p[1] == c"i" and p[2] == c"d" and p[3] == c":":
-        return _word(p + 4, start, &spans[2])
+        return _word(p + 4, start, utf8, &spans[2])
     return NULL if form == SEQUENTIAL else p
 
 
@@ -372,6 +386,8 @@ def cells(const byte[::1] block, Py_ssize_t at, int columns, bint tabs, found):
         raise ValueError("cells: the last line of the block does not end, or it has no columns")
     while begin < end:
         after = <const byte*>memchr(begin, c"\n", end - begin)
+        if memchr(begin, 0, after - begin) != NULL:
+            break
         stop = after
         while stop > begin and (stop - 1)[0] == c"\r":
             stop -= 1

@@ -82,10 +82,21 @@ def shifted(places: np.ndarray, start: int) -> np.ndarray:
     return np.add(places, start, dtype=np.int64)
 
 
-def is_utf8(block: bytearray) -> bool:
-    """Whether a block is text in UTF-8."""
-    if block.isascii():
-        return True
+class Utf8:
+    """Whether a block is text in UTF-8, looked at once however often it is asked for."""
+
+    def __init__(self) -> None:
+        self._block: bytearray | None = None
+        self._is = False
+
+    def __call__(self, block: bytearray) -> bool:
+        """The answer for a block."""
+        if block is not self._block:
+            self._block, self._is = block, block.isascii() or _decodes(block)
+        return self._is
+
+
+def _decodes(block: bytearray) -> bool:
     try:
         block.decode()
     except UnicodeDecodeError:

@@ -16,7 +16,7 @@ from typing import Any, Self
 import numpy as np
 
 from lssvm.errors import DataError
-from lssvm.formats.blocks import append, each_block, is_utf8, read_blocks, shifted
+from lssvm.formats.blocks import Utf8, append, each_block, read_blocks, shifted
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.separators import Separator, check_filled
 from lssvm.kernels._text import cells
@@ -139,7 +139,7 @@ class _Reader:
         self.names, self.optional = names, optional
         self.separator = Separator()
         self.width = 0  # columns; not known before the first token
-        self._buffers = CellBuffers()
+        self._buffers, self._is_utf8 = CellBuffers(), Utf8()
         self._clear(words)
 
     def _clear(self, words: tuple[DistinctWords, ...]) -> None:
@@ -161,7 +161,7 @@ class _Reader:
 
     def block(self, block: bytearray, at: int, number: int) -> tuple[int, int]:
         """Lines of a block, as :data:`lssvm.formats.blocks.Compiled`."""
-        if not self.width or 0 in block or not is_utf8(block):
+        if not self.width or not self._is_utf8(block):
             return at, 0
         found, before = self._buffers, len(self.lines)
         found.fit(len(block))

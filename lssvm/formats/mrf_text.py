@@ -154,9 +154,10 @@ class _Reader:
         """Lines of a block, as :data:`lssvm.formats.blocks.Compiled`. Raises DataError."""
         found = self._buffers
         found.fit(len(block))
-        at, count, size = graph_lines(block, at, MOST_FEATURES, found)
-        text = block.decode("latin-1")
-        for own, (begin, end) in enumerate(found.spans[:count, :2].tolist(), number):
+        start = at
+        at, count, size = graph_lines(block, start, MOST_FEATURES, found)
+        text = block[start:at].decode("ascii")
+        for own, (begin, end) in enumerate((found.spans[:count, :2] - start).tolist(), number):
             try:
                 self.take(own, text[begin:end].split(), parsed=True)
             except ValueError as error:

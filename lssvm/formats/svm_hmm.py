@@ -15,7 +15,7 @@ import numpy as np
 
 from lssvm.errors import DataError
 from lssvm.formats import tokens
-from lssvm.formats.blocks import append, is_utf8, read_blocks, shifted
+from lssvm.formats.blocks import Utf8, append, read_blocks, shifted
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.svmlight import MOST
 from lssvm.kernels._text import SEQUENCES, rows
@@ -74,13 +74,13 @@ class _Reader:
         self.indices, self.values, self.sizes = array("i"), array("d"), array("q")
         self.names = DistinctWords()
         self._last = -1  # number of the sequence at hand
-        self._buffers = RowBuffers()
+        self._buffers, self._is_utf8 = RowBuffers(), Utf8()
 
     def block(self, block: bytearray, at: int, number: int) -> tuple[int, int]:
         """Tokens of a block, as :data:`lssvm.formats.blocks.Compiled`. Raises DataError."""
         found, before = self._buffers, len(self.names)
         found.fit(len(block))
-        at, count, size, lines = rows(block, at, SEQUENCES, is_utf8(block), 1, MOST, found)
+        at, count, size, lines = rows(block, at, SEQUENCES, self._is_utf8(block), 1, MOST, found)
         spans = found.spans[:count]
         codes = self.names.codes(block, spans[:, 2:4])
         first = np.flatnonzero(np.diff(codes, prepend=self._last))

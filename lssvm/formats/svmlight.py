@@ -18,7 +18,7 @@ import numpy as np
 
 from lssvm.errors import DataError
 from lssvm.formats import tokens
-from lssvm.formats.blocks import append, each_block, is_utf8, read_blocks, shifted
+from lssvm.formats.blocks import Utf8, append, each_block, read_blocks, shifted
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.kernels._text import LABELS_ARE_NUMBERS, LABELS_ARE_WORDS
 from lssvm.kernels._text import rows as tokenised
@@ -129,7 +129,7 @@ class _Reader:
     def __init__(self, words: bool, base: int | None, why: str) -> None:
         self.form = LABELS_ARE_WORDS if words else LABELS_ARE_NUMBERS
         self.least, self.why = base or 0, why
-        self._buffers = RowBuffers()
+        self._buffers, self._is_utf8 = RowBuffers(), Utf8()
         self.clear()
 
     def clear(self) -> None:
@@ -145,7 +145,7 @@ class _Reader:
         found = self._buffers
         found.fit(len(block))
         at, rows, size, lines = tokenised(
-            block, at, self.form, is_utf8(block), self.least, MOST, found
+            block, at, self.form, self._is_utf8(block), self.least, MOST, found
         )
         spans = found.spans[:rows]
         if self.form == LABELS_ARE_WORDS:
