@@ -486,8 +486,8 @@ REFUSED = {
     "poly, degree: 3; expected poly of degree 2",
     "{explicit: true}": "kernel.explicit: there are no explicit features for type: linear, "
     "degree: 3; expected poly of degree 2",
-    "{type: rbf}": "kernel.type: rbf cannot be trained by solver.method: bundle; expected auto, n-slack, "
-    "or explicit: true with degree: 2",
+    "{type: rbf}": "kernel.type: rbf cannot be trained by solver.method: bundle; expected auto, "
+    "n-slack, or explicit: true with degree: 2",
 }
 
 

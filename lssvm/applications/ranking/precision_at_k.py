@@ -37,7 +37,10 @@ from typing import Any, ClassVar, Literal, TextIO
 import numpy as np
 from pydantic import Field
 
+from lssvm import checked
 from lssvm.applications import base
+from lssvm.applications.index_base import DESCRIPTION as INDEX_BASE
+from lssvm.applications.index_base import Choice, IndexBase
 from lssvm.applications.names import NumberedNames
 from lssvm.applications.ranking import ranking_metrics
 from lssvm.applications.ranking.queries import MOST_FEATURES, Queries, read_queries
@@ -66,6 +69,7 @@ class RankingOptions(base.Options):
     relevant_from: float = Field(
         default=1.0, allow_inf_nan=False, description="lowest label of a relevant document"
     )
+    index_base: Choice = Field(default="auto", description=INDEX_BASE)
     initialisation: Literal["classification", "pairwise", "random"] = Field(
         default="classification",
         description="initial weights; classification: of a classifier of relevant documents, as in "
@@ -106,10 +110,20 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
     ) -> None:
         super().__init__(options, formulation)
         self.k = options.k
+        self.indices = IndexBase(options.index_base)
 
     def read(self, sources: Sequence[base.Source]) -> Queries:
         """The queries of SVM-light files. Raises DataError."""
-        return read_queries(sources, self.options.relevant_from)
+        return read_queries(sources, self.options.relevant_from, self.indices)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The first index of features, unless it is 1."""
+        return self.indices.state()
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Restore the first index of features. Raises ModelError."""
+        checked.known(state, optional=["index_base"])
+        self.indices.restore(state)
 
     def dimension(self, examples: Queries) -> int:
         """The highest feature index of the file."""
@@ -117,7 +131,7 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
 
     def feature_names(self) -> NumberedNames:
         """``feature 1``, ``feature 2`` … as the files count."""
-        return NumberedNames(MOST_FEATURES)
+        return NumberedNames(MOST_FEATURES, self.indices.base)
 
     def trained(self, examples: Queries) -> np.ndarray:
         """Whether each query takes part in training, (n,) bool; see the module."""
@@ -257,7 +271,7 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
 
     def warnings(self, examples: Queries) -> list[str]:
         """Warnings: queries without use in training or in two files, documents given twice."""
-        found = []
+        found = self.indices.warnings()
         positives, sizes = examples.relevant_counts, np.diff(examples.offsets)
         if examples.labelled:
             for count, what in (
@@ -297,11 +311,12 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
         scores = predictions.scores
         spread = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
         if spread.max() > ALIKE:
-            return []
+            return self.indices.warnings()
         return [
+            *self.indices.warnings(),
             "the scores of every query's documents are almost equal: the weights collapsed to "
             "zero, and the order is that of the input; try a larger C or "
-            "initialisation: classification"
+            "initialisation: classification",
         ]
 
     def _search(self, task: int, w: np.ndarray, examples: Queries) -> Any:
