@@ -8,6 +8,7 @@
 | prediction and scores | ``Predictor`` | ``prediction.py`` |
 | reading, and what a model keeps of it | ``Reader`` | ``reading.py`` |
 | writing | ``Writer`` | ``writing.py`` |
+| predictions for files of any size | ``InParts`` | ``parts.py`` |
 
 An application is a ``Problem``, ``Predictor``, ``Reader`` and ``Writer``; one that answers by
 example, or has rows for kernels, derives from these types besides. To write one that answers for
