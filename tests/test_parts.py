@@ -121,6 +121,24 @@ def test_predictions_and_scores_are_those_of_all_examples_at_once(name, monkeypa
         assert sum(sizes) in (0, 300 if "sequence" not in name else 200)
 
 
+@pytest.mark.parametrize("kernel", ["type: rbf, gamma: 0.1", "type: poly, degree: 2"])
+def test_models_with_kernels_predict_in_parts(tmp_path, monkeypatch, kernel):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    Path("train.txt").write_text(rows(rng, 60, ["a", "b", "c"]), encoding="utf-8")
+    Path("test.txt").write_text(rows(rng, 200, ["a", "b", "c"]), encoding="utf-8")
+    config = TRAINED.format(application="{name: multiclass}", model="ssvm")
+    config = config.replace("{epsilon: 0.1}", "{method: n-slack, epsilon: 0.1}")
+    Path("c.yaml").write_text(f"{config}kernel: {{{kernel}}}\n", encoding="utf-8")
+    result = CliRunner().invoke(learn, ["c.yaml", "model", "-q"])
+    assert result.exit_code == 0, result.stderr
+    expected = outcome("--format", "scores")
+    assert expected[0] == 0
+    sizes = in_small_parts(monkeypatch)
+    assert outcome("--format", "scores") == expected
+    assert len(sizes) > 5
+
+
 def test_several_files_are_predicted_one_after_another(name, monkeypatch):
     text = Path("c.yaml").read_text(encoding="utf-8")
     Path("c.yaml").write_text(
