@@ -21,6 +21,7 @@ DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
 HIGHEST = 500  # relevance of a document; sums of 2^relevance, for NDCG, are finite
 MOST_FEATURES = 10_000_000  # w and every cutting plane hold one number for each
 _AT_ONCE = 50_000  # entries that are laid out at a time
+_SHORT = 2**16  # indices below it fit 16 bits
 _DOCID = re.compile(r"(?:\bdoc_?id\s*[=:]|^doc_?id\b)\s*(\S*)", re.IGNORECASE)
 
 
@@ -245,6 +246,8 @@ def _stored(
     for number, file in enumerate(files):
         if np.all(np.diff(file.offsets) == dimension):  # then the indices are 0, 1, 2 …
             files[number] = replace(file, indices=empty)
+        elif dimension <= _SHORT:
+            files[number] = replace(file, indices=file.indices.astype(np.uint16))
     del file
     return {
         "dense": _dense(files, order, offsets, dimension),
