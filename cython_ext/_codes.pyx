@@ -49,7 +49,9 @@ def intern(const byte[::1] block, const int[:, :] spans, Py_ssize_t done, int[::
         if code < 0:
             code = <int>counts[0]
             begin = ends[code - 1] if code else 0
-            if code >= ends.shape[0] or 2 * code >= table.shape[0] or begin + length > pool.shape[0]:
+            if code >= ends.shape[0] or 2 * code >= table.shape[0]:
+                break
+            if begin + length > pool.shape[0]:
                 break
             memcpy(&pool[0] + begin, &block[0] + first, length)
             hashes[code], ends[code], table[slot] = hashed, begin + length, code

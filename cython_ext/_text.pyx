@@ -10,7 +10,7 @@ their product or quotient is rounded once (Clinger 1990); ``PyOS_string_to_doubl
 ``float`` calls, reads all others.
 """
 
-from libc.math cimport isfinite
+from libc.math cimport NAN, isfinite
 from libc.string cimport memchr, memcmp, memcpy
 
 cdef extern from "Python.h":
@@ -45,7 +45,7 @@ def rows(const byte[::1] block, Py_ssize_t at, int form, bint utf8, int least, i
     """Rows ``label qid:ID index:value … # comment`` from place ``at`` of a block on.
 
     form : LABELS_ARE_NUMBERS or ``?``; LABELS_ARE_WORDS; SEQUENCES, words and a qid each
-    utf8 : whether the block is known to be UTF-8, so that words and comments may hold any characters
+    utf8 : whether the block is known to be UTF-8: then words and comments may go beyond ASCII
     least, most : lowest and highest index of a feature
     found : RowBuffers to write to
 
@@ -134,7 +134,7 @@ cdef const byte* _head(
         p = _word(p, start, utf8, spans)
         if p == NULL or (form == NUMERIC and p - first > 1):
             return NULL
-        label[0] = float("nan")
+        label[0] = NAN
         while first < p:
             if first[0] == c":":
                 return NULL
@@ -142,7 +142,9 @@ cdef const byte* _head(
     p = _blanks(p)
     if p[0] == c"q" and p[1] == c"i" and p[2] == c"d" and p[3] == c":":
         return _word(p + 4, start, utf8, &spans[2])
-    return NULL if form == SEQUENTIAL else p
+    if form == SEQUENTIAL:
+        return NULL
+    return p
 
 
 cdef const byte* _features(
@@ -314,7 +316,8 @@ cdef inline const byte* _words(const byte* p, int count) noexcept:
 
 
 def letters(
-    const byte[::1] block, Py_ssize_t at, const byte[::1] codes, byte[::1] found, int[:, ::1] headers
+    const byte[::1] block, Py_ssize_t at, const byte[::1] codes, byte[::1] found,
+    int[:, ::1] headers,
 ):
     """Letters and headers of lines, from place ``at`` of a block on, which may be within a line.
 

@@ -284,22 +284,47 @@ def test_many_numbers_of_all_lengths_are_those_of_float(path, digits):
     )
 
 
-@pytest.mark.parametrize("packed", [bytes, gzip.compress, bz2.compress, lzma.compress])
-def test_files_of_many_blocks_are_read_alike_however_they_are_compressed(path, packed):
+def many_rows():
+    """Lines of an SVM-light file of several blocks, a few of which are not plain."""
     rng = np.random.default_rng(0)
     lines = [
         f"{i % 7} qid:{i // 10} "
         + " ".join(f"{j}:{x!r}" for j, x in enumerate(rng.normal(size=i % 40).tolist(), 1))
-        for i in range(3_000)
+        for i in range(2_000)
     ]
     lines[500] += " # é"
     lines[700] = "# é"
-    path.write_bytes(packed("\n".join(lines).encode()))
-    for name in ("svmlight", "svmlight of words"):
-        module, reader, _ = READERS[name]
-        found = outcome(reader, path)
-        assert not isinstance(found, str)
-        assert found == by_lines(module, lambda reader=reader: outcome(reader, path))
+    return "\n".join(lines)
+
+
+LONG = {
+    "svmlight": many_rows,
+    "svmlight of words": many_rows,
+    "svm_hmm": many_rows,
+    "columns": lambda: "".join(
+        f"w{i} é{i % 7} L{i % 3}\n" + "\n" * (i % 11 == 0) for i in range(40_000)
+    ),
+    "graphs": lambda: "".join(
+        f"node n{i} y 3 ? 1:{i}.5\n"
+        + f"edge n{i} n{i - 1} k\n" * (i % 50 > 0)
+        + "#é\n" * (i % 99 == 7)
+        for i in range(15_000)
+    ),
+    "fasta": lambda: "".join(f">r{i} é\nACGTNACGT\nAC \n" for i in range(25_000)),
+}
+
+
+@pytest.mark.parametrize("packed", [bytes, gzip.compress, bz2.compress, lzma.compress])
+@pytest.mark.parametrize("name", LONG)
+def test_files_of_many_blocks_are_read_alike_however_they_are_compressed(path, name, packed):
+    module, reader, _ = READERS[name]
+    text = LONG[name]()
+    assert len(text) > 500_000
+    path.write_bytes(packed(text.encode()))
+    found = outcome(reader, path)
+    assert not isinstance(found, str)
+    path.write_text(text, encoding="utf-8")
+    assert found == by_lines(module, lambda: outcome(reader, path))
 
 
 def test_standard_input_is_read_as_a_file_is(path):

@@ -16,15 +16,23 @@ ROOT = Path(__file__).parent.parent
 CONFIGS = {
     "multiclass": "{name: multiclass}",
     "taxonomy": "{name: taxonomy}",
+    "precision_at_k": "{name: precision_at_k, k: 2}",
     "sequence": "{name: sequence, columns: [word, pos, label], templates: [word, 'word[1] & pos']}",
     "latent_sequence": "{name: latent_sequence, columns: [word, pos, label], templates: [word]}",
 }
 FORMATS = {
     "multiclass": ["labels", "scores", "confusion"],
     "taxonomy": ["labels", "scores", "confusion"],
+    "precision_at_k": ["scores", "trec"],
     "sequence": ["conll", "tags"],
     "latent_sequence": ["conll", "tags"],
 }
+EXAMPLES = dict.fromkeys(CONFIGS, 300) | {
+    "sequence": 200,
+    "latent_sequence": 200,
+    "precision_at_k": 60,
+}
+WHOLE = {"confusion", "trec"}  # formats, and for ranking JSON too
 TRAINED = """\
 application: {application}
 data: {{train: train.txt}}
@@ -47,6 +55,13 @@ def rows(rng, count, labels, unseen=()):
     return "".join(lines)
 
 
+def queries(rng, count):
+    """Documents of queries of five, one with a docid."""
+    lines = rows(rng, count, ["0", "1", "2"]).splitlines(keepends=True)
+    named = [line.replace(" ", f" qid:q{k // 5} ", 1) for k, line in enumerate(lines)]
+    return "".join(named).replace("# 0", "# docid = D0")
+
+
 def sentences(rng, count, labels=("O", "B-X", "I-X")):
     """Sentences of a CoNLL file with words that training does not have, and documents."""
     lines = []
@@ -66,13 +81,15 @@ def name(request, tmp_path, monkeypatch):
     rng = np.random.default_rng(0)
     if "sequence" in request.param:
         train, test = sentences(rng, 60), sentences(rng, 200, ("O", "B-X", "I-X", "B-Y"))
+    elif request.param == "precision_at_k":
+        train, test = queries(rng, 80), queries(rng, 300)
     else:
         labels = ["a/x", "a/y", "b"] if request.param == "taxonomy" else ["1", "-1", "dog"]
         unseen = ["a/z", "a/w"] if request.param == "taxonomy" else ["+3", "3", "cat"]
         train, test = rows(rng, 80, labels), rows(rng, 300, labels, unseen)
     Path("train.txt").write_text(train, encoding="utf-8")
     Path("test.txt").write_text(test, encoding="utf-8")
-    model = "lssvm" if request.param == "latent_sequence" else "ssvm"
+    model = "lssvm" if request.param in ("latent_sequence", "precision_at_k") else "ssvm"
     config = TRAINED.format(application=CONFIGS[request.param], model=model)
     Path("c.yaml").write_text(config, encoding="utf-8")
     result = CliRunner().invoke(learn, ["c.yaml", "model", "-q"])
@@ -117,8 +134,27 @@ def test_predictions_and_scores_are_those_of_all_examples_at_once(name, monkeypa
     for kind, expected in zip(kinds, whole, strict=True):
         sizes.clear()
         assert outcome(*kind) == expected, kind
-        assert len(sizes) > 5 or kind[-1] == "confusion"
-        assert sum(sizes) in (0, 300 if "sequence" not in name else 200)
+        whole_only = kind[-1] in WHOLE or (name, kind) == ("precision_at_k", ["--json"])
+        assert len(sizes) > 5 or whole_only
+        assert sum(sizes) == (0 if whole_only else EXAMPLES[name])
+
+
+@pytest.mark.parametrize("kernel", ["type: rbf, gamma: 0.1", "type: poly, degree: 2"])
+def test_models_with_kernels_predict_in_parts(tmp_path, monkeypatch, kernel):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    Path("train.txt").write_text(rows(rng, 60, ["a", "b", "c"]), encoding="utf-8")
+    Path("test.txt").write_text(rows(rng, 200, ["a", "b", "c"]), encoding="utf-8")
+    config = TRAINED.format(application="{name: multiclass}", model="ssvm")
+    config = config.replace("{epsilon: 0.1}", "{method: n-slack, epsilon: 0.1}")
+    Path("c.yaml").write_text(f"{config}kernel: {{{kernel}}}\n", encoding="utf-8")
+    result = CliRunner().invoke(learn, ["c.yaml", "model", "-q"])
+    assert result.exit_code == 0, result.stderr
+    expected = outcome("--format", "scores")
+    assert expected[0] == 0
+    sizes = in_small_parts(monkeypatch)
+    assert outcome("--format", "scores") == expected
+    assert len(sizes) > 5
 
 
 def test_several_files_are_predicted_one_after_another(name, monkeypatch):
@@ -132,6 +168,20 @@ def test_several_files_are_predicted_one_after_another(name, monkeypatch):
     assert outcome("--json", path="c.yaml") == expected
 
 
+def test_queries_that_go_on_after_others_are_read_as_one(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = queries(np.random.default_rng(0), 300).splitlines(keepends=True)
+    Path("train.txt").write_text("".join(lines[:80]), encoding="utf-8")
+    Path("test.txt").write_text("".join(lines[::2] + lines[1::2]), encoding="utf-8")
+    config = TRAINED.format(application=CONFIGS["precision_at_k"], model="lssvm")
+    Path("c.yaml").write_text(config, encoding="utf-8")
+    assert CliRunner().invoke(learn, ["c.yaml", "model", "-q"]).exit_code in (0, 3)
+    expected = outcome()
+    sizes = in_small_parts(monkeypatch)
+    assert outcome() == expected
+    assert sizes == [60]
+
+
 def test_a_broken_line_far_down_leaves_what_was_there(name, monkeypatch):
     content = Path("test.txt").read_text(encoding="utf-8")
     Path("test.txt").write_text(content + "a 1:x y z\n", encoding="utf-8")
@@ -142,7 +192,7 @@ def test_a_broken_line_far_down_leaves_what_was_there(name, monkeypatch):
 
 
 def test_files_without_labels_are_predicted_and_not_scored(name, monkeypatch):
-    bare = re.sub(r"(?m)^\S+ (?=\d+:|#)", "? ", Path("test.txt").read_text(encoding="utf-8"))
+    bare = re.sub(r"(?m)^\S+ (?=\d+:|#|qid:)", "? ", Path("test.txt").read_text(encoding="utf-8"))
     bare = re.sub(r"(?m) [OBI]\S*$", " ?", bare)
     Path("test.txt").write_text(bare, encoding="utf-8")
     refused = outcome()
@@ -160,12 +210,13 @@ def test_files_without_labels_are_predicted_and_not_scored(name, monkeypatch):
 def test_examples_of_a_file_whose_labels_are_not_known_are_counted(name, monkeypatch):
     lines = Path("test.txt").read_text(encoding="utf-8").splitlines(keepends=True)
     for place in range(0, len(lines), 9):
-        lines[place] = re.sub(r"^\S+ (?=\d+:|#)", "? ", lines[place])
+        lines[place] = re.sub(r"^\S+ (?=\d+:|#|qid:)", "? ", lines[place])
         lines[place] = re.sub(r" [OBI]\S*$", " ?", lines[place])
     Path("test.txt").write_text("".join(lines), encoding="utf-8")
     expected = outcome()
-    assert expected[0] == 0
-    assert "without labels: they are not scored" in expected[2]
+    refused = name == "precision_at_k"  # which wants all labels or none
+    assert expected[0] == (2 if refused else 0)
+    assert ("no label" if refused else "without labels: they are not scored") in expected[2]
     in_small_parts(monkeypatch)
     assert outcome() == expected
 
@@ -176,4 +227,8 @@ def test_predictions_go_to_standard_output_as_they_come(name, monkeypatch):
     in_small_parts(monkeypatch)
     found = CliRunner().invoke(classify, ["test.txt", "model", "-", "--json"])
     assert (found.stdout, found.stderr) == (expected.stdout, expected.stderr)
-    assert [json.loads(line)["id"] for line in found.stdout.splitlines()][-1] in ("300", "200")
+    assert [json.loads(line)["id"] for line in found.stdout.splitlines()][-1] in (
+        "300",
+        "200",
+        "q59",
+    )

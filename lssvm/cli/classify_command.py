@@ -95,7 +95,7 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     alone = Source(examples, options["label"], limit=_limit(options["max_mb"]))
     sources = config.sources("test") if config else [alone]
     with owned(predictions, metrics):
-        parts = _parts(trained, sources, options["format_name"])
+        parts = _parts(trained, sources, _written(options))
         begun = list(islice(parts, 2))
         if len(begun) > 1:
             together = _all(begun, parts)
@@ -109,7 +109,14 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
             _classified(packed, trained, form, predictions, options)
 
 
-def _parts(trained: "Model", sources: Sequence["Source"], name: str | None) -> Iterator[Any]:
+def _written(options: dict[str, Any]) -> str:
+    """The name of the format; empty where it is the application's first."""
+    from lssvm.applications.base import JSON
+
+    return JSON if options["as_json"] else options["format_name"] or ""
+
+
+def _parts(trained: "Model", sources: Sequence["Source"], name: str) -> Iterator[Any]:
     """The examples part after part, where the application and the format of that name can."""
     from lssvm.applications.parts import InParts
 
@@ -194,11 +201,8 @@ def _classified(
 
 def _warn(trained: "Model", examples: Any, options: dict[str, Any]) -> None:
     """Say what is doubtful about predictions for these examples."""
-    from lssvm.applications.base import JSON
-
     if not options["quiet"]:
-        written = JSON if options["as_json"] else options["format_name"] or ""
-        for text in trained.application.output_warnings(examples, written):
+        for text in trained.application.output_warnings(examples, _written(options)):
             streams.tell(f"warning: {message(text)}")
 
 

@@ -30,7 +30,7 @@ query, drawn at random among those of loss 0 (``initialisation: random``).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, TextIO
 
@@ -42,12 +42,14 @@ from lssvm.applications import base
 from lssvm.applications.index_base import DESCRIPTION as INDEX_BASE
 from lssvm.applications.index_base import Choice, IndexBase
 from lssvm.applications.names import NumberedNames
-from lssvm.applications.ranking import ranking_metrics
+from lssvm.applications.parts import InParts
+from lssvm.applications.ranking import query_parts, ranking_metrics
 from lssvm.applications.ranking.queries import MOST_FEATURES, Queries, read_queries
 from lssvm.applications.ranking.ranking_start import Classifier, PairwiseRanking
 from lssvm.errors import LssvmError
 from lssvm.kernels import _ranking
 from lssvm.kernels.arrays import QueryArrays
+from lssvm.offsets import cumulated
 from lssvm.plane import Plane
 
 RUN_TAG = "lssvm"
@@ -99,11 +101,12 @@ class Predictions:
     top: np.ndarray
 
 
-class PrecisionAtK(base.Application[Queries, Predictions]):
+class PrecisionAtK(base.Application[Queries, Predictions], InParts[Queries, Predictions]):
     """Ranking for precision at k; the hidden value is the order of a query's documents."""
 
     Options = RankingOptions
     models = frozenset({"lssvm"})
+    whole_formats = frozenset({"trec", base.JSON})
 
     def __init__(
         self, options: RankingOptions, formulation: base.Formulation | None = None
@@ -115,6 +118,28 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
     def read(self, sources: Sequence[base.Source]) -> Queries:
         """The queries of SVM-light files. Raises DataError."""
         return read_queries(sources, self.options.relevant_from, self.indices)
+
+    def read_parts(self, sources: Sequence[base.Source]) -> Iterator[Queries]:
+        """The queries of :meth:`read`, in parts where each one's documents stand together."""
+        if self.indices.known is None or not query_parts.divisible(sources, self.indices):
+            yield self.read(sources)
+        else:
+            relevant_from = self.options.relevant_from
+            yield from query_parts.query_parts(sources, relevant_from, self.indices)
+
+    def kept(self, examples: Queries, predictions: Predictions) -> tuple[Queries, Predictions]:
+        """The labels of documents, and their scores."""
+        return query_parts.labels_alone(examples), replace(predictions, top=np.empty((0, 0)))
+
+    def joined(self, parts: Sequence[tuple[Queries, Predictions]]) -> tuple[Queries, Predictions]:
+        """The labels and scores of all parts."""
+        before = cumulated([len(found.scores) for _, found in parts])[:-1].tolist()
+        pairs = [(found, start) for (_, found), start in zip(parts, before, strict=True)]
+        return query_parts.joined_labels([examples for examples, _ in parts]), Predictions(
+            np.concatenate([found.scores for found, _ in pairs]),
+            np.concatenate([found.order + start for found, start in pairs]),
+            np.empty((0, 0)),
+        )
 
     def state(self) -> dict[str, np.ndarray]:
         """The first index of features, unless it is 1."""

@@ -21,6 +21,7 @@ DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
 HIGHEST = 500  # relevance of a document; sums of 2^relevance, for NDCG, are finite
 MOST_FEATURES = 10_000_000  # w and every cutting plane hold one number for each
 _AT_ONCE = 50_000  # entries that are laid out at a time
+_SHORT = 2**16  # indices below it fit 16 bits
 _DOCID = re.compile(r"(?:\bdoc_?id\s*[=:]|^doc_?id\b)\s*(\S*)", re.IGNORECASE)
 
 
@@ -151,7 +152,14 @@ def read_queries(
     document has no qid, if some labels are known and others are not (``?``), and for features
     beyond what w can hold.
     """
-    files = (indices or IndexBase(1)).read(sources, _checked)
+    return packed((indices or IndexBase(1)).read(sources, _read), sources, relevant_from)
+
+
+def packed(files: list[SvmLight], sources: Sequence[Source], relevant_from: float) -> Queries:
+    """The queries of files that were read. Raises DataError if some labels alone are known.
+
+    files : emptied, so that they do not stay beside what is made of them
+    """
     before = cumulated([len(file.names) for file in files])
     query = np.concatenate([file.queries + b for file, b in zip(files, before[:-1], strict=True)])
     order = np.argsort(query, kind="stable")
@@ -191,15 +199,26 @@ def _refuse_unknown(files: Sequence[SvmLight], sources: Sequence[Source]) -> Non
             raise DataError(source.path, int(file.lines[unknown[0]]), message)
 
 
-def _checked(source: Source, base: int | None, why: str) -> SvmLight:
-    """The rows of a file, each of a query and within the bounds of w."""
+def _read(source: Source, base: int | None, why: str) -> SvmLight:
+    """The rows of a file. Raises DataError."""
+    refuse_label(source)
+    file = read_svmlight(source.path, limit=source.limit, base=base, why=why)
+    check(source, file)
+    return file
+
+
+def refuse_label(source: Source) -> None:
+    """Raise DataError where the configuration gives a label to all documents."""
     if source.label is not None:
         message = (
             f"label {source.label!r} in the configuration has no meaning for ranking; "
             "expected a label on every line of the file"
         )
         raise DataError(source.path, None, message)
-    file = read_svmlight(source.path, limit=source.limit, base=base, why=why)
+
+
+def check(source: Source, file: SvmLight) -> None:
+    """Raise DataError unless all rows are of queries and within the bounds of w."""
     lost = np.flatnonzero(file.queries < 0)
     if len(lost):
         message = "the document has no query; expected qid:ID after the label"
@@ -212,7 +231,6 @@ def _checked(source: Source, base: int | None, why: str) -> SvmLight:
     if file.dimension > MOST_FEATURES:
         message = f"feature {file.highest:,d} is too many; expected at most {MOST_FEATURES:,d}"
         raise DataError(source.path, file.widest_line, message)
-    return file
 
 
 def _docids(file: SvmLight) -> tuple[np.ndarray, np.ndarray]:
@@ -245,6 +263,8 @@ def _stored(
     for number, file in enumerate(files):
         if np.all(np.diff(file.offsets) == dimension):  # then the indices are 0, 1, 2 …
             files[number] = replace(file, indices=empty)
+        elif dimension <= _SHORT:
+            files[number] = replace(file, indices=file.indices.astype(np.uint16))
     del file
     return {
         "dense": _dense(files, order, offsets, dimension),
