@@ -618,7 +618,6 @@ BROKEN = {
     "a value that is not a number": b"a 1:nan\n",
     "an infinite value": b"a 1:inf\n",
     "a value beyond all bounds": b"a 1:1e999\n",
-    "index 0": b"a 0:1\n",
     "a negative index": b"a -1:1\n",
     "indices that decrease": b"a 2:1 1:1\n",
     "an index twice": b"a 2:1 2:1\n",

@@ -30,7 +30,7 @@ MAY_IMPORT = {
     "output": {"errors"},
     "problem": {"errors", "plane"},
     "oracle": {"errors", "plane", "problem"},
-    "formats": {"errors", "offsets"},
+    "formats": {"errors", "kernels", "offsets"},
     "solvers": {"checked", "errors", "kernels", "offsets", "oracle", "plane"},
     "applications": {
         *("checked", "errors", "formats", "kernels", "offsets", "output", "plane", "problem"),

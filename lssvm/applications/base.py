@@ -8,6 +8,7 @@
 | prediction and scores | ``Predictor`` | ``prediction.py`` |
 | reading, and what a model keeps of it | ``Reader`` | ``reading.py`` |
 | writing | ``Writer`` | ``writing.py`` |
+| predictions for files of any size | ``InParts`` | ``parts.py`` |
 
 An application is a ``Problem``, ``Predictor``, ``Reader`` and ``Writer``. If it keeps planes by
 example or has rows for kernels, it also derives from these types. To write an application for one

@@ -14,6 +14,8 @@ LONGEST = 200  # characters of an error's own message
 ANSWERS = (
     "__init__",
     "read",
+    "kept",
+    "joined",
     "state",
     "dimension",
     "feature_names",
@@ -33,8 +35,8 @@ ANSWERS = (
     "training_warnings",
     "not_converged",
 )
-ITERATORS = ("examples", "records")  # methods that yield one piece after the other
-READERS = ("read", "examples")  # an OSError is that of a file
+ITERATORS = ("examples", "records", "read_parts")  # methods that yield one piece after the other
+READERS = ("read", "examples", "read_parts")  # an OSError is that of a file
 WRITERS = ("write", "records")  # an OSError is that of the output
 PASSED = (LssvmError, MemoryError)
 

@@ -30,21 +30,26 @@ query, drawn at random among those of loss 0 (``initialisation: random``).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar, Literal, TextIO
 
 import numpy as np
 from pydantic import Field
 
+from lssvm import checked
 from lssvm.applications import base
+from lssvm.applications.index_base import DESCRIPTION as INDEX_BASE
+from lssvm.applications.index_base import Choice, IndexBase
 from lssvm.applications.names import NumberedNames
-from lssvm.applications.ranking import ranking_metrics
+from lssvm.applications.parts import InParts
+from lssvm.applications.ranking import query_parts, ranking_metrics
 from lssvm.applications.ranking.queries import MOST_FEATURES, Queries, read_queries
 from lssvm.applications.ranking.ranking_start import Classifier, PairwiseRanking
 from lssvm.errors import LssvmError
 from lssvm.kernels import _ranking
 from lssvm.kernels.arrays import QueryArrays
+from lssvm.offsets import cumulated
 from lssvm.plane import Plane
 
 RUN_TAG = "lssvm"
@@ -66,6 +71,7 @@ class RankingOptions(base.Options):
     relevant_from: float = Field(
         default=1.0, allow_inf_nan=False, description="lowest label of a relevant document"
     )
+    index_base: Choice = Field(default="auto", description=INDEX_BASE)
     initialisation: Literal["classification", "pairwise", "random"] = Field(
         default="classification",
         description="initial weights; classification: of a classifier of relevant documents, as in "
@@ -95,21 +101,54 @@ class Predictions:
     top: np.ndarray
 
 
-class PrecisionAtK(base.Application[Queries, Predictions]):
+class PrecisionAtK(base.Application[Queries, Predictions], InParts[Queries, Predictions]):
     """Ranking for precision at k; the hidden value is the order of a query's documents."""
 
     Options = RankingOptions
     models = frozenset({"lssvm"})
+    whole_formats = frozenset({"trec", base.JSON})
 
     def __init__(
         self, options: RankingOptions, formulation: base.Formulation | None = None
     ) -> None:
         super().__init__(options, formulation)
         self.k = options.k
+        self.indices = IndexBase(options.index_base)
 
     def read(self, sources: Sequence[base.Source]) -> Queries:
         """The queries of SVM-light files. Raises DataError."""
-        return read_queries(sources, self.options.relevant_from)
+        return read_queries(sources, self.options.relevant_from, self.indices)
+
+    def read_parts(self, sources: Sequence[base.Source]) -> Iterator[Queries]:
+        """The queries of :meth:`read`, in parts where each one's documents stand together."""
+        if self.indices.known is None or not query_parts.divisible(sources, self.indices):
+            yield self.read(sources)
+        else:
+            relevant_from = self.options.relevant_from
+            yield from query_parts.query_parts(sources, relevant_from, self.indices)
+
+    def kept(self, examples: Queries, predictions: Predictions) -> tuple[Queries, Predictions]:
+        """The labels of documents, and their scores."""
+        return query_parts.labels_alone(examples), replace(predictions, top=np.empty((0, 0)))
+
+    def joined(self, parts: Sequence[tuple[Queries, Predictions]]) -> tuple[Queries, Predictions]:
+        """The labels and scores of all parts."""
+        before = cumulated([len(found.scores) for _, found in parts])[:-1].tolist()
+        pairs = [(found, start) for (_, found), start in zip(parts, before, strict=True)]
+        return query_parts.joined_labels([examples for examples, _ in parts]), Predictions(
+            np.concatenate([found.scores for found, _ in pairs]),
+            np.concatenate([found.order + start for found, start in pairs]),
+            np.empty((0, 0)),
+        )
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The first index of features, unless it is 1."""
+        return self.indices.state()
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Restore the first index of features. Raises ModelError."""
+        checked.known(state, optional=["index_base"])
+        self.indices.restore(state)
 
     def dimension(self, examples: Queries) -> int:
         """The highest feature index of the file."""
@@ -117,7 +156,7 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
 
     def feature_names(self) -> NumberedNames:
         """``feature 1``, ``feature 2`` … as the files count."""
-        return NumberedNames(MOST_FEATURES)
+        return NumberedNames(MOST_FEATURES, self.indices.base)
 
     def trained(self, examples: Queries) -> np.ndarray:
         """Whether each query takes part in training, (n,) bool; see the module."""
@@ -257,7 +296,7 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
 
     def warnings(self, examples: Queries) -> list[str]:
         """Warnings: queries without use in training or in two files, documents given twice."""
-        found = []
+        found = self.indices.warnings()
         positives, sizes = examples.relevant_counts, np.diff(examples.offsets)
         if examples.labelled:
             for count, what in (
@@ -297,11 +336,12 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
         scores = predictions.scores
         spread = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
         if spread.max() > ALIKE:
-            return []
+            return self.indices.warnings()
         return [
+            *self.indices.warnings(),
             "the scores of every query's documents are almost equal: the weights collapsed to "
             "zero, and the order is that of the input; try a larger C or "
-            "initialisation: classification"
+            "initialisation: classification",
         ]
 
     def _search(self, task: int, w: np.ndarray, examples: Queries) -> Any:

@@ -25,7 +25,7 @@ Tokens have their true label as additional features, whose weights are not learn
 the loss, or forbid the sub-states of other labels, or are 0.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal, TextIO
 
@@ -91,6 +91,13 @@ class LatentSequenceLabelling(LabelSequences, base.CompiledByExample[SequenceExa
     def read(self, sources: Sequence[base.Source]) -> SequenceExamples:
         """The examples of ``sequence``, with true labels as features. Raises DataError."""
         return self.marked(super().read(sources))
+
+    def read_parts(self, sources: Sequence[base.Source]) -> Iterator[SequenceExamples]:
+        """The sequences of :meth:`read`, in parts where those of ``sequence`` are."""
+        if self.vocabulary is None or self.options.format != "conll":
+            yield self.read(sources)
+        else:
+            yield from map(self.marked, super().read_parts(sources))
 
     def marked(self, examples: SequenceExamples) -> SequenceExamples:
         """The examples with L additional features, the unit vector of a token's true label."""

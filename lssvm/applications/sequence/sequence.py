@@ -34,8 +34,9 @@ from scipy import sparse
 
 from lssvm import checked
 from lssvm.applications import base
+from lssvm.applications.parts import InParts
 from lssvm.applications.sequence import reading, sequence_metrics, sequence_output, templates
-from lssvm.applications.sequence.examples import SequenceExamples
+from lssvm.applications.sequence.examples import SequenceExamples, joined_labels, labels_alone
 from lssvm.applications.sequence.sequence_output import Predictions
 from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
 from lssvm.errors import LssvmError
@@ -120,7 +121,9 @@ class SequenceOptions(base.Options):
         return self.label or self.columns[-1]
 
 
-class LabelSequences(base.Application[SequenceExamples, Predictions]):
+class LabelSequences(
+    base.Application[SequenceExamples, Predictions], InParts[SequenceExamples, Predictions]
+):
     """The base of applications of label sequences; only subclasses have hidden values."""
 
     Options: ClassVar[type[base.Options]] = SequenceOptions
@@ -149,12 +152,37 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
 
     def read(self, sources: Sequence[base.Source]) -> SequenceExamples:
         """The sequences of files; the first ones fix labels and attributes. Raises DataError."""
-        o = self.options
-        layout = reading.Layout(o.columns, o.label_column, o.templates, o.bias, o.min_count)
-        read = reading.read_conll if o.format == "conll" else reading.read_numeric
-        examples = read(sources, layout, self.vocabulary)
+        read = reading.read_conll if self.options.format == "conll" else reading.read_numeric
+        examples = read(sources, self._layout(), self.vocabulary)
         self._adopt(examples)
         return examples
+
+    def read_parts(self, sources: Sequence[base.Source]) -> Iterator[SequenceExamples]:
+        """The sequences of :meth:`read`; those of CoNLL files in parts. Raises DataError."""
+        if self.vocabulary is None or self.options.format != "conll":
+            yield self.read(sources)
+        else:
+            yield from reading.conll_parts(sources, self._layout(), self.vocabulary)
+
+    def kept(
+        self, examples: SequenceExamples, predictions: Predictions
+    ) -> tuple[SequenceExamples, Predictions]:
+        """The labels, and those of the best path."""
+        none = np.empty((0, 0))
+        best = np.ascontiguousarray(predictions.labels[:, :1])
+        return labels_alone(examples), Predictions(best, none, none.ravel())
+
+    def joined(
+        self, parts: Sequence[tuple[SequenceExamples, Predictions]]
+    ) -> tuple[SequenceExamples, Predictions]:
+        """The labels of all parts."""
+        none = np.empty((0, 0))
+        labels = np.concatenate([predictions.labels for _, predictions in parts])
+        return joined_labels([part for part, _ in parts]), Predictions(labels, none, none.ravel())
+
+    def _layout(self) -> reading.Layout:
+        o = self.options
+        return reading.Layout(o.columns, o.label_column, o.templates, o.bias, o.min_count)
 
     def state(self) -> dict[str, np.ndarray]:
         """The names of labels and features."""
