@@ -120,11 +120,12 @@ build: $(VENV)/dev.installed ## make a wheel and a source distribution in dist/
 	$(BIN)/python -m build --outdir dist .
 
 wheel: $(VENV)/dev.installed ## make a wheel for many Linux systems in dist/ and try it in new environments (TRY="python3.11 …")
+	rm -rf build/wheel build/repaired
 	$(BIN)/python -m build --wheel --outdir build/wheel .
-	$(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
-	rm -r build/wheel
-	$(BIN)/abi3audit --strict --summary dist/*manylinux*.whl
-	$(BIN)/python tests/try_wheel.py dist/*manylinux*.whl $(TRY)
+	$(BIN)/auditwheel repair --wheel-dir build/repaired build/wheel/*.whl
+	$(BIN)/abi3audit --strict --summary build/repaired/*.whl
+	$(BIN)/python tests/try_wheel.py build/repaired/*.whl $(TRY)
+	mkdir -p dist && mv build/repaired/*.whl dist && rm -r build/wheel build/repaired
 
 clean: ## remove everything that was made, except the results in out/
 	rm -rf $(VENV) build dist lssvm.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -11,6 +11,8 @@ from _rows cimport (
     prefetch_row,
 )
 
+cdef double ROUNDING = 1e-14
+
 cdef struct Single:
     Oracle oracle  # first, so that a pointer to one is a pointer to the other
     Rows rows
@@ -58,7 +60,7 @@ class ExampleOracle:
         own.path_starts, own.paths = &path_starts[0], &paths[0] if paths.shape[0] else NULL
         own.oracle.self, own.oracle.n, own.oracle.size = own, n, self.size
         own.oracle.places = &places[0]
-        own.oracle.reals, own.oracle.integers = columns + 2 * own.classes.count, columns + 1
+        own.oracle.reals, own.oracle.integers = columns + 3 * own.classes.count, columns + 1
         own.oracle.best, own.oracle.heights, own.oracle.inner, own.oracle.add = (
             _best_of, _heights_of, _inner_of, _add_of)
         own.oracle.solve = NULL
@@ -213,6 +215,7 @@ cdef int _solve_of(const void* self, double* w, Py_ssize_t i, const int* truth, 
     cdef double* scores = room.reals
     cdef double* high = room.reals + own.rows.columns  # L + w . delta, then the change of alpha
     cdef double* old = high + K
+    cdef double* bare = old + K  # B
     cdef double square = own.squares[i], bound, total, highest = -1e300, rest = limit, change
     cdef int y = truth[0], best = 0, size = 0
     _score_row(own, w, i, scores)
@@ -222,28 +225,36 @@ cdef int _solve_of(const void* self, double* w, Py_ssize_t i, const int* truth, 
         old[outputs[k]] = alpha[k]
         rest -= alpha[k]
     old[y] = fmax(0.0, rest)
-    gap[0] = total = 0.0
+    gap[0] = total = rise[0] = 0.0
+    active = 0
     for k in range(K):
         high[k] = classes.margins[y * K + k] + scores[classes.places[k]] - scores[classes.places[y]]
         if high[k] > highest:
             best, highest = <int>k, high[k]
-        gap[0] -= old[k] * high[k]
-        total += high[k] + old[k] * square
+        bare[k] = high[k] + old[k] * square
+        if old[k] > 0.0:
+            gap[0] -= old[k] * high[k]
+            total += bare[k]
+            active += 1
     gap[0] += limit * highest
-    rise[0] = 0.0
-    bound, active = (total - square * limit) / K, K
-    while True:
-        total, before, active = 0.0, active, 0
+    if gap[0] <= ROUNDING * limit * (1.0 + highest):
+        return 0
+    if old[best] == 0.0:
+        total += bare[best]
+        active += 1
+    # The bound of any set of classes is at most the right one, and those beyond it become fewer.
+    bound, before = (total - square * limit) / active, -1
+    while active and active != before:
+        total, before, active = 0.0, active if before >= 0 else 0, 0
         for k in range(K):
-            if high[k] + old[k] * square > bound:
-                total += high[k] + old[k] * square
+            if bare[k] > bound:
+                total += bare[k]
                 active += 1
-        if active == 0 or active == before:
-            break
-        bound = (total - square * limit) / active
+        if active:
+            bound = (total - square * limit) / active
     for k in range(K):
         if square > 0.0:
-            change = fmax(0.0, high[k] + old[k] * square - bound) / square
+            change = fmax(0.0, bare[k] - bound) / square
         else:
             change = limit if k == best else 0.0
         size += k != y and change > 0.0

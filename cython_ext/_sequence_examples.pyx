@@ -8,7 +8,11 @@ import numpy as np
 
 from _chains cimport Chain, Tokens, point_to_tokens, score_tokens
 from _examples cimport Found, Kept, Oracle, Room, capsule_of, unknown
-from _searches cimport Task, check_labels, point_to_task, scratch_of, sequence_score, solve
+from _searches cimport (
+    Task, check_labels, point_to_task, scratch_of, sequence_score, sequence_viterbi, solve,
+)
+
+cdef double FORBIDDEN = -1e100  # added to the score of a state that a label does not have
 
 cdef struct Single:
     Oracle oracle  # first, so that a pointer to one is a pointer to the other
@@ -17,7 +21,7 @@ cdef struct Single:
     const int* labels
     const double* squares  # |x|^2 of each token
     Py_ssize_t count, padded, stride  # labels, and numbers that a feature's weights take
-    int order
+    int order, substates  # 0: nothing is hidden
     bint ends
     # Where the parts of w begin; ``summed`` are first and second order together.
     Py_ssize_t first, second, summed, begin, finish
@@ -28,6 +32,9 @@ class ExampleOracle:
 
     loss : ChainLoss; tokens : TokenArrays of n sequences, rows of increasing indices
     labels : (tokens,) the truth; shape : ChainShape
+    substates : hidden states of each label, which are the labels of ``shape`` then and the values
+        of outputs; ``labels`` are −1 where they are not known, the loss counts wrong labels by its
+        charges, and the first completion is still to be made. 0: nothing is hidden
 
     Weights are kept with the labels padded to a multiple of 8 where rows are dense, and with sums
     of first and second order beside them.
@@ -38,7 +45,7 @@ class ExampleOracle:
     values : labels
     """
 
-    def __init__(self, loss, tokens, const int[::1] labels, shape):
+    def __init__(self, loss, tokens, const int[::1] labels, shape, int substates=0):
         memory = np.zeros(sizeof(Single), dtype=np.uint8)
         cdef unsigned char[::1] view = memory
         cdef Single* own = <Single*>&view[0]
@@ -46,9 +53,16 @@ class ExampleOracle:
         point_to_tokens(&own.tokens, tokens, shape.width)
         point_to_task(&own.task, loss)
         own.count, own.order, own.ends = shape.labels, shape.order, shape.ends
+        own.substates = substates
         own.padded = (own.count + 7) // 8 * 8
         own.stride = own.count if own.tokens.starts != NULL else own.padded
-        check_labels(&own.task, labels, own.tokens.offsets[own.tokens.n], own.count, own.tokens.most)
+        if not substates:
+            check_labels(&own.task, labels, own.tokens.offsets[own.tokens.n], own.count,
+                         own.tokens.most)
+        elif own.task.charge_count * substates != own.count or (
+                len(labels) and int(np.max(labels)) >= own.task.charge_count):
+            raise ValueError(f"sequence: {own.task.charge_count} charges and {substates} substates "
+                             f"do not fit {own.count} states or the labels")
         squares, rows = own.count * own.padded, own.tokens.offsets[own.tokens.n]
         own.first = shape.width * own.stride
         own.second = own.first + squares
@@ -56,18 +70,19 @@ class ExampleOracle:
         own.begin = own.summed + (own.order == 2) * own.count * squares
         own.finish = own.begin + own.padded
         self.size = own.finish + own.padded
-        self.truth = np.array(labels[:rows], dtype=np.int32)
+        self.labels = np.array(labels[:rows], dtype=np.int32)
+        self.truth = np.zeros(rows, dtype=np.int32) if substates else self.labels
         self.places = np.array(tokens.offsets)
         self.squares = np.zeros(max(1, rows))
         self.slack, self.exact, self.values = loss.slack, False, own.count
         self._held, self._shape = (loss, tokens, memory), shape
         self._parts = own.stride, own.padded, own.first, own.begin
-        cdef const int[::1] truth = self.truth
+        cdef const int[::1] known = self.labels
         cdef const long long[::1] places = self.places
         cdef double[::1] squares_view = self.squares
         for i in range(rows):
             squares_view[i] = _token_product(&own.tokens, i, i)
-        own.labels, own.squares = &truth[0] if rows else NULL, &squares_view[0]
+        own.labels, own.squares = &known[0] if rows else NULL, &squares_view[0]
         own.oracle.self, own.oracle.n, own.oracle.size = own, own.tokens.n, self.size
         own.oracle.places = &places[0]
         own.oracle.reals = own.tokens.most * own.padded + own.padded + (
@@ -76,6 +91,8 @@ class ExampleOracle:
         own.oracle.best, own.oracle.heights, own.oracle.inner, own.oracle.add = (
             _best_of, _heights_of, _inner_of, _add_of)
         own.oracle.solve, own.oracle.complete = NULL, NULL
+        if substates:
+            own.oracle.complete = _complete_of
         self.multiply_adds = float(own.count) * (
             (tokens.starts[rows] - tokens.starts[0] if own.tokens.starts != NULL
              else rows * shape.width) + rows * own.count ** own.order)
@@ -163,8 +180,57 @@ cdef int _best_of(const void* self, const double* w, Py_ssize_t i, const Kept* k
     found.score = sequence_score(&chain, scores, kept.truth, length)
     for k in range(kept.count):
         products[k] = sequence_score(&chain, scores, kept.outputs + k * length, length) - found.score
-    found.height = solve(&own.task, &chain, scores, kept.truth, length,
-                          scores + own.tokens.most * own.padded, output, &found.loss) - found.score
+    if own.substates:
+        found.height = _latent(own, &chain, scores, first, length, output, &found.loss)
+    else:
+        found.height = solve(&own.task, &chain, scores, kept.truth, length,
+                             scores + own.tokens.most * own.padded, output, &found.loss)
+    found.height -= found.score
+    return 0
+
+
+cdef void _charge(const Single* own, double* scores, Py_ssize_t first, Py_ssize_t length,
+                  bint forbid) noexcept nogil:
+    """Add to the states of all labels but the true one: its charge, or what forbids them."""
+    cdef Py_ssize_t t, s
+    cdef int y
+    for t in range(length):
+        y = own.labels[first + t]
+        if y < 0:
+            continue
+        for s in range(own.count):
+            if s // own.substates != y:
+                scores[t * own.padded + s] += FORBIDDEN if forbid else own.task.charges[y]
+
+
+cdef double _latent(const Single* own, const Chain* chain, double* scores, Py_ssize_t first,
+                    Py_ssize_t length, int* output, double* loss) noexcept nogil:
+    """The best states with the loss of their labels added, the value, and the loss."""
+    cdef Py_ssize_t t
+    cdef double value
+    _charge(own, scores, first, length, False)
+    value = sequence_viterbi(chain, scores, length, scores + own.tokens.most * own.padded, output)
+    for t in range(length):
+        if own.labels[first + t] >= 0 and output[t] // own.substates != own.labels[first + t]:
+            loss[0] += own.task.charges[own.labels[first + t]]
+    return value
+
+
+cdef int _complete_of(const void* self, const double* w, Py_ssize_t i, Room room, int* output,
+                      double* score) noexcept nogil:
+    """The best states of the true labels."""
+    cdef const Single* own = <const Single*>self
+    cdef Py_ssize_t first = own.tokens.offsets[i], length = own.tokens.offsets[i + 1] - first
+    cdef double* scores = room.reals
+    cdef Chain chain
+    _point_to_weights(own, w, &chain)
+    score[0] = 0.0
+    if length == 0:
+        return 0
+    score_tokens(&own.tokens, first, length, w, &chain, scores)
+    _charge(own, scores, first, length, True)
+    sequence_viterbi(&chain, scores, length, scores + own.tokens.most * own.padded, output)
+    score[0] = sequence_score(&chain, scores, output, length)
     return 0
 
 

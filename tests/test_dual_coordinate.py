@@ -11,6 +11,10 @@ from lssvm.applications.multiclass.labelled_rows import in_memory
 from lssvm.applications.multiclass.multiclass import Multiclass, MulticlassOptions
 from lssvm.applications.multiclass.taxonomy import Taxonomy, TaxonomyOptions
 from lssvm.applications.sequence.examples import packed
+from lssvm.applications.sequence.latent_sequence import (
+    LatentSequenceLabelling,
+    LatentSequenceOptions,
+)
 from lssvm.applications.sequence.sequence import SequenceLabelling, SequenceOptions
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.config import Config
@@ -253,3 +257,77 @@ def test_an_order_is_drawn_evenly():
         counts[np.arange(4), order] += 1
     assert sorted(order) == [0, 1, 2, 3]
     assert np.all(np.abs(counts / 2000 - 1) < 0.1)
+
+
+def hidden(rng, dense, order=1, missing=True, n=10):
+    """Sequences whose labels have two sub-states each; some labels are missing."""
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 6, size=n))])
+    options = LatentSequenceOptions(
+        format="svm_hmm", order=order, ends=True, substates=2, class_costs={"p": 2.0}
+    )
+    application = LatentSequenceLabelling(options, Formulation("lssvm"))
+    names = ("p", "q", "r")
+    tags = [names[k] for k in rng.integers(3, size=offsets[-1])]
+    for t in np.flatnonzero(rng.random(len(tags)) < 0.2 * missing):
+        tags[t] = None
+    rows = rows_of(rng, offsets[-1], 4, dense)
+    return application, application.marked(packed(rows, tags, offsets, Vocabulary(names, 4)))
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("dense", [True, False])
+def test_hidden_states_are_completed_as_the_application_completes_them(dense, order):
+    rng = np.random.default_rng(11)
+    application, examples = hidden(rng, dense, order)
+    oracle, n = application.example_oracle(examples), len(examples)
+    w = rng.normal(size=application.dimension(examples))
+    planes = ExamplePlanes(oracle.places, oracle.size, norm=1, slack=False, exact=False)
+    truth, scores, out = oracle.truth.copy(), np.empty(n), np.empty((2, n))
+    inner = oracle.load(w)
+    np.testing.assert_array_equal(oracle.unload(inner), w)
+    _dual_coordinate.completed(oracle.capsule, planes, inner, truth, scores)
+    completion = application.completed_each(w, examples)
+    np.testing.assert_array_equal(truth, completion.outputs)
+    np.testing.assert_allclose(scores, completion.values, atol=1e-12)
+    _dual_coordinate.heights(oracle.capsule, planes, truth, inner, 0, n, out)
+    found = application.augmented_each(w, examples)
+    np.testing.assert_allclose(out[0] + out[1], found.values, atol=1e-12)
+    gradients = application.gradients(examples, found, np.arange(n))
+    np.testing.assert_allclose(gradients @ w + found.losses, found.values, atol=1e-12)
+    plane, upper = application.augmented(w, examples)
+    assert upper == pytest.approx(float(found.values.sum()))
+    np.testing.assert_allclose(gradients.sum(axis=0), plane.gradient, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("dense", [True, False])
+def test_with_hidden_states_the_objective_falls_and_each_convex_problem_is_certified(dense, seed):
+    rng = np.random.default_rng(seed)
+    application, examples = hidden(rng, dense)
+    config = Config.from_dict(
+        {
+            "application": {"name": "latent_sequence"},
+            "objective": {"model": "lssvm", "C": 0.7},
+            "solver": {"method": "dual-coordinate", "epsilon": 1e-5},
+        }
+    )
+    oracle = DataOracle(application, examples, Executor(1))
+    rules = setup.rules_of(config, len(examples), hidden=True)
+    run = setup.new_run(application, examples, oracle, config, 0, None)
+    run.proceed(oracle, rules, Observer())
+    w, C = run.solver.w, 0.7
+
+    def objective(w, completed):
+        return 0.5 * float(w @ w) + C * (application.augmented(w, examples)[1] - completed)
+
+    assert run.objective == pytest.approx(
+        objective(w, application.completed(w, examples).value(w)), rel=1e-10
+    )
+    assert run.converged
+    falls = [value for value, _ in run.history]
+    assert all(b <= a * (1 + 1e-9) for a, b in itertools.pairwise(falls))
+    # The lower bound holds everywhere, for the completion that the last problem had.
+    completion = application.completed(w, examples)
+    for scale in (0.0, 1e-3, 1e-2, 0.1, 1.0):
+        other = w + scale * rng.normal(size=len(w))
+        assert objective(other, completion.value(other)) >= run.objective - 1e-4 * run.objective

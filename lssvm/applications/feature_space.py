@@ -31,6 +31,7 @@ from scipy import sparse
 
 from lssvm.applications.base import Application, KernelRows
 from lssvm.applications.names import LazyNames
+from lssvm.applications.occurring import Occurring
 from lssvm.checked import LARGEST, MOST_WEIGHTS
 from lssvm.errors import LssvmError
 from lssvm.plane import MEGABYTE
@@ -138,7 +139,7 @@ def training(settings: Kernel, application: Application, examples: Any) -> Train
     Raises LssvmError if this takes more than ``max_mb``, or if numbers become too large.
     """
     if settings.type == "linear":
-        return Training(examples, Linear(), np.zeros((0, 0)), 0)
+        return _linear(application, examples)
     if not isinstance(application, KernelRows):
         raise LssvmError(f"kernel.type: {settings.type}: the application has no rows for kernels")
     columns = application.columns_per_row(examples)
@@ -161,6 +162,18 @@ def training(settings: Kernel, application: Application, examples: Any) -> Train
     )
     gram = support.inner(support.rows)
     return Training(examples.with_inputs(units), support, gram, columns)
+
+
+def _linear(application: Application, examples: Any) -> Training:
+    """The rows as they are, or without the features that do not occur."""
+    none = np.zeros((0, 0))
+    if isinstance(application, KernelRows):
+        columns = application.columns_per_row(examples)
+        occurring = Occurring.of(examples.inputs, columns)
+        if occurring is not None:
+            shown, _ = occurring.prepared(examples, np.empty(0))
+            return Training(shown, occurring, none, 0)
+    return Training(examples, Linear(), none, 0)
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,12 @@ class ExampleOracle:
     slack: bool
     exact: bool
     def __init__(
-        self, loss: ChainLoss, tokens: TokenArrays, labels: Ints, shape: ChainShape
+        self,
+        loss: ChainLoss,
+        tokens: TokenArrays,
+        labels: Ints,
+        shape: ChainShape,
+        substates: int = 0,
     ) -> None: ...
     def load(self, w: Reals) -> Reals: ...
     def unload(self, w: Reals) -> Reals: ...

@@ -7,7 +7,8 @@ import numpy as np
 
 from lssvm.applications import feature_space
 from lssvm.applications.base import Application, Examples
-from lssvm.applications.feature_space import Training
+from lssvm.applications.feature_space import Linear, Training
+from lssvm.applications.occurring import Occurring
 from lssvm.config import Config
 from lssvm.errors import LssvmError
 from lssvm.model import Model
@@ -84,6 +85,10 @@ def problem_of(data: TrainingData, config: Config, initial: Model | None = None)
         raise LssvmError("data.validate: examples without labels; expected labelled ones")
     w0 = _initial_weights(data, config, initial)
     training = feature_space.training(config.kernel, data.application, data.examples)
+    if config.kernel.type == "linear":
+        _check_weights(data.application.dimension(training.examples), config)
+    if w0 is not None and isinstance(training.space, Occurring):
+        w0 = training.space.restricted(w0)
     held = "" if data.held is None else data.held.fingerprint()
     return Problem(data, w0, training, data.examples.fingerprint(), held)
 
@@ -102,11 +107,13 @@ def _trainable(data: TrainingData, config: Config) -> Examples:
             f"the loss of application {name!r} is that of the whole data set: "
             "examples cannot have costs of their own"
         )
-    if config.kernel.type == "linear":
-        dimension = application.dimension(examples)
-        what = f"a model of {dimension:,d} weights"
-        config.data.limit.check(f"{config.origin}: data.train", dimension * _WEIGHT, what)
     return examples
+
+
+def _check_weights(dimension: int, config: Config) -> None:
+    """Raise LssvmError if so many weights take more memory than the configuration allows."""
+    what = f"a model of {dimension:,d} weights"
+    config.data.limit.check(f"{config.origin}: data.train", dimension * _WEIGHT, what)
 
 
 def _initial_weights(
@@ -115,13 +122,15 @@ def _initial_weights(
     """The weights of a first model, (d,). Raises LssvmError if they do not fit the data."""
     if initial is None:
         return None
-    if config.kernel.type != "linear" or initial.space.arrays():
+    space = initial.space
+    w = space.linear(initial.w) if isinstance(space, Occurring) else initial.w
+    if config.kernel.type != "linear" or not isinstance(space, Linear | Occurring):
         raise LssvmError("--init does not support kernel models; expected kernel.type: linear")
     application = data.application
     expected = application.dimension(data.examples)
-    if len(initial.w) != expected or type(initial.application) is not type(application):
+    if len(w) != expected or type(initial.application) is not type(application):
         raise LssvmError(
-            f"the initial model has {len(initial.w)} weights of application "
+            f"the initial model has {len(w)} weights of application "
             f"{initial.config['application']['name']!r}; expected {expected} weights of "
             f"{application.options.name!r}"
         )
@@ -131,4 +140,4 @@ def _initial_weights(
             raise LssvmError(
                 f"{name} of the initial model and of the training data differ; expected the same"
             )
-    return initial.w
+    return w
