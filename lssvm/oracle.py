@@ -16,7 +16,7 @@ from scipy import sparse
 
 from lssvm.errors import ApplicationFault, LssvmError
 from lssvm.plane import Plane, total
-from lssvm.problem import ByExample, E, Examples, Maxima, Problem, by_example
+from lssvm.problem import ByExample, E, Examples, Gathering, Maxima, Problem, by_example
 
 BLOCK_WORK = 100_000  # about 0.1 ms of the fastest kernel: fan-out costs 25 µs
 MAX_BLOCKS = 64
@@ -188,6 +188,11 @@ class DataOracle(Generic[E]):
         self.executor = executor
         self.whole = whole
         self.blocks = blocks(examples) if application.decomposes else [examples]
+        # A part of the data is asked a few times only: to lay out its columns would not pay.
+        self._gathering: Gathering[E] | None = None
+        if whole is None and isinstance(application, Gathering) and application.gathers(examples):
+            self._gathering = application
+        self._last: list[Any] = []
         self.passes = 0.0
         self.completions = 0
         self.seconds = 0.0
@@ -206,15 +211,39 @@ class DataOracle(Generic[E]):
         Raises LssvmError if it is not finite, ApplicationFault if it cannot be right.
         """
         began = time.perf_counter()
-        parts = self.executor.map(lambda block: self._augmented(w, block), self.blocks)
-        plane = total([part for part, _ in parts])
+        plane, slack = self._added(w) if self._gathering is None else self._gathered(w)
         self._check(plane, w, lambda block: self.application.augmented(w, block)[0])
-        # Where inference is exact the bound is the plane's own value, not that value summed
-        # in another order: the difference would be rounding and nothing else.
-        slack = sum(upper - part.value(w) for part, upper in parts)
         self.passes += 1
         self._spend(began)
         return plane, plane.value(w) + slack
+
+    def _added(self, w: np.ndarray) -> tuple[Plane, float]:
+        """The sum of the planes of all blocks, and of what their bounds exceed them by."""
+        parts = self.executor.map(lambda block: self._augmented(w, block), self.blocks)
+        # Where inference is exact the bound is the plane's own value, not that value summed
+        # in another order: the difference would be rounding and nothing else.
+        slack = sum(upper - part.value(w) for part, upper in parts)
+        return total([part for part, _ in parts]), slack
+
+    def _gathered(self, w: np.ndarray) -> tuple[Plane, float]:
+        """The same from one sum over all examples."""
+        gathering = self._gathering
+        assert gathering is not None
+        self._last = self.executor.map(lambda block: gathering.coefficients(w, block), self.blocks)
+        plane, upper = gathering.gathered(w, self.examples, self._last, self.executor.map)
+        return plane, self._checked(plane, upper, w, self.examples) - plane.value(w)
+
+    def curvature(self, w: np.ndarray) -> np.ndarray | None:
+        """About the diagonal of the Hessian of Σ c_i U⁺_i, (d,), where the last pass was.
+
+        w : of the last pass. None where it is not known.
+        """
+        if self._gathering is None:
+            return None
+        began = time.perf_counter()
+        found = self._gathering.curvature(w, self.examples, self._last, self.executor.map)
+        self._spend(began)
+        return found
 
     def completed(self, w: np.ndarray) -> Plane:
         """Σ c_i U⁻_i as a plane that touches it at w."""
@@ -318,6 +347,10 @@ class DataOracle(Generic[E]):
 
     def _augmented(self, w: np.ndarray, block: E) -> tuple[Plane, float]:
         plane, upper = self.application.augmented(w, block)
+        return plane, self._checked(plane, upper, w, block)
+
+    def _checked(self, plane: Plane, upper: float, w: np.ndarray, block: E) -> float:
+        """The upper bound at w, once plane and bound fit each other. Raises ApplicationFault."""
         self._check_plane(plane, w, block)
         value = plane.value(w)
         if np.isnan(upper) and np.isfinite(value):
@@ -330,7 +363,7 @@ class DataOracle(Generic[E]):
             )
         if plane.loss < 0.0 and self._hard and -plane.loss > INEXACT * plane.size(w):
             self._fault(block, f"augmented: the loss is {plane.loss:.6g}; expected at least 0")
-        return plane, upper
+        return upper
 
     def _completed(self, w: np.ndarray, block: E) -> Plane:
         plane = self.application.completed(w, block)

@@ -6,7 +6,7 @@ loss-augmented inference, U⁻_i that of latent completion.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -60,6 +60,7 @@ class Examples(Protocol):
 
 
 E = TypeVar("E", bound=Examples)  # the examples of an application
+Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]  # maps a function over parts
 
 
 @dataclass(frozen=True)
@@ -173,6 +174,40 @@ class ByExample(ABC, Generic[E]):
     ) -> Maxima | FirstProblem[Any] | np.ndarray:
         """As ``start``, the first completion of every example apart; by default the truth."""
         return self.completed_each(np.zeros(self.dimension(examples)), examples)
+
+
+class Gathering(ABC, Generic[E]):
+    """A problem with sparse rows whose coefficients blocks of examples find, for one sum of all.
+
+    Where w is long, sums of blocks, each as long as w, would cost more than inference does. Here
+    threads share the columns of the only sum, see ``applications.row_sums``.
+    """
+
+    @abstractmethod
+    def gathers(self, examples: E) -> bool:
+        """Whether it answers in this way for these examples."""
+
+    @abstractmethod
+    def coefficients(self, w: np.ndarray, examples: E) -> Any:
+        """Loss-augmented inference for a block: what ``gathered`` reads of it."""
+
+    @abstractmethod
+    def gathered(
+        self, w: np.ndarray, examples: E, parts: Sequence[Any], each: Each
+    ) -> tuple[Plane, float]:
+        """As ``augmented``, from the coefficients of blocks that follow each other.
+
+        each(function, parts) maps a function over parts, perhaps in threads
+        """
+
+    def curvature(
+        self, w: np.ndarray, examples: E, parts: Sequence[Any], each: Each
+    ) -> np.ndarray | None:
+        """About the diagonal of the Hessian of Σ c_i U⁺_i at w, (d,), none below 0.
+
+        None where it is not known. It only decides how fast solvers for smooth models get on.
+        """
+        return None
 
 
 def by_example(problem: Problem[E]) -> ByExample[E]:

@@ -128,7 +128,7 @@ def test_the_best_paths_equal_enumeration(order, ends):
                 assert tuple(found.labels[a:b, k].tolist()) == outputs[place]
 
 
-@pytest.mark.parametrize("scale", [0.0, 1.0, 40.0, 100.0, 300.0])
+@pytest.mark.parametrize("scale", [0.0, 1.0, 40.0])
 @pytest.mark.parametrize(("order", "ends"), SHAPES)
 def test_sums_over_all_paths_equal_enumeration(order, ends, scale):
     rng = np.random.default_rng([8, order, ends])

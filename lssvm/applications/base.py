@@ -5,6 +5,7 @@
 | every solver | ``Problem``, planes of the sum | ``lssvm/problem.py`` |
 | solvers that keep planes of examples | ``ByExample`` | the same |
 | kernels | ``KernelRows`` | the same |
+| threads that share one sum over sparse rows | ``Gathering`` | the same |
 | prediction and scores | ``Predictor`` | ``prediction.py`` |
 | reading, and what a model keeps of it | ``Reader`` | ``reading.py`` |
 | writing | ``Writer`` | ``writing.py`` |
@@ -23,7 +24,17 @@ from lssvm.applications.options import Options, is_stored, named_file
 from lssvm.applications.prediction import P, Predictor
 from lssvm.applications.reading import Reader, Source, labelled_part
 from lssvm.applications.writing import JSON, Export, FolderFormat, Writer
-from lssvm.problem import ByExample, E, Examples, FirstProblem, KernelRows, Maxima, Problem
+from lssvm.problem import (
+    ByExample,
+    E,
+    Each,
+    Examples,
+    FirstProblem,
+    Gathering,
+    KernelRows,
+    Maxima,
+    Problem,
+)
 
 __all__ = [
     "ANNEALED",
@@ -32,11 +43,13 @@ __all__ = [
     "TEMPERATURES",
     "Application",
     "ByExample",
+    "Each",
     "Examples",
     "Export",
     "FirstProblem",
     "FolderFormat",
     "Formulation",
+    "Gathering",
     "KernelRows",
     "Maxima",
     "Options",
