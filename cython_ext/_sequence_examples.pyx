@@ -12,6 +12,8 @@ from _searches cimport (
     Task, check_labels, point_to_task, scratch_of, sequence_score, sequence_viterbi, solve,
 )
 
+from _transitions cimport step_products, step_scores, triple_is
+
 cdef enum:
     MANY = 8  # products of tokens, for each token, from which a vector like w is quicker
 
@@ -262,29 +264,9 @@ cdef int _heights_of(const void* self, const double* w, Py_ssize_t i, const Kept
                 score_tokens(&own.tokens, first + t, 1, w, &chain, scores)
             products[k] += scores[output[t]] - scores[truth[t]]
     for k in range(kept.count):
-        products[k] += (_step_scores(&chain, kept.outputs + k * length, truth, length)
-                        - _step_scores(&chain, truth, kept.outputs + k * length, length))
+        products[k] += (step_scores(&chain, kept.outputs + k * length, truth, length)
+                        - step_scores(&chain, truth, kept.outputs + k * length, length))
     return 0
-
-
-cdef double _step_scores(const Chain* chain, const int* path, const int* other,
-                         Py_ssize_t length) noexcept nogil:
-    """The weights of the transitions and ends of a path that another one does not have there."""
-    cdef Py_ssize_t t, L = chain.labels, P = chain.padded
-    cdef double total = 0.0
-    if length == 0:
-        return 0.0
-    if path[0] != other[0]:
-        total += chain.begin[path[0]]
-    if path[length - 1] != other[length - 1]:
-        total += chain.finish[path[length - 1]]
-    for t in range(1, length):
-        if chain.order == 2 and t >= 2:
-            if path[t] != other[t] or path[t - 1] != other[t - 1] or path[t - 2] != other[t - 2]:
-                total += chain.second[(path[t - 2] * L + path[t - 1]) * P + path[t]]
-        elif path[t] != other[t] or path[t - 1] != other[t - 1]:
-            total += chain.first[path[t - 1] * P + path[t]]
-    return total
 
 
 cdef Py_ssize_t _differing(const int* path, const int* truth, Py_ssize_t length,
@@ -334,7 +316,7 @@ cdef int _inner_of(const void* self, Py_ssize_t i, const Kept* kept, Py_ssize_t 
                     continue
                 total += times * (own.squares[first + s] if s == t else
                                   _token_product(&own.tokens, first + s, first + t))
-        products[l] = total + _step_products(own, path, other, y, length, there + length)
+        products[l] = total + step_products(<int>own.count, own.order, own.ends, path, other, y, length, there + length)
     return 0
 
 
@@ -376,63 +358,6 @@ cdef void _clear(const Single* own, Py_ssize_t i, const int* path, const int* y,
             vector[tokens.indices[p] * own.stride + y[t]] = 0.0
 
 
-cdef Py_ssize_t _steps_of(const int* path, const int* y, Py_ssize_t length, int labels,
-                          int* out) noexcept nogil:
-    """Numbers of the transitions that a path and the truth do not share, those of y below 0."""
-    cdef Py_ssize_t t
-    cdef Py_ssize_t count = 0
-    for t in range(1, length):
-        if path[t] != y[t] or path[t - 1] != y[t - 1]:
-            out[count] = path[t - 1] * labels + path[t] + 1
-            out[count + 1] = -(y[t - 1] * labels + y[t] + 1)
-            count += 2
-    return count
-
-
-cdef double _step_products(const Single* own, const int* path, const int* other, const int* y,
-                           Py_ssize_t length, int* room) noexcept nogil:
-    """What transitions and ends add to the product of the planes of two paths: a whole number."""
-    cdef Py_ssize_t a, b, mine, theirs
-    cdef int labels = <int>own.count
-    cdef int* there
-    cdef long total = 0
-    mine = _steps_of(path, y, length, labels, room)
-    there = room + mine
-    theirs = _steps_of(other, y, length, labels, there)
-    for a in range(mine):
-        for b in range(theirs):
-            if room[a] == there[b]:
-                total += 1
-            elif room[a] == -there[b]:
-                total -= 1
-    if own.ends:
-        total += (path[0] == other[0]) - (path[0] == y[0]) - (y[0] == other[0]) + 1
-        a = length - 1
-        total += (path[a] == other[a]) - (path[a] == y[a]) - (y[a] == other[a]) + 1
-    if own.order == 2:
-        total += _triples(path, other, y, length)
-    return total
-
-
-cdef inline bint _triple_is(const int* a, Py_ssize_t s, const int* b, Py_ssize_t t) noexcept nogil:
-    return a[s] == b[t] and a[s - 1] == b[t - 1] and a[s - 2] == b[t - 2]
-
-
-cdef long _triples(const int* path, const int* other, const int* y,
-                   Py_ssize_t length) noexcept nogil:
-    """What second-order transitions add to the product."""
-    cdef Py_ssize_t s, t
-    cdef long total = 0
-    for s in range(2, length):
-        if _triple_is(path, s, y, s):
-            continue
-        for t in range(2, length):
-            if not _triple_is(other, t, y, t):
-                total += (_triple_is(path, s, other, t) - _triple_is(path, s, y, t)
-                          - _triple_is(y, s, other, t) + _triple_is(y, s, y, t))
-    return total
-
-
 cdef int _add_of(const void* self, double* w, Py_ssize_t i, const Kept* kept,
                  const double* coefficients, Room room) noexcept nogil:
     cdef const Single* own = <const Single*>self
@@ -453,7 +378,7 @@ cdef int _add_of(const void* self, double* w, Py_ssize_t i, const Kept* kept,
                 _add_first(own, w, path, t, c)
                 _add_first(own, w, y, t, -c)
         for t in range(2, length if own.order == 2 else 0):
-            if not _triple_is(path, t, y, t):
+            if not triple_is(path, t, y, t):
                 _add_second(own, w, path, t, c)
                 _add_second(own, w, y, t, -c)
         if own.ends and length:
