@@ -10,6 +10,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
+_PIECE = 2**16  # coordinates of a difference that are in memory at a time
+
+
+def inner_difference(a: np.ndarray, b: np.ndarray, w: np.ndarray) -> float:
+    """(a − b) · w, all (d,), without memory for a − b where d is large."""
+    if len(w) <= _PIECE:
+        return float((a - b) @ w)
+    pieces = [slice(k, k + _PIECE) for k in range(0, len(w), _PIECE)]
+    return float(sum(float((a[own] - b[own]) @ w[own]) for own in pieces))
+
 
 @dataclass(frozen=True)
 class Plane:
@@ -25,6 +35,13 @@ class Plane:
     def value(self, w: np.ndarray) -> float:
         """The plane at w."""
         return self.loss + float(self.gradient @ w)
+
+    def above(self, other: "Plane", w: np.ndarray) -> float:
+        """What this plane exceeds another one by at w.
+
+        The gradients' difference is taken before its product: values alone may be much larger.
+        """
+        return self.loss - other.loss + inner_difference(self.gradient, other.gradient, w)
 
     def size(self, w: np.ndarray) -> float:
         """The size of what ``value`` at w sums up: its rounding is a small share of it."""

@@ -312,6 +312,9 @@ class _Counting:
         self._run.completions += 1
         return self._oracle.completed_each(w)
 
+    def curvature(self, w: np.ndarray) -> np.ndarray | None:
+        return self._oracle.curvature(w)
+
     def look(self, w: np.ndarray) -> None:
         self._oracle.look(w)
 
