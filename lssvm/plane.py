@@ -119,6 +119,15 @@ class Planes:
         """gradient · vector for every row, (count,)."""
         return self.gradients @ vector
 
+    def gram(self, origin: np.ndarray) -> np.ndarray:
+        """Inner products of the gradients' differences from ``origin``, (count, count)."""
+        found = np.zeros((self._count, self._count))
+        for first in range(0, len(origin), _PIECE):
+            own = slice(first, first + _PIECE)
+            differences = self.gradients[:, own] - origin[own]
+            found += differences @ differences.T
+        return found
+
     def combine(self, coefficients: np.ndarray) -> Plane:
         """The linear combination Σ_j coefficients_j plane_j."""
         return Plane(coefficients @ self.gradients, float(coefficients @ self.losses))
