@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy import random_problem
 
-from lssvm import plane
+from lssvm import plane as planes_module
 from lssvm.plane import Plane, Planes, total
 
 D = 3
@@ -92,6 +92,6 @@ def test_products_of_long_differences_are_those_of_all_at_once(monkeypatch):
     differences = stack.gradients - origin
     one, other = Plane(stack.gradients[0], 3.0), Plane(stack.gradients[1], -1.0)
     for piece in (50, 7):  # pieces of one and of eight parts
-        monkeypatch.setattr(plane, "_PIECE", piece)
+        monkeypatch.setattr(planes_module, "_PIECE", piece)
         np.testing.assert_allclose(stack.gram(origin), differences @ differences.T, rtol=1e-12)
         assert one.above(other, w) == pytest.approx((one - other).value(w), rel=1e-12)
