@@ -58,6 +58,13 @@ class Oracle(Protocol):
         """Σ c_i U⁻_i as a plane that touches it at w."""
         ...
 
+    def curvature(self, w: np.ndarray) -> np.ndarray | None:
+        """An approximate diagonal of the Hessian of Σ c_i U⁺_i at w, (d,); None if not known.
+
+        w : of the last pass
+        """
+        ...
+
     def look(self, w: np.ndarray) -> None:
         """Stop the run if loss-augmented inference is wrong for one of a few examples."""
         ...

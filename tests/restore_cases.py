@@ -319,7 +319,8 @@ def array_damages(name, array):
         for value in values:
             changed = array.copy()
             try:
-                changed.ravel()[place] = value
+                with np.errstate(over="ignore"):  # infinite in single precision
+                    changed.ravel()[place] = value
             except (OverflowError, ValueError):
                 continue
             yield f"{value} at {place}", changed

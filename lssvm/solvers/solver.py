@@ -284,7 +284,7 @@ class SummedSolver(Solver):
         self, oracle: Oracle, w: np.ndarray, plane: Plane, slack: float, completion: Plane
     ) -> None:
         """Refuse a loss-augmented maximum that is lower than the true outputs' score."""
-        short = -(plane - completion).value(w) - slack
+        short = -plane.above(completion, w) - slack
         if short > 0.0 and short > INEXACT * (plane.size(w) + completion.size(w)):
             oracle.refuse(
                 w,
@@ -301,7 +301,7 @@ class SummedSolver(Solver):
         self, oracle: Oracle, w: np.ndarray, plane: Plane, slack: float, before: Plane
     ) -> None:
         """Refuse a loss-augmented maximum at w that is lower than a plane found before."""
-        above = (before - plane).value(w) - slack
+        above = before.above(plane, w) - slack
         if above > 0.0 and above > INEXACT * (plane.size(w) + before.size(w)):
             oracle.refuse(
                 w,

@@ -329,6 +329,9 @@ class _Counting:
         self._run.passes += 1
         self._oracle.over_examples(function)
 
+    def curvature(self, w: np.ndarray) -> np.ndarray | None:
+        return self._oracle.curvature(w)
+
     def look(self, w: np.ndarray) -> None:
         self._oracle.look(w)
 
