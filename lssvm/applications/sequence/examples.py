@@ -63,7 +63,10 @@ class SequenceExamples(Packed):
     @property
     def told(self) -> np.ndarray:
         """Whether each token has a label, be it one that training did not see, (tokens,) bool."""
-        return np.array([tag is not None for tag in self.tags], dtype=bool)
+        found = self.labels >= 0
+        lost = np.flatnonzero(~found)
+        found[lost] = [tag is not None for tag in self.tags[lost]]
+        return found
 
     @property
     def known(self) -> np.ndarray:

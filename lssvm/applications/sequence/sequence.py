@@ -42,6 +42,7 @@ from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
 from lssvm.errors import LssvmError
 from lssvm.kernels import _sequence, _sequence_soft
 from lssvm.kernels.arrays import ChainLoss, ChainShape
+from lssvm.offsets import gathered
 from lssvm.plane import Plane
 
 CRF = "crf"
@@ -239,25 +240,24 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
         """Errors of tokens and of whole sequences in percent, mean Δ, and scores of entities.
 
         precision, recall and f1 are conlleval's, f1_strict wants the labels to keep to their
-        scheme (see ``sequence_metrics``); None where the labels are not of entities or seqeval is
-        not installed. A label that training did not see is an error; they are counted. Tokens whose
-        label is not known are left out, and entities of their sequences.
+        scheme (see ``sequence_metrics``); None where the labels are not of entities. A label that
+        training did not see is an error; they are counted. Tokens whose label is not known are left
+        out, and entities of their sequences.
         """
         told, whole = examples.told, examples.known
         wrong = (predictions.labels[:, 0] != examples.labels) & told
         spoilt = np.logical_or.reduceat(wrong, examples.offsets[:-1])
-        names = np.array(examples.vocabulary.labels, dtype=object)
-        found = names[predictions.labels[:, 0]]
-        edges = list(zip(examples.offsets[:-1][whole], examples.offsets[1:][whole], strict=True))
+        rows, offsets = gathered(examples.offsets, np.flatnonzero(whole))
+        names, truth = sequence_metrics.numbered(
+            examples.vocabulary.labels, examples.labels[rows], examples.tags[rows]
+        )
         error = 100 * float(np.mean(wrong[told]))
         return {
             "error": error,
             "accuracy": 100 - error,
             "sequence_error": 100 * float(np.mean(spoilt)),
             "loss": float(np.mean(self.losses(examples, predictions))),
-            **sequence_metrics.entity_scores(
-                [list(examples.tags[a:b]) for a, b in edges], [list(found[a:b]) for a, b in edges]
-            ),
+            **sequence_metrics.entity_scores(names, truth, predictions.labels[rows, 0], offsets),
             "sequences": len(examples),
             "tokens": int(np.sum(told)),
             "unseen_labels": int(np.sum((examples.labels < 0) & told)),
