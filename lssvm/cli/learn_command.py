@@ -51,7 +51,19 @@ KERNELS = {
     "--init", "initial", metavar="MODEL", type=click.Path(), help="Start from this model's weights."
 )
 @click.option(
-    "--log", metavar="FILE", type=click.Path(), help="Write a JSON object a line for each event."
+    "--log",
+    metavar="FILE",
+    type=click.Path(),
+    help="Write a JSON object a line for each event, and for a pass at most once a second.",
+)
+@click.option(
+    "--progress",
+    metavar="SECONDS",
+    type=click.FloatRange(0),
+    default=30,
+    show_default=True,
+    help="Away from a terminal, tell how far the run is whenever it has said nothing for so long; "
+    "0: never.",
 )
 @threads_option
 @count_option(
@@ -128,7 +140,9 @@ def learn(config: str, model: str, **options: Any) -> None:
     mine = () if options["dry_run"] else (model, checkpoint)
     with (
         owned(*mine) as unlocked,
-        Console(verbosity, log, options["resume"], files=[model]) as console,
+        Console(
+            verbosity, log, options["resume"], files=[model], silent=options["progress"]
+        ) as console,
     ):
         if options["dry_run"]:
             _dry_run(settings, model, console, initial, options)

@@ -94,10 +94,13 @@ class Observer:
     def restarted(self, number: int, of: int) -> None:
         """Restart ``number`` (from 1) of ``of`` begins."""
 
-    def passed(self, passes: int, gap: float, goal: float, unsettled: Unsettled) -> None:
+    def passed(
+        self, passes: int, gap: float, goal: float, unsettled: Unsettled, objective: float
+    ) -> None:
         """So many oracle passes, the relative gap of the convex problem and its goal.
 
         unsettled : since the pass before
+        objective : of the convex problem at the best point, infinite before its first pass
         """
 
     def iterated(self, row: Iteration) -> None:
@@ -186,9 +189,11 @@ class Run:
         counting = _Counting(oracle, self)
 
         def before_pass(gap: float, goal: float) -> None:
-            primal = self.solver.primal(rules.C) or 1.0
+            objective = self.solver.primal(rules.C)
+            primal = objective or 1.0
             relative = gap / primal if np.isfinite(primal) else np.inf
-            observer.passed(round(self.passes), relative, goal / primal, self._note(oracle))
+            unsettled = self._note(oracle)
+            observer.passed(round(self.passes), relative, goal / primal, unsettled, objective)
             between()
 
         settled = rules.C * self.total_cost * rules.tolerance if rules.hidden else np.inf
