@@ -9,12 +9,12 @@ DATA ?= $(LSSVM_DATA)
 FLAGS = $(if $(QUICK),--quick) $(if $(JOBS),--jobs $(JOBS))
 BENCHMARKS := $(filter-out %/__init__.py %/mrf_peers.py %/letters_solvers.py %/passes.py %/harvest_duals.py,$(wildcard experiments/benchmarks/*.py))
 SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*) $(wildcard experiments/*/*.pyx)
-# What is installed for development is enough for everything else.
+# An installation for development is enough for everything else.
 READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
 EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref figure2 \
 	taxonomy ner constraints passes mssvm-table2 mssvm-table3 mssvm-table4 mssvm-figure2 \
 	mssvm-figure3 mssvm-figure4 mssvm-figure5 mssvm-draws
-NEEDED = lssvm needs Python 3.11 or later; name one, as in: make PYTHON=python3.12 $(MAKECMDGOALS)
+NEEDED = lssvm needs Python 3.11 or later; choose one, for example: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
 .PHONY: help run test fuzz lint faults experiments $(EXPERIMENTS) photographs bench bench-letters build wheel clean
@@ -22,19 +22,19 @@ NEEDED = lssvm needs Python 3.11 or later; name one, as in: make PYTHON=python3.
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 	@echo "Experiments read $(DATA) (DATA=DIR or the variable LSSVM_DATA), write to $(OUT) (OUT=DIR),"
-	@echo "take all cores (JOBS=N) and have a short form (QUICK=1)."
+	@echo "use all cores (JOBS=N) and have a short form (QUICK=1)."
 
-run: $(READY) ## train on the yeast DNA in data/motif, test, write model, sites, motif, logo to out/
+run: $(READY) ## train on the yeast DNA in data/motif, test, and write model, sites, motif and logo to out/
 	@mkdir -p "$(OUT)"
 	$(BIN)/lssvm-learn configs/motif.yaml "$(OUT)/motif.model"
 	$(BIN)/lssvm-classify configs/motif.yaml "$(OUT)/motif.model" "$(OUT)/sites.tsv" --metrics "$(OUT)/metrics.json"
 	@$(BIN)/lssvm show "$(OUT)/motif.model" --top 0 --export meme="$(OUT)/motif.meme" --export logo="$(OUT)/motif.png" > "$(OUT)/motif.txt"
 	@echo "wrote to $(OUT): motif.model, sites.tsv, metrics.json, motif.meme, motif.png, motif.txt"
 
-test: lint ## check style and types, run all tests
+test: lint ## check style and types, and run all tests
 	$(BIN)/python -m pytest -n 2
 
-fuzz: $(VENV)/dev.installed ## damaged files for every command (MINUTES=10, or CASES=N; SEED=N)
+fuzz: $(VENV)/dev.installed ## give damaged files to every command (MINUTES=10, or CASES=N; SEED=N)
 	$(BIN)/python tests/fuzz.py $(if $(CASES),--cases $(CASES),--minutes $(or $(MINUTES),10)) \
 		--seed $(or $(SEED),0) $(if $(JOBS),--jobs $(JOBS)) --keep "$(OUT)/fuzz"
 
@@ -48,7 +48,7 @@ faults: $(VENV)/dev.installed ## stop every command at random times (SHOTS=100 S
 
 experiments: $(EXPERIMENTS) ## run all experiments, one after the other
 
-motif-planted: $(VENV)/dev.installed ## planted motifs beside the oracle that knows them
+motif-planted: $(VENV)/dev.installed ## planted motifs, compared with the oracle that knows them
 	$(BIN)/python -m experiments.yu_joachims_2009.motif_planted --out "$(OUT)/motif-planted" $(FLAGS)
 
 motif-pbm: $(VENV)/dev.installed ## motifs of protein-binding arrays (Kumar, Packer & Koller 2010)
@@ -69,7 +69,7 @@ mq2008: $(VENV)/dev.installed ## the same on LETOR 4
 coref: $(VENV)/dev.installed ## coreference on LitBank and GUM (Yu & Joachims 2009, Table 2)
 	$(BIN)/python -m experiments.yu_joachims_2009.coref --data "$(DATA)" --out "$(OUT)/coref" $(FLAGS)
 
-figure2: $(VENV)/dev.installed ## CCCP iterations against C (Yu & Joachims 2009)
+figure2: $(VENV)/dev.installed ## CCCP iterations for growing C (Yu & Joachims 2009, Figure 2)
 	$(BIN)/python -m experiments.yu_joachims_2009.figure2 --data "$(DATA)" --out "$(OUT)/figure2" $(FLAGS)
 
 taxonomy: $(VENV)/dev.installed ## classes in a taxonomy, few examples (Tsochantaridis et al. 2004, Table 1)
@@ -78,10 +78,10 @@ taxonomy: $(VENV)/dev.installed ## classes in a taxonomy, few examples (Tsochant
 ner: $(VENV)/dev.installed ## named entities in Spanish (Tsochantaridis et al. 2004, section 4.3)
 	$(BIN)/python -m experiments.tsochantaridis_2004.ner_table --data "$(DATA)/conll2002-spanish" --out "$(OUT)/ner" $(FLAGS)
 
-passes: $(VENV)/dev.installed ## inference that each solver needs, with and without hidden variables
+passes: $(VENV)/dev.installed ## passes of inference that each solver needs, with and without hidden variables
 	$(BIN)/python -m experiments.benchmarks.passes --out "$(OUT)/passes" $(FLAGS)
 
-constraints: $(VENV)/dev.installed ## constraints of n-slack against the number of examples, two data sets
+constraints: $(VENV)/dev.installed ## number of constraints of n-slack for growing numbers of examples, two data sets
 	$(BIN)/python -m experiments.tsochantaridis_2004.constraints --data "$(DATA)" --out "$(OUT)/constraints" $(FLAGS)
 
 mssvm-table2: $(VENV)/dev.installed ## models of hidden variables on a chain and a grid (Ping et al. 2014, Table 2)
@@ -93,12 +93,12 @@ mssvm-table3: $(VENV)/dev.installed ## the same for hidden variables of all degr
 mssvm-figure2: $(VENV)/dev.installed ## convergence of (sub)gradient descent for the three models (Figure 2)
 	$(BIN)/python -m experiments.ping_2014.figure2 --out "$(OUT)/mssvm-figure2" $(FLAGS)
 
-mssvm-figure3: $(VENV)/dev.installed ## error and likelihood against training chains (Figures 3 and 5)
+mssvm-figure3: $(VENV)/dev.installed ## error and likelihood for growing numbers of training chains (Figures 3 and 5)
 	$(BIN)/python -m experiments.ping_2014.figure3 --out "$(OUT)/mssvm-figure3" $(FLAGS)
 
 mssvm-figure5: mssvm-figure3 ## part of Figure 3: the log-likelihood (supplement)
 
-mssvm-draws: $(VENV)/dev.installed ## what the simulation of Ping et al. leaves open, varied
+mssvm-draws: $(VENV)/dev.installed ## variations of details of the simulation that Ping et al. do not state
 	$(BIN)/python -m experiments.ping_2014.draws --out "$(OUT)/mssvm-draws" $(FLAGS)
 
 mssvm-figure4: $(VENV)/dev.installed ## a noisy image with missing labels (Figure 4)
@@ -107,26 +107,26 @@ mssvm-figure4: $(VENV)/dev.installed ## a noisy image with missing labels (Figur
 mssvm-table4: $(VENV)/dev.installed ## objects in partly labelled photographs (Table 4), superpixels
 	$(BIN)/python -m experiments.ping_2014.table4 --data "$(DATA)/msrc21-superpixels" --out "$(OUT)/mssvm-table4" $(FLAGS)
 
-photographs: $(VENV)/dev.installed ## the same from photographs and label images that you obtain
+photographs: $(VENV)/dev.installed ## the same from photographs and label images, which you have to obtain
 	$(BIN)/python -m experiments.ping_2014.photographs --data "$(DATA)/msrc-photographs" --out "$(OUT)/photographs" $(FLAGS)
 
 bench: $(VENV)/dev.installed ## run the scripts in experiments/benchmarks/
 	@for script in $(subst /,.,$(BENCHMARKS:.py=)); do echo "$$script"; $(BIN)/python -m "$$script" || exit 1; done
 
-bench-letters: $(VENV)/dev.installed ## every solver on OCR letters, beside CRFsuite (15 minutes)
+bench-letters: $(VENV)/dev.installed ## every solver on OCR letters, compared with CRFsuite (15 minutes)
 	$(BIN)/python -m experiments.benchmarks.letters_solvers --data "$(DATA)/ocr-letters" --out "$(OUT)/bench-letters" $(if $(QUICK),--quick)
 
-build: $(VENV)/dev.installed ## pack wheel and source distribution into dist/
+build: $(VENV)/dev.installed ## make a wheel and a source distribution in dist/
 	$(BIN)/python -m build --outdir dist .
 
-wheel: $(VENV)/dev.installed ## a wheel for many Linux systems into dist/, tried in new environments (TRY="python3.11 …")
+wheel: $(VENV)/dev.installed ## make a wheel for many Linux systems in dist/ and try it in new environments (TRY="python3.11 …")
 	$(BIN)/python -m build --wheel --outdir build/wheel .
 	$(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
 	rm -r build/wheel
 	$(BIN)/abi3audit --strict --summary dist/*manylinux*.whl
 	$(BIN)/python tests/try_wheel.py dist/*manylinux*.whl $(TRY)
 
-clean: ## remove all that was made, results in out/ excepted
+clean: ## remove everything that was made, except the results in out/
 	rm -rf $(VENV) build dist lssvm.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
 	rm -f lssvm/kernels/*.so experiments/*/*.so
 	find lssvm tests experiments -type d -name __pycache__ -exec rm -rf {} +

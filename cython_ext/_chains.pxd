@@ -1,4 +1,4 @@
-"""What the kernels of label sequences share: chains and the scores of tokens."""
+"""Common parts of the kernels of label sequences: chains and the scores of tokens."""
 
 from _common cimport longest
 

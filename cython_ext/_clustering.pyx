@@ -1,14 +1,13 @@
 """Correlation clustering of the mentions of documents: greedy, then local search.
 
-A clustering scores the sum of the weights of the pairs that it puts together. To maximise
-that is NP-hard. Here mentions are taken in order, each to the cluster where its weights
-sum highest, or to a new one if no sum is positive; then single mentions are moved as long as
-a move gains. Ties go to the cluster with the lowest number, a cluster being numbered by a
-mention of it, and to staying.
+The score of a clustering is the sum of the weights of the pairs that it joins. Its maximisation
+is NP-hard. Here mentions are taken in order, each into the cluster with the highest sum of its
+weights, or into a new one if no sum is positive; then single mentions are moved as long as a
+move increases the score. Ties go to the current cluster, then to the cluster with the lowest
+number; a cluster has the number of one of its mentions.
 
-The weights of a document and the sums of them by mention and cluster are square tables of
-scratch, 16 n² bytes for n mentions: a move costs n additions, a look at a mention n
-comparisons.
+The weights of a document and their sums by mention and cluster are two square tables, 16 n²
+bytes for n mentions: a move costs n additions, a visit of a mention n comparisons.
 """
 
 import numpy as np
@@ -45,9 +44,9 @@ def search(int task, const int[::1] clusters, documents, const double[::1] w, in
     task : COMPLETE (the true clustering, as nothing is hidden), AUGMENT (loss-augmented
         inference; the better of the searches from the greedy and from the true clustering)
         or PREDICT
-    sweeps : most rounds of moves
+    sweeps : maximum number of rounds of moves
     The other arguments are those of ``_forest.search``. The loss is the share of the pairs
-    that are put together or apart wrongly, in percent.
+    that are wrongly joined or separated, in percent.
 
     Returns gradient (d,) = sum c_i Phi; the sum of c_i times the loss; labels (m,) int32, the
     first mention of each mention's cluster; scores (n,), w . Phi.
@@ -143,7 +142,7 @@ cdef void _number(Py_ssize_t count, int* labels, int* first) noexcept nogil:
 
 
 cdef void _weigh(const Search* plan) noexcept nogil:
-    """Fill in what each pair adds where it is put together; the loss of the truth is left out."""
+    """Fill in the weight of joining each pair; the loss of the truth is left out."""
     cdef Py_ssize_t i, j, n = plan.count
     cdef double weight
     for i in range(n):
@@ -206,7 +205,7 @@ cdef double _improve(const Search* plan, int* labels) noexcept nogil:
 
 cdef inline void _move(const Search* plan, Py_ssize_t i, Py_ssize_t old,
                        Py_ssize_t new) noexcept nogil:
-    """Account for mention i leaving one cluster for another."""
+    """Update the sums when mention i moves from one cluster to another."""
     cdef Py_ssize_t j, n = plan.count
     cdef double weight
     for j in range(n):
@@ -234,7 +233,7 @@ cdef inline double _highest(const double* values, Py_ssize_t count) noexcept nog
 
 
 cdef inline Py_ssize_t _first(const double* values, Py_ssize_t count, double value) noexcept nogil:
-    """The first place where the value stands."""
+    """The first place with this value."""
     cdef Py_ssize_t i = 0
     while i < count - 1 and values[i] != value:
         i += 1
@@ -242,7 +241,7 @@ cdef inline Py_ssize_t _first(const double* values, Py_ssize_t count, double val
 
 
 cdef Py_ssize_t _free(const Search* plan, const int* labels, Py_ssize_t i) noexcept nogil:
-    """A number that no other mention bears: of n there are at most n - 1 in use."""
+    """A number that no other mention has: at most n - 1 of n numbers are in use."""
     cdef Py_ssize_t j, number
     cdef bint taken
     for number in range(plan.count):
@@ -257,7 +256,7 @@ cdef Py_ssize_t _free(const Search* plan, const int* labels, Py_ssize_t i) noexc
 
 
 cdef long long _wrong(const Search* plan, const int* labels) noexcept nogil:
-    """Pairs that are together and should not be, or the other way round."""
+    """The number of wrongly joined or separated pairs."""
     cdef Py_ssize_t i, j
     cdef long long wrong = 0
     if plan.task != AUGMENT_TASK:

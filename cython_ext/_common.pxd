@@ -1,4 +1,4 @@
-# What all kernels share: the problems they solve, offsets, and memory.
+# Common parts of all kernels: the problems that they solve, offsets, and memory.
 
 cdef enum:
     COMPLETE_TASK = 0  # latent completion

@@ -1,12 +1,12 @@
 """Maximum spanning forests over the mentions of documents: one pass, no sorting.
 
 A pair of mentions has a feature row, and documents have far fewer distinct rows than pairs:
-each row is scored once, a pair is then one look-up. Prim's algorithm grows one tree after
-another from the lowest mention that is left, so every pair is looked at exactly once and
-nothing is stored per pair.
+each row is scored once, and a pair is then one look-up. Prim's algorithm grows one tree after
+another from the lowest remaining mention, so every pair is visited exactly once and nothing is
+stored per pair.
 
-Edges are totally ordered: the heavier first, of equal ones the lower pair. So the forest is
-unique, and it is that of Kruskal's algorithm with a stable sort.
+Edges are totally ordered: the heavier edge first, then the lower pair. So the forest is unique,
+and it is the same as that of Kruskal's algorithm with a stable sort.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ from _pairs cimport (
     Documents, add_row, check_clusters, check_weights, fill_bases, point_to_documents, score_rows,
 )
 
-cdef double NONE = -np.inf  # the weight of an edge that there is not
+cdef double NONE = -np.inf  # the weight of an edge that does not exist
 
 COMPLETE = COMPLETE_TASK
 AUGMENT = AUGMENT_TASK
@@ -55,7 +55,7 @@ def search(int task, const int[::1] clusters, documents, const double[::1] w, do
 
     Returns gradient (d,) = sum c_i Phi; the sum of c_i times the loss n(y) - k(y) - sum of
     the l of the forest (0 but for AUGMENT); parents (m,) int32, the mention of the same
-    document that a mention hangs from, -1 at a root; roots (m,) int32, the first mention of
+    document that is the parent of a mention, -1 at a root; roots (m,) int32, the first mention of
     its tree; scores (n,), w . Phi. m counts the mentions of these documents.
     """
     cdef Documents own
@@ -102,9 +102,9 @@ def search(int task, const int[::1] clusters, documents, const double[::1] w, do
 
 
 cdef void _aim(Search* plan, int task, double penalty) noexcept:
-    """What edges weigh besides their features in a task."""
+    """The weights of edges in a task besides those of their features."""
     plan.task, plan.penalty = task, penalty
-    # Below 0 only a completion may go: the others leave edges that do not pay.
+    # Only a completion may use edges below 0: the others leave them out.
     plan.floor = NONE if task == COMPLETE_TASK else 0.0
     plan.within = -1.0 if task == AUGMENT_TASK else 0.0
     plan.across = NONE if task == COMPLETE_TASK else penalty
@@ -166,7 +166,7 @@ cdef void _grow(const Search* plan, Py_ssize_t count) noexcept nogil:
 
 
 cdef inline Py_ssize_t _remove(const Search* plan, Py_ssize_t k, Py_ssize_t left) noexcept nogil:
-    """Take entry k off the list of the mentions that are left; returns its new length."""
+    """Remove entry k from the list of the remaining mentions; returns the new length."""
     cdef Py_ssize_t after = left - k - 1
     memmove(plan.rest + k, plan.rest + k + 1, after * sizeof(int))
     memmove(plan.link + k, plan.link + k + 1, after * sizeof(int))
@@ -181,7 +181,7 @@ cdef inline long long _place(const Search* plan, int u, int v) noexcept nogil:
 cdef Py_ssize_t _reach_out(const Search* plan, int v, Py_ssize_t left) noexcept nogil:
     """Let the edges of v, which joined the tree, compete; the entry to join next, -1 if none.
 
-    Of equal edges to one mention the one from the lower mention is the lower pair.
+    Of two equal edges to one mention, that from the lower mention is the lower pair.
     """
     cdef Py_ssize_t k, best = -1
     cdef int u

@@ -1,19 +1,19 @@
 """Window search for motif finding: scores, argmax and summed features in one pass.
 
-The sequences of a data set lie one after another in flat arrays. A run is a maximal stretch
+The sequences of a data set are stored one after another in flat arrays. A run is a maximal stretch
 of unambiguous letters of one sequence; contexts and windows never leave it, so the inner
 loops need no test of validity. A window start h of width l scores
 
     s(h) = sum_j psm[j, x[h + j]] - sum_{i = h .. h + l - 1} background[context of i]
 
-which is w . psi(x, +1, h) measured from psi(x, -1) = 0. Where both strands are read, the
+which is w . psi(x, +1, h) relative to psi(x, -1) = 0. If both strands are read, the
 background weight of a letter is the mean of that in its context and that of its complement in
 the context on the other strand. The first sum is looked up four letters
 at a time in tables of 256 entries, the second is a difference of two prefix sums. Two
-neighbouring tables lie side by side: the word at p is looked up once and serves the window at
-p and the window four letters before. Windows are taken in blocks: prefix sums start afresh in
-each, so their rounding does not grow with the sequence, and everything that the inner loops
-touch stays in the first-level cache.
+neighbouring tables are stored side by side: the word at p is looked up once, for the window at p
+and for the window four letters before. Windows are processed in blocks: prefix sums begin anew in
+each block, so their rounding error does not grow with the sequence, and all data of the inner
+loops stay in the first-level cache.
 
 Ties go to the window that comes first: given strand before reverse, then the lower start.
 """
@@ -37,7 +37,7 @@ def index(const unsigned char[::1] letters, const long long[::1] offsets, int or
 
     letters : (size,) 0..3 for A, C, G, T and 4 for an ambiguous letter
     offsets : (n + 1,) where each sequence starts, the last one the end
-    order : most letters before a position that its background feature looks at, 0..6
+    order : largest number of context letters of a background feature, 0..6
 
     Returns words : (size + PADDING,) uint8, the four letters from a position on, in base 4 (what
     follows the end of the run is arbitrary), and contexts : (size,) uint16, the background feature of

@@ -2,10 +2,10 @@
 # Choices between two numbers then vectorise; infinities stay what they are.
 """Sums over the windows of sequences: values at two temperatures and expected features.
 
-Layout and scores as in _motif.pyx. A sequence is gone over twice: first the scores of all its
-windows are kept, then each adds its probability to counts of four-letter words, one for each
-table, from which the expected features of the matrix follow; those of the background follow from
-how probable it is that a window covers a letter.
+Layout and scores are as in _motif.pyx. There are two passes over a sequence: the first stores the
+scores of all its windows; in the second, each window adds its probability to counts of four-letter
+words, one for each table, from which the expected features of the matrix follow. Those of the
+background follow from the probability that a window covers a letter.
 """
 
 import numpy as np

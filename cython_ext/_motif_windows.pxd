@@ -1,4 +1,4 @@
-# What the kernels of motif finding share: the windows of a sequence and their scores.
+# Common parts of the kernels of motif finding: the windows of a sequence and their scores.
 
 cdef enum:
     BLOCK = 256  # windows per block; the buffers of 512 are a page apart, 5 % slower

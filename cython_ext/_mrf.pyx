@@ -7,7 +7,7 @@ edge, the states of its second node side by side):
 
     table[t] = sum over features f of value[f] * w[base + f * size + t]
 
-What is eliminated in which order is a plan, made beforehand for every distinct graph (see
+The elimination order is a plan, made beforehand for every distinct graph (see
 lssvm/applications/mrf/plans.py). A step with temperature eps takes the sum T of all tables that
 hold its variable v, for every state s of the other variables of these tables, and leaves
 
@@ -17,8 +17,8 @@ The same steps backwards give the derivative of the last m by every table: the m
 distribution whose conditional probabilities are exp((T - m) / eps), or the indicator of the lowest
 v that attains the maximum.
 
-Graphs that share a plan are worked on eight at a time, see _mrf_elimination.h: for each it is as if
-it were alone.
+Graphs with the same plan are processed eight at a time, see _mrf_elimination.h; the result of each
+is the same as if it were processed alone.
 """
 
 import numpy as np

@@ -2,15 +2,15 @@
 # Choices between two numbers then vectorise; infinities stay what they are.
 """Belief propagation on pairwise random fields: sum-product, max-product and mixed-product.
 
-Messages are kept as log m times the temperature eps, so that eps = 0 is max-product. From a node
-that is summed, m_ij(x_j) sums over x_i; from one that is maximised to another such node it
-maximises; from one that is maximised to one that is summed it sums over those x_i alone that attain
-the maximum of the belief of i (mixed-product, Liu & Ihler, JMLR 14, 2013). A sweep
-updates the messages along all edges in their order, then against all edges in reverse order: one
-after another, or all at once from those of the sweep before (parallel).
+Messages are stored as log m times the temperature eps, so that eps = 0 is max-product. From a node
+that is summed, m_ij(x_j) sums over x_i; between two nodes that are maximised it maximises; from a
+maximised node to a summed one it sums only over those x_i that attain the maximum of the belief of
+i (mixed-product, Liu & Ihler, JMLR 14, 2013). A sweep updates the messages along all edges in their
+order, then against all edges in reverse order: one after another, or all at once from those of the
+previous sweep (parallel).
 
-Graphs of one shape are worked on eight at a time, see _mrf_propagation.h: for each it is as if it
-were alone, and what has settled is left as it is.
+Graphs of one shape are processed eight at a time, see _mrf_propagation.h; the result of each is the
+same as if it were processed alone, and a graph that has converged is not changed any more.
 """
 
 import numpy as np

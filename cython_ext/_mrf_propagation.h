@@ -278,7 +278,7 @@ INLINE void mrf_set_aside(const MrfLoopy *g, const int W) {
     for (long k = 0; k < messages * W; k++) g->told[k] = g->message[k];
 }
 
-/* Sweeps until every lane has settled, each to the sweep at which it does. */
+/* Sweeps until every lane has converged; a lane stops at the sweep at which it converges. */
 INLINE void mrf_propagate(const MrfLoopy *g, int most_sweeps, double *value, long long *sweeps,
                           double *changes, const int W) {
     double active[LANES];

@@ -5,8 +5,8 @@ column is a class, or a node of a tree of classes; the score of a class is the s
 that it stands at and all nodes above it. Rows are dense, or sparse one after another.
 
 Dense rows are scored in tiles of 8 rows and 8 columns that stay in registers, their features are
-added up for each column by itself, and only the sums go up the tree: however deep it is, a row is
-read once and added once. Nothing here calls BLAS. Ties go to the lowest class.
+summed for each column separately, and only the sums are added up the tree: a row is read once and
+added once, at any depth of the tree. Nothing here calls BLAS. Ties go to the lowest class.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-# What the kernels on mention pairs share: where a pair lies, and the scores of feature rows.
+# Common parts of the kernels on mention pairs: the place of a pair, and the scores of rows.
 #
 # The pairs (i, j), i < j <= i + reach, of a document with n mentions lie one after another,
 # ordered by i, then by j. base[i] + j is the place of the pair (i, j).

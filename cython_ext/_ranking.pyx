@@ -5,8 +5,8 @@ with one feature's values of all its documents side by side, so that the inner l
 documents and vectorises without reordering any document's sum; or sparse, rows one after another.
 
 The k best of m documents are found by selection, in O(m) on average: the k-th highest key first
-(three-way partition, so equal keys cost nothing), then one pass that takes what lies above it and
-as many equal ones as are missing. Ties go to the document that comes first.
+(three-way partition, so equal keys cost nothing), then one pass that takes the higher keys and as
+many equal ones as are still needed. Ties go to the document that comes first.
 """
 
 import numpy as np
@@ -375,8 +375,8 @@ cdef long long _violated(const int* levels, const double* scores, const long lon
                          double* coefficients) noexcept nogil:
     """Count the violated pairs: up for the worse document of each, down for the better one.
 
-    Both ways round the documents that a document is compared with grow as the scores fall or
-    rise, so each is entered once.
+    The set of documents with which a document is compared only grows as the scores fall or rise, so
+    each is entered once.
     """
     cdef Py_ssize_t at, next_, level, a, b
     cdef long long found, total = 0

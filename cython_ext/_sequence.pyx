@@ -2,7 +2,8 @@
 # Maxima then vectorise; the inputs are checked to be finite.
 """Best label sequences: scores, Viterbi and summed joint features in one pass over the tokens.
 
-The tokens of a data set lie sequence after sequence, each with a row of features, dense or sparse.
+The tokens of a data set are stored sequence after sequence, each with a row of features, dense or
+sparse.
 w holds, one after another: emissions (width, L), first-order transitions (L, L) from row to
 column, second-order ones (L, L, L) if the order is 2, and weights of the first and of the last
 label (L each) if ``ends``. The dynamic programs are in _sequence_core.h.
@@ -165,7 +166,7 @@ cdef inline void _split(
 
 
 class Gradient:
-    """Sums of joint features under way."""
+    """Partial sums of joint features."""
 
     def __init__(self, weights, bint sparse):
         labels, width = weights.labels, weights.width

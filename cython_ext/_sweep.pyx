@@ -1,7 +1,7 @@
 """Dual coordinate steps over planes kept by example (n-slack and block-coordinate Frank-Wolfe).
 
 Plane p belongs to example i, has the gradient δ_p (its output's minus the truth's), the loss L_p
-and a multiplier α_p ≥ 0. The steps raise the dual
+and a multiplier α_p ≥ 0. The steps increase the dual
 
     D(α) = Σ_p α_p L_p − ½‖w‖² − [norm 2] Σ_i (Σ_{p of i} α_p)² / (2 u_i),     w = −Σ_p α_p δ_p
 
@@ -10,8 +10,8 @@ by exact line searches within the planes of one example at a time. u_i = C c_i; 
 
 Sparse rows have increasing indices. With a kernel the first R · K coordinates are unit vectors of R
 rows × K labels, whose inner products are those of the rows: (r, k) · (s, l) = [k = l] gram[r, s].
-Then ``w`` are the coefficients, and ``scores`` their images: the products of w with every unit
-vector, label after label for the first R · K. Without a kernel ``scores`` is ``w`` itself.
+Then ``w`` are the coefficients, and ``scores`` the products of w with every unit vector, label
+after label for the first R · K. Without a kernel ``scores`` is ``w`` itself.
 """
 
 import numpy as np
@@ -218,7 +218,7 @@ cdef double _step_linear(
             if heights[c] > high:
                 up, high = c, heights[c]
         if rest < ROUNDING * limit:
-            rest = 0.0  # else steps from the zero plane would move rounding and nothing else
+            rest = 0.0  # otherwise steps from the zero plane would only move rounding errors
         if turn == 0:
             gap = limit * high - used
         low = 0.0 if rest > 0.0 else high

@@ -230,7 +230,9 @@ def test_training_needs_clusters_and_prediction_does_not(tmp_path):
     app = coreference()
     examples = app.read([Source(str(tmp_path / "x.pairs"))])
     assert not examples.labelled
-    with pytest.raises(DataError, match=r"x\.pairs:1: document 'a' has no clusters; expected them"):
+    with pytest.raises(
+        DataError, match=r"x\.pairs:1: document 'a' has no clusters; expected true clusters"
+    ):
         app.start(examples, np.random.default_rng(0))
     predictions = app.predict(np.ones(DIMENSION), examples)
     assert next(app.records(examples, predictions)) == {

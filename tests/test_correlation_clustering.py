@@ -170,5 +170,7 @@ def test_documents_without_clusters_cannot_be_trained_on(tmp_path):
     (tmp_path / "x.pairs").write_text("document a\nclusters ? ?\npair 1 2\n")
     app = clustering()
     examples = app.read([Source(str(tmp_path / "x.pairs"))])
-    with pytest.raises(DataError, match="document 'a' has no clusters; expected them to train"):
+    with pytest.raises(
+        DataError, match="document 'a' has no clusters; expected true clusters for training"
+    ):
         app.start(examples, np.random.default_rng(0))

@@ -160,11 +160,11 @@ MALFORMED = {
     "comments": ("# nothing\n; here\n", "x.fa: no records, only comments; expected FASTA records"),
     "no-header": (
         "ACGTACGTACGTACGTACGTACGT\n",
-        "x.fa:1: 'ACGTACGTACGTACGTACGT…' stands before the first header; expected '>name'",
+        "x.fa:1: 'ACGTACGTACGTACGTACGT…' comes before the first header; expected '>name'",
     ),
     "late-header": (
         "\n\nAC\n>x\nA\n",
-        "x.fa:3: 'AC' stands before the first header; expected '>name'",
+        "x.fa:3: 'AC' comes before the first header; expected '>name'",
     ),
     "no-letters": (
         ">a\nAC\n>b\n\n>c\nA\n",
@@ -232,23 +232,23 @@ MALFORMED = {
     ),
     "gzip-short": (
         gzip.compress(GOOD.encode())[:-9],
-        "x.fa: the gzip stream is cut short or damaged; expected a whole gzip file",
+        "x.fa: the gzip stream is cut short or damaged; expected a complete gzip file",
     ),
     "gzip-head": (
         b"\x1f\x8b",
-        "x.fa: the gzip stream is cut short or damaged; expected a whole gzip file",
+        "x.fa: the gzip stream is cut short or damaged; expected a complete gzip file",
     ),
     "gzip-crc": (
         gzip.compress(GOOD.encode())[:-8] + bytes(8),
-        "x.fa: the gzip stream is cut short or damaged; expected a whole gzip file",
+        "x.fa: the gzip stream is cut short or damaged; expected a complete gzip file",
     ),
     "bzip2-damaged": (
         bz2.compress(GOOD.encode())[:10] + b"nonsense" * 4,
-        "x.fa: the bzip2 stream is cut short or damaged; expected a whole bzip2 file",
+        "x.fa: the bzip2 stream is cut short or damaged; expected a complete bzip2 file",
     ),
     "xz-short": (
         lzma.compress(GOOD.encode())[:-20],
-        "x.fa: the xz stream is cut short or damaged; expected a whole xz file",
+        "x.fa: the xz stream is cut short or damaged; expected a complete xz file",
     ),
 }
 

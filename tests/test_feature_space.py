@@ -480,12 +480,12 @@ REFUSED = {
     "{type: rbf, max_mb: 0}": "kernel.max_mb: expected a number greater than 0, got 0",
     "{type: rbf, max_mb: lots}": "kernel.max_mb: expected a number, got 'lots'",
     "{type: rbf, explicit: 1}": "kernel.explicit: expected true or false, got 1",
-    "{type: rbf, explicit: true}": "kernel.explicit: there is no such map for type: rbf, "
+    "{type: rbf, explicit: true}": "kernel.explicit: there are no explicit features for type: "
+    "rbf, degree: 3; expected poly of degree 2",
+    "{type: poly, explicit: true}": "kernel.explicit: there are no explicit features for type: "
+    "poly, degree: 3; expected poly of degree 2",
+    "{explicit: true}": "kernel.explicit: there are no explicit features for type: linear, "
     "degree: 3; expected poly of degree 2",
-    "{type: poly, explicit: true}": "kernel.explicit: there is no such map for type: poly, "
-    "degree: 3; expected poly of degree 2",
-    "{explicit: true}": "kernel.explicit: there is no such map for type: linear, degree: 3; "
-    "expected poly of degree 2",
     "{type: rbf}": "kernel.type: rbf cannot be trained by solver.method: bundle; expected n-slack, "
     "or explicit: true with degree: 2",
 }

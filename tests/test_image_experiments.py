@@ -414,7 +414,7 @@ BROKEN_FOLDERS = {
     "no label image": (broken(lambda image, labels: labels.unlink()), "5 photographs with label"),
     "an empty photograph": (
         broken(lambda image, labels: image.write_bytes(b"")),
-        "is no image of a kind that is read",
+        "is not an image in a known format",
     ),
     "a photograph cut short": (
         broken(lambda image, labels: image.write_bytes(image.read_bytes()[:500])),
@@ -451,7 +451,7 @@ BROKEN_FOLDERS = {
     ),
     "labels that are text": (
         broken(lambda image, labels: labels.write_text("grass")),
-        "is no image of a kind that is read",
+        "is not an image in a known format",
     ),
 }
 

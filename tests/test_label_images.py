@@ -117,7 +117,7 @@ def test_an_image_in_two_lists_is_refused(folder):
     (folder / "same.images").write_text(HEAD + "image two/images/1.png -\n")
     (folder / "d.yaml").write_text(MIXED.replace("one/x.images, two", "same.images, two"))
     result = run("d.yaml", "m", "out")
-    expected = "two/y.images:5: graph 'images/1.png' is there twice; expected different images"
+    expected = "two/y.images:5: graph 'images/1.png' is given twice; expected different images"
     assert (result.exit_code, result.stderr) == (2, f"error: {expected}\n")
     assert not Path("out").exists()
 

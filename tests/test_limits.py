@@ -95,7 +95,7 @@ def test_sequences_stand_on_lines_of_any_length_and_words_do_not(tmp_path):
     (tmp_path / "x.fa").write_text(f">a\n{letters}\n")
     assert len(read_fasta(tmp_path / "x.fa").letters) == len(letters)
     (tmp_path / "x").write_text(f"1 1:1\n{letters}\n")
-    message = f"{tmp_path}/x:2: the line is longer than 32 MB; expected its end before"
+    message = f"{tmp_path}/x:2: the line is longer than 32 MB; expected a shorter line"
     assert told(read_svmlight, tmp_path / "x") == message
 
 

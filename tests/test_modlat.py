@@ -201,7 +201,7 @@ def test_a_graph_that_is_too_wide_is_refused():
     app = ExpectedLoss(np.full((len(examples.labels), K), 1 / K), table=26)
     app.dimension(examples)
     expected = re.escape(
-        "graph '0' has width 2: exact inference needs a table of 27 numbers; expected at most 26 "
+        "graph '0' has width 2: exact inference needs a factor of 27 entries; expected at most 26 "
         "(application.table)"
     )
     with pytest.raises(DataError, match=f"{expected}$"):

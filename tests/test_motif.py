@@ -305,11 +305,11 @@ def test_training_without_labels_is_refused(read):
     with pytest.raises(DataError) as caught:
         app.completed(np.zeros(app.dimension(examples)), examples)
     assert str(caught.value) == (
-        "x.fa:1: record 's0' has no label; expected label=+1 or label=-1 to train"
+        "x.fa:1: record 's0' has no label; expected label=+1 or label=-1 for training"
     )
     with pytest.raises(LssvmError) as caught:
         app.score(examples, app.predict(np.zeros(app.dimension(examples)), examples))
-    assert str(caught.value) == "the sequences have no labels; expected label=+1 or -1 to score"
+    assert str(caught.value) == "the sequences have no labels; expected label=+1 or -1 for scores"
 
 
 def test_labels_and_costs_come_from_the_file_or_the_configuration(tmp_path):
@@ -627,7 +627,9 @@ def test_the_motif_is_exported_for_meme_and_as_a_logo(sites, tmp_path):
 def test_warnings_name_what_looks_wrong(read):
     app = _motif(length=4)
     long, other = "ACGTACGTAC", "GGGGACGTAC"
-    assert app.warnings(read(app, [(long, 1, 1.0)])) == ["all labels are +1: nothing to tell apart"]
+    assert app.warnings(read(app, [(long, 1, 1.0)])) == [
+        "all labels are +1: there is nothing to learn"
+    ]
     assert app.warnings(read(app, [("ACG", 1, 1.0), (long, -1, 1.0), (long, -1, 1.0)])) == [
         "only 1 positive and 2 negative sequences",
         "1 positive sequences have no window of 4 known letters",
@@ -709,7 +711,7 @@ def test_text_in_headers_is_no_label_where_none_is_needed(tmp_path, monkeypatch)
         app.start(plain, np.random.default_rng(0))
     assert str(caught.value) == (
         "x.fa:1: record 'a' has no label (label=enhancer is not one); "
-        "expected label=+1 or label=-1 to train"
+        "expected label=+1 or label=-1 for training"
     )
     (tmp_path / "x.fa").write_text(">a label=+1\nACGT\n>b label=yes\nACGT\n")
     mixed = app.read([Source("x.fa")])
@@ -718,7 +720,7 @@ def test_text_in_headers_is_no_label_where_none_is_needed(tmp_path, monkeypatch)
         app.start(mixed, np.random.default_rng(0))
     assert str(caught.value) == (
         "x.fa:3: record 'b' has no label (label=yes is not one); "
-        "expected label=+1 or label=-1 to train"
+        "expected label=+1 or label=-1 for training"
     )
 
 
@@ -735,7 +737,7 @@ def test_a_strong_difference_in_composition_is_told(read):
     (warning,) = app.warnings(read(app, records(0.7)))
     assert re.fullmatch(
         r"G\+C is (6[5-9]|7[0-5]) % in positive and (4[5-9]|5[0-5]) % in negative sequences: "
-        "composition alone may tell them apart; negatives of like composition find motifs better",
+        "composition alone may separate them; negatives of similar composition give better motifs",
         warning,
     )
     assert app.warnings(read(app, records(0.55))) == []

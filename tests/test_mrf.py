@@ -432,11 +432,14 @@ def test_graphs_without_any_label_have_no_error_and_nothing_is_learnt_from_them(
     with pytest.raises(DataError) as caught:
         app.start(examples, np.random.default_rng(0))
     assert str(caught.value) == (
-        f"{tmp_path}/graphs.txt:1: graph '1' has no labels, nor has any other graph; expected some"
+        f"{tmp_path}/graphs.txt:1: graph '1' has no labels, and no other graph has any; "
+        "expected labels"
     )
 
 
 def test_graphs_without_any_feature_are_refused(tmp_path):
     app, examples = read("node a y 2 0\nnode b y 2 1\n", tmp_path)
-    with pytest.raises(DataError, match=r"txt:1: graph '1' has no features, nor has any other"):
+    with pytest.raises(
+        DataError, match=r"txt:1: graph '1' has no features, and no other graph has any"
+    ):
         app.start(examples, np.random.default_rng(0))

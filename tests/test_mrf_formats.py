@@ -32,7 +32,7 @@ node x y 3 0
 BROKEN = {
     "": "no graphs; expected lines 'node NAME CLASS STATES LABEL …'",
     "# nothing\n\n": "no graphs; expected lines 'node NAME CLASS STATES LABEL …'",
-    "vertex a\n": "1: 'vertex' begins no line; expected graph, node or edge",
+    "vertex a\n": "1: 'vertex' cannot begin a line; expected graph, node or edge",
     "node a y\n": "1: 2 words follow 'node'; expected 'node NAME CLASS STATES LABEL …'",
     "node a y 2 0\nedge a\n": "2: 1 words follow 'edge'; expected 'edge A B CLASS …'",
     "graph\n": "1: '' follows 'graph'; expected 'graph NAME [cost=C]'",
@@ -41,7 +41,7 @@ BROKEN = {
     "graph a cost=nan\n": "1: cost 'nan' is not finite; expected a finite number",
     "graph a\n\nnode a y 2 0\n": "2: graph 'a' has no nodes; expected some",
     "graph a": "1: graph 'a' has no nodes; expected some",
-    "node a y 2 0\ngraph b\n": "2: 'graph' stands within a graph; expected a blank line before it",
+    "node a y 2 0\ngraph b\n": "2: 'graph' occurs within a graph; expected a blank line before it",
     "graph a\nnode a y 2 0\n\ngraph a\n": "4: there are two graphs 'a'; expected different names",
     "node a y 2 0\nnode a y 2 0\n": "2: there are two nodes 'a'; expected different names",
     "node a y two 0\n": "1: number of states 'two' is not a whole number; expected 1 to 10,000",
@@ -179,20 +179,20 @@ BROKEN_ARCHIVES = {
     "array 'labels' has shape (1,); expected (4,)": changed(labels=[0]),
     "array 'ends' has shape (2,); expected (2, 2)": changed(ends=[0, 1]),
     "array 'node_offsets' has shape (2,); expected (3,)": changed(node_offsets=[0, 4]),
-    "'node_offsets' does not lead from 0 to 4; expected each number at least 1 above": changed(
+    "'node_offsets' does not increase from 0 to 4; expected each number at least 1 above": changed(
         node_offsets=[0, 4, 4]
     ),
-    "'edge_offsets' does not lead from 0 to 2; expected each number at least 0 above": changed(
+    "'edge_offsets' does not increase from 0 to 2; expected each number at least 0 above": changed(
         edge_offsets=[0, 3, 2]
     ),
-    "array 'node_starts' does not lead from 0 to 2": changed(node_starts=[0, 2, 1, 2, 2]),
+    "array 'node_starts' does not increase from 0 to 2": changed(node_starts=[0, 2, 1, 2, 2]),
     "arrays 'node_indices' and 'node_values' have shapes (2,) and (1,)": changed(node_values=[1.0]),
     "'node_indices' is out of range at row 1, -3; expected 0 to 999999": changed(
         node_indices=[0, -3]
     ),
     "array 'node_values' holds a number that is not finite": changed(node_values=[0, np.nan]),
-    "two graphs have one name": changed(names=["a", "a"]),
-    "two nodes of graph 'first' have one name": changed(node_names=["a", "b", "a", "a"]),
+    "two graphs have the same name": changed(names=["a", "a"]),
+    "two nodes of graph 'first' have the same name": changed(node_names=["a", "b", "a", "a"]),
     "array 'names' holds 'a\\tb'; expected words without tabs": changed(names=["a\tb", "c"]),
     "array 'node_names' holds ''; expected words": changed(node_names=["a", "", "c", "d"]),
     "array 'node_classes' holds ''; expected words": changed(node_classes=["p", "", "p", "p"]),

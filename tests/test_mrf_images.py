@@ -207,7 +207,7 @@ LINE = "image a.png a-labels.png\n"
 BROKEN_LISTS = {
     "": ": no images; expected lines 'image FILE LABELS'",
     HEAD: ": no images; expected lines 'image FILE LABELS'",
-    "picture a.png -\n": ":1: 'picture' begins no line; expected label, missing or image",
+    "picture a.png -\n": ":1: 'picture' cannot begin a line; expected label, missing or image",
     "label sky\n": ":1: 1 words follow 'label'; expected 'label NAME R G B'",
     "label 255 0 0\n": ":1: 3 words follow 'label'; expected 'label NAME R G B'",
     "missing 0 0\n": ":1: 2 words follow 'missing'; expected 'missing R G B'",
@@ -216,11 +216,14 @@ BROKEN_LISTS = {
     "label sky 1.5 0 0\n": ":1: part of a colour '1.5' is not a whole number; expected 0 to 255",
     "label sky ff 0 0\n": ":1: part of a colour 'ff' is not a whole number; expected 0 to 255",
     "label sky 0 0 ²\n": ":1: part of a colour '²' is not a whole number; expected 0 to 255",
-    "label a 1 2 3\nlabel b 1 2 3\n": ":2: the colour 1 2 3 stands twice; expected different ones",
-    "label a 1 2 3\nmissing 1 2 3\n": ":2: the colour 1 2 3 stands twice; expected different ones",
-    "image a.png -\n": ":1: no label stands above this image; expected lines 'label NAME R G B'",
-    "missing 0 0 0\n" + LINE: ":2: no label stands above this image; expected lines 'label NAME R "
-    "G B'",
+    "label a 1 2 3\nlabel b 1 2 3\n": ":2: the colour 1 2 3 is given twice; expected different "
+    "ones",
+    "label a 1 2 3\nmissing 1 2 3\n": ":2: the colour 1 2 3 is given twice; expected different "
+    "ones",
+    "image a.png -\n": ":1: no label is defined above this image; expected lines 'label NAME R G "
+    "B'",
+    "missing 0 0 0\n"
+    + LINE: ":2: no label is defined above this image; expected lines 'label NAME R G B'",
     HEAD + "image a.png\n": ":5: 1 words follow 'image'; expected 'image FILE LABELS [cost=C]'",
     HEAD + "image a.png - cost=1 2\n": ":5: 4 words follow 'image'; expected 'image FILE LABELS "
     "[cost=C]'",
@@ -232,12 +235,12 @@ BROKEN_LISTS = {
     "LABELS [cost=C]'",
     HEAD + "image\ta.png\t-\t\n": ":5: a word that follows 'image' is empty; expected 'image FILE "
     "LABELS [cost=C]'",
-    HEAD + "image a.png - 2\n": ":5: '2' is no cost; expected one such as cost=0.5",
+    HEAD + "image a.png - 2\n": ":5: '2' is not a cost; expected one such as cost=0.5",
     HEAD + "image a.png - cost=-1\n": ":5: cost '-1' is negative; expected at least 0",
     HEAD + "image a.png - cost=nan\n": ":5: cost 'nan' is not finite; expected a finite number",
-    HEAD + LINE + "label c 9 9 9\n": ":6: a colour stands below an image; expected all colours "
+    HEAD + LINE + "label c 9 9 9\n": ":6: a colour is defined below an image; expected all colours "
     "above",
-    HEAD + LINE + LINE: ":6: the image a.png stands twice; expected different ones",
+    HEAD + LINE + LINE: ":6: the image a.png is given twice; expected different ones",
     HEAD + LINE + "image grey.png -\n": ":6: grey.png has 1 channels; expected 3, as a.png",
 }
 
@@ -269,7 +272,7 @@ def test_a_list_that_is_no_text_is_refused(content, folder):
 
 
 PNG = encoded(LABELS)
-UNKNOWN = "is no image of a kind that is read; expected PNG, BMP, GIF, PPM, TIFF, JPEG, WEBP"
+UNKNOWN = "is not an image in a known format; expected PNG, BMP, GIF, PPM, TIFF, JPEG, WEBP"
 BROKEN_LABELS = {
     "missing file": (None, "cannot be read: No such file or directory; expected an image"),
     "empty": (b"", UNKNOWN),
@@ -481,8 +484,8 @@ def test_every_kind_that_is_read_is_told_by_its_content(kind, folder):
 
 def test_the_readme_names_the_kinds_that_are_read():
     readme = " ".join((Path(images.__file__).parents[2] / "README.md").read_text().split())
-    assert "label images are PNG, BMP, GIF, PPM and TIFF" in readme
-    assert "Other images may be JPEG and WEBP" in readme
+    assert "Label images are PNG, BMP, GIF, PPM and TIFF" in readme
+    assert "Other images may also be JPEG and WEBP" in readme
     assert images.FORMATS == ("PNG", "BMP", "GIF", "PPM", "TIFF", "JPEG", "WEBP")
 
 
@@ -496,7 +499,7 @@ def saved(image, kind, **options):
 def test_a_file_of_several_images_is_refused(kind, folder):
     first, second = (Image.fromarray(np.full((2, 3, 3), k, dtype=np.uint8)) for k in (0, 200))
     (folder / "a.png").write_bytes(saved(first, kind, save_all=True, append_images=[second]))
-    message = "a.png: holds several images; expected one, each in its own file"
+    message = "a.png: contains several images; expected one image per file"
     assert refusal(GOOD) == message + "\n"
 
 
@@ -558,8 +561,8 @@ def test_faults_in_packed_tiff_files_are_ours_to_tell(folder, capfd):
 def test_a_pipe_or_a_device_is_no_image(name, folder):
     (folder / "a.png").unlink()
     os.mkfifo(name)
-    assert "is no regular file; expected " in refusal(HEAD + f"image {name} -\n")
-    assert "is no regular file; expected " in refusal(HEAD + "image /dev/zero -\n")
+    assert "is not a regular file; expected " in refusal(HEAD + f"image {name} -\n")
+    assert "is not a regular file; expected " in refusal(HEAD + "image /dev/zero -\n")
 
 
 def test_links_to_images_are_images(folder):

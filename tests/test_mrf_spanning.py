@@ -94,5 +94,5 @@ def test_a_completion_that_is_too_wide_is_refused():
     examples = grids(np.random.default_rng(5), 3, 1)
     examples.labels[:] = -2
     app = application("lssvm", inference="trw", table=4)
-    with pytest.raises(DataError, match=r"has width \d: exact inference needs a table"):
+    with pytest.raises(DataError, match=r"has width \d: exact inference needs a factor"):
         app.completed(np.zeros(app.dimension(examples)), examples)

@@ -411,7 +411,7 @@ def test_what_training_did_not_see_is_counted_and_never_right(read):
         ["true", "a", "b"],
         *[[n, *c] for n, c in zip("abcz", ["10", "00", "10", "01"], strict=True)],
     ]
-    wrong = "test.txt:2: label 'c' is none of the model's; expected one of those"
+    wrong = "test.txt:2: label 'c' is not a label of the model; expected one of its labels"
     assert told(app.start, test, np.random.default_rng(0)) == wrong
 
 
@@ -432,14 +432,14 @@ def test_rows_without_labels_can_be_predicted_but_not_trained_on(read):
     assert not unknown.labelled
     predictions = app.predict(np.array([0.0, 1.0, 0.5, 0.0]), unknown)
     assert [record["y"] for record in app.records(unknown, predictions)] == ["b", "b"]
-    with pytest.raises(LssvmError, match="no labels to compare with; expected some"):
+    with pytest.raises(LssvmError, match="there are no labels to compare with; expected labels"):
         app.write_confusion(unknown, predictions, io.StringIO())
     for ask, message in (
-        (lambda: app.start(unknown, None), "x.txt:1: no label ('?'); expected one to train on"),
-        (lambda: read(classifier(), "? 1:1\n"), "x.txt: no labels; expected some to train on"),
+        (lambda: app.start(unknown, None), "x.txt:1: no label ('?'); expected one for training"),
+        (lambda: read(classifier(), "? 1:1\n"), "x.txt: no labels; expected labels for training"),
         (
             lambda: app.start(read(app, "a 1:1\n? 1:3\n"), None),
-            "x.txt:2: no label ('?'); expected one to train on",
+            "x.txt:2: no label ('?'); expected one for training",
         ),
     ):
         assert told(ask) == message
@@ -481,7 +481,7 @@ def test_a_model_keeps_classes_features_and_losses(read, tmp_path):
 
 def test_a_number_of_hidden_values_is_refused(data):
     app, examples, w = data
-    wrong = "--top 3: nothing is hidden here; expected no --top"
+    wrong = "--top 3: there is no hidden value; expected no --top"
     assert told(app.predict, w, examples, top=3, kind=LssvmError) == wrong
 
 
@@ -692,7 +692,7 @@ def test_the_commands_train_predict_and_score(folder):
     assert "feature 1 × " in run(main, "show", "model", "--top", "1").stdout
     assert run(main, "check", "c.yaml").stdout
     result = CliRunner().invoke(classify, ["c.yaml", "model", "x", "--top", "2"])
-    assert result.stderr == "error: --top 2: nothing is hidden here; expected no --top\n"
+    assert result.stderr == "error: --top 2: there is no hidden value; expected no --top\n"
 
 
 def test_check_names_the_classes(folder):

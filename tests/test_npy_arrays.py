@@ -98,7 +98,7 @@ BROKEN_ARRAYS = {
     "a later version": (claiming("(1,)", version=3, body=bytes(8)), "has another npy version"),
     "truth values that are none": (
         claiming("(1,)", "|b1", body=b"\x07"),
-        "holds truth values that",
+        "holds invalid truth values",
     ),
     "beyond int64": (
         npy(np.array([2**63], np.uint64)),
@@ -154,11 +154,14 @@ BROKEN_ARCHIVES = {
         archive(GOOD_A, GOOD_B, compression=zipfile.ZIP_BZIP2),
         "array 'a' is compressed in another way than deflate",
     ),
-    "broken zlib": (broken_stream(), "array 'a' is damaged, or no array; expected a whole one"),
-    "text": (archive(("a.npy", "text"), GOOD_B), "array 'a' is damaged, or no array"),
+    "broken zlib": (
+        broken_stream(),
+        "array 'a' is damaged, or not an array; expected a complete one",
+    ),
+    "text": (archive(("a.npy", "text"), GOOD_B), "array 'a' is damaged, or not an array"),
     "another member": (archive(GOOD_A, GOOD_B, ("x.txt", "text")), "unknown array 'x.txt'; known"),
     "no suffix": (archive(("a", GOOD_A[1]), GOOD_B), "unknown array 'a'; known: a, b"),
-    "twice": (archive(GOOD_A, GOOD_B, GOOD_A), "array 'a' is there twice; expected it once"),
+    "twice": (archive(GOOD_A, GOOD_B, GOOD_A), "array 'a' is given twice; expected it once"),
     "one value": (archive(("a.npy", npy(np.array(1))), GOOD_B), "array 'a' is a single value"),
     "missing": (archive(GOOD_A), "there is no array 'b'; expected all of them"),
     "fractions": (
@@ -169,8 +172,8 @@ BROKEN_ARCHIVES = {
         archive(("a.npy", claiming("(1,)", "<U1", body=b"\xff" * 4)), GOOD_B),
         "array 'a' holds <U1; expected whole numbers",
     ),
-    "a claim of 4 GB": (other_size(PLAIN, 2**32 - 2), "array 'a' is larger than the file can hold"),
-    "a claim of less": (other_size(PLAIN, 100), "array 'a' is damaged, or no array"),
+    "a claim of 4 GB": (other_size(PLAIN, 2**32 - 2), "array 'a' is larger than the file"),
+    "a claim of less": (other_size(PLAIN, 100), "array 'a' is damaged, or not an array"),
     "a claim of one more": (other_size(PLAIN, len(GOOD_A[1]) + 1), "array 'a' claims 3 entries"),
     "half": (PLAIN[: len(PLAIN) // 2], "is cut short or damaged; expected .npz"),
 }
@@ -189,7 +192,7 @@ def test_text_of_what_are_no_characters_is_refused(point, tmp_path):
     body = point.to_bytes(4, "little")
     (tmp_path / "x.npz").write_bytes(archive(("a.npy", claiming("(1,)", "<U1", body=body))))
     message = told(read_archive, tmp_path / "x.npz", {"a": "U"})
-    assert "array 'a' holds characters that are none; expected text" in message
+    assert "array 'a' holds invalid characters; expected text" in message
 
 
 def refused_within(bytes_of_memory, read, *arguments):

@@ -316,7 +316,7 @@ def test_files_have_their_costs_and_the_same_qid_in_two_is_two_queries(tmp_path)
     assert app.warnings(examples) == [
         "1 queries have no relevant document: they score 0; training leaves them out",
         "1 queries have at most k = 1 documents; training leaves them out",
-        "qids that occur in several files are queries of their own: '1'",
+        "qids that occur in several files count as separate queries: '1'",
     ]
 
 
@@ -358,7 +358,7 @@ def test_features_that_training_did_not_see_weigh_nothing(read):
 
 def test_a_number_of_hidden_values_is_refused(data):
     app, examples, _, w = data
-    wrong = "--top 3: all documents are ranked; expected no --top"
+    wrong = "--top 3: all documents are ranked anyway; expected no --top"
     assert told(app.predict, w, examples, top=3, kind=LssvmError) == wrong
 
 
@@ -371,10 +371,10 @@ def test_training_without_a_relevant_document_is_refused(read):
         (
             ranker(2),
             "1 qid:1 1:1\n0 qid:1 1:2\n",
-            "no query has a relevant document, another one, and more than 2",
+            "no query has more than 2 documents, relevant and other ones",
         ),
     ):
-        wrong = f"x.txt: {why}; expected at least one such query to train"
+        wrong = f"x.txt: {why}; expected at least one such query for training"
         assert told(app.start, read(app, text), np.random.default_rng(0)) == wrong
 
 
@@ -549,7 +549,7 @@ def test_a_collapse_of_the_weights_is_told(read):
     model = learn_on(app, read(app, separable(np.random.default_rng(19))), config)
     (warning,) = model.record["warnings"]
     assert warning == (
-        "the scores of every query's documents are all but equal: the weights collapsed to "
+        "the scores of every query's documents are almost equal: the weights collapsed to "
         "zero, and the order is that of the input; try a larger C or start: classification"
     )
 
@@ -874,7 +874,7 @@ def test_a_docid_that_a_query_has_twice_is_told_where_it_is_written(folder):
             ["--format", "trec", "--json"],
             "error: --json and --format exclude each other; expected one of them",
         ),
-        (["--top", "2"], "error: --top 2: all documents are ranked; expected no --top"),
+        (["--top", "2"], "error: --top 2: all documents are ranked anyway; expected no --top"),
     ],
 )
 def test_formats_that_there_are_not_are_refused(folder, arguments, message):

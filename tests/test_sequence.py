@@ -139,7 +139,7 @@ def test_sequences_that_are_too_long_to_search_are_refused(rescaling, top):
     examples = packed(np.zeros((count, 1)), ["a"] * count, [0, count], vocabulary)
     app = SequenceLabelling(SequenceOptions(), Formulation("ssvm", rescaling))
     w = np.zeros(app.dimension(examples))
-    with pytest.raises(DataError, match=rf"memory:1: sequence '1' has {count:,d} tokens, too many"):
+    with pytest.raises(DataError, match=rf"memory:1: sequence '1' has {count:,d} tokens: a search"):
         app.augmented(w, examples) if top == 1 else app.predict(w, examples, top)
 
 
@@ -306,9 +306,9 @@ def test_templates_that_make_no_sense_are_refused(text, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"columns": ("a", "a")}, "two columns have one name; expected different names"),
+        ({"columns": ("a", "a")}, "two columns have the same name; expected different names"),
         ({"label": "tag"}, "label: there is no column 'tag' (known: word, label)"),
-        ({"templates": ("word", "word[0]")}, "templates: 'word[0]' stands there twice"),
+        ({"templates": ("word", "word[0]")}, "templates: 'word[0]' is given twice"),
         ({"class_costs": {"O": -1.0}}, "greater than or equal to 0"),
         ({"order": 3}, "Input should be 1 or 2"),
     ],
@@ -331,10 +331,13 @@ HMM_FILES = {
     "cut gzip": (gzip.compress(HMM.encode() * 9)[:40], "the gzip stream is cut short or damaged"),
     "no qid": (b"A 1:1\n", "'1:1' follows the tag; expected qid:EX, the name of the sequence"),
     "tag only": (b"A\n", "nothing follows the tag; expected qid:EX, the name of the sequence"),
-    "no tag": (b"qid:1 1:1\n", "'qid:1' stands where the tag should; expected 'TAG qid:EX …'"),
-    "feature first": (b"1:1 qid:1\n", "'1:1' stands where the tag should; expected 'TAG qid"),
+    "no tag": (b"qid:1 1:1\n", "'qid:1' is in the place of the tag; expected 'TAG qid:EX …'"),
+    "feature first": (b"1:1 qid:1\n", "'1:1' is in the place of the tag; expected 'TAG qid"),
     "empty qid": (b"A qid: 1:1\n", "'qid:' names no sequence; expected qid:EX"),
-    "torn": (b"A qid:1\nA qid:2\nA qid:1\n", "sequence '1' goes on after others; expected its"),
+    "torn": (
+        b"A qid:1\nA qid:2\nA qid:1\n",
+        "sequence '1' continues after other sequences; expected its",
+    ),
     "no colon": (b"A qid:1 7\n", "'7' is not a feature; expected index:value"),
     "index of words": (b"A qid:1 x:1\n", "'x:1' is not a feature; expected index:value"),
     "index 0": (b"A qid:1 0:1\n", "index '0' is out of range; expected 1 to 2,147,483,647"),
@@ -352,7 +355,7 @@ HMM_FILES = {
     ),
     "underscore": (b"A qid:1 1:1_0\n", "value of feature 1 '1_0' is not a number; expected one"),
     "overflow": (b"A qid:1 1:1e999\n", "value of feature 1 '1e999' is too large; expected a"),
-    "no labels": (b"? qid:1 1:1\n", "no token has a label; expected labels to train on"),
+    "no labels": (b"? qid:1 1:1\n", "no token has a label; expected labels for training"),
 }
 CONLL_FILES = {
     "empty": (b"", "no tokens; expected lines of word, pos, label"),
@@ -360,7 +363,10 @@ CONLL_FILES = {
     "documents only": (b"-DOCSTART- -X- O\n\n", "no tokens; expected lines of word, pos, label"),
     "not UTF-8": (b"a b c\n\xe9 b c\n", "byte 0xe9 is not UTF-8; expected text"),
     "binary": (bytes(range(128, 256)), "byte 0x80 is not UTF-8; expected text"),
-    "cut xz": (b"\xfd7zXZ\x00\x00\x04", "the xz stream is cut short or damaged; expected a whole"),
+    "cut xz": (
+        b"\xfd7zXZ\x00\x00\x04",
+        "the xz stream is cut short or damaged; expected a complete",
+    ),
     "cut bzip2": (bz2.compress(CONLL.encode() * 9)[:30], "the bzip2 stream is cut short or dam"),
     "one column": (b"a\n", "1 column; expected 2 or 3: word, pos, label"),
     "four columns": (b"a b c d\n", "4 columns; expected 2 or 3: word, pos, label"),
@@ -374,7 +380,7 @@ CONLL_FILES = {
     "a blank in a column": (b"New York\tB\n\na\n", "no tab; expected columns with tabs between"),
     "two of three with tabs": (b"New York\n", "no token has a label; expected labels"),
     "four with tabs": (b"a\tb c\td\te\n", "4 columns, with tabs between them; expected 2 or 3"),
-    "no labels": (b"a b\n", "no token has a label; expected labels to train on"),
+    "no labels": (b"a b\n", "no token has a label; expected labels for training"),
 }
 
 
@@ -676,7 +682,7 @@ def test_the_label_that_keeps_entities_from_being_scored_is_named(read, labels, 
     told = [text for text in app.warnings(read(app, text)) if "entities" in text]
     assert told == (
         [
-            f"entities are not scored: label {label!r} fits no scheme of the others; "
+            f"entities are not scored: label {label!r} does not fit a scheme of the other labels; "
             "expected O and B-…, I-… (or IOE, IOBES, BILOU, BMES)"
         ]
         if label
@@ -688,7 +694,7 @@ def test_classify_says_which_label_keeps_entities_from_being_scored(folder):
     Path("train.conll").write_text(CONLL.replace("fell VBD O", "fell VBD X"))
     run(learn, "c.yaml", "model", "-q")
     result = run(classify, "train.conll", "model", "out")
-    assert result.stderr.startswith("warning: entities are not scored: label 'X' fits no scheme")
+    assert result.stderr.startswith("warning: entities are not scored: label 'X' does not fit")
     assert result.stderr.count("\n") == 1
     assert "f1             n/a\n" in result.stdout
     Path("bare.conll").write_text("Ana\tNNP\n")
@@ -777,8 +783,8 @@ def test_labels_with_blanks_are_not_written_beside_columns_with_blanks(folder):
     result = CliRunner().invoke(classify, ["test.conll", "model", "out"])
     assert result.exit_code == 2
     assert result.stderr == (
-        "error: test.conll:1: sequence '1' has columns with blanks between them, and label "
-        "'B town' of the model holds one; expected tabs, or --format tags\n"
+        "error: test.conll:1: sequence '1' has columns separated by blanks, and label "
+        "'B town' of the model contains a blank; expected tabs, or --format tags\n"
     )
     assert Path("out").read_text() == "as it was"
     run(classify, "test.conll", "model", "out", "--format", "tags", "-q")

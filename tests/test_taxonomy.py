@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from refusals import check_broken_training_file, told
 
 from lssvm.applications.base import Source
-from lssvm.applications.multiclass.class_tree import ClassTree, Columns
+from lssvm.applications.multiclass.class_tree import ClassTree, WeightColumns
 from lssvm.applications.multiclass.labelled_rows import in_memory
 from lssvm.applications.multiclass.taxonomy import Taxonomy, TaxonomyOptions
 from lssvm.cli import classify, learn, main
@@ -109,13 +109,13 @@ def test_a_path_that_lies_deeper_than_the_tree_raises_what_is_above_it():
 
 
 def test_columns_are_the_nodes_above_the_classes_below_the_root():
-    columns = Columns(["e", "c", "a"], ClassTree(TREE))
+    columns = WeightColumns(["e", "c", "a"], ClassTree(TREE))
     assert columns.names == ("a", "c", "d", "e")
     assert columns.parents.tolist() == [-1, 0, 0, 2]
     assert columns.places.tolist() == [3, 1, 0]
     paths = np.split(columns.paths, columns.path_starts[1:-1])
     assert [path.tolist() for path in paths] == [[0, 2, 3], [0, 1], [0]]
-    flat = Columns(["e", "c", "a"])
+    flat = WeightColumns(["e", "c", "a"])
     assert flat.names == ("e", "c", "a")
     assert (len(flat.parents), flat.places.tolist()) == (0, [0, 1, 2])
 

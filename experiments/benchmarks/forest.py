@@ -18,7 +18,7 @@ from lssvm.applications.coreference.correlation_clustering import (
     CorrelationClustering,
     CorrelationClusteringOptions,
 )
-from lssvm.applications.coreference.mentions import NO_LIMIT, Pairs, pack, pair_ends
+from lssvm.applications.coreference.mentions import NO_LIMIT, UnpackedDocument, pack, pair_ends
 
 FEATURES, ACTIVE, PAIRS_PER_ROW = 107, 10, 14
 SIZES = (100, 500, 2000)
@@ -32,7 +32,7 @@ def documents(rng, n, count, reach=NO_LIMIT):
     for number in range(count):
         indices = np.sort(rng.integers(0, FEATURES, (distinct, ACTIVE)), axis=1)
         found.append(
-            Pairs(
+            UnpackedDocument(
                 f"d{number}",
                 "",
                 1,

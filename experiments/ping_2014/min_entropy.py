@@ -36,7 +36,7 @@ import numpy as np
 from experiments.ping_2014.entropy_search import best_outputs, temperatures, term
 from experiments.ping_2014.trials import Method, config_of
 from lssvm.applications.base import Formulation
-from lssvm.applications.mrf.elimination import Found, Temperatures
+from lssvm.applications.mrf.elimination import InferenceResult, Temperatures
 from lssvm.applications.mrf.graphs import Graphs
 from lssvm.applications.mrf.mrf import MrfOptions, RandomField
 from lssvm.applications.mrf.mrf_output import Predictions
@@ -110,7 +110,7 @@ class MinEntropy(RandomField):
 
     def _given(
         self, w: np.ndarray, examples: Graphs, outputs: np.ndarray, states: np.ndarray
-    ) -> list[Found]:
+    ) -> list[InferenceResult]:
         """V(y; ε) and its gradient for each ε that G needs."""
         return [
             self._clamped(w, examples, outputs, states, epsilon)
@@ -125,7 +125,7 @@ class MinEntropy(RandomField):
         states: np.ndarray,
         epsilon: float,
         marginals: bool = False,
-    ) -> Found:
+    ) -> InferenceResult:
         groups = np.where(outputs, CLAMPED, FIRST).astype(np.int8)
         both = Temperatures(epsilon, epsilon)
         return self.inference.exact.infer(

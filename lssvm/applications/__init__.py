@@ -1,7 +1,7 @@
 """Applications: what x, y and h are. Each registers under ``lssvm.applications``.
 
-The scan of entry points is lazy: naming an application loads that one alone, so a
-broken plug-in cannot stop another application.
+Entry points are loaded lazily: only the application that is named is loaded, so a broken plug-in
+cannot stop another application.
 """
 
 import difflib
@@ -24,7 +24,7 @@ def registered() -> dict[str, EntryPoint]:
 
 @functools.cache
 def _entries() -> list[EntryPoint]:
-    """Entry points in the order of their names; looking for them takes milliseconds."""
+    """Entry points in the order of their names; the search takes milliseconds."""
     return sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
 
 
@@ -54,7 +54,7 @@ def load(name: str) -> type[Application]:
 
 
 def of_exit(error: SystemExit) -> str:
-    """Whose ``sys.exit`` it was, and where: no application may end a run, least with success."""
+    """Who called ``sys.exit``, and where: no application may end a run, even with success."""
     owners = {entry.module.partition(".")[0]: name for name, entry in registered().items()}
     whose, place = "", "something"
     for frame, line in traceback.walk_tb(error.__traceback__):

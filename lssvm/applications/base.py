@@ -1,6 +1,6 @@
-"""An application: all that is asked of it, by those who ask.
+"""An application, as the types that its callers need.
 
-| asked by | type | where |
+| caller | type | defined in |
 |---|---|---|
 | every solver | ``Problem``, planes of the sum | ``lssvm/problem.py`` |
 | solvers that keep planes of examples | ``ByExample`` | the same |
@@ -9,9 +9,9 @@
 | reading, and what a model keeps of it | ``Reader`` | ``reading.py`` |
 | writing | ``Writer`` | ``writing.py`` |
 
-An application is a ``Problem``, ``Predictor``, ``Reader`` and ``Writer``; one that answers by
-example, or has rows for kernels, derives from these types besides. To write one that answers for
-one example at a time, see :mod:`lssvm.applications.per_example`.
+An application is a ``Problem``, ``Predictor``, ``Reader`` and ``Writer``. If it keeps planes by
+example or has rows for kernels, it also derives from these types. To write an application for one
+example at a time, see :mod:`lssvm.applications.per_example`.
 """
 
 from typing import Any, ClassVar, Generic
@@ -54,7 +54,7 @@ FLAGS = {"each": "ByExample", "kernels": "KernelRows"}  # that types took the pl
 
 
 class Application(Problem[E], Predictor[E, P], Reader[E], Writer[E, P], Generic[E, P]):
-    """A structured problem with score w · Φ(x, y, h), answered for whole data sets.
+    """A structured problem with score w · Φ(x, y, h), solved for whole data sets.
 
     An error that a method raises, if it is not an LssvmError, becomes an ApplicationCrash.
     """
@@ -65,8 +65,8 @@ class Application(Problem[E], Predictor[E, P], Reader[E], Writer[E, P], Generic[
     slack_norms: ClassVar[frozenset[int]] = frozenset({1})
     smooth: ClassVar[frozenset[str]] = frozenset()  # those models whose U⁺ has a gradient
     hidden: bool = True  # False: U⁻ is linear, one CCCP iteration solves the problem
-    # Whether the hidden values can be exchanged: then w = 0 is a stationary point, and so nearly is
-    # what a small C leads to, from where a larger one would not get away.
+    # Whether the hidden states are permutation-symmetric: then w = 0 is a stationary point, and
+    # warm starts along C stay near it.
     exchangeable: ClassVar[bool] = False
 
     def __init_subclass__(cls, **keywords: Any) -> None:

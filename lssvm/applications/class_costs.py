@@ -1,11 +1,11 @@
-"""Costs by class: what keeps a frequent class from drowning a rare one in training.
+"""Costs by class, so that a frequent class does not outweigh a rare one in training.
 
-Of applications whose examples have one label each, the option ``class_costs`` multiplies the own
-cost c_i of each training example by a factor of its class: the one that is named, or with
-``balanced`` n / (K n_c), n being the number of training examples, K that of the classes among them
-and n_c that of the example's class (the ``class_weight`` of scikit-learn). So every class weighs
-n / K in all. In cross-validation n, K and n_c are those of the part that is trained on. Metrics,
-of training, validation and test data alike, count every example once.
+In applications whose examples have one label each, the option ``class_costs`` multiplies the cost
+c_i of each training example by a factor of its class: the factor that is given, or with
+``balanced`` n / (K n_c), where n is the number of training examples, K the number of their classes
+and n_c the number of examples of the class (``class_weight`` in scikit-learn). The total cost of
+every class is then n / K. In cross-validation n, K and n_c are those of the training part. Metrics
+of training, validation and test data count every example once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,8 +16,8 @@ from pydantic import Field
 
 BALANCED = "balanced"
 DESCRIPTION = (
-    "factors of the costs of training examples, by their label, 1 if not named; or balanced: n / "
-    "(K n_c) for the n_c of n examples that are of one of K classes"
+    "factors of the costs of training examples by label, 1 for labels that are not named; or "
+    "balanced: n / (K n_c), for n examples, K classes, and n_c examples of a class"
 )
 _SHOWN = 3  # labels that a message names
 
@@ -33,7 +33,7 @@ def weighted(
 ) -> np.ndarray:
     """The costs times the factors of the classes, (n,).
 
-    costs : (n,) the examples' own
+    costs : (n,) the costs of the examples themselves
     class_costs : ``balanced`` or factors by label
     labels : (n,) int, rows of ``names``
     """

@@ -1,4 +1,4 @@
-"""Applications whose outputs can be listed: every maximum is found by looking at all of them."""
+"""Applications whose outputs can be listed: every maximum is found by enumeration."""
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +12,7 @@ from lssvm.applications.per_example import PerExample, WrongAnswer
 
 @runtime_checkable
 class Listing(Protocol):
-    """What lists its outputs; ``lssvm.testing`` compares inference with all of them."""
+    """An application that lists its outputs; ``lssvm.testing`` compares all with inference."""
 
     def candidates(self, x: Any) -> Iterable[tuple[Any, Any]]:
         """Every (y, h) of an input."""
@@ -22,9 +22,10 @@ class Listing(Protocol):
 class Enumerated(PerExample[X, Y, H]):
     """Write a reader, the joint feature map, the loss, and ``candidates``.
 
-    Loss-augmented inference, completion and prediction are exact; of equal candidates the first
-    one wins. Each may be overridden by a faster one. Without hidden values (``hidden = False``)
-    every slack norm and both rescalings are offered, unless loss-augmented inference is overridden.
+    Loss-augmented inference, completion and prediction are exact; the first of equal candidates
+    wins. A subclass may override each of them with a faster method. Without hidden values
+    (``hidden = False``) every slack norm and both rescalings are offered, unless
+    loss-augmented inference is overridden.
     """
 
     OBSERVED: ClassVar[Mapping[str, frozenset[Any]]] = {
@@ -54,11 +55,11 @@ class Enumerated(PerExample[X, Y, H]):
         return _first_best(self.candidates(x), value)
 
     def complete_latent(self, w: np.ndarray, x: X, y: Y) -> H:
-        """The h of highest w · Φ among the candidates of y."""
+        """The h with the highest w · Φ among the candidates with this y."""
         return _first_best(self._of(x, y), lambda y, h: self._value(w, x, y, h))[1]
 
     def predict_one(self, w: np.ndarray, x: X) -> tuple[Y, H]:
-        """The candidate of highest w · Φ."""
+        """The candidate with the highest w · Φ."""
         return _first_best(self.candidates(x), lambda y, h: self._value(w, x, y, h))
 
     def first_completion(self, x: X, y: Y, rng: np.random.Generator) -> H:
@@ -73,7 +74,7 @@ class Enumerated(PerExample[X, Y, H]):
         return found
 
     def _value(self, w: np.ndarray, x: X, y: Y, h: Any) -> float:
-        """w · Φ, each by itself: equal features have equal values then, to the last bit."""
+        """w · Φ, computed one by one, so that equal features have equal values, to the last bit."""
         features = np.asarray(self.joint_feature(x, y, h), dtype=np.float64)
         if features.shape != w.shape:
             raise WrongAnswer(f"joint_feature has shape {features.shape}; expected {w.shape}")
@@ -84,7 +85,7 @@ class Enumerated(PerExample[X, Y, H]):
 
 
 def _first_best(candidates: Iterable[tuple[Y, H]], value: Callable[[Y, H], float]) -> tuple[Y, H]:
-    """The candidate of highest value, the first of equal ones. Raises WrongAnswer if none."""
+    """The candidate with the highest value, the first of equal ones. Raises WrongAnswer if none."""
     best, highest = None, -np.inf
     for y, h in candidates:
         found = value(y, h)

@@ -1,23 +1,23 @@
-"""The space that rows of features live in: as they are, with a kernel, or mapped to products.
+"""The feature space of the rows: the rows themselves, a kernel, or explicit products.
 
 An application with ``KernelRows`` scores a row x of features against K columns of weights, so that
-w · Φ depends on x through inner products alone: Φ = x ⊗ Λ(y) ⊕ the rest, such as transitions,
-which stays linear. Inner products of rows may then be replaced by a kernel (Schölkopf & Smola 2002,
-section 2), named as scikit-learn names them:
+w · Φ depends on x only through inner products: Φ = x ⊗ Λ(y) ⊕ the rest, such as transitions, which
+stays linear. A kernel may then replace the inner products of rows (Schölkopf & Smola 2002, section
+2). Kernels have the names of scikit-learn:
 
     linear   x · x'
     poly     (gamma x · x' + coef0)^degree
     rbf      exp(−gamma ‖x − x'‖²)
 
-Training in the dual asks inference for w · Φ only. With R distinct rows of training, the weights of
+Training in the dual needs only w · Φ from inference. With R distinct training rows, the weights of
 a column are Σ_r a_r φ(x_r), so the R · K coefficients a are trained as if row r were the unit
 vector e_r; the metric of these coordinates is the Gram matrix, once for each column. A model keeps
 the rows whose coefficients are not all 0, and scores new rows by Σ_r K(x, x_r) a_r: these scores
-then take the place of their features.
+then replace the features of the new rows.
 
-For poly of degree 2 the space is small enough to write down where rows are sparse: the products of
-two features, a constant feature √(coef0 / gamma) being one of them, each gamma √2 x_a x_b, without
-√2 if a = b. Products that do not occur in training would get the weight 0 and are left out.
+For poly of degree 2 and sparse rows, the space is small enough for explicit features: the products
+gamma √2 x_a x_b of two features, without √2 if a = b, where √(coef0 / gamma) is added as a constant
+feature. Products that do not occur in training would get the weight 0 and are left out.
 """
 
 from collections.abc import Sequence
@@ -40,41 +40,47 @@ MOST_WEIGHTS = 2**31 - 1
 
 
 class Kernel(BaseModel):
-    """Inner products of features; all but linear is for multiclass, taxonomy and sequence."""
+    """Inner products of features; multiclass, taxonomy and sequence support all of them."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     type: Literal["linear", "poly", "rbf"] = Field(
         default="linear",
         description="linear: x · x'; poly: (gamma x · x' + coef0)^degree; "
-        "rbf: exp(−gamma ‖x − x'‖²) (solver n-slack, or explicit)",
+        "rbf: exp(−gamma ‖x − x'‖²) (both need solver n-slack, or explicit)",
     )
-    degree: int = Field(default=3, ge=1, le=1000, description="of poly")
+    degree: int = Field(default=3, ge=1, le=1000, description="degree of poly")
     gamma: Annotated[float, Field(gt=0, allow_inf_nan=False)] | Literal["scale"] = Field(
         default="scale",
-        description="of poly and rbf; scale: 1 / (features · variance of all values of training)",
+        description="gamma of poly and rbf; scale: 1 / (features · variance of training values)",
     )
-    coef0: float = Field(default=0.0, ge=0, allow_inf_nan=False, description="of poly")
+    coef0: float = Field(
+        default=0.0, ge=0, allow_inf_nan=False, description="constant term of poly"
+    )
     explicit: bool = Field(
         default=False,
-        description="write the products of poly of degree 2 down as features: any solver",
+        description="compute the products of poly of degree 2 as features, for any solver",
     )
     max_mb: float = Field(
-        default=2000.0, gt=0, description="most megabytes of the Gram matrix or of the products"
+        default=2000.0,
+        gt=0,
+        description="memory limit, in megabytes, of the Gram matrix or the products",
     )
 
 
 def unfit(
     settings: Kernel, kind: type[Application], name: str, method: str, able: Sequence[str]
 ) -> list[tuple[str, str]]:
-    """What does not go together: keys of the section, and what is wrong with their values.
+    """Settings that do not fit together: keys of the section, and what is wrong with their values.
 
-    method : the name of the solver; able : of those that work with kernels
+    method : the name of the solver; able : the names of the solvers that support kernels
     """
     faults = []
     if settings.explicit and (settings.type, settings.degree) != ("poly", 2):
         given = f"type: {settings.type}, degree: {settings.degree}"
-        faults.append(("explicit", f"there is no such map for {given}; expected poly of degree 2"))
+        faults.append(
+            ("explicit", f"there are no explicit features for {given}; expected poly of degree 2")
+        )
     elif settings.type != "linear" and not issubclass(kind, KernelRows):
         faults.append(("type", f"application {name!r} has no kernels; expected linear"))
     elif settings.type != "linear" and not settings.explicit and method not in able:
@@ -86,7 +92,7 @@ def unfit(
 
 
 class Space(Protocol):
-    """What a model does to rows of features before they meet its weights."""
+    """The map that a model applies to rows of features before it scores them."""
 
     def prepared(self, examples: Any, w: np.ndarray) -> tuple[Any, np.ndarray]:
         """The examples with other rows, and the weights that score these."""
@@ -105,7 +111,7 @@ class Space(Protocol):
         ...
 
     def facts(self) -> dict[str, Any]:
-        """What a person wants to know of it."""
+        """A summary for people."""
         ...
 
     def arrays(self) -> dict[str, np.ndarray]:
@@ -116,7 +122,7 @@ class Space(Protocol):
 class Training(NamedTuple):
     """What a solver is given.
 
-    examples : with the rows that are trained on; space : what the model does to other rows
+    examples : with the rows that are trained on; space : the map of the model for other rows
     gram, labels : (R, R) inner products of the first R · labels coordinates; (0, 0) if they are
         orthonormal
     """
@@ -130,7 +136,7 @@ class Training(NamedTuple):
 def training(settings: Kernel, application: Application, examples: Any) -> Training:
     """The examples in the space of the settings.
 
-    Raises LssvmError if that takes more than ``max_mb``, or numbers that are too large.
+    Raises LssvmError if this takes more than ``max_mb``, or if numbers become too large.
     """
     if settings.type == "linear":
         return Training(examples, Linear(), np.zeros((0, 0)), 0)
@@ -207,7 +213,7 @@ class Linear:
 
 @dataclass(frozen=True)
 class Support:
-    """Rows of training, whose kernel values with a row are its features.
+    """Training rows; the features of a row are its kernel values with them.
 
     rows : (R, d), dense or csr_array; columns : K. w is (R · K) coefficients, and linear weights
     """
@@ -226,7 +232,7 @@ class Support:
         return found
 
     def prepared(self, examples: Any, w: np.ndarray) -> tuple[Any, np.ndarray]:
-        """The rows' scores in each column as their features, and weights that take them over."""
+        """The scores of the rows in each column as their features, and weights that select them."""
         inputs, size = examples.inputs, self.rows.shape[0] * self.columns
         coefficients = w[:size].reshape(-1, self.columns)
         scores = np.empty((inputs.shape[0], self.columns))
@@ -357,7 +363,7 @@ class Products:
         return float(w @ w)
 
     def names(self, names: Sequence[str]) -> "ProductNames":
-        """Those of both features, as linear weights are called."""
+        """The names of both features, as for linear weights."""
         return ProductNames(self, names)
 
     def facts(self) -> dict[str, Any]:
@@ -371,7 +377,7 @@ class Products:
 
 
 class ProductNames(LazyNames):
-    """``word=a : X · word=b : X`` and so on; made when asked for: there may be millions."""
+    """``word=a : X · word=b : X`` and so on, made on demand, because there may be millions."""
 
     def __init__(self, products: Products, names: Sequence[str]) -> None:
         self._products, self._names = products, names
@@ -426,7 +432,7 @@ def _squares(rows: Any) -> np.ndarray:
 
 
 def _chunks(count: int, width: int) -> list[tuple[int, int]]:
-    """Ranges of so many rows that a block of them of this width is computed at a time."""
+    """Ranges of rows, of which a block of this width is computed at a time."""
     size = max(1, CHUNK // max(1, width))
     return [(first, min(first + size, count)) for first in range(0, count, size)]
 

@@ -1,4 +1,4 @@
-"""What is minimised, as far as inference depends on it."""
+"""The parts of the objective on which inference depends."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ SMOOTH = frozenset({"hcrf", "loss_augmented_likelihood", ANNEALED})
 
 @dataclass(frozen=True)
 class Formulation:
-    """What is minimised, as far as inference depends on it (Tsochantaridis et al. 2004, section 2).
+    """The parts of the objective on which inference depends (Tsochantaridis et al. 2004).
 
     model : ``ssvm``, ``lssvm``, ``crf`` …, one of the application's ``models``
     rescaling : ``margin``, U⁺ = max over ŷ of L + w · Φ(ŷ); or ``slack``,
@@ -37,13 +37,13 @@ class Formulation:
 
     @property
     def temperatures(self) -> tuple[float, float]:
-        """ε_y and ε_h: those of the model, or as they are given."""
+        """ε_y and ε_h: those of the model, or the given ones."""
         given = (self.epsilon_y or 0.0, self.epsilon_h or 0.0)
         return TEMPERATURES.get(self.model, given)
 
     @property
     def hard(self) -> bool:
-        """Whether U⁺ and U⁻ are maxima over y and h, of which planes' loss parts are losses."""
+        """Whether U⁺ and U⁻ are maxima over y and h, so that the loss part of a plane is a loss."""
         return self.model in ("ssvm", "lssvm")
 
     @property

@@ -1,7 +1,7 @@
-"""What becomes of an error in an application's code: one line that says where it happened.
+"""An error in an application's code becomes one line that says where it happened.
 
-Applications come from elsewhere too. An error that is none of ours says nothing to the user of
-such a one, so every method that is called from outside passes through here.
+Applications may come from other packages. The user of an application cannot read the traceback of
+an error in its code, so every method that is called from outside passes through here.
 """
 
 import functools
@@ -33,7 +33,7 @@ ANSWERS = (
     "training_warnings",
     "unsettled",
 )
-ITERATORS = ("examples", "records")  # methods that answer one piece after the other
+ITERATORS = ("examples", "records")  # methods that yield one piece after the other
 READERS = ("read", "examples")  # an OSError is that of a file
 WRITERS = ("write", "records")  # an OSError is that of the output
 PASSED = (LssvmError, MemoryError)
@@ -67,12 +67,12 @@ def fault(application: object, text: str) -> ApplicationFault:
 
 
 def named(application: object) -> str:
-    """The application's name, to begin a message with."""
+    """The application's name as the beginning of a message."""
     return f"application {_name(application)!r}: "
 
 
 def _name(application: object) -> str:
-    """The name of an application, or of the options that it was to be made with."""
+    """The name of an application, or the name in its options if it could not be made."""
     options = getattr(application, "options", application)
     return str(getattr(options, "name", type(application).__name__))
 
@@ -111,7 +111,7 @@ def _iterating(
 def _told(
     application: object, name: str, arguments: tuple[Any, ...], error: BaseException
 ) -> LssvmError:
-    """The line for an error of a method: of a file where a reader met it, else of its code."""
+    """The line for an error of a method: about the file that was read, or about its code."""
     if name in READERS and isinstance(error, OSError) and isinstance(error.filename, str):
         wrong = f"cannot be read: {error.strerror or error}; expected a file"
         found = DataError(error.filename, None, wrong)

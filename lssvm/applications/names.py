@@ -1,4 +1,4 @@
-"""Names of weights and examples that are made when they are asked for: there may be millions."""
+"""Names of weights and examples that are made on demand, because there may be millions."""
 
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -6,7 +6,7 @@ from typing import overload
 
 
 class LazyNames(Sequence[str]):
-    """Names by number. Subclasses say how many there are and what one is called."""
+    """Names by number. Subclasses define the number of names and each name."""
 
     @abstractmethod
     def name(self, place: int) -> str:

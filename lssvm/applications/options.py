@@ -1,4 +1,4 @@
-"""The base of an application's section of the configuration."""
+"""The base class of the options of applications."""
 
 from pathlib import Path
 
@@ -14,10 +14,10 @@ class Options(BaseModel):
 
 
 def named_file(value: str, info: ValidationInfo) -> Path:
-    """The file that an option names, for validators that put its contents in the option's place.
+    """The file that an option names, for validators that replace the name by the contents.
 
-    Relative paths count from the folder of the configuration. Raises ValueError for the options of
-    a model: a model holds the contents, and opens no other file.
+    Relative paths start from the folder of the configuration. Raises ValueError for the options of
+    a model: a model contains the contents, and opens no other file.
     """
     if is_stored(info):
         raise ValueError("names a file; expected its contents, which a model holds itself")
@@ -25,5 +25,5 @@ def named_file(value: str, info: ValidationInfo) -> Path:
 
 
 def is_stored(info: ValidationInfo) -> bool:
-    """Whether a model's options are validated, and not those of a configuration."""
+    """Whether options of a model are validated, not options of a configuration."""
     return (info.context or {}).get("base", ".") is None

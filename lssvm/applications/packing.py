@@ -1,7 +1,7 @@
-"""What the packed data sets share: choosing examples, fingerprints, errors that say where.
+"""The base of packed data sets: selection of examples, fingerprints, errors with their place.
 
-What belongs to an example lies together in flat arrays, example after example. Offsets,
-(n + 1,) int64, say where each example starts, and where the last one ends.
+The parts of examples are stored in flat arrays, example after example. Offsets, (n + 1,) int64,
+give the start of each example, and the end of the last one.
 """
 
 import hashlib
@@ -26,9 +26,9 @@ class Packed:
     paths : the files
     labelled : whether every example has its true output
 
-    Subclasses add fields of their own, and say what an example is called (KIND) and which
-    fields are offsets (OFFSETS) or have one entry for each example (EACH, but for those above).
-    A block made by ``slice`` shares all arrays; its positions stay those of the whole.
+    Subclasses add fields, and define how an example is called (KIND) and which fields are offsets
+    (OFFSETS) or have one entry for each example (EACH, without those above). A block made by
+    ``slice`` shares all arrays; its positions are those of the whole.
     """
 
     KIND: ClassVar[str]
@@ -57,11 +57,11 @@ class Packed:
         return replace(self, **offsets, **each)
 
     def each(self, rows: np.ndarray) -> dict[str, Any]:
-        """What ``take`` keeps of the fields that have one entry for each example, by name."""
+        """The fields with one entry for each example after ``take``, by name."""
         return {name: getattr(self, name)[rows] for name in (*_EACH, *self.EACH)}
 
     def error(self, row: int | None, message: str) -> DataError:
-        """An error that points to an example and names it, or to the first file."""
+        """An error that names an example and its place, or the first file."""
         if row is None:
             return DataError(self.paths[0], None, message)
         named = f"{self.KIND} {self.identifiers[row]!r} {message}"

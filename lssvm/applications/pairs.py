@@ -1,4 +1,4 @@
-"""Examples as any Python values, and what is remembered of them."""
+"""Examples as any Python values, and the hidden values remembered for them."""
 
 import hashlib
 from collections.abc import Callable
@@ -12,12 +12,12 @@ from lssvm.errors import LssvmError
 X = TypeVar("X")  # inputs
 Y = TypeVar("Y")  # outputs
 H = TypeVar("H")  # hidden values; None where there are none
-UNSEEN = object()  # in the place of a hidden value that was not given yet
+UNSEEN = object()  # stands for a hidden value that was not given yet
 
 
 @dataclass
 class Kept:
-    """Hidden values that an application gave for the true outputs, to compare others with.
+    """Hidden values that an application returned for the true outputs, for later comparison.
 
     owner : the application; hidden, rivals : (n,) of the last completion, and of loss-augmented
         inference where it found the true output; UNSEEN: none yet
@@ -31,7 +31,7 @@ class Kept:
     turns: list[int] = field(default_factory=list)
 
     def of(self, application: object) -> "Kept":
-        """The same, emptied if they are those of another application."""
+        """The same values, or empty ones if they come from another application."""
         if self.owner is not application:
             self.hidden, self.rivals = [UNSEEN] * self.count, [UNSEEN] * self.count
             self.turns = [0] * self.count
@@ -46,7 +46,7 @@ class Kept:
 class Pairs(Generic[X, Y]):
     """Inputs and true outputs (None where unknown) as they are, with names and costs.
 
-    kept, places : what is remembered of the data set that these are a part of, and where there
+    kept, places : hidden values of the whole data set, and the places of these examples in it
     """
 
     inputs: tuple[X, ...]
@@ -116,7 +116,7 @@ def _hash(value: object, update: Callable[[bytes], None]) -> None:
 
 
 def same(y: object, other: object) -> bool:
-    """Whether both are one output; arrays are if all their numbers are."""
+    """Whether both are the same output; arrays are the same if all their entries are."""
     try:
         return y is other or bool(y == other)
     except ValueError:

@@ -1,10 +1,10 @@
-"""Write an application one example at a time; the adapter answers for whole data sets.
+"""Write an application for one example at a time; this class applies it to whole data sets.
 
 Subclass :class:`PerExample` and write six functions: a reader (``examples``), the joint feature
 map, the loss, loss-augmented inference, latent completion and prediction. Without hidden values
-(``hidden = False``) there is nothing to complete, and h is None everywhere. Where every (y, h) of
-an input can be listed, see :class:`lssvm.applications.enumeration.Enumerated`, which has exact
-inference. x, y and h are any Python values.
+(``hidden = False``) there is no completion, and h is None everywhere. If every (y, h) of an input
+can be listed, use :class:`lssvm.applications.enumeration.Enumerated`, which has exact inference. x,
+y and h may be any Python values.
 """
 
 import math
@@ -24,13 +24,13 @@ from lssvm.plane import Plane
 
 __all__ = ["Pairs", "PerExample", "WrongAnswer", "same"]
 
-ROUNDING = 1e-9  # share of the sizes of summed terms: 10^4 terms of float64 stay far below it
+ROUNDING = 1e-9  # relative to the size of the summed terms: 10^4 terms of float64 stay far below it
 LOOKS = 2, 16  # examples that a pass compares with their truth: so many, or one in so many
 MOST_FEATURES = 2**31 - 1
 
 
 class WrongAnswer(Exception):
-    """What one of the functions gave cannot be right; the example is not known yet."""
+    """The result of a function cannot be right; the example is not known yet."""
 
 
 class PerExample(
@@ -38,15 +38,15 @@ class PerExample(
     ByExample[Pairs[X, Y]],
     Generic[X, Y, H],
 ):
-    """Functions of one example, made into the batched interface.
+    """Functions of one example, adapted to the interface for whole data sets.
 
-    w and the joint features are float64 of shape (d,). Every maximum must be exact: a gap
-    is certified on the strength of it.
+    w and the joint features are float64 of shape (d,). Every maximum must be exact: the proof of
+    the gap depends on it.
     """
 
     models: ClassVar[frozenset[str]] = frozenset({"lssvm"})
-    # What takes the place of a class's own attributes where ``hidden`` is False. Quadratic slack
-    # and slack rescaling need another maximum than that of w · Φ + Δ.
+    # The attributes of a class if ``hidden`` is False. Quadratic slack and slack rescaling need
+    # another maximum than that of w · Φ + Δ.
     OBSERVED: ClassVar[Mapping[str, frozenset[Any]]] = {
         "models": frozenset({"ssvm"}),
         "rescalings": frozenset({"margin"}),
@@ -55,7 +55,7 @@ class PerExample(
     _length: int | None = None  # d, once it is known
 
     def __init_subclass__(cls, **keywords: Any) -> None:
-        """Complete a class without hidden values: what it may be trained with, no completion."""
+        """Adapt a class without hidden values: its models, and no completion."""
         own = "loss_augmented_inference" in cls.__dict__
         if not cls.hidden and (own or "hidden" in cls.__dict__):
             for name, values in (PerExample.OBSERVED if own else cls.OBSERVED).items():
@@ -95,13 +95,13 @@ class PerExample(
         return self.complete_latent(np.zeros(self._length or 0), x, y)
 
     def _nothing(self, w: np.ndarray, x: X, y: Y) -> Any:
-        """The hidden value where there is none."""
+        """The hidden value if there is none."""
         return None
 
     def dimension(self, examples: Pairs[X, Y]) -> int:
-        """Length d of w and Φ, by default that of the first features.
+        """Length d of w and Φ, by default the length of the first features.
 
-        Raises LssvmError if there are no examples that tell.
+        Raises LssvmError if no example has features.
         """
         if self._length is None:
             features = self._first_features(examples)
@@ -157,12 +157,12 @@ class PerExample(
         return self._completion_plane(examples, self._completions(w, examples))
 
     def augmented_each(self, w: np.ndarray, examples: Pairs[X, Y]) -> Maxima:
-        """Loss-augmented inference, what was found for each example apart."""
+        """Loss-augmented inference, with a result for each example."""
         found = [self._found(w, examples, i) for i in range(len(examples))]
         return self._maxima(w, examples, found)
 
     def completed_each(self, w: np.ndarray, examples: Pairs[X, Y]) -> Maxima:
-        """Latent completion, what was found for each example apart."""
+        """Latent completion, with a result for each example."""
         hidden = self._completions(w, examples)
         return self._maxima(w, examples, list(zip(examples.outputs, hidden, strict=True)))
 
@@ -199,7 +199,7 @@ class PerExample(
         for i, (x, y) in enumerate(zip(examples.inputs, examples.outputs, strict=True)):
             if y is None:
                 raise LssvmError(
-                    f"example {examples.names[i]!r} has no true output; expected one to train on"
+                    f"example {examples.names[i]!r} has no true output; expected one for training"
                 )
             h = self._asked("first_completion", examples, i, x, y, rng)
             self._check_truth(examples, i, h)
@@ -208,7 +208,7 @@ class PerExample(
         return hidden
 
     def _completions(self, w: np.ndarray, examples: Pairs[X, Y]) -> list[H]:
-        """The completions, each no lower than those that were seen before."""
+        """The completions; each must have at least the value of those seen before."""
         kept, hidden = examples.kept.of(self), []
         for i, (x, y) in enumerate(zip(examples.inputs, examples.outputs, strict=True)):
             h = self._asked("complete_latent", examples, i, w, x, y)
@@ -230,7 +230,7 @@ class PerExample(
         return Plane(gradient, 0.0)
 
     def _asked(self, method: str, examples: Pairs[X, Y], i: int, *arguments: Any) -> Any:
-        """What one of the functions answers for example i; its errors name the example."""
+        """The result of a function for example i; errors name the example."""
         try:
             return getattr(self, method)(*arguments)
         except WrongAnswer as error:
@@ -260,7 +260,7 @@ class PerExample(
         return y_hat, h_hat
 
     def _array(self, examples: Pairs[X, Y], i: int, found: object) -> np.ndarray:
-        """What joint_feature gave, as an array of numbers."""
+        """The result of joint_feature as an array of numbers."""
         try:
             return np.asarray(found, dtype=np.float64)
         except (TypeError, ValueError):
@@ -300,7 +300,7 @@ class PerExample(
             self._wrong(examples, i, f"the loss of its true output is {loss:.6g}; expected 0")
 
     def _watched(self, examples: Pairs[X, Y]) -> set[int]:
-        """The examples that are compared with their truth at this pass: each has its turn."""
+        """The examples that are compared with their truth in this pass, in rotation."""
         n, kept = len(examples), examples.kept.of(self)
         if not n:
             return set()
@@ -312,7 +312,7 @@ class PerExample(
     def _compare_with_truth(
         self, w: np.ndarray, examples: Pairs[X, Y], i: int, features: np.ndarray, loss: float
     ) -> None:
-        """Refuse what was found if the true output with a hidden value once given has more."""
+        """Refuse a maximum below the value of the true output with a hidden value seen before."""
         h = examples.kept.of(self).hidden[examples.places[i]]
         if h is UNSEEN:
             return
@@ -343,7 +343,7 @@ class PerExample(
             )
 
     def gradients(self, examples: Pairs[X, Y], found: Maxima, rows: np.ndarray) -> sparse.csr_array:
-        """Φ of what was found, rescaled with the slack, (len(rows), d)."""
+        """Φ of the outputs found, rescaled with the slack, (len(rows), d)."""
         dimension = self.dimension(examples)
         features = [self._plane(dimension, examples, i, *found.outputs[i])[0] for i in rows]
         return sparse.csr_array(np.array(features).reshape(len(features), dimension))
@@ -386,7 +386,7 @@ class PerExample(
     def write(
         self, examples: Pairs[X, Y], predictions: list[tuple[Y, H, float]], file: TextIO
     ) -> None:
-        """One line an example: name, y, h if there is one, and score, separated by tabs."""
+        """One line per example: name, y, h if there is one, and score, separated by tabs."""
         for name, (y, h, score) in zip(examples.names, predictions, strict=True):
             shown = f"{y}\t{h}" if self.hidden else f"{y}"
             file.write(f"{name}\t{shown}\t{score:.10g}\n")
@@ -394,13 +394,13 @@ class PerExample(
     def records(
         self, examples: Pairs[X, Y], predictions: list[tuple[Y, H, float]]
     ) -> Iterator[dict[str, Any]]:
-        """One dictionary an example."""
+        """One dictionary per example."""
         for i, (gold, (y, h, score)) in enumerate(zip(examples.outputs, predictions, strict=True)):
             known = {} if gold is None else {"gold": gold, "loss": self._loss(examples, i, y, h)}
             yield {"id": examples.names[i], "y": y, "h": h, "score": score, **known}
 
 
 def _terms(w: np.ndarray, *features: np.ndarray) -> float:
-    """The size of what inner products with w sum up."""
+    """The sum of the sizes of the terms of inner products with w."""
     sizes = np.abs(w)
     return float(sum(np.abs(each) @ sizes for each in features))

@@ -1,4 +1,4 @@
-"""How an application predicts, and how its predictions are scored."""
+"""Prediction, and scores of predictions."""
 
 from abc import ABC, abstractmethod
 from typing import Generic, TypeVar
@@ -15,23 +15,23 @@ class Predictor(ABC, Generic[E, P]):
 
     @abstractmethod
     def predict(self, w: np.ndarray, examples: E, top: int = 1) -> P:
-        """argmax over (y, h) of w · Φ for each example, with the ``top`` best h of it."""
+        """argmax over (y, h) of w · Φ for each example, with its ``top`` best h."""
 
     @abstractmethod
     def score(self, examples: E, predictions: P) -> dict[str, float | None]:
         """The field's metrics by their usual names; None where one is not defined."""
 
     def prediction_values(self, examples: E, predictions: P) -> np.ndarray | None:
-        """w · Φ of the predictions, (n,), or ε_h log Σ exp(w · Φ / ε_h), what they are maxima of.
+        """w · Φ of the predictions, (n,), or ε_h log Σ exp(w · Φ / ε_h), which they maximise.
 
-        Tests alone ask for it (``lssvm.testing``); None by default: it is not told.
+        Only tests use it (``lssvm.testing``); None by default, which means unknown.
         """
         return None
 
     def training_losses(self, examples: E, predictions: P) -> np.ndarray | None:
-        """Δ of the predictions for the training data, (n,), by which F is checked; or None."""
+        """Δ of the predictions for the training data, (n,), to check F; or None."""
         return None
 
     def training_warnings(self, examples: E, predictions: P) -> list[str]:
-        """What looks wrong with the predictions for the training data, one sentence each."""
+        """Warnings about the predictions for the training data, one sentence each."""
         return []

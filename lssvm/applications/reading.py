@@ -1,4 +1,4 @@
-"""How an application reads data, and what it keeps of the first ones."""
+"""Reading of data, and the state that is learnt from the first data."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,7 +19,7 @@ class Source:
     path : file to read, ``-`` for standard input
     label : the label of all its examples, or None if the file itself has labels
     cost : the cost c_i of its examples where the file gives none
-    limit : how large it may be, which readers keep to
+    limit : how large it may be; readers observe it
     """
 
     path: str
@@ -29,9 +29,9 @@ class Source:
 
 
 class Reader(ABC, Generic[E]):
-    """Reads examples. What it learns from the first ones for good is its ``state``."""
+    """Reads examples. What it learns permanently from the first ones is its ``state``."""
 
-    # What ``lssvm init`` writes under ``data``: entries by split.
+    # The entries that ``lssvm init`` writes under ``data``, by split.
     starter_files: ClassVar[Mapping[str, Sequence[Any]]] = {
         "train": ["train.txt"],
         "test": ["test.txt"],
@@ -41,39 +41,39 @@ class Reader(ABC, Generic[E]):
     def read(self, sources: Sequence[Source]) -> E:
         """The examples of the sources, in order. Raises DataError.
 
-        The first data that an application reads are those to train on: what it learns from them
-        for good (names of labels and of features) is its ``state``.
+        The first data that an application reads are the training data: what it learns permanently
+        from them (names of labels and of features) is its ``state``.
         """
 
     @classmethod
     def companions(cls, path: str) -> Iterable[str]:
-        """Files that reading ``path`` opens besides, such as images that it names.
+        """Further files that are opened when ``path`` is read, such as images that it names.
 
-        Of a folder, where folders can be read, the files in it. None by default. Nothing is
-        raised: what is wrong with a file, ``read`` tells.
+        For a folder, if folders can be read, these are its files. No files by default. Nothing
+        is raised: errors in a file are reported by ``read``.
         """
         return ()
 
     def state(self) -> dict[str, np.ndarray]:
-        """What the first ``read`` fixed, as arrays that the model keeps (nothing by default)."""
+        """The result of the first ``read``, as arrays for the model (nothing by default)."""
         return {}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Take over the ``state`` of a model, before anything is read.
+        """Restore the ``state`` of a model, before anything is read.
 
-        Raises ModelError (see ``checked``) for any array that :meth:`state` would not have given:
-        what a kernel is handed is checked here or nowhere.
+        Raises ModelError (see ``checked``) for any array that :meth:`state` cannot return: arrays
+        for kernels are checked only here.
         """
         known(state)
 
     def known_dimension(self) -> int | None:
-        """d as options and state fix it; None where only examples do."""
+        """d, if options and state determine it; None if only examples do."""
         return None
 
     def for_training(self, examples: E) -> E:
-        """The examples as they are trained on, by default as they are.
+        """The examples for training, by default unchanged.
 
-        What training alone does to them: costs by class, examples that it leaves out.
+        Changes for training only: costs by class, examples that are left out.
         """
         return examples
 
@@ -82,18 +82,18 @@ class Reader(ABC, Generic[E]):
         return None
 
     def group_name(self, examples: E, group: int) -> str:
-        """What a class of :meth:`groups` is called."""
+        """The name of a class of :meth:`groups`."""
         return str(group)
 
     def warnings(self, examples: E) -> list[str]:
-        """What looks wrong with a data set, one sentence each."""
+        """Warnings about a data set, one sentence each."""
         return []
 
 
 def labelled_part(examples: Any) -> Any:
-    """The examples whose true outputs are known, as labelled ones; None if there are none.
+    """The examples whose true outputs are known; None if there are none.
 
-    An example without its output, ``?`` in files, has a prediction like any other and no score.
+    An example with an unknown output, ``?`` in files, is predicted like any other, but not scored.
     """
     if examples.labelled:
         return examples

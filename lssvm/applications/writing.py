@@ -1,4 +1,4 @@
-"""How an application writes predictions, and what it writes of a model."""
+"""Writing of predictions, and of parts of a model."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,8 +21,8 @@ Export = Callable[[np.ndarray, Mapping[str, np.ndarray], Any], None]
 class FolderFormat:
     """Predictions as a folder of files.
 
-    names : of the files for these examples, a path below the folder each, all different;
-        raises LssvmError for examples that cannot be written so
+    names : of the files for these examples, each a path below the folder, all different; raises
+        LssvmError for examples that cannot be written in this format
     contents : of the files, in that order, for examples and predictions
     """
 
@@ -39,45 +39,45 @@ class Writer(ABC, Generic[E, P]):
 
     @abstractmethod
     def records(self, examples: E, predictions: P) -> Iterator[dict[str, Any]]:
-        """One dictionary an example: id, y, h, score and, where known, gold and loss."""
+        """One dictionary per example: id, y, h, score and, if known, gold and loss."""
 
     @property
     def formats(self) -> Mapping[str, Callable[[Any, Any, TextIO], None]]:
-        """What predictions can be written as, by name: functions like ``write``, the first one."""
+        """The formats of predictions by name: functions like ``write``, which is the first one."""
         return {"default": self.write}
 
     @property
     def folder_formats(self) -> Mapping[str, FolderFormat]:
-        """What else they can be written as, by other names: several files in a folder."""
+        """Further formats of predictions, by other names: several files in a folder."""
         return {}
 
     def output_warnings(self, examples: E, name: str) -> list[str]:
-        """What is doubtful about predictions for examples, one sentence each.
+        """Warnings about predictions for examples, one sentence each.
 
         name : of the format that they are written in, or :data:`JSON`
         """
         return []
 
     def summary(self, w: np.ndarray, examples: E) -> dict[str, np.ndarray]:
-        """Arrays besides w that the model keeps of its training data (none by default)."""
+        """Arrays from the training data that the model keeps besides w (none by default)."""
         return {}
 
     def check_summary(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> None:
-        """Check a model's weights and the arrays that :meth:`summary` gave, once restored.
+        """Check the restored weights of a model and its arrays from :meth:`summary`.
 
-        Raises ModelError. By default there are no arrays, unless ``summary`` gives some.
+        Raises ModelError. By default there are no arrays, unless ``summary`` returns some.
         """
         if type(self).summary is Writer.summary:
             known(arrays)
 
     def describe(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """What a person wants to know of a model, by name (nothing by default).
+        """A summary of a model for people, by name (nothing by default).
 
-        arrays : what :meth:`summary` kept
+        arrays : those of :meth:`summary`
         """
         return {}
 
     @property
     def exports(self) -> Mapping[str, Export]:
-        """What ``lssvm show`` can write of a model besides its weights, by name."""
+        """The formats in which ``lssvm show`` can export a model, by name."""
         return {}

@@ -1,4 +1,4 @@
-"""A text with annotated mentions, whatever file it came from."""
+"""A text with annotated mentions, independent of its file format."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,10 +14,10 @@ UNKNOWN = "?"  # the cluster of a mention whose cluster is not known
 class Mention:
     """A noun phrase.
 
-    start, stop : its first token, and the one behind its last
+    start, stop : its first token, and the token after its last one
     cluster : the name of its cluster, ``?`` if it is not known
-    kind : PROP, NOM or PRON as annotated, empty where the format does not tell
-    entity : type of its entity as annotated, empty where the format does not tell
+    kind : PROP, NOM or PRON as annotated, empty if the format does not have it
+    entity : type of its entity as annotated, empty if the format does not have it
     """
 
     start: int
@@ -32,13 +32,13 @@ class AnnotatedText:
     """A document of words, with its mentions in the order of the text.
 
     mentions : by first token, longer ones first, no span twice
-    words, tags, speakers : one a token; tags and speakers are empty where they are not known
+    words, tags, speakers : one per token; tags and speakers are empty if they are not known
     sentences : (tokens,) int64, the number of each token's sentence
-    repeated : mentions left out because their span was there already
+    repeated : number of mentions left out because another mention has the same span
     line : where the document begins in its file
-    columns : the lines of a column file, to write the document again: what stands before and
-        behind the last column of a token, or a whole line and None; empty for other formats
-    none : what stands in the last column of a token where no mention begins or ends
+    columns : the lines of a column file, to write the document again: the text before and after
+        the last column of a token, or a whole line and None; empty for other formats
+    none : the text in the last column of a token where no mention begins or ends
     """
 
     name: str
@@ -55,9 +55,9 @@ class AnnotatedText:
 
 
 def in_order(mentions: list[Mention]) -> tuple[tuple[Mention, ...], int]:
-    """Mentions in the order of the text without repeated spans, and how many those were.
+    """Mentions in the order of the text without repeated spans, and the number of those.
 
-    Of mentions with one span the first of the list is kept.
+    Of several mentions with the same span, the first one of the list is kept.
     """
     first: dict[tuple[int, int], Mention] = {}
     for mention in mentions:

@@ -1,10 +1,10 @@
-"""Coreference in brat's stand-off files, as LitBank has it: NAME.ann beside NAME.txt.
+"""Coreference in stand-off files of brat, as in LitBank: NAME.ann beside NAME.txt.
 
 Lines ``T1<tab>LABEL START STOP<tab>TEXT``, with character offsets into the text. A label such as
-``PROP_PER``, ``NOM_FAC`` or ``PRON_PER`` tells what a span is (its kind and entity type); any other
-label is the cluster of the span. A span with a cluster is a mention; one without is not. The
-hull stands for a span in pieces ``3 9;14 20``. Lines of other kinds (R, A, E, N, #, *) are passed
-over. Words lie between blanks, sentences between line ends.
+``PROP_PER``, ``NOM_FAC`` or ``PRON_PER`` gives the kind and the entity type of a span; any other
+label is the cluster of the span. A span with a cluster is a mention; a span without one is not. A
+span in pieces ``3 9;14 20`` is replaced by its hull. Lines of other kinds (R, A, E, N, #, *) are
+skipped. Words are separated by blanks, sentences by line ends.
 """
 
 import re
@@ -112,15 +112,14 @@ def _annotation(
         raise DataError(path, number, message)
     if len(places) == 2 and content[start:stop].replace("\n", " ") != parts["text"]:
         message = (
-            f"{parts['text']!r} is not what stands at {start} {stop}; "
-            f"expected {content[start:stop]!r}"
+            f"{parts['text']!r} is not the text at {start} {stop}; expected {content[start:stop]!r}"
         )
         raise DataError(path, number, message)
     return (start, stop), parts["label"]
 
 
 def _tokens_of(span: tuple[int, int], starts: np.ndarray) -> tuple[int, int]:
-    """First token of a span of characters, and the one behind its last."""
+    """First token of a span of characters, and the token after its last one."""
     first = int(np.searchsorted(starts, span[0], side="right")) - 1
     last = int(np.searchsorted(starts, span[1] - 1, side="right")) - 1
     return max(first, 0), last + 1

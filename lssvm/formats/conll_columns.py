@@ -1,9 +1,9 @@
-"""CoNLL column files: a token a line, a blank line after each sentence.
+"""CoNLL column files: one token per line, a blank line after each sentence.
 
-Columns are separated by tabs alone, where the file has them, or by blanks (see ``separators``). All
-lines of a file have as many, and none is empty. Lines that begin with ``-DOCSTART-`` mark documents
-and are passed over, with a blank line after them or without; lines of blanks and tabs alone are
-blank. There are no comments: ``#`` is a token like any other.
+Columns are separated only by tabs if the file has tabs, otherwise by blanks (see ``separators``).
+All lines of a file have the same number of columns, and no column is empty. Lines that begin with
+``-DOCSTART-`` mark documents and are skipped, with or without a blank line after them; lines with
+only blanks and tabs are blank. There are no comments: ``#`` is a token like any other.
 """
 
 import re
@@ -21,10 +21,10 @@ _DOCUMENT = re.compile(r"[ \t]*-DOCSTART-(?![^ \t])")
 
 
 @dataclass(frozen=True)
-class Columns:
+class ColumnFile:
     """The tokens of a file.
 
-    values : one tuple of strings a column, (tokens,) each
+    values : one tuple of strings per column, (tokens,) each
     rows : (tokens,) the lines as they are in the file
     offsets : (n + 1,) int64, where each sentence's tokens start, and the end
     lines : (n,) int64, line of each sentence's first token, from 1
@@ -38,14 +38,14 @@ class Columns:
 
 def read_columns(
     path: str | Path, names: tuple[str, ...], optional: int = 0, limit: Limit = DEFAULT
-) -> Columns:
+) -> ColumnFile:
     """Read a column file, plain or compressed, ``-`` for standard input.
 
-    names : what the columns are called, for messages
-    optional : how many of the last columns a file may be without
+    names : of the columns, for messages
+    optional : number of the last columns that may be missing in a file
 
-    Raises DataError, with the line, where a line has another number of columns than ``names``
-    or than the lines before it, another separator than those, or an empty column.
+    Raises DataError, with the line, if a line has another number of columns than ``names`` or than
+    the lines before it, another separator than those lines, or an empty column.
     """
     tokens: list[list[str]] = []
     rows: list[str] = []
@@ -70,7 +70,7 @@ def read_columns(
         raise DataError(path, None, f"no tokens; expected lines of {_listed(names)}")
     if len(tokens) > offsets[-1]:
         offsets.append(len(tokens))
-    return Columns(
+    return ColumnFile(
         values=tuple(zip(*tokens, strict=True)),
         rows=tuple(rows),
         offsets=np.array(offsets, dtype=np.int64),

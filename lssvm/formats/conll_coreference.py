@@ -1,11 +1,11 @@
-"""Column files with coreference in the last column: CoNLL-2012, GUM, the official scorer's.
+"""Column files with coreference in the last column: CoNLL-2012, GUM, the official scorer.
 
-One token a line; columns are separated by tabs alone, where the file has them, or by blanks (see
-``separators``). Documents lie between ``#begin document`` and ``#end document`` (a blank after
-``#`` is allowed; a file without such lines is one document); each part of a document is read on
-its own; other lines that begin with ``#`` are comments. The last column opens and closes mentions:
-``(12`` … ``12)``, ``(12)`` for one token, ``|`` between several or nothing at all; ``-``, ``_``
-and ``*`` for none. Mentions may nest and cross. Columns:
+There is one token per line. Columns are separated only by tabs if the file has tabs, otherwise by
+blanks (see ``separators``). Documents are between ``#begin document`` and ``#end document`` (a
+blank after ``#`` is allowed; a file without such lines is one document). Each part of a document is
+read as a separate document. Other lines that begin with ``#`` are comments. The last column opens
+and closes mentions: ``(12`` … ``12)``, or ``(12)`` for one token; several are separated by ``|`` or
+not at all; ``-``, ``_`` and ``*`` mean none. Mentions may nest and cross. Columns:
 
     2            word, coreference (``#`` and a mention or none is a token there)
     3            number, word, coreference (GUM)
@@ -16,11 +16,13 @@ and ``*`` for none. Mentions may nest and cross. Columns:
     12 or more   CoNLL-2012: the same with named entities, and then one column for each predicate
                  of the sentence, before coreference
 
-All lines of a sentence have as many columns, all sentences of a document one of these layouts.
-What a layout lacks is not known; an empty column is an empty value, as the last one none.
+All lines of a sentence have the same number of columns, all sentences of a document the same
+layout. The values of missing columns are not known; an empty column is an empty value, and an empty
+last column means none.
 
 GUM writes ``(person-3-Wikipedia_name``: entity type, cluster and more. A cluster ``?`` is not
-known. Sentences end at blank lines; in a document without any, after ``.``, ``!`` and ``?``.
+known. Sentences end at blank lines; in a document without blank lines, they end after ``.``, ``!``
+and ``?``.
 """
 
 import re
@@ -50,7 +52,7 @@ _SHOWN = 20  # characters of a wrong value that a message quotes
 
 
 class _Layout(NamedTuple):
-    """Which columns hold what; -1 for one that there is not."""
+    """The columns of each kind of value; -1 if there is no such column."""
 
     word: int
     tag: int
@@ -162,7 +164,7 @@ class _Reader:
             message = f"a document begins within {draft.name!r}; expected '#end document'"
             raise ValueError(message)
         if draft is not None:
-            message = "a token of no document; expected '#begin document' before it"
+            message = "a token outside of a document; expected '#begin document' before it"
             raise DataError(self._path, draft.line, message)
         self._draft = self._new(number, _name(name) or Path(self._path).stem, begun=True)
         self._draft.columns.append((line, None))
@@ -178,7 +180,7 @@ class _Reader:
 
     def _check_alone(self) -> None:
         if self._texts:
-            raise ValueError("a token of no document; expected '#begin document' before it")
+            raise ValueError("a token outside of a document; expected '#begin document' before it")
 
     def _is_token(self, line: str) -> bool:
         """Whether ``#`` begins a word of a file of words and coreference alone."""
@@ -207,7 +209,7 @@ def _token(draft: _Draft, number: int, separator: Separator, line: str, end: str
         cells.append("")  # a name and a blank, as in others
     layout = _layout(draft, cells, separator)
     if not (cells[-1] or width):
-        raise ValueError("the last column is empty; expected such as (12), or - for none")
+        raise ValueError("the last column is empty; expected a value such as (12), or - for none")
     draft.width = len(cells)
     token = len(draft.words)
     draft.words.append(cells[layout.word])
@@ -224,7 +226,7 @@ def _token(draft: _Draft, number: int, separator: Separator, line: str, end: str
 
 
 def _layout(draft: _Draft, cells: list[str], separator: Separator) -> _Layout:
-    """What the columns of a token hold. Raises ValueError if it is not what those before have."""
+    """The layout of a token line. Raises ValueError if it differs from the lines before."""
     columns = f"{len(cells)} column{'s' * (len(cells) > 1)}{separator.means}"
     if draft.width and draft.width != len(cells):
         raise ValueError(f"{columns}; expected {draft.width} as on the lines before")
@@ -255,13 +257,13 @@ def _brackets(draft: _Draft, number: int, token: int, cell: str) -> None:
     """Open and close the mentions of one cell. Raises ValueError."""
     found = _BRACKET.findall(cell)
     if "".join(found) != cell.replace("|", ""):
-        raise ValueError(f"{cell[:_SHOWN]!r} cannot be read; expected such as (12)|(3")
+        raise ValueError(f"{cell[:_SHOWN]!r} cannot be read; expected a value such as (12)|(3")
     for bracket in found:
         name = bracket.strip("()")
         opens, closes = bracket.startswith("("), bracket.endswith(")")
         if not (opens or closes):
             wrong = f"{bracket[:_SHOWN]!r} has no bracket"
-            raise ValueError(f"{wrong}; expected such as (12, 12) or (12)")
+            raise ValueError(f"{wrong}; expected a value such as (12, 12) or (12)")
         if opens:
             draft.open.setdefault(name, []).append((token, number))
         if closes:
@@ -323,12 +325,12 @@ def _sentences(draft: _Draft) -> np.ndarray:
 def write_conll(text: AnnotatedText, clusters: Sequence[int], file: TextIO) -> bool:
     """Write a document with its mentions in the given clusters as the last column.
 
-    clusters : one number a mention, in the order of ``text.mentions``
-    Returns whether the last line has an end.
+    clusters : one number per mention, in the order of ``text.mentions``
+    Returns whether the last line has a line end.
 
-    A column file keeps all else: other columns, what separates them, comments, blank lines and
-    the ends of lines. A text of another format is written as number, word and coreference.
-    Brackets that open stand before those that close; the longest opens first and closes last.
+    The rest of a column file does not change: other columns, separators, comments, blank lines and
+    line ends. A text of another format is written as number, word and coreference. Opening brackets
+    come before closing ones; the longest mention opens first and closes last.
     """
     cells = iter(_cells(text, clusters))
     line = ""
@@ -348,7 +350,7 @@ def _made_columns(text: AnnotatedText) -> Iterator[tuple[str, str | None]]:
 
 
 def _cells(text: AnnotatedText, clusters: Sequence[int]) -> list[str]:
-    """The last column, one cell a token."""
+    """The last column, one cell per token."""
     opening: list[list[str]] = [[] for _ in text.words]
     closing: list[list[str]] = [[] for _ in text.words]
     for mention, cluster in zip(text.mentions, clusters, strict=True):

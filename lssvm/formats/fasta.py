@@ -1,14 +1,14 @@
 """FASTA files of DNA as flat arrays.
 
-A record is a header ``>name description`` and the letters below it, on any number of lines
-and in either case; U counts as T. Besides the ambiguity codes of IUPAC, X and ``.`` stand for any
-letter, as in the DNA alphabet of the MEME suite. The gap ``-`` of alignments is refused, for
-a site may not lie over letters that are no neighbours. Lines that begin with ``;`` or ``#``
-before the first record are comments.
+A record is a header ``>name description`` and the letters below it, on any number of lines and in
+upper or lower case; U counts as T. Besides the ambiguity codes of IUPAC, X and ``.`` stand for any
+letter, as in the DNA alphabet of the MEME suite. The gap ``-`` of alignments is refused, because
+the letters of a site must be neighbours. Lines that begin with ``;`` or ``#`` before the first
+record are comments.
 
-A description is free text, in which the words ``label=+1``, ``label=-1`` and ``cost=NUMBER`` are
-read. Other words that begin so, ``label=enhancer`` or ``cost=high``, are part of the text; but
-where the header itself has a label and nobody else gives one, its cost has to be a number.
+A description is free text, in which the words ``label=+1``, ``label=-1`` and ``cost=NUMBER`` have a
+meaning. Other words with such a beginning, ``label=enhancer`` or ``cost=high``, are part of the
+text; but if the label comes from the header itself, its cost has to be a number.
 """
 
 import math
@@ -24,7 +24,7 @@ from lssvm.formats.text import open_text
 
 LETTERS = "ACGT"
 AMBIGUOUS = 4
-UNKNOWN = "?"  # stands where the label is not known
+UNKNOWN = "?"  # an unknown label
 _ILLEGAL = 255
 _IUPAC = "RYSWKMBDHVN"
 _AMBIGUOUS = _IUPAC + _IUPAC.lower() + "Xx."  # the last ones are wildcards of the MEME suite
@@ -52,7 +52,7 @@ class Fasta:
         an ambiguous letter
     offsets : (n + 1,) int64, where each record starts in ``letters``, and the end
     labels : (n,) int8, +1 or -1 as the header says, 0 where it says nothing
-    unread : (n,) object, what else stands after ``label=`` in a header without a label, or ""
+    unread : (n,) object, other text after ``label=`` in a header without a label, or ""
     costs : (n,) float64, NaN where the header says nothing
     """
 
@@ -82,8 +82,8 @@ def read_fasta(
 ) -> Fasta:
     """Read a FASTA file, plain or compressed, ``-`` for standard input.
 
-    given : whether the labels come from elsewhere, so that headers need none
-    empty : whether records without letters are taken
+    given : whether the labels are given by the configuration, so that headers need none
+    empty : whether records without letters are accepted
 
     Raises DataError, with the line, if it is not FASTA of DNA with distinct names.
     """
@@ -127,7 +127,7 @@ def _records(path: str | Path, limit: Limit, given: bool) -> list[_Record]:
                 records[-1].pieces.append((number, text))
             elif text and text[0] not in ";#":
                 shown = text if len(text) <= 20 else text[:20] + "…"
-                message = f"{shown!r} stands before the first header; expected '>name'"
+                message = f"{shown!r} comes before the first header; expected '>name'"
                 raise DataError(path, number, message)
     if not records:
         wrong = "the file is empty" if empty else "no records, only comments"
@@ -155,7 +155,7 @@ def _header(path: str | Path, number: int, line: str, given: bool) -> _Record:
 
 
 def _values(description: str, key: str, fits: Callable[[str], bool]) -> tuple[list[str], list[str]]:
-    """What stands after ``key=`` in a description: what fits, and what is free text."""
+    """The texts after ``key=`` in a description: those that fit, and those that are free text."""
     pairs = [word.partition("=") for word in description.split()]
     values = [value for name, equals, value in pairs if equals and name == key]
     return [value for value in values if fits(value)], [v for v in values if not fits(v)]

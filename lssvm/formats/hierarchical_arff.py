@@ -1,4 +1,4 @@
-"""ARFF files whose last attribute is a class in a hierarchy, as Clus and C-HMCNN have them.
+"""ARFF files whose last attribute is a class in a hierarchy, as in Clus and C-HMCNN.
 
     @ATTRIBUTE x1 NUMERIC
     @ATTRIBUTE class hierarchical 1,1/2,1/2/3,4

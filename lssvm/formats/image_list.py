@@ -1,14 +1,14 @@
 """Lists of images with their labels, one graph for each image: a grid of its pixels.
 
-A text file whose words are separated by blanks or, in a line that has a tab, by tabs alone:
+A text file whose words are separated by blanks or, in a line that has a tab, only by tabs:
 
     label NAME R G B                  a colour of label images, 0 to 255, and what it stands for
-    missing R G B                     a colour of pixels whose label nobody gave
+    missing R G B                     a colour of pixels whose label is missing
     image FILE LABELS [cost=C]        an image, or features .npy, and its label image; - for none
 
 The states are the names of labels in the order of their first lines; a name may have several
-colours. Colours stand above the images. Files count from the folder of the list. Lines that begin
-with # are comments.
+colours. Colours come before the images. Paths are relative to the folder of the list. Lines that
+begin with # are comments.
 
 A node ``x,y`` is a pixel, of class ``pixel``, with the feature 1 and its channels. Edges of classes
 ``right`` and ``down`` join neighbours, with the feature 1 and the mean absolute difference of the
@@ -73,7 +73,9 @@ class _Palette:
         for part in parts:
             colour = colour << 8 | part
         if colour in self.states:
-            raise ValueError(f"the colour {' '.join(words)} stands twice; expected different ones")
+            raise ValueError(
+                f"the colour {' '.join(words)} is given twice; expected different ones"
+            )
         state = MISSING if name is None else self.names.setdefault(name, len(self.names))
         if state == len(self.firsts):
             self.firsts.append(parts)
@@ -143,22 +145,24 @@ def named_images(path: str | Path) -> Iterator[str]:
 def _check_words(words: Sequence[str], palette: _Palette, grids: Sequence[Grid]) -> None:
     kind, *rest = words
     if kind not in _WORDS:
-        raise ValueError(f"{tokens.cut(kind)!r} begins no line; expected label, missing or image")
+        raise ValueError(
+            f"{tokens.cut(kind)!r} cannot begin a line; expected label, missing or image"
+        )
     form, counts = _WORDS[kind]
     if len(rest) not in counts:
         raise ValueError(f"{len(rest)} words follow {kind!r}; expected '{form}'")
     if not all(word.strip() for word in rest):
         raise ValueError(f"a word that follows {kind!r} is empty; expected '{form}'")
     if kind == "image" and not palette.names:
-        raise ValueError("no label stands above this image; expected lines 'label NAME R G B'")
+        raise ValueError("no label is defined above this image; expected lines 'label NAME R G B'")
     if kind != "image" and grids:
-        raise ValueError("a colour stands below an image; expected all colours above")
+        raise ValueError("a colour is defined below an image; expected all colours above")
 
 
 def _check_like_others(grids: Sequence[Grid]) -> None:
     *others, last = grids
     if last.name in {grid.name for grid in others}:
-        raise ValueError(f"the image {last.name} stands twice; expected different ones")
+        raise ValueError(f"the image {last.name} is given twice; expected different ones")
     if others and last.channels.shape[2] != others[0].channels.shape[2]:
         counts = [grid.channels.shape[2] for grid in (last, others[0])]
         message = f"{last.name} has {counts[0]} channels; expected {counts[1]}"
@@ -187,7 +191,7 @@ def _grid(
 
 def _cost(word: str) -> float:
     if not word.startswith("cost="):
-        raise ValueError(f"{tokens.cut(word)!r} is no cost; expected one such as cost=0.5")
+        raise ValueError(f"{tokens.cut(word)!r} is not a cost; expected one such as cost=0.5")
     return tokens.cost(word.removeprefix("cost="))
 
 

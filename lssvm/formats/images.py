@@ -1,7 +1,7 @@
 """Images as arrays. Pillow, which the extra ``image`` brings, is imported where it is needed.
 
-Only files of FORMATS are images, by their content, whatever they are called: Pillow knows many
-others, some of which it hands to other programs.
+Only the formats in FORMATS are read, recognised by their content and not by their names: Pillow
+knows many others, and passes some of them to other programs.
 """
 
 import contextlib
@@ -34,8 +34,8 @@ _COLOURED = {"1", "L", "LA", "P", "PA", "RGB", "RGBA"}
 def read_channels(path: str | Path, limit: Limit = DEFAULT) -> np.ndarray:
     """The channels of an image, (height, width, 1 or 3) float64 from 0 to 1; alpha is dropped.
 
-    Or what an array ``.npy`` of shape (height, width) or (height, width, m) holds, as it is.
-    Raises DataError, MissingExtraError without Pillow.
+    An array ``.npy`` of shape (height, width) or (height, width, m) is returned unchanged. Raises
+    DataError, and MissingExtraError without Pillow.
     """
     if str(path).endswith(npy_arrays.SUFFIX):
         return _array(path, limit)
@@ -92,12 +92,12 @@ def require_pillow(purpose: str) -> Any:
 
 @contextmanager
 def _opened(path: str | Path, limit: Limit) -> Iterator[Any]:
-    """An image whose header was read and whose size will do. Raises DataError."""
+    """An image whose header was read and whose size is accepted. Raises DataError."""
     pillow = require_pillow("reading images")
     try:
         found = os.stat(path)
         if not stat.S_ISREG(found.st_mode):
-            raise DataError(path, None, "is no regular file; expected an image")
+            raise DataError(path, None, "is not a regular file; expected an image")
         file = open(path, "rb")  # noqa: SIM115 (closed below)
     except (OSError, ValueError) as error:
         raise _unreadable(path, error) from None
@@ -107,12 +107,12 @@ def _opened(path: str | Path, limit: Limit) -> Iterator[Any]:
         if image.width * image.height > MOST_PIXELS:
             raise _oversized(path, f"{image.width} x {image.height}")
         if several and image.format != _SEVERAL:
-            raise DataError(path, None, "holds several images; expected one, each in its own file")
+            raise DataError(path, None, "contains several images; expected one image per file")
         yield image
 
 
 def _identified(path: str | Path, Image: Any, file: Any) -> tuple[Any, bool]:
-    """The image of a file, its pixels not yet read, and whether there are others behind it."""
+    """The image of a file, before its pixels are read, and whether others follow it."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("error", Image.DecompressionBombWarning)
@@ -122,9 +122,9 @@ def _identified(path: str | Path, Image: Any, file: Any) -> tuple[Any, bool]:
         except (Image.DecompressionBombError, Image.DecompressionBombWarning):
             raise _oversized(path, "a great many") from None
         except Image.UnidentifiedImageError:
-            message = f"is no image of a kind that is read; expected {', '.join(FORMATS)}"
+            message = f"is not an image in a known format; expected {', '.join(FORMATS)}"
             raise DataError(path, None, message) from None
-        except Exception as error:  # of whatever kind: Pillow's decoders promise none
+        except Exception as error:  # of any kind: the decoders of Pillow do not specify them
             raise _unreadable(path, error) from None
 
 
@@ -141,7 +141,7 @@ def _pixels(path: str | Path, image: Any, mode: str) -> np.ndarray:
 
 @contextmanager
 def _without_stderr(wanted: bool) -> Iterator[None]:
-    """Drop what is written to standard error past Python: libtiff tells its faults there."""
+    """Drop what libraries write to standard error: libtiff writes its errors there."""
     with contextlib.ExitStack() as stack:
         if wanted:
             with contextlib.suppress(OSError):  # it is closed

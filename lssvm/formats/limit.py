@@ -1,4 +1,4 @@
-"""How large a file may be: the limit that every reader keeps to."""
+"""The limit of the size of a file, which every reader observes."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +11,7 @@ _BYTES = 1_000_000  # of a megabyte
 
 @dataclass(frozen=True)
 class Limit:
-    """Most megabytes (10⁶ bytes) that one file may take once it is decompressed.
+    """Largest size of a file after decompression, in megabytes (10⁶ bytes).
 
     key : the setting that raises the limit, for messages; empty where there is none
     """
@@ -25,7 +25,7 @@ class Limit:
         return int(self.megabytes * _BYTES)
 
     def exceeded(self, path: str | Path, line: int | None = None, what: str = "it") -> DataError:
-        """What to raise for a file that is larger, or that asks for more memory.
+        """The error for a file that is larger, or that needs more memory.
 
         what : takes more than the limit
         """

@@ -1,9 +1,9 @@
-"""Loss matrices as text: what it costs to say one label where another one is true.
+"""Loss matrices as text: the cost of predicting one label if another one is true.
 
 The first line names the labels; then there is one line for each of them, in any order: the true
-label, and the loss of each label in the order of the first line. They are separated by tabs alone,
-where the file has them, or by blanks (see ``separators``); with tabs, the first line may begin with
-an empty column. ``#`` begins a comment.
+label, and the loss of each label in the order of the first line. They are separated only by tabs if
+the file has tabs, otherwise by blanks (see ``separators``); with tabs, the first line may begin
+with an empty column. ``#`` begins a comment.
 
     #       cat  dog  car
             cat  dog  car

@@ -35,8 +35,8 @@ def write_motif(
     probabilities : (l, 4), probability of A, C, G, T at each position
     background : (4,), letter frequencies outside of the motif
     name, alternative : the two names of the motif, single words
-    sites : number of sites that the motif was made from
-    both : whether sites were looked for on both strands
+    sites : number of sites from which the motif was made
+    both : whether sites were searched on both strands
     """
     frequencies = " ".join(f"{x} {p:.6f}" for x, p in zip(LETTERS, background, strict=True))
     file.write(f"MEME version 4\n\nALPHABET= {LETTERS}\n\nstrands: {'+ -' if both else '+'}\n\n")

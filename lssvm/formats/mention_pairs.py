@@ -1,18 +1,18 @@
-"""Documents as mentions and pairwise feature vectors, for features made elsewhere.
+"""Documents as mentions and feature vectors of pairs, computed by another program.
 
-Text, plain or compressed; blank lines and lines that begin with ``#`` are passed over:
+Either text, plain or compressed; blank lines and lines that begin with ``#`` are skipped:
 
     document NAME              begins a document; ``cost=0.5`` may follow
     clusters 1 2 1 ?…          the cluster of each of its n mentions, any word; all ``?`` if unknown
     pair 1 2 3:0.5 7:1         features of mentions 1 and 2: index from 1, increasing, and value
-    …                          a line for every pair i < j, ordered by i, then by j
+    …                          one line for each pair i < j, ordered by i, then by j
 
-Words are separated by tabs alone, where the file has them, or by blanks (see ``separators``); no
-name of a document or a cluster holds a blank. Or an .npz file with the arrays
+Words are separated only by tabs if the file has tabs, otherwise by blanks (see ``separators``); no
+name of a document or a cluster contains a blank. Or an .npz file with the arrays
 
     mentions (documents,) int      number of mentions of each document
     clusters (sum,) int            their clusters, -1 if unknown
-    features (pairs, d) float      one row a pair, in the same order
+    features (pairs, d) float      one row per pair, in the same order
     costs (documents,) float       optional
     names (documents,) text        optional
 """
@@ -100,7 +100,7 @@ def read_pairs(path: str | Path, dimension: int, limit: Limit = DEFAULT) -> list
 
 
 def _check_words(words: list[str]) -> None:
-    """Raise ValueError for an empty word, and for one that would be two in what is written."""
+    """Raise ValueError for an empty word, and for a word with a blank."""
     check_filled(words, ())
     spaced = next((word for word in words if " " in word), None)
     if spaced is not None:
@@ -137,7 +137,9 @@ def _pair(
         raise ValueError("a pair before its document's clusters; expected 'clusters …' first")
     count = len(document.clusters)
     if expected[0] >= count:
-        raise ValueError(f"a pair too many; expected {document.pairs} for {count} mentions")
+        raise ValueError(
+            f"there are too many pairs; expected {document.pairs} for {count} mentions"
+        )
     if words[1:3] != [str(expected[0]), str(expected[1])]:
         got = " ".join(words[1:3])
         raise ValueError(f"pair {got!r}; expected pair {expected[0]} {expected[1]}")

@@ -1,4 +1,4 @@
-"""Graphs with states at their nodes in NumPy's archives, array for array as in ``GraphFile``.
+"""Graphs with states at their nodes in NumPy archives, with the arrays of ``GraphFile``.
 
     names (n,)  costs (n,), may be left out           node_offsets, edge_offsets (n + 1,)
     node_classes (N,)  states (N,)  labels (N,): -1 not known, -2 hidden
@@ -116,7 +116,7 @@ def _check(arrays: dict[str, np.ndarray]) -> None:
 def _check_parts(arrays: dict[str, np.ndarray], name: str, total: int, least: int) -> None:
     offsets = arrays[name].astype(np.int64)
     if offsets[0] != 0 or offsets[-1] != total or np.any(np.diff(offsets) < least):
-        message = f"array {name!r} does not lead from 0 to {total}"
+        message = f"array {name!r} does not increase from 0 to {total}"
         raise ValueError(f"{message}; expected each number at least {least} above the one before")
 
 
@@ -146,7 +146,7 @@ def _check_range(arrays: dict[str, np.ndarray], name: str, least: int, most: Any
 
 
 def _check_names(arrays: dict[str, np.ndarray]) -> None:
-    """Raise ValueError for names that cannot stand as keys, or in tables, of what is written."""
+    """Raise ValueError for names that cannot be keys or table entries of predictions."""
     names, nodes = arrays["names"].tolist(), arrays.get("node_names", np.empty(0)).tolist()
     classes = {name: np.unique(arrays[name]).tolist() for name in ("node_classes", "edge_classes")}
     for name, values in {"names": names, "node_names": nodes, **classes}.items():
@@ -154,10 +154,10 @@ def _check_names(arrays: dict[str, np.ndarray]) -> None:
         if broken:
             raise ValueError(f"array {name!r} holds {broken[0]!r}; expected words without tabs")
     if len(set(names)) < len(names):
-        raise ValueError("two graphs have one name; expected different names")
+        raise ValueError("two graphs have the same name; expected different names")
     offsets = itertools.pairwise(arrays["node_offsets"].tolist())
     for graph, (start, stop) in zip(names, offsets, strict=True):
         if nodes and len(set(nodes[start:stop])) < stop - start:
             raise ValueError(
-                f"two nodes of graph {graph!r} have one name; expected different names"
+                f"two nodes of graph {graph!r} have the same name; expected different names"
             )

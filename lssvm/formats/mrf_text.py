@@ -2,12 +2,12 @@
 
 Graphs are separated by blank lines. A line is one of
 
-    graph NAME [cost=C]                          the name, if it has one; stands first
+    graph NAME [cost=C]                          the name, if it has one; comes first
     node NAME CLASS STATES LABEL [index:value …]
     edge A B CLASS [index:value …]
 
-LABEL is the state, 0 to STATES − 1, ``?`` where it is not known, ``-`` where it is hidden in
-principle. A and B are nodes above in the same graph; an edge without features has the one feature
+LABEL is the state, 0 to STATES − 1, ``?`` if it is not known, or ``-`` if the node is hidden in all
+graphs. A and B are nodes above in the same graph. An edge without features has the single feature
 1:1, a node without features has none. Indices count from 1 and increase. Lines that begin with #
 are comments. All words are separated by spaces or tabs.
 """
@@ -69,7 +69,7 @@ class GraphFile:
     edge_classes : E words; ends : (E, 2) int32, nodes counted within their graph
     node_features, edge_features : sparse rows
     node_lines, edge_lines : lines of the file; None where it has none
-    pictures : n images if the graphs are such; state_names : then, names of the states
+    pictures : n images if the graphs are images; state_names : names of the states in this case
     """
 
     names: Sequence[str]
@@ -93,7 +93,7 @@ class GraphFile:
 
 @dataclass
 class _Rows:
-    """What is gathered of nodes or edges; whole numbers are numbers or pairs."""
+    """The collected data of nodes or edges; whole numbers are numbers or pairs."""
 
     classes: list[str] = field(default_factory=list)
     numbers: list[tuple[int, int]] = field(default_factory=list)
@@ -123,7 +123,7 @@ class _Rows:
 
 
 class _Reader:
-    """The graphs so far; ``own`` are the nodes of the graph at hand, None between graphs."""
+    """The graphs so far; ``own`` are the nodes of the current graph, None between graphs."""
 
     def __init__(self) -> None:
         self.names: dict[str, None] = {}
@@ -138,7 +138,9 @@ class _Reader:
         """Read a line that is not blank. Raises ValueError."""
         kind, *rest = words
         if kind not in _WORDS:
-            raise ValueError(f"{tokens.cut(kind)!r} begins no line; expected graph, node or edge")
+            raise ValueError(
+                f"{tokens.cut(kind)!r} cannot begin a line; expected graph, node or edge"
+            )
         if kind == "graph":
             self._graph(number, rest)
             return
@@ -152,7 +154,7 @@ class _Reader:
             self._edge(number, rest)
 
     def end(self) -> None:
-        """Close the graph at hand. Raises ValueError."""
+        """Close the current graph. Raises ValueError."""
         if self.own is not None and not self.own:
             raise ValueError(f"graph {next(reversed(self.names))!r} has no nodes; expected some")
         self.own = None
@@ -162,7 +164,7 @@ class _Reader:
 
     def _graph(self, number: int, rest: list[str]) -> None:
         if self.own is not None:
-            raise ValueError("'graph' stands within a graph; expected a blank line before it")
+            raise ValueError("'graph' occurs within a graph; expected a blank line before it")
         if not 1 <= len(rest) <= 2 or (len(rest) == 2 and not rest[1].startswith("cost=")):
             raise ValueError(f"{' '.join(rest)!r} follows 'graph'; expected '{_WORDS['graph']}'")
         cost = math.nan

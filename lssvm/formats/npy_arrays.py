@@ -1,8 +1,8 @@
-"""Plain arrays of NumPy's files ``.npy`` and ``.npz``, checked before memory is taken.
+"""Plain arrays of NumPy files ``.npy`` and ``.npz``, checked before memory is allocated.
 
-What a file claims (sizes of members, shapes) is held against the bytes that it has and against a
-limit. Nothing is ever unpickled. Arrays come in C order and in the byte order of the machine;
-int64 holds all their whole numbers.
+The claims of a file (sizes of members, shapes) are compared with the bytes that it has and with a
+limit. Nothing is ever unpickled. Arrays are returned in C order and in the byte order of the
+machine; all their whole numbers fit into int64.
 """
 
 import io
@@ -29,8 +29,8 @@ SUFFIX = ".npy"
 _CALLED = {"U": "text", "i": "whole numbers", "f": "numbers"}
 _TYPES = {"U": "U", "i": "iu", "f": "fiu"}  # kinds of types that are read as each of them
 _EMPTY = {"U": "U1", "i": "i8", "f": "f8"}
-_COUNTED = 8  # bytes of a number, whatever its type, as readers keep them
-_HEADER = 1 << 14  # bytes that hold the longest header and what stands before it
+_COUNTED = 8  # bytes of a number of any type, as readers store it
+_HEADER = 1 << 14  # bytes that contain the longest header and all before it
 _MOST_AXES = 8
 _PIECE = 1 << 20
 _RATIO = 1040  # deflate makes at most 1,032 bytes of one
@@ -82,7 +82,7 @@ def read_array(path: str | Path, limit: Limit = DEFAULT) -> np.ndarray:
 
     limit : of the array, numbers counted at 8 bytes each
 
-    Raises DataError for what is no such file, is cut short or is too large.
+    Raises DataError for a file of another kind, one that is cut short, and one that is too large.
     """
     with _opened(path, "an array .npy") as file:
         size = os.fstat(file.fileno()).st_size
@@ -110,8 +110,8 @@ def read_archive(
     limit : of all arrays together, numbers counted at 8 bytes each
     others : whether arrays of other names are passed over, not refused
 
-    Raises DataError, with the name of the array, for what is no such file, is encrypted, is
-    compressed in another way than NumPy does, is damaged or is too large.
+    Raises DataError, with the name of the array, for a file that is of another kind, encrypted,
+    compressed in another way than NumPy does, damaged or too large.
     """
     with _opened(path, ".npz") as file:
         size = os.fstat(file.fileno()).st_size
@@ -138,10 +138,10 @@ def read_archive(
 
 @contextmanager
 def _opened(path: str | Path, expected: str) -> Iterator[BinaryIO]:
-    """A regular file; whatever is wrong with it becomes a DataError."""
+    """A regular file; all its errors become a DataError."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise _Refused(f"is no regular file; expected {expected}")
+            raise _Refused(f"is not a regular file; expected {expected}")
         with open(path, "rb") as file:
             yield file
     except _Refused as error:
@@ -154,19 +154,21 @@ def _opened(path: str | Path, expected: str) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _named(name: str) -> Iterator[None]:
-    """Let the name of an array stand before what is wrong with it."""
+    """Put the name of an array before the message about it."""
     try:
         yield
     except _Refused as error:
         raise _Refused(f"array {name!r} {error}") from None
     except _UNREADABLE as error:
-        raise _Refused(f"array {name!r} is damaged, or no array; expected a whole one") from error
+        raise _Refused(
+            f"array {name!r} is damaged, or not an array; expected a complete one"
+        ) from error
 
 
 def _members(
     archive: zipfile.ZipFile, size: int, known: Collection[str], others: bool
 ) -> dict[str, zipfile.ZipInfo]:
-    """The members that are read by name of their arrays, their claims being possible."""
+    """The members that are read, by name of their arrays, with possible claims."""
     found: dict[str, zipfile.ZipInfo] = {}
     for member in archive.infolist():
         name = member.filename.removesuffix(SUFFIX)
@@ -175,20 +177,20 @@ def _members(
                 continue
             raise _Refused(f"unknown array {name!r}; known: {', '.join(known)}")
         if name in found:
-            raise _Refused(f"array {name!r} is there twice; expected it once")
+            raise _Refused(f"array {name!r} is given twice; expected it once")
         if member.flag_bits & _ENCRYPTED:
             raise _Refused(f"array {name!r} is encrypted; expected plain members")
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise _Refused(f"array {name!r} is compressed in another way than deflate")
         ratio = 1 if member.compress_type == zipfile.ZIP_STORED else _RATIO
         if member.compress_size > size or member.file_size > ratio * member.compress_size:
-            raise _Refused(f"array {name!r} is larger than the file can hold; expected a whole one")
+            raise _Refused(f"array {name!r} is larger than the file; expected a complete one")
         found[name] = member
     return found
 
 
 def _header(stream: IO[bytes], size: int) -> _Header:
-    """The header of an array of ``size`` bytes, its claims being those of that many bytes."""
+    """The header of an array of ``size`` bytes; its claims match this number of bytes."""
     beginning = io.BytesIO(stream.read(_HEADER))
     version = npy.read_magic(beginning)
     if version not in ((1, 0), (2, 0)):
@@ -220,7 +222,7 @@ def _check_kind(header: _Header, kind: str) -> None:
 
 
 def _body(stream: IO[bytes], header: _Header) -> np.ndarray:
-    """The array, from a stream that stands at the beginning of its header."""
+    """The array, from a stream at the beginning of its header."""
     stream.read(header.start)
     data = np.empty(header.entries * header.dtype.itemsize, dtype=np.uint8)
     done = 0
@@ -241,13 +243,13 @@ def _body(stream: IO[bytes], header: _Header) -> np.ndarray:
 
 
 def _check_entries(flat: np.ndarray) -> None:
-    """Refuse bytes that are no values of their type."""
+    """Refuse bytes that are not values of their type."""
     kind = flat.dtype.kind
     if kind == "b" and np.any(flat.view(np.uint8) > 1):
-        raise _Refused("holds truth values that are none; expected 0 and 1")
+        raise _Refused("holds invalid truth values; expected 0 and 1")
     if kind == "u" and len(flat) and flat.max() > np.iinfo(np.int64).max:
         raise _Refused(f"holds {flat.max()}; expected whole numbers below 2**63")
     if kind == "U":
         codes = flat.view(np.uint32)
         if np.any((codes > _HIGHEST_CHARACTER) | ((codes >= 0xD800) & (codes <= 0xDFFF))):
-            raise _Refused("holds characters that are none; expected text")
+            raise _Refused("holds invalid characters; expected text")

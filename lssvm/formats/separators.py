@@ -1,24 +1,25 @@
 """Lines cut into columns, by tabs or by blanks: one of the two for a whole file.
 
-The first line that has either decides. Where it has a tab, tabs alone separate: a blank is part of
-a value, and two tabs have an empty value between them. Otherwise blanks separate, any number of
-them. Blanks around a value are dropped; other spaces of Unicode are part of it.
+The first line that has a tab or a blank between values decides. If it has a tab, only tabs separate
+values: a blank is part of a value, and there is an empty value between two tabs. Otherwise any
+number of blanks separates values. Blanks around a value are dropped; other spaces of Unicode are
+part of the value.
 """
 
 _BLANKS = " \t"
 
 
 class Separator:
-    """What separates the columns of a file, seen from its lines in their order."""
+    """The separator of the columns of a file, found from its lines in their order."""
 
     def __init__(self) -> None:
         self.tab: bool | None = None  # not known before the first line of several columns
         self._since = 0
 
     def cells(self, number: int, line: str) -> list[str]:
-        """The values of a line, none for a line of blanks and tabs alone.
+        """The values of a line, none for a line that has only blanks and tabs.
 
-        Raises ValueError where a line is separated by what the lines before are not.
+        Raises ValueError if the separator differs from that of the lines before.
         """
         bare = line.strip(_BLANKS)
         if not bare:
@@ -39,7 +40,7 @@ class Separator:
 
     @property
     def means(self) -> str:
-        """``, with tabs between them`` where tabs separate, for messages that count columns."""
+        """``, with tabs between them`` if tabs separate, for messages that count columns."""
         return ", with tabs between them" if self.tab else ""
 
 

@@ -1,9 +1,9 @@
 """Files of svm_hmm: tagged tokens with numeric features, as flat arrays.
 
-A line is a token: ``TAG qid:EX index:value index:value … # comment``. TAG is a word or a number,
-``?`` where it is not known. Lines of one sequence have the same EX and follow one another.
-Indices count from 1 and increase; features that are 0 may be left out. Blank lines and lines that
-hold a comment alone are passed over.
+A line is a token: ``TAG qid:EX index:value index:value … # comment``. TAG is a word or a number, or
+``?`` if it is not known. Lines of one sequence have the same EX and follow one another. Indices
+count from 1 and increase; features that are 0 may be left out. Blank lines and lines with only a
+comment are skipped.
 """
 
 import re
@@ -27,7 +27,7 @@ _PREFIX = "qid:"
 class TaggedTokens:
     """The tokens of a file.
 
-    tags : one a token, None where it is not known
+    tags : one per token, None if it is not known
     names : EX of the n sequences; offsets : (n + 1,) int64, where each one's tokens start
     lines : (n,) int64, line of each sequence's first token, from 1
     starts : (tokens + 1,) int64, where each token's features start
@@ -51,8 +51,8 @@ class TaggedTokens:
 def read_svm_hmm(path: str | Path, limit: Limit = DEFAULT) -> TaggedTokens:
     """Read a file of svm_hmm, plain or compressed, ``-`` for standard input.
 
-    Raises DataError, with the line, for what is not in the format, for sequences that are torn
-    apart, for indices that do not increase and for values that are not finite.
+    Raises DataError, with the line, for lines that are not in the format, sequences whose lines do
+    not follow one another, indices that do not increase and values that are not finite.
     """
     tags: list[str | None] = []
     offsets, starts, lines = array("q"), array("q", [0]), array("q")
@@ -67,7 +67,7 @@ def read_svm_hmm(path: str | Path, limit: Limit = DEFAULT) -> TaggedTokens:
             try:
                 tag, name, pairs = _head(body)
                 if name != last and name in names:
-                    message = f"sequence {tokens.cut(name)!r} goes on after others"
+                    message = f"sequence {tokens.cut(name)!r} continues after other sequences"
                     raise ValueError(f"{message}; expected its lines one after another")
                 row_indices, row_values = tokens.features(" ".join(pairs), MOST)
             except ValueError as error:
@@ -97,9 +97,7 @@ def _head(body: list[str]) -> tuple[str, str, list[str]]:
     """Tag, name of the sequence and features of a line. Raises ValueError."""
     tag, *rest = body
     if tag.startswith(_PREFIX) or re.fullmatch(r"\d+:\S*", tag):
-        raise ValueError(
-            f"{tokens.cut(tag)!r} stands where the tag should; expected 'TAG qid:EX …'"
-        )
+        raise ValueError(f"{tokens.cut(tag)!r} is in the place of the tag; expected 'TAG qid:EX …'")
     if not rest or not rest[0].startswith(_PREFIX):
         found = f"{tokens.cut(rest[0])!r}" if rest else "nothing"
         raise ValueError(f"{found} follows the tag; expected qid:EX, the name of the sequence")

@@ -1,9 +1,8 @@
 """SVM-light files as flat arrays: the format of svm_rank, svm_multiclass and LETOR.
 
-A line is ``label qid:ID index:value index:value … # comment``; ``qid:ID`` may be left out, and
-features that are 0 too. Labels are numbers, ``?`` where one is not known, or, where they are asked
-for so, any words. Indices count from 1 and increase. Blank lines and lines that hold a comment
-alone are passed over.
+A line is ``label qid:ID index:value index:value … # comment``; ``qid:ID`` may be left out, and so
+may features that are 0. Labels are numbers, or ``?`` if not known, or any words if the caller asks
+for words. Indices count from 1 and increase. Blank lines and lines with only a comment are skipped.
 """
 
 import math
@@ -23,7 +22,7 @@ from lssvm.formats.text import open_text
 from lssvm.offsets import cumulated
 
 MOST = 2**31 - 1  # highest index
-UNKNOWN = "?"  # stands where a label is not known
+UNKNOWN = "?"  # an unknown label
 _PREFIX = "qid:"
 _NO_LABEL = re.compile(r"qid:|\d+:", re.ASCII)
 
@@ -32,8 +31,8 @@ _NO_LABEL = re.compile(r"qid:|\d+:", re.ASCII)
 class SvmLight:
     """The n rows of a file.
 
-    labels : (n,) float64, NaN where not known; or (n,) int32, rows of ``words``
-    queries : (n,) int32, row of ``names``, -1 where a row has no qid
+    labels : (n,) float64, NaN if not known; or (n,) int32, rows of ``words``
+    queries : (n,) int32, row of ``names``, -1 if a row has no qid
     names : the distinct qids, in the order in which they first occur
     offsets : (n + 1,) int64, where each row's features start, and the end
     indices : (size,) int32 from 0: feature 1 of the file is 0 here
@@ -71,8 +70,8 @@ def read_svmlight(path: str | Path, words: bool = False, limit: Limit = DEFAULT)
 
     words : labels are words, not numbers: ``1``, ``1.0`` and ``+1`` are three labels
 
-    Raises DataError, with the line, for what is not in the format, for indices that do not
-    increase and for values that are not finite.
+    Raises DataError, with the line, for lines that are not in the format, indices that do not
+    increase and values that are not finite.
     """
     labels: array[Any] = array("i" if words else "d")
     values, indices = array("d"), array("i")

@@ -1,6 +1,6 @@
-"""Taxonomies as text: a line for each node but the root, ``child parent``; # begins a comment.
+"""Taxonomies as text: one line ``child parent`` for each node but the root; # begins a comment.
 
-The names are separated by tabs alone, where the file has them, or by blanks (see ``separators``).
+The names are separated only by tabs if the file has tabs, otherwise by blanks (see ``separators``).
 """
 
 from pathlib import Path

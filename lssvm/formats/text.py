@@ -1,9 +1,9 @@
-"""Text files line by line: the one way in for every reader.
+"""Text files line by line, for all readers.
 
-``-`` is standard input. gzip, bzip2 and xz are recognised by their first bytes, whatever
-the file is called. Lines may end in LF or CRLF; the last one need not end at all; a byte
-order mark is dropped. Whatever is wrong with the file itself becomes a DataError. A file is
-decompressed piece by piece, and no further than its limit.
+``-`` is standard input. gzip, bzip2 and xz are recognised by their first bytes, not by the name of
+the file. Lines may end in LF or CRLF; the last line may have no line end; a byte order mark is
+dropped. All errors of the file itself become a DataError. A file is decompressed piece by piece,
+and not beyond its limit.
 """
 
 import bz2
@@ -45,7 +45,7 @@ def open_text(
     """The lines of a UTF-8 text file as pairs (number from 1, line without its end).
 
     limit : of the decompressed bytes
-    longest : most bytes of a line; None where lines of any length have a meaning
+    longest : largest number of bytes of a line; None if lines may have any length
     ends : each line with its end, to write it again
 
     Raises DataError if the file is missing, is a directory or a device, cannot be read, is
@@ -68,7 +68,7 @@ def _opened(path: str | Path, stack: contextlib.ExitStack) -> BinaryIO:
 
 
 def _check_kind(path: str | Path, raw: BinaryIO, limit: Limit) -> None:
-    """Raise DataError for a device that is no terminal, and for a file that is too large."""
+    """Raise DataError for a device that is not a terminal, and for a file that is too large."""
     try:
         found = os.fstat(raw.fileno())
     except io.UnsupportedOperation:  # standard input that is no file of the system
@@ -82,7 +82,7 @@ def _check_kind(path: str | Path, raw: BinaryIO, limit: Limit) -> None:
 
 
 class _Rejoined(io.RawIOBase):
-    """A stream whose first bytes were read already; never sought, so that it may be a pipe."""
+    """A stream whose first bytes were already read; it is not repositioned, so it may be a pipe."""
 
     def __init__(self, start: bytes, rest: BinaryIO) -> None:
         self._start, self._rest = io.BytesIO(start), rest
@@ -95,7 +95,7 @@ class _Rejoined(io.RawIOBase):
 
 
 def _decompressed(raw: BinaryIO, stack: contextlib.ExitStack) -> tuple[str | None, BinaryIO]:
-    """The stream to read from, and what it is compressed with."""
+    """The stream to read from, and its compression."""
     start = raw.read(max(map(len, _OPENERS)))
     whole = io.BufferedReader(_Rejoined(start, raw), _PIECE)
     for magic, (kind, opener) in _OPENERS.items():
@@ -121,7 +121,7 @@ def _split(
             number += len(others)
             begun = bytearray(others[-1])
         if longest is not None and len(begun) > longest:
-            message = f"the line is longer than {longest / 1e6:,g} MB; expected its end before"
+            message = f"the line is longer than {longest / 1e6:,g} MB; expected a shorter line"
             raise DataError(path, number, message)
     if begun:
         yield begun
@@ -146,7 +146,7 @@ def _lines(
         if kind is None:
             reason = getattr(error, "strerror", None) or error
             raise DataError(path, number + 1, f"cannot be read: {reason}; expected text") from None
-        message = f"the {kind} stream is cut short or damaged; expected a whole {kind} file"
+        message = f"the {kind} stream is cut short or damaged; expected a complete {kind} file"
         raise DataError(path, None, message) from None
     except MemoryError:
-        raise DataError(path, None, "takes more memory than there is; expected less") from None
+        raise DataError(path, None, "needs more memory than is available; expected less") from None

@@ -1,8 +1,8 @@
 """Words of text files that stand for numbers: plain ASCII digits, finite, within bounds.
 
-Python's own ``int`` and ``float`` take more than the formats know (``1_000``, ``١``, ``nan``) and
-refuse whole numbers of more than 4,300 digits in their own way. Functions here raise ValueError
-with what is wrong and what was expected; readers add file and line.
+Python's ``int`` and ``float`` accept more than the formats allow (``1_000``, ``١``, ``nan``) and
+refuse whole numbers of more than 4,300 digits with other messages. The functions here raise
+ValueError with what is wrong and what was expected; readers add file and line.
 """
 
 import math
@@ -28,9 +28,9 @@ def is_whole(text: str) -> bool:
 
 
 def whole(text: str, what: str, least: int, most: int, others: str = "") -> int:
-    """The whole number that a word is, ``least`` to ``most``; at least 0, so without a sign.
+    """The whole number of a word, ``least`` to ``most``; it is at least 0, so it has no sign.
 
-    what : the number's name, for messages; others : what may stand there besides
+    what : the name of the number, for messages; others : other values that are allowed
     """
     expected = f"{least} to {most:,d}" + (f", {others}" if others else "")
     if not is_whole(text):
@@ -42,7 +42,7 @@ def whole(text: str, what: str, least: int, most: int, others: str = "") -> int:
 
 
 def finite(text: str, what: str) -> float:
-    """The finite number that a word is; what : its name, for messages."""
+    """The finite number of a word; what : the name of the number, for messages."""
     if text.lower().lstrip("+-") in _NOT_FINITE:
         raise ValueError(f"{what} {text!r} is not finite; expected a finite number")
     if not _NUMBER.fullmatch(text):
@@ -54,7 +54,7 @@ def finite(text: str, what: str) -> float:
 
 
 def cost(text: str) -> float:
-    """The cost that a word is, at least 0."""
+    """The cost of a word, at least 0."""
     number = finite(text, "cost")
     if number < 0:
         raise ValueError(f"cost {cut(text)!r} is negative; expected at least 0")
@@ -84,7 +84,7 @@ def features(text: str, most: int) -> tuple[array, array]:
 
 
 def _examined(pairs: Sequence[str], most: int) -> tuple[array, array]:
-    """The same for words that look wrong: one at a time, so that the first wrong one is told."""
+    """The same for words that look wrong: one at a time, to report the first wrong one."""
     indices, values = array("i"), array("d")
     last = 0
     for pair in pairs:

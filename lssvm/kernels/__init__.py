@@ -1,1 +1,1 @@
-"""The compiled kernels land here; their sources are in cython_ext/."""
+"""The compiled kernels are installed here; their sources are in cython_ext/."""

@@ -1,11 +1,11 @@
 """Arrays as the kernels read them, checked once against each other.
 
-A kernel takes one of these objects where it would take many arrays. They hold views and copy
-nothing, so a block of examples makes its own. What a constructor accepts fits: kinds, shapes and
-what one array says of places in another, so that no kernel reads beyond an array. Only the length
-of the weights is left to the call, which compares it with ``width``.
+A kernel takes one of these objects instead of many arrays. The objects hold views and copy nothing,
+so each block of examples makes its own. A constructor checks types, shapes and indices of one array
+into another, so that no kernel reads beyond an array. Only the length of the weights is checked in
+the call, which compares it with ``width``.
 
-All offsets are int64, rising, one more than the parts that they bound.
+All offsets are int64 and increase; there is one more offset than parts.
 """
 
 from dataclasses import dataclass, field
@@ -20,7 +20,8 @@ REAL, INTEGER, LONG, BYTE = np.float64, np.int32, np.int64, np.uint8
 class Arrays:
     """Arrays of the kinds and numbers of dimensions that KINDS gives.
 
-    Raises ValueError for any that is not, is not contiguous, or does not fit the others.
+    Raises ValueError for an array of another kind, one that is not contiguous, or that does not fit
+    the others.
     """
 
     KINDS: ClassVar[dict[str, tuple[type, int]]]
@@ -55,7 +56,7 @@ class Arrays:
         if len(offsets) != count + 1:
             self.refuse(f"{name} do not fit: {len(offsets)}; expected {count + 1}")
         if offsets[0] < 0 or offsets[-1] > end or np.any(offsets[1:] < offsets[:-1]):
-            self.refuse(f"{name} do not rise from 0 or later to at most {end}")
+            self.refuse(f"{name} do not increase within 0..{end}")
 
     def check_range(self, name: str, array: np.ndarray, stop: int) -> None:
         """Refuse numbers outside 0 .. ``stop`` - 1."""
@@ -78,7 +79,7 @@ class Arrays:
         return int(own.max(initial=-1)) + 1
 
     def set_width(self, width: int) -> None:
-        """Keep the number of weights that are read, once, in the constructor."""
+        """Set the number of weights that are read, once, in the constructor."""
         object.__setattr__(self, "width", width)
 
 
@@ -125,7 +126,7 @@ class MentionArrays(Arrays):
         some = np.flatnonzero(np.diff(self.pairs))
         highest = np.maximum.reduceat(own, self.pairs[some] - self.pairs[0]) if len(some) else own
         if np.any(highest >= np.diff(self.tables)[some]):
-            self.refuse("rows end behind the tables")
+            self.refuse("rows end after the tables")
         self.set_width(self.used(int(self.tables[0]), int(self.tables[n])))
 
 
@@ -174,7 +175,7 @@ class MotifArrays(Arrays):
         own, counts = self.bounds[self.runs[0] : self.runs[n]], np.diff(self.runs)
         begins, ends = np.repeat(self.offsets[:-1], counts), np.repeat(self.offsets[1:], counts)
         if np.any((own[:, 0] < begins) | (own[:, 0] > own[:, 1]) | (own[:, 1] > ends)):
-            self.refuse("bounds of runs leave their sequence")
+            self.refuse("bounds of runs are outside of their sequence")
         part = slice(self.offsets[0], self.offsets[n])
         kinds = (self.contexts[part], self.opposite[part] if self.both else self.opposite)
         self.set_width(1 + max(int(kind.max(initial=0)) for kind in kinds))
@@ -254,7 +255,7 @@ class RowArrays(Arrays):
 
 @dataclass(frozen=True, eq=False)
 class ClassArrays(Arrays):
-    """Classes at the nodes of trees, and what it costs to take one for another.
+    """Classes at the nodes of trees, and the cost of predicting one for another.
 
     columns : nodes; parents : (columns,) the node above each, lower than it, -1 at the top; empty:
         no tree. places : (classes,) the node of each class
@@ -277,7 +278,7 @@ class ClassArrays(Arrays):
     slack: bool
 
     def check(self) -> None:
-        """Refuse classes that stand at no node, and nodes that are not below their parents."""
+        """Refuse classes without a node, and nodes that are not below their parents."""
         count = len(self.places)
         if count == 0 or self.margins.shape != (count, count):
             self.refuse(f"margins {self.margins.shape} do not fit {count} classes")
@@ -291,7 +292,7 @@ class ClassArrays(Arrays):
 
 
 class ChainShape(NamedTuple):
-    """Sizes of a model of label sequences: features, labels, order 1 or 2, whether ends weigh."""
+    """Sizes of a model of label sequences: features, labels, order 1 or 2, weights for ends."""
 
     width: int
     labels: int
@@ -327,18 +328,18 @@ class TokenArrays(Arrays):
         return int(self.dense.shape[1])
 
     def check(self) -> None:
-        """Refuse sequences without their tokens, and features that there are not."""
+        """Refuse sequences without tokens, and features that do not exist."""
         count = len(self.starts) - 1 if len(self.starts) else len(self.dense)
         self.check_offsets("offsets", max(0, len(self.offsets) - 1), count)
         if self.offsets[0] != 0:
             self.refuse(f"offsets begin at {self.offsets[0]}; expected 0")
         if len(self.starts) and self.used(0, int(self.offsets[-1])) > self.width:
-            self.refuse(f"indices end behind {self.width} features")
+            self.refuse(f"indices are not below the {self.width} features")
 
 
 @dataclass(frozen=True, eq=False)
 class ChainLoss(Arrays):
-    """What ``_sequence.search`` looks for, and what errors cost.
+    """The task of ``_sequence.search``, and the costs of errors.
 
     task : see there; charges : (L,) by true label; margins : by number of errors, from 0
     slack : whether margins multiply the differences of scores
@@ -407,7 +408,7 @@ class GraphArrays(Arrays):
         self.set_width(self._weights(int(self.offsets[0]), int(self.offsets[n])))
 
     def _weights(self, first: int, last: int) -> int:
-        """Weights that items first .. last - 1 read: the highest place, and one more."""
+        """Weights that items first .. last - 1 read: the highest index plus one."""
         self.used(first, last)
         bases, sizes = self.bases[first:last], self.sizes[first:last].astype(np.int64)
         if len(bases) and (bases.min() < 0 or sizes.min() < 1):
@@ -423,11 +424,11 @@ class GraphArrays(Arrays):
 
 @dataclass(frozen=True)
 class Schedule:
-    """How beliefs are propagated: temperature, damping, and when it ends.
+    """Options of belief propagation: temperature, damping, and when it ends.
 
     damping : share of the old message that is kept, 0 to below 1
     tolerance : of the largest change of a message against 1 + the largest message
-    parallel : whether messages are made of those of the sweep before alone
+    parallel : whether messages are computed only from those of the previous sweep
     """
 
     eps: float

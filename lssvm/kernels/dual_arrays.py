@@ -14,7 +14,7 @@ class PlaneArrays(Arrays):
 
     indices, values : (room,) increasing in each row; begins, ends : (m,)
 
-    That the places are inside the arena is checked as they are visited, since planes come and go.
+    Places are checked to be inside the arena when they are used, because planes come and go.
     """
 
     KINDS: ClassVar = {
@@ -37,7 +37,7 @@ class PlaneArrays(Arrays):
 
 @dataclass(frozen=True, eq=False)
 class SpaceArrays(Arrays):
-    """The vector w, what it gives for each coordinate, and the kernel between rows if there is one.
+    """The vector w, the score of each coordinate, and the kernel between rows if there is one.
 
     w, scores : (d,), the same array without a kernel; gram : (R, R); labels : K
     """
@@ -63,7 +63,7 @@ class DualArrays(Arrays):
 
     losses, squares, alpha : (m,) L, ‖δ‖² and α
     slots, counts : (n, most) and (n,), the planes of each example
-    limits, gaps : (n,) u and what a step could gain
+    limits, gaps : (n,) u and the possible gain of a step
     """
 
     KINDS: ClassVar = {

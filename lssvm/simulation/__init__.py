@@ -1,7 +1,7 @@
 """Simulated data for each application, with the best possible error where it is known.
 
-One module a simulation, which says by itself what it offers (``SIMULATION``); it is imported when
-it is asked for.
+Each simulation is one module, which describes itself in ``SIMULATION`` and is imported when it is
+needed.
 """
 
 import importlib

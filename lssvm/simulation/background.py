@@ -3,7 +3,7 @@
 Letters are coded A, C, G, T = 0..3 and 4 for an ambiguous letter. Sequences are packed:
 ``codes`` (total,) uint8 and ``offsets`` (n + 1,) int64, sequence i being
 ``codes[offsets[i]:offsets[i + 1]]``. Positions with fewer than ``order`` letters before
-them, at the start of a sequence or after an ambiguous letter, use what context they have.
+them, at the start of a sequence or after an ambiguous letter, use the context that they have.
 """
 
 from dataclasses import dataclass
@@ -46,10 +46,10 @@ class Background:
 
 
 def estimate(codes: np.ndarray, offsets: np.ndarray, order: int, pseudocount: float) -> Background:
-    """The background that the sequences show, ``pseudocount`` added to every count.
+    """The background estimated from sequences, with ``pseudocount`` added to every count.
 
-    A context of k letters is counted wherever k letters are known before the position,
-    so the short contexts rest on whole sequences, not only on their first letters.
+    A context of k letters is counted wherever k letters are known before the position, so short
+    contexts are counted in whole sequences, not only at their first letters.
     """
     depth = np.where(codes < AMBIGUOUS, _depth(codes, offsets, order), -1)
     tables = []
@@ -90,7 +90,7 @@ def _stationary(table: np.ndarray) -> np.ndarray:
 
 
 def _depth(codes: np.ndarray, offsets: np.ndarray, order: int) -> np.ndarray:
-    """How many letters of context each position has: at most ``order``, ambiguity cuts."""
+    """The length of the context of each position: at most ``order``; ambiguous letters end it."""
     index = np.arange(len(codes))
     starts = np.zeros(len(codes) + 1, dtype=np.int64)
     starts[offsets[:-1]] = offsets[:-1]

@@ -1,4 +1,4 @@
-"""What every simulation offers: its options, its files, and the function that writes them."""
+"""The parts of a simulation: its options, its files, and the function that writes them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,14 +23,14 @@ class Option:
 class Simulation:
     """A kind of simulated data.
 
-    text : what is drawn, in a sentence
-    options : what the function ``write`` takes besides the folder and ``seed``
+    text : one sentence about the data
+    options : the arguments of the function ``write`` besides the folder and ``seed``
     data : the files that ``write`` writes, by their paths in the folder
     configurations : files for lssvm-learn beside them, by name, with their content, in which
         ``$width`` stands for the value of the option ``width``
-    write : write(folder, seed=..., **options) writes the data and returns what is known of
-        them, the best possible error above all, as text for the terminal; the same seed and
-        options give the same bytes. Raises LssvmError.
+    write : write(folder, seed=..., **options) writes the data and returns a text for the terminal
+        about them, above all the best possible error; the same seed and options give the same
+        bytes. Raises LssvmError.
     """
 
     text: str
@@ -45,9 +45,9 @@ class Simulation:
         return (*self.data, *self.configurations)
 
     def simulate(self, folder: Path, seed: int = 0, **options: int | float) -> str:
-        """Write data and configurations into the folder; returns what is known of the data.
+        """Write data and configurations into the folder; returns a text about the data.
 
-        Raises LssvmError on impossible sizes and where the folder cannot be written.
+        Raises LssvmError for impossible sizes and if the folder cannot be written.
         """
         told = self.write(folder, seed=seed, **options)
         values = {option.name: option.default for option in self.options} | options

@@ -5,15 +5,16 @@
 A row has six features, rounded to three digits: the mean of its class and normal errors of standard
 deviation 1. A class is a leaf of the tree in ``PARENTS``; its mean is the sum of a normal shift of
 each node above it and of its own, of standard deviation 2 at the top and of 1.2 below, so classes
-of one branch are alike. A feature of a row is missing, that is 0, with probability 1/10.
+of one branch are similar. A feature of a row is missing, that is 0, with probability 1/10.
 
 The loss matrix in data/multiclass costs 1 within a branch and 3 between branches; the loss of the
 tree is the height of the first common ancestor, which is 1 and 2.
 
-Classes are equally frequent and what is missing tells nothing of them, so the posterior of a class
-is proportional to exp(−½ Σ (x_j − μ_j)²) over the features that are there. The best possible error
-is that of the likeliest class, the best possible loss that of the class with the smallest expected
-loss. (A value that is rounded to 0 is taken for missing, which one value in a thousand may be.)
+Classes are equally frequent, and missing values do not depend on the class, so the posterior of a
+class is proportional to exp(−½ Σ (x_j − μ_j)²) over the features that are not missing. The best
+possible error is that of the likeliest class, the best possible loss that of the class with the
+smallest expected loss. (A value that is rounded to 0 counts as missing, which may be one value in a
+thousand.)
 """
 
 from pathlib import Path
@@ -37,13 +38,13 @@ PARENTS = {
 FEATURES = 6
 SHIFTS = {True: 2.0, False: 1.2}  # standard deviations: at the top, below
 MISSING = 0.1
-BETWEEN = 3.0  # what the loss matrix says of classes of different branches
+BETWEEN = 3.0  # entry of the loss matrix for classes of different branches
 
 
 def write_classes(folder: Path, *, seed: int = 0, n: int = 20, n_test: int = 30) -> str:
     """Write multiclass/ and taxonomy/ in the folder; returns the best possible error and losses.
 
-    n, n_test : rows of each class. Raises LssvmError if one of them is below 1 and where files
+    n, n_test : rows of each class. Raises LssvmError if one of them is below 1, or if files
     cannot be written.
     """
     begin(folder, n=n, n_test=n_test)
@@ -71,7 +72,7 @@ def posterior(means: dict[str, np.ndarray], rows: np.ndarray) -> np.ndarray:
 
 
 def losses(labels: list[str], between: float) -> np.ndarray:
-    """What it costs to predict one class for another, (true, predicted): 1 within a branch."""
+    """The cost of predicting one class for another, (true, predicted): 1 within a branch."""
     parents = np.array([PARENTS[label] for label in labels])
     within = np.where(parents[:, None] == parents, 1.0, between)
     return within - np.diag(np.diag(within))
@@ -82,7 +83,7 @@ def _told(means: dict[str, np.ndarray], labels: list[str], rows: np.ndarray) -> 
     classes = list(means)
     true = np.array([classes.index(label) for label in labels])
     chances = posterior(means, rows)
-    lines = ["test.txt by the true means and deviations, the best possible rules:"]
+    lines = ["test.txt with the best possible rules, which know the true means and deviations:"]
     for name, costs in (
         ("error (of either)", 100 * losses(classes, 1.0)),
         ("loss of multiclass", losses(classes, BETWEEN)),

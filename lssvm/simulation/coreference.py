@@ -2,10 +2,10 @@
 
     lssvm simulate coreference --out stories
 
-A document tells of a few persons and things, sentence after sentence. A person is first called by
-both names, later by the last one or by a pronoun; a thing is first "a key", later "the key" or
-"it". Two persons of a document may share a last name and two things a noun, and a pronoun may mean
-any one of its kind, so that no rule finds all clusters. The columns are number, word, part of
+A document is about a few persons and things. A person is first called by both names, later by the
+last name or by a pronoun; a thing is first "a key", later "the key" or "it". Two persons of a
+document may have the same last name and two things the same noun, and a pronoun may mean any person
+or thing of its kind, so that no rule finds all clusters. The columns are number, word, part of
 speech and coreference.
 
 The best possible error is not known: it would take a sum over all partitions of the mentions.
@@ -38,7 +38,7 @@ OBJECTS = {"She": "her", "He": "him", "It": "it"}
 
 @dataclass
 class _Entity:
-    """What is spoken of: pronoun at the start of a sentence, words, whether it was mentioned."""
+    """A person or thing: pronoun at the start of a sentence, words, whether it was mentioned."""
 
     number: int
     pronoun: str
@@ -51,8 +51,8 @@ def write_documents(
 ) -> str:
     """Write train.conll and test.conll; says that the best possible error is not known.
 
-    n, n_test : documents; sentences : of a document. Raises LssvmError if one of them is below 1
-    and where files cannot be written.
+    n, n_test : documents; sentences : of a document. Raises LssvmError if one of them is below 1,
+    or if files cannot be written.
     """
     begin(folder, n=n, n_test=n_test, sentences=sentences)
     rng = np.random.default_rng(seed)
@@ -104,7 +104,7 @@ def _things(rng: np.random.Generator) -> list[_Entity]:
 
 
 def _mention(rng: np.random.Generator, entity: _Entity, begins: bool) -> list[tuple[str, str, str]]:
-    """Word, part of speech and coreference of the tokens of a mention; it is known from then on."""
+    """Word, part of speech and coreference of the tokens of a mention; marks it as mentioned."""
     thing = entity.pronoun == "It"
     if entity.known and rng.random() < PRONOUN:
         word = entity.pronoun if begins else OBJECTS[entity.pronoun]
@@ -134,7 +134,7 @@ cccp: {tolerance: 0.1}
 seed: 0
 """
 CORRELATION = """\
-# The same by correlation clustering, whose inference is approximate: the gap is not certified.
+# The same data; inference of correlation clustering is approximate: the gap is not certified.
 # lssvm-learn correlation_clustering.yaml correlation.model
 application: {name: correlation_clustering}
 data: {train: train.conll, validate: test.conll, test: test.conll}
@@ -148,7 +148,7 @@ SIMULATION = Simulation(
     options=(
         Option("n", 30, "Training documents."),
         Option("n_test", 20, "Test documents."),
-        Option("sentences", 8, "Sentences of a document."),
+        Option("sentences", 8, "Sentences per document."),
     ),
     data=("train.conll", "test.conll"),
     configurations={"coreference.yaml": COREFERENCE, "correlation_clustering.yaml": CORRELATION},

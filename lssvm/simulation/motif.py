@@ -1,9 +1,9 @@
 """Simulated motif data for which the best possible classifier is known.
 
-Sequences are drawn from a Markov background of order 3; half of them hold one site of a
-degenerate motif at a uniformly drawn place. Letters inside the site come from the motif's
-matrix, all others from the background given the letters before them, those of the site
-included: the model of Yu & Joachims (ICML 2009, section 5.1) as a distribution. So
+Sequences are drawn from a Markov background of order 3; half of them contain one site of a
+degenerate motif at a uniformly drawn place. Letters inside the site come from the matrix of the
+motif. All other letters come from the background, given the letters before them, including those of
+the site: this is the model of Yu & Joachims (ICML 2009, section 5.1) as a distribution. So
 
     p(x | +1) / p(x | -1) = mean over h of prod_j m_j(x_{h+j}) / p(x_{h+j} | context)
 
@@ -36,10 +36,10 @@ BACKGROUND_CONCENTRATION = 20.0
 
 @dataclass(frozen=True)
 class MotifModel:
-    """What the simulation knows and a learner does not.
+    """The truth of the simulation, which a learner does not know.
 
     matrix : (width, 4), probability of A, C, G, T at each position of a site
-    background : the Markov chain of everything else
+    background : the Markov chain of all other letters
     """
 
     matrix: np.ndarray
@@ -72,10 +72,10 @@ class MotifSet:
 
 @dataclass(frozen=True)
 class OracleResult:
-    """How the oracle does on a set: a bound for any learner, up to chance.
+    """The scores of the oracle on a set: a bound for any learner, up to chance.
 
-    error : share of sequences whose label it gets wrong
-    site_recall : share of the sites that are its likeliest window
+    error : share of sequences with a wrong label
+    site_recall : share of the sites that are the oracle's likeliest window
     """
 
     error: float
@@ -87,7 +87,7 @@ def motif_model(
 ) -> MotifModel:
     """A motif with uniformly drawn consensus letters in the fixed background.
 
-    conservation : probability of the consensus letter, one number or one a position; the
+    conservation : probability of the consensus letter, one number or one per position; the
         other three letters share the rest equally. Raises LssvmError outside [0.25, 1).
     """
     if width < 1:
@@ -135,7 +135,7 @@ def motif(rng: np.random.Generator, model: MotifModel, n: int, length: int) -> M
 
 
 def posterior(model: MotifModel, codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """What the model's Bayes rule says of (n, length) sequences.
+    """The result of the Bayes rule of the model for (n, length) sequences.
 
     Returns ln p(x | +1) / p(x | -1), (n,), positive where +1 is likelier at equal prior
     chances, and the likeliest start of a site, (n,), the first if there are several.
@@ -160,7 +160,7 @@ def oracle(model: MotifModel, examples: MotifSet) -> OracleResult:
 
 
 def site_recall(truth: np.ndarray, found: np.ndarray) -> float:
-    """Share of the true sites (starts >= 0) that were found at exactly the same start."""
+    """Share of the true sites (starts >= 0) for which exactly this start was found."""
     holds = truth >= 0
     return float((truth[holds] == found[holds]).mean())
 
@@ -240,7 +240,7 @@ def _write_set(out: Path, name: str, examples: MotifSet, width: int) -> None:
 
 
 CONFIGURATION = """\
-# A motif planted in simulated DNA; truth.json knows it.
+# A motif planted in simulated DNA; truth.json describes it.
 # lssvm-learn motif.yaml motif.model
 application: {name: motif, length: $width, background_order: 3}
 data: {train: train.fa, validate: test.fa, test: test.fa}
@@ -253,8 +253,8 @@ SIMULATION = Simulation(
     options=(
         Option("n", 200, "Training sequences, half with a site."),
         Option("n_test", 200, "Test sequences."),
-        Option("length", 200, "Letters of a sequence."),
-        Option("width", 11, "Letters of the motif."),
+        Option("length", 200, "Length of a sequence in letters."),
+        Option("width", 11, "Length of the motif in letters."),
         Option(
             "conservation",
             0.85,

@@ -3,10 +3,10 @@
     lssvm simulate mrf --out data/mrf
 
 A chain is y, h, y, h, … with an observed symbol at every node, uniform and independent. Given the
-symbols, states are drawn from p(y, h | x) ∝ exp(w · Φ), exactly: a backward pass of sums, then
-state after state. Weights of symbols and of neighbours are normal; those of neighbours are
-stronger, so that a chain tells more than its nodes apart. The hidden states are not written. A few
-labels of the training chains are left out, as if nobody had given them.
+symbols, states are drawn exactly from p(y, h | x) ∝ exp(w · Φ): by a backward pass of sums, then
+state after state. Weights of symbols and of neighbours are normal; those of neighbours are larger,
+so that a chain contains more information than its nodes do separately. The hidden states are not
+written. A few labels of the training chains are missing.
 
 The rule with the smallest expected error takes, at each node y, the state with the largest marginal
 probability p(y_t | x) under the true weights, the hidden states summed out.
@@ -85,8 +85,8 @@ def write_chains(
 ) -> str:
     """Write train.txt and test.txt; returns the error of the best possible rule on the test set.
 
-    n, n_test : chains; pairs : nodes y of a chain, which has as many h. Raises LssvmError if one
-    of them is below 1 and where files cannot be written.
+    n, n_test : chains; pairs : number of nodes y of a chain, which has as many h. Raises LssvmError
+    if one of them is below 1, or if files cannot be written.
     """
     begin(folder, n=n, n_test=n_test, pairs=pairs)
     rng = np.random.default_rng(seed)
@@ -100,7 +100,7 @@ def write_chains(
                 file.writelines(_lines(f"{split}{number}", x, states, missing))
                 wrong.append((log_marginals(chains, x).argmax(axis=1) != states)[::2])
     return (
-        "test.txt by the largest marginals under the true weights, the best possible rule:\n"
+        "test.txt with the best possible rule, the largest marginals under the true weights:\n"
         f"error {100 * np.mean(wrong):.6g}"
     )
 
@@ -118,7 +118,7 @@ def _lines(name: str, x: np.ndarray, states: np.ndarray, missing: np.ndarray) ->
 
 
 CONFIGURATION = """\
-# Random fields with hidden nodes: simulated chains y, h, y, h, …; h is never seen.
+# Random fields with hidden nodes: simulated chains y, h, y, h, …; h is never observed.
 # lssvm-learn mrf.yaml mrf.model
 application: {name: mrf}
 data: {train: train.txt, validate: test.txt, test: test.txt}
@@ -130,7 +130,7 @@ SIMULATION = Simulation(
     options=(
         Option("n", 60, "Training chains."),
         Option("n_test", 60, "Test chains."),
-        Option("pairs", 10, "Output nodes of a chain, which has as many hidden nodes."),
+        Option("pairs", 10, "Output nodes per chain; there are as many hidden nodes."),
     ),
     data=("train.txt", "test.txt"),
     configurations={"mrf.yaml": CONFIGURATION},

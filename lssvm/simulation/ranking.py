@@ -2,13 +2,14 @@
 
     lssvm simulate ranking --out data/ranking
 
-A document has six features in [0, 1], uniform, of which the third is missing in a third of the
-documents. Its usefulness is 2 x_1 + x_2 − x_4 and a normal error of standard deviation 0.5; in each
-query the most useful tenth of the documents is labelled 2, the next fifth 1, the others 0.
-Features 5 and 6 tell nothing.
+A document has six uniform features in [0, 1]; the third one is missing in a third of the documents.
+The usefulness of a document is 2 x_1 + x_2 − x_4 plus a normal error of standard deviation 0.5. In
+each query the most useful tenth of the documents has the label 2, the next fifth 1, the others 0.
+Features 5 and 6 contain no information.
 
-The error being the same for all documents, a document is the likelier among the most useful the
-larger 2 x_1 + x_2 − x_4 is, so the order by this sum has the largest expected P@k, for every k.
+The distribution of the error is the same for all documents. So a document with a larger 2 x_1 + x_2
+− x_4 is more likely among the most useful ones, and the order by this sum has the largest expected
+P@k, for every k.
 """
 
 from pathlib import Path
@@ -18,11 +19,11 @@ import numpy as np
 from lssvm.output.whole import replacing
 from lssvm.simulation.base import Option, Simulation, begin
 
-DOCUMENTS = (20, 40)  # fewest and most of a query
+DOCUMENTS = (20, 40)  # smallest and largest number in a query
 FEATURES = 6
 WEIGHTS = np.array([2.0, 1.0, 0.0, -1.0, 0.0, 0.0])
 ERROR = 0.5
-SHOWN = (1, 3, 5, 10)  # k of the P@k that are told
+SHOWN = (1, 3, 5, 10)  # k of the P@k that are shown
 
 
 def write_ranking(folder: Path, *, seed: int = 0, n: int = 30, n_test: int = 20) -> str:
@@ -40,7 +41,9 @@ def write_ranking(folder: Path, *, seed: int = 0, n: int = 30, n_test: int = 20)
                 labels, features = drawn(rng)
                 precisions.append(best_precisions(labels, features))
                 file.writelines(_lines(query, labels, features))
-    lines = ["test.txt by the order of the true usefulness, the best possible in expectation:"]
+    lines = [
+        "test.txt in the order of the true usefulness, the best possible order in expectation:"
+    ]
     lines += [f"P@{k:<3} {p:.6g}" for k, p in zip(SHOWN, np.mean(precisions, 0), strict=True)]
     return "\n".join(lines)
 
@@ -85,7 +88,7 @@ objective: {model: lssvm, C: 1.0}
 seed: 0
 """
 SIMULATION = Simulation(
-    text="Queries whose documents are as useful as a weighted sum of features and an error say.",
+    text="Queries with documents whose usefulness is a weighted sum of features plus an error.",
     options=(Option("n", 30, "Training queries."), Option("n_test", 20, "Test queries.")),
     data=("train.txt", "test.txt"),
     configurations={"precision_at_k.yaml": CONFIGURATION},

@@ -2,16 +2,16 @@
 
     lssvm simulate sequences --out data/sequence
 
-Sentences are drawn from a few patterns with slots for persons, places and companies. Names are
-made of syllables; the endings tell something of the kind, but last names of persons are also names
-of places, and a company may be called by that of its place alone, so that the words around have to
-tell. Test sentences draw from names of which about half do not occur in training. The columns are
-word, part of speech and label (IOB2).
+Sentences are drawn from a few patterns with slots for persons, places and companies. Names are made
+of syllables. Their endings depend on the kind, but last names of persons are also names of places,
+and a company may have the name of its place, so that the words around a name are needed. About half
+of the names in test sentences do not occur in training. The columns are word, part of speech and
+label (IOB2).
 
 The rule with the smallest expected token error takes the likeliest label of each token given the
 whole sentence. The posterior is exact: every way in which a pattern and its names can spell the
 sentence is found, with its probability. These patterns differ in the words beside their slots, so
-the whole sentence always tells, and the best possible error is 0.
+the whole sentence always determines the labels, and the best possible error is 0.
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ from lssvm.simulation.base import Option, Simulation, begin
 
 Token = tuple[str, str, str]  # word, part of speech, label
 Names = dict[str, list[str]]  # by kind
-MOST_NAMES = 1000  # of each kind; syllables give more, but ever more slowly
+MOST_NAMES = 1000  # of each kind; more are possible, but it becomes slow to find new ones
 SYLLABLES = [a + b for a in "bdfghklmnprstv" for b in "aeio"]
 ENDINGS = {
     "first": ("no", "na", "el"),
@@ -54,7 +54,7 @@ def write_sentences(
     """Write train.conll and test.conll; returns the token error of the best possible rule.
 
     n, n_test : sentences; names : names of each kind, of which training has the first half.
-    Raises LssvmError if one of them is too small or too large and where files cannot be written.
+    Raises LssvmError if one of them is too small or too large, or if files cannot be written.
     """
     if not 2 <= names <= MOST_NAMES:
         raise LssvmError(f"names must be at least 2 and at most {MOST_NAMES}, got {names}")
@@ -71,8 +71,8 @@ def write_sentences(
         for best, (_, _, label) in zip(best_labels(tokens, known), tokens, strict=True)
     ]
     return (
-        "test.conll by the likeliest label of each token under the true model, the best possible "
-        f"rule:\nerror {100 * np.mean(wrong):.6g}"
+        "test.conll with the best possible rule, the likeliest label of each token under the true "
+        f"model:\nerror {100 * np.mean(wrong):.6g}"
     )
 
 

@@ -1,4 +1,4 @@
-"""What else an application answers: by example, predictions, state, rows for kernels."""
+"""Checks of planes by example, predictions, state, and rows for kernels."""
 
 import io
 import itertools
@@ -22,10 +22,10 @@ MOST_CANDIDATES = 5_000  # of an example that are compared
 
 
 class Answers(Planes):
-    """Checks beside those of planes, which come first."""
+    """All other checks, after those of planes."""
 
     def enumerated(self) -> None:
-        """Inference of every example beside all of its candidates."""
+        """Compare inference of every example with all of its candidates."""
         app = self.application
         if isinstance(app, PerExample) and isinstance(app, Listing):
             for i in self.augmented:
@@ -70,12 +70,12 @@ class Answers(Planes):
         if gaps[k] > 0.0:
             self.tell(
                 f"{what.rpartition(': ')[2]} beside candidates",
-                f"{what} at {self.weights[k].name} has value {found[k]:.6g}, the best of "
-                f"{len(every)} candidates {best[k]:.6g}; expected the same",
+                f"{what} at {self.weights[k].name} has value {found[k]:.6g}, but the best of "
+                f"{len(every)} candidates has {best[k]:.6g}; expected the same value",
             )
 
     def by_example(self) -> None:
-        """Planes of each example are those of the sum."""
+        """Planes of single examples add up to those of the sum."""
         app = self.application
         if not isinstance(app, ByExample) or not app.decomposes:
             return
@@ -83,7 +83,7 @@ class Answers(Planes):
             try:
                 both = app.augmented_each(w, self.few), app.completed_each(w, self.few)
             except LssvmError as error:
-                if type(error) is not LssvmError:  # else it says that this model has none
+                if type(error) is not LssvmError:  # it means: no such planes
                     self.tell("error of augmented_each", f"by example at {at}: {error}")
                 return
             except Exception as error:  # whatever an application raises is a finding
@@ -113,11 +113,11 @@ class Answers(Planes):
                     self.tell(
                         what,
                         f"{self.names[i]}: the {name} of {what} at {at} is {mine:.6g} times its "
-                        f"cost, that of the sum {expected:.6g}; expected the same",
+                        f"cost, in the sum it is {expected:.6g}; expected the same",
                     )
 
     def predictions(self) -> None:
-        """Predictions are maxima, told again and example by example; what is made of them."""
+        """Predictions are maxima, are the same again and example by example; records and scores."""
         for k, (at, w) in enumerate(self.weights):
             found = self.ask(
                 f"predict at {at}",
@@ -163,7 +163,7 @@ class Answers(Planes):
             if json.dumps(one.get("y")) != json.dumps(other.get("y")):
                 self.tell(
                     "predictions",
-                    f"example {str(name)!r}: {how} it is {other.get('y')!r:.60}, before "
+                    f"example {str(name)!r}: {how} it is {other.get('y')!r:.60}, but before it was "
                     f"{one.get('y')!r:.60}; expected the same",
                 )
 
@@ -187,7 +187,7 @@ class Answers(Planes):
         self.ask("write", app.write, self.few, found, io.StringIO())
 
     def _maxima(self, found: Any, k: int) -> None:
-        """The predictions' values, beside everything that inference found at any w."""
+        """Compare the values of predictions with all outputs of inference at any w."""
         app, at = self.application, self.weights[k].name
         values = self.ask("prediction_values", app.prediction_values, self.few, found)
         if values is None or not app.decomposes:
@@ -204,19 +204,19 @@ class Answers(Planes):
                     self.tell(
                         "prediction",
                         f"{self.names[i]}: the prediction at {at} has value {cost * value:.6g}, "
-                        f"what inference found at {self.weights[j].name} has {others[j]:.6g} "
-                        "there; expected a maximum",
+                        f"but the output of inference at {self.weights[j].name} has "
+                        f"{others[j]:.6g} there; expected a maximum",
                     )
             most = self.augmented[i].values[k, k] + self.augmented[i].rounding[k, k]
             if self.hard and self.margin and cost * value > most + INEXACT * abs(cost * value):
                 self.tell(
                     "prediction above",
                     f"{self.names[i]}: the prediction at {at} has value {cost * value:.6g}, "
-                    f"loss-augmented inference {most:.6g}; expected no more than that",
+                    f"but loss-augmented inference has {most:.6g}; expected at most that",
                 )
 
     def rows_of_kernels(self) -> None:
-        """Rows that kernels may take the place of."""
+        """Check the rows that kernels may replace."""
         app = self.application
         if not isinstance(app, KernelRows):
             return
@@ -236,7 +236,7 @@ class Answers(Planes):
         return self.ask("augmented", self.application.augmented, self.W[k], self.few)[0]
 
     def restored(self, fresh: Callable[[], Application[Any, Any]] | None) -> None:
-        """Another application that takes over the state gives the same bytes."""
+        """Another application with the restored state gives the same bytes."""
         app = self.application
         kind = type(app)
         make = fresh or (lambda: kind(app.options, app.formulation))
@@ -247,7 +247,11 @@ class Answers(Planes):
         if told.keys() != state.keys() or any(
             not np.array_equal(told[name], state[name]) for name in state
         ):
-            self.tell("restore", f"state {sorted(state)} is {sorted(told)} or others once restored")
+            self.tell(
+                "restore",
+                f"the state differs once restored: {sorted(state)}, then {sorted(told)}; expected "
+                "the same arrays",
+            )
         for k, (at, w) in enumerate(self.weights[:4]):
             planes = [
                 self.ask(whose, one.augmented, w, self.few)[0]
@@ -259,6 +263,6 @@ class Answers(Planes):
                 values = [plane.value(self.W[k]) for plane in planes]
                 self.tell(
                     "restore",
-                    f"loss-augmented inference at {at} has value {values[0]:.6g}, by an "
-                    f"application with its state restored {values[1]:.6g}; expected the same bytes",
+                    f"loss-augmented inference at {at} has value {values[0]:.6g}, but in an "
+                    f"application with the restored state {values[1]:.6g}; expected the same bytes",
                 )

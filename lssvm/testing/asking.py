@@ -1,4 +1,4 @@
-"""What was found wrong, and how an application is asked without being trusted."""
+"""Findings, and calls of an application that is not trusted."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, TypeVar
@@ -9,20 +9,20 @@ from lssvm.errors import LssvmError
 from lssvm.oracle import INEXACT
 from lssvm.plane import Plane
 
-PER_KIND = 3  # findings of one kind that are told
+PER_KIND = 3  # findings of one kind that are reported
 
 Answer = TypeVar("Answer")
 
 
 class Weights(NamedTuple):
-    """A point where inference is asked, and how findings call it."""
+    """A point where inference is called, and its name in findings."""
 
     name: str
     w: np.ndarray
 
 
 def weights(d: int, rng: np.random.Generator) -> list[Weights]:
-    """Where an application with d weights is asked, see the package."""
+    """The points where an application with d weights is called, see the package."""
 
     def eighths() -> np.ndarray:
         return rng.integers(-8, 9, d) / 8
@@ -36,14 +36,14 @@ def weights(d: int, rng: np.random.Generator) -> list[Weights]:
 
 
 class FaultyAnswer(Exception):
-    """There was no answer, or one that nothing can be done with; it is told already."""
+    """There was no answer, or an unusable one; it is already reported."""
 
 
 class Stack:
-    """Planes of one function of an example, one made at each w.
+    """Planes of one function of an example, one for each w.
 
-    values, products, rounding : (K, K), of plane j at w number k, w · gradient alone, and by how
-        much they may be off; losses : (K,)
+    values, products, rounding : (K, K), of plane j at w number k: its value, w · gradient, and
+        their rounding error; losses : (K,)
     """
 
     def __init__(self, planes: Sequence[Plane], W: np.ndarray, hard: bool) -> None:
@@ -52,7 +52,7 @@ class Stack:
         self.losses = losses.ravel()
         self.products = gradients @ W.T
         sizes = np.abs(losses) + np.abs(gradients) @ np.abs(W).T
-        if not hard:  # the loss part is a difference of what the plane was made at
+        if not hard:  # the loss part is a difference of values at the w of the plane
             sizes += np.diag(sizes)[:, None]
         self.rounding = INEXACT * sizes
         self.values = losses + self.products
@@ -76,7 +76,7 @@ class Findings:
             texts.append(text)
 
     def attempt(self, check: Callable[[], None]) -> None:
-        """Run a check up to the first answer that nothing can be done with."""
+        """Run a check up to the first unusable answer."""
         try:
             check()
         except FaultyAnswer:

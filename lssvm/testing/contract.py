@@ -1,4 +1,4 @@
-"""All that is checked of an application."""
+"""All checks of an application."""
 
 from collections.abc import Callable
 from typing import Any
@@ -19,15 +19,15 @@ def check_application(
     most: int = MOST_EXAMPLES,
     seed: int = 0,
 ) -> list[str]:
-    """What is wrong with an application, a sentence each; empty if nothing was found.
+    """The errors of an application, one sentence each; empty if none was found.
 
-    examples : labelled ones, as ``for_training`` gives them; ``most`` of them are looked at
+    examples : with true outputs, as ``for_training`` gives them; at most ``most`` are used
     fresh : makes another application of the same options and formulation, which has read nothing;
         by default the class is called with both
     """
     known = labelled_part(examples)
     if known is None or not len(known):
-        return ["no example has a true output; expected some to look at"]
+        return ["no example has a true output; expected at least one"]
     rows = np.unique(np.linspace(0, len(known) - 1, min(most, len(known))).astype(int))
     contract = Answers(application, known, rows, seed)
     with np.errstate(all="ignore"):

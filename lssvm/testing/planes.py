@@ -1,4 +1,4 @@
-"""Planes of an application: they bound their function below, touch it and add up."""
+"""Checks of planes: they are lower bounds of their function, touch it and add up."""
 
 import hashlib
 from contextlib import suppress
@@ -30,7 +30,7 @@ class Planes(Findings):
         self.weights: list[Weights] = []
 
     def prepare(self) -> None:
-        """Take a few examples, and fix where inference is asked."""
+        """Take a few examples, and choose the w where inference is called."""
         app, whole = self.application, self.whole
         self.few = self.ask("take", lambda: whole.take(self.rows))
         self.parts = [self.few]
@@ -65,12 +65,14 @@ class Planes(Findings):
                 self.tell(
                     "fingerprint",
                     f"{self.names[i]}: its slice has the fingerprint {part.fingerprint()[:8]}…, "
-                    f"take gives {alone.fingerprint()[:8]}…; expected the same",
+                    f"but take gives {alone.fingerprint()[:8]}…; expected the same",
                 )
         if few.fingerprint() != few.fingerprint():
             self.tell("fingerprint", "two fingerprints of the same examples differ")
         if len(few) > 1 and few.fingerprint() == few.slice(0, 1).fingerprint():
-            self.tell("fingerprint", "all examples and the first alone have one fingerprint")
+            self.tell(
+                "fingerprint", "all examples and the first one alone have the same fingerprint"
+            )
 
     def feature_names(self) -> None:
         """As many names as weights, all different."""
@@ -82,12 +84,12 @@ class Planes(Findings):
             return
         first = list(names[: min(self.d, MOST_NAMES)])
         if not all(isinstance(name, str) for name in first) or len(set(first)) < len(first):
-            self.tell("names", "two weights have one name, or one that is no text")
+            self.tell("names", "two weights have the same name, or a name is not text")
 
     # planes
 
     def start(self) -> None:
-        """Where training begins."""
+        """Check the initial plane of training."""
         starts = [
             self.ask("start", self.application.start, self.few, np.random.default_rng(0))
             for _ in range(2)
@@ -103,7 +105,10 @@ class Planes(Findings):
                 found = self.ask("completed", self.application.completed, w, self.few)
                 self._less("start", "all examples", name, first, found.value(w), w)
             if isinstance(starts[1], Plane) and _bytes(first) != _bytes(starts[1]):
-                self.tell("start", "start gave two completions with generators of one seed")
+                self.tell(
+                    "start",
+                    "start gave two different results with the same seed; expected the same",
+                )
         elif np.shape(first) != (self.d,) or not np.all(np.isfinite(first)):
             self.tell("start", f"start gave {first!r:.60}; expected {self.d} finite weights")
 
@@ -113,12 +118,12 @@ class Planes(Findings):
         if plane.value(w) > value + INEXACT * plane.size(w):
             self.tell(
                 what,
-                f"{name}: latent completion at {at} has value {value:.6g}, what {what} gave "
-                f"{plane.value(w):.6g} there; expected a maximum",
+                f"{name}: latent completion at {at} has value {value:.6g}, but the plane of {what} "
+                f"has {plane.value(w):.6g} there; expected a maximum",
             )
 
     def check_shape(self, what: str, name: str, plane: Any) -> None:
-        """Raises FaultyAnswer for what is no plane of d finite numbers."""
+        """Raises FaultyAnswer if the answer is not a plane of d finite numbers."""
         shape = np.shape(plane.gradient) if isinstance(plane, Plane) else type(plane).__name__
         if shape != (self.d,):
             self.tell(what, f"{name}: {what} gave {shape}; expected a plane of shape ({self.d},)")
@@ -136,7 +141,7 @@ class Planes(Findings):
         app, part, name = self.application, self.parts[i], self.names[i]
         found = self.ask(f"{name}: augmented", app.augmented, w, part)
         if not isinstance(found, tuple) or len(found) != 2:
-            self.tell("augmented", f"{name}: augmented gave no pair of a plane and a bound")
+            self.tell("augmented", f"{name}: augmented did not return a plane and a bound")
             raise FaultyAnswer
         completed = self.ask(f"{name}: completed", app.completed, w, part)
         self.check_shape("augmented", name, found[0])
@@ -144,7 +149,7 @@ class Planes(Findings):
         return found[0], float(found[1]), completed
 
     def sums(self) -> None:
-        """Planes of single examples, in sum, again, and by threads."""
+        """Planes of single examples, of their sum, again, and by threads."""
         self.augmented: dict[int, Stack] = {}
         self.completed: dict[int, Stack] = {}
         sums: list[list[Plane]] = [[] for _ in self.weights]
@@ -169,20 +174,20 @@ class Planes(Findings):
             self.near(f"completed of all examples at {at}", other, below, w)
 
     def near(self, what: str, plane: Plane, parts: Plane, w: np.ndarray) -> None:
-        """Tell if two planes that should be one are not, but for rounding."""
+        """Report two planes that should be equal and are not, up to rounding."""
         size = plane.size(w) + parts.size(w) + abs(plane.loss) + abs(parts.loss)
         gaps = np.abs(plane.gradient - parts.gradient)
         sizes = np.abs(plane.gradient) + np.abs(parts.gradient) + 1.0
         if abs(plane.value(w) - parts.value(w)) > INEXACT * size or np.any(gaps > 1e-6 * sizes):
             self.tell(
                 "sums",
-                f"{what} has value {plane.value(w):.6g}, the sum of single examples "
-                f"{parts.value(w):.6g}, and their gradients differ by up to {gaps.max():.6g}; "
+                f"{what} has value {plane.value(w):.6g}, but the sum of single examples has "
+                f"{parts.value(w):.6g}, and the gradients differ by up to {gaps.max():.6g}; "
                 "expected the same",
             )
 
     def _again(self, digests: dict[tuple[int, int], bytes]) -> None:
-        """The same questions one after another, and side by side: the same bytes."""
+        """The same calls in sequence and in parallel: the same bytes."""
         asked = list(digests)
         for threads, how in ((1, "again"), (THREADS, "by threads")):
             with Executor(threads) as executor:
@@ -192,7 +197,7 @@ class Planes(Findings):
                     self.tell(
                         "determinism",
                         f"{self.names[i]}: inference at {self.weights[k].name} gave other bytes "
-                        f"when asked {how} ({_shown(digests[i, k])}, then {_shown(answer)}); "
+                        f"when called {how} ({_shown(digests[i, k])}, then {_shown(answer)}); "
                         "expected the same answer",
                     )
 
@@ -202,7 +207,7 @@ class Planes(Findings):
         return None
 
     def _bounds(self, i: int, found: list[tuple[Plane, float, Plane]]) -> None:
-        """Planes bound their function below at every w, and touch it where they are made."""
+        """Planes are lower bounds of their function at every w, and touch it at their own w."""
         name = self.names[i]
         above = self.augmented[i] = Stack([plane for plane, _, _ in found], self.W, self.hard)
         below = self.completed[i] = Stack([plane for _, _, plane in found], self.W, self.hard)
@@ -211,15 +216,15 @@ class Planes(Findings):
         for k in np.flatnonzero(uppers < own - np.diag(above.rounding))[:1]:
             self.tell(
                 "upper",
-                f"{name}: the upper bound at {self.weights[k].name} is {uppers[k]:.6g}, the "
-                f"plane's own value {own[k]:.6g}; expected at least that",
+                f"{name}: the upper bound at {self.weights[k].name} is {uppers[k]:.6g}, but the "
+                f"value of the plane is {own[k]:.6g}; expected at least that",
             )
         if not np.all(np.isfinite(uppers)):
             return  # inference is not exact, and says so
         inference, completion = "loss-augmented inference", "latent completion"
-        self._below(name, inference, uppers, above, f"what {inference} found")
-        self._below(name, inference, uppers, below, f"what {completion} found")
-        self._below(name, completion, np.diag(below.values), below, f"what {completion} found")
+        self._below(name, inference, uppers, above, f"the output of {inference}")
+        self._below(name, inference, uppers, below, f"the output of {completion}")
+        self._below(name, completion, np.diag(below.values), below, f"the output of {completion}")
         if self.hard:
             for what, losses, most in (
                 (inference, above.losses, np.inf),
@@ -230,7 +235,7 @@ class Planes(Findings):
                     expected = "0" if most == 0.0 else "at least 0"
                     self.tell(
                         f"loss of {what}",
-                        f"{name}: the loss of what {what} found at {self.weights[k].name} is "
+                        f"{name}: the loss of the output of {what} at {self.weights[k].name} is "
                         f"{losses[k]:.6g}; expected {expected}",
                     )
 
@@ -241,8 +246,8 @@ class Planes(Findings):
         if excess[j, k] > 0.0:
             self.tell(
                 f"{what} beside {whose}",
-                f"{name}: {what} at {self.weights[k].name} has value {values[k]:.6g}, {whose} at "
-                f"{self.weights[j].name} has {other.values[j, k]:.6g} there; expected a maximum",
+                f"{name}: {what} at {self.weights[k].name} has value {values[k]:.6g}, but {whose} "
+                f"at {self.weights[j].name} has {other.values[j, k]:.6g} there; expected a maximum",
             )
 
 

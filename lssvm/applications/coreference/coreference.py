@@ -1,8 +1,8 @@
 """Noun-phrase coreference (Yu & Joachims, ICML 2009, section 5.2).
 
 x is a document with n mentions and a feature vector x_ij for every pair i < j; y is a
-clustering of the mentions, h a spanning forest of it: a tree for every cluster. The joint
-feature map sums over the edges of the forest, and the loss looks at its edges too:
+clustering of the mentions, h a spanning forest of it: a tree for every cluster. The joint feature
+map and the loss are sums over the edges of the forest:
 
     Φ(x, y, h) = Σ_{(i,j) ∈ h} x_ij
     Δ(y, ŷ, ĥ) = n(y) − k(y) − Σ_{(i,j) ∈ ĥ} l(y, (i, j))
@@ -13,13 +13,13 @@ most n(y) − k(y) edges within, so Δ ≥ 0, and Δ = 0 for every spanning fore
 
 All three problems are maximum spanning forests: prediction by weights w · x_ij, loss-
 augmented inference by w · x_ij − l, both with edges of positive weight only; completion
-by w · x_ij within the true clusters, where every cluster is spanned whatever its edges
-weigh. Of equal edges the pair with the lower first mention comes first, then the lower
-second. The first completion is the chain of each cluster in the order of the text.
+by w · x_ij within the true clusters, where every cluster is spanned even with edges of negative
+weight. Ties between edges go to the pair with the lower first mention, then to the lower second
+mention. The first completion is the chain of each cluster in the order of the text.
 
 Mentions are the annotated ones, as in the paper. With ``max_distance`` a true cluster may
-have parts that no allowed pair joins. Training then aims at the parts, as clusters of their
-own, so that the truth it aims at can always be reached; scores look at the whole clusters.
+have parts that no allowed pair joins. In training these parts are the true clusters, so that the
+true clustering can always be reached; scores use the whole clusters.
 """
 
 from typing import Any, Literal
@@ -39,7 +39,7 @@ from lssvm.plane import Plane
 
 
 class CoreferenceOptions(MentionOptions):
-    """Features of pairs, and what a wrong edge costs."""
+    """Features of pairs, and the cost of a wrong edge."""
 
     name: Literal["coreference"] = Field(
         default="coreference", description="noun-phrase coreference"

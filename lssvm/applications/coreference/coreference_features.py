@@ -1,8 +1,8 @@
 """Features of a pair of mentions from words, in the spirit of Ng & Cardie (ACL 2002).
 
-All are 0 or 1. "First" and "second" are the mentions in the order of the text; what a mention
-is comes from ``mention_facts``. Where number, gender, entity type or speaker of one mention is
-not known, neither "agrees" nor "differs" holds.
+All features are 0 or 1. "First" and "second" are the mentions in the order of the text;
+``mention_facts`` finds the properties of each mention. If the number, gender, entity type or
+speaker of one mention is not known, neither "agrees" nor "differs" holds.
 """
 
 from collections.abc import Callable, Iterator, Sequence

@@ -1,8 +1,9 @@
-"""Scores of clusterings of mentions: MITRE and pair loss, and the table of the field.
+"""Scores of clusterings of mentions: MITRE loss, pair loss, MUC, B³, CEAF_e and their mean.
 
 Counts of all documents are summed before a ratio is taken, as the scorers of the CoNLL-2011
 and 2012 tasks do. Mentions are those of the annotation in truth and prediction alike, and
-singletons, clusters of one mention, count on both sides: MUC never sees them, B³ and CEAF_e do.
+singletons, clusters of one mention, count on both sides: MUC ignores them by definition, B³ and
+CEAF_e do not.
 """
 
 from collections.abc import Iterable
@@ -15,7 +16,7 @@ CONLL = ("b_cubed", "ceaf_e", "conll", "undefined_as_0")
 
 
 class Counts(NamedTuple):
-    """What the losses of documents need; counts of several documents add up.
+    """The counts from which losses are computed; the counts of several documents add up.
 
     mentions; clusters : of the truth; found : predicted clusters
     joint : parts into which the true clusters are cut by the predicted ones
@@ -72,10 +73,10 @@ def conll_table(documents: Iterable[tuple[np.ndarray, np.ndarray]]) -> dict[str,
 
     documents : true and predicted clusters of the mentions of each document
 
-    All are None where scorch is not installed. An F1 whose denominators are all 0, that of MUC
-    where neither side has a link, that of B³ and CEAF_e where there is no mention, is not defined:
-    None. In the mean it counts as 0, which is what the official scorer prints for it
-    (reference-coreference-scorers, ``ShowRPF``); ``undefined_as_0`` is how many of the three did.
+    All are None if scorch is not installed. An F1 whose denominators are all 0 is not defined and
+    is None: that of MUC if neither side has a link, that of B³ and CEAF_e if there is no mention.
+    In the mean it counts as 0, as in the official scorer (reference-coreference-scorers,
+    ``ShowRPF``); ``undefined_as_0`` is the number of the three that are not defined.
     """
     if find_spec("scorch") is None:
         return dict.fromkeys(CONLL)

@@ -7,10 +7,11 @@ that are put together, and the loss is the share of wrong pairs in percent:
     Φ(x, y) = Σ_{i < j, y_i = y_j} x_ij
     Δ(y, ŷ) = 100 / p · |{i < j : (y_i = y_j) ≠ (ŷ_i = ŷ_j)}|,    p the number of pairs
 
-To maximise over clusterings is NP-hard. Prediction and loss-augmented inference are greedy,
-then a local search by moves of single mentions; loss-augmented inference also searches from
-the true clustering and takes the better of the two, so that it is never below it. What is
-found gives a valid cutting plane, but no upper bound is known: gaps are not certified.
+Maximisation over clusterings is NP-hard. Prediction and loss-augmented inference use a greedy
+algorithm, then a local search by moves of single mentions. Loss-augmented inference also searches
+from the true clustering and takes the better of the two results, so that its value is never below
+that of the true clustering. The result gives a valid cutting plane, but no upper bound is known:
+gaps are not certified.
 
 With ``max_distance`` pairs further apart count neither in Φ nor in Δ, and true clusters
 are cut as in ``coreference``.
@@ -43,7 +44,7 @@ class CorrelationClusteringOptions(MentionOptions):
         default=100,
         ge=0,
         le=2**31 - 1,
-        description="most rounds of moves of single mentions in inference",
+        description="maximum number of rounds of local search in inference",
     )
 
 
@@ -65,7 +66,7 @@ class CorrelationClustering(MentionClustering):
         return Plane(gradient, loss), np.inf
 
     def completed(self, w: np.ndarray, examples: Documents) -> Plane:
-        """Σ c_i Φ(x_i, y_i), whatever w. Raises DataError if a document has no clusters."""
+        """Σ c_i Φ(x_i, y_i), for any w. Raises DataError if a document has no clusters."""
         self.check_trainable(examples)
         gradient, loss, *_ = self._search(_clustering.COMPLETE, w, examples)
         return Plane(gradient, loss)

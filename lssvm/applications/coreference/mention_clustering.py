@@ -17,7 +17,7 @@ from lssvm.applications.coreference.coreference_scores import Counts
 from lssvm.applications.coreference.mentions import (
     NO_LIMIT,
     Documents,
-    Pairs,
+    UnpackedDocument,
     numbered_by_first,
     pack,
     pair_ends,
@@ -41,21 +41,21 @@ class MentionOptions(base.Options):
 
     features: list[str] | int | str = Field(
         default=[],
-        description="for documents of pairs: their number of features, or the names, or a file "
-        "with one name a line; empty: features are made from the words of annotated text",
+        description="for documents given as pairs: the number of features, their names, or a file "
+        "with one name per line; empty: features are computed from the words of annotated text",
     )
     max_distance: int | None = Field(
         default=None,
         ge=1,
         le=NO_LIMIT,
-        description="pairs of mentions further apart than this many mentions are not made; "
-        "true clusters are cut there in training",
+        description="largest distance of a pair, in mentions; in training, true clusters are cut "
+        "where their mentions are further apart",
     )
 
     @field_validator("features")
     @classmethod
     def _named(cls, value: list[str] | int | str, info: ValidationInfo) -> list[str]:
-        """Put the names in the place of their number or of the file that holds them."""
+        """Replace the number of features, or the name of a file, by the names of features."""
         if isinstance(value, int):
             if base.is_stored(info):
                 raise ValueError("is a number; expected the names, which a model holds")
@@ -83,8 +83,8 @@ class Predictions:
     """Predicted clusterings of n documents with m mentions in all.
 
     clusters : (m,) int32, from 0 in each document in the order of the first mentions
-    parents : (m,) int32, the mention of the document that a mention hangs from in the
-        forest, -1 at a root; None where there is no forest
+    parents : (m,) int32, the parent of each mention in the forest, counted within its document,
+        -1 at a root; None if there is no forest
     scores : (n,) float64, w · Φ
     """
 
@@ -120,12 +120,12 @@ class MentionClustering(base.Application[Documents, Predictions]):
         """The documents of files, or of all files of a folder by name.
 
         With ``features``, documents of pairs: .npz files or text. Without, annotated text:
-        brat's stand-off files if they are called .ann, else column files. Raises DataError.
+        stand-off files of brat if they are named .ann, else column files. Raises DataError.
         """
-        documents: list[Pairs] = []
+        documents: list[UnpackedDocument] = []
         for source in sources:
             if source.label is not None:
-                message = f"label {source.label!r} has no meaning for documents; expected none"
+                message = f"label {source.label!r} has no meaning for documents; expected no label"
                 raise DataError(source.path, None, message)
             for path in _files(source.path):
                 documents += self._documents(path, source)
@@ -165,13 +165,14 @@ class MentionClustering(base.Application[Documents, Predictions]):
     def score(self, examples: Documents, predictions: Predictions) -> dict[str, float | None]:
         """MITRE loss, pair loss, MUC, B³, CEAF_e and their mean in percent.
 
-        mitre_loss is 100 − MUC F1, pair_loss the pairs that are put together or apart wrongly;
-        both are ours. B³, CEAF_e and the CoNLL mean need scorch and are None without it. What is
-        not defined (0 / 0) is None and counts as 0 in the mean, ``undefined_as_0`` of the three.
-        See ``coreference_scores`` on sums over documents and on singletons.
+        mitre_loss is 100 − MUC F1, pair_loss the share of pairs that are wrongly joined or
+        separated; both are computed here. B³, CEAF_e and the CoNLL mean need scorch and are None
+        without it. An undefined metric (0 / 0) is None and counts as 0 in the mean;
+        ``undefined_as_0`` is the number of undefined ones among the three. See
+        ``coreference_scores`` on sums over documents and on singletons.
         """
         if not examples.labelled:
-            raise LssvmError("the documents have no clusters; expected them to score")
+            raise LssvmError("the documents have no clusters; expected true clusters for scores")
         counts = coreference_scores.total([Counts(), *self.counts(examples, predictions)])
         recall, precision, f1 = counts.muc
         places, gold = examples.places, examples.gold
@@ -195,10 +196,10 @@ class MentionClustering(base.Application[Documents, Predictions]):
     def write(self, examples: Documents, predictions: Predictions, file: TextIO) -> None:
         """Each document with its predicted clusters, numbered from 1.
 
-        Column files come back with another last column and nothing else changed, brat's documents
-        as column files of number, word and coreference; a span stands there once, whatever the
-        input had.
-        Documents of pairs are two lines: ``document NAME`` and ``clusters 1 1 2 …``.
+        A column file is written with a new last column and no other change, a document of brat as a
+        column file of number, word and coreference; each span is written once, even if the input
+        has it several times. A document of pairs is two lines: ``document NAME`` and
+        ``clusters 1 1 2 …``.
         """
         ended = True
         for name, text, where in zip(examples.names, examples.texts, examples.places, strict=True):
@@ -241,7 +242,9 @@ class MentionClustering(base.Application[Documents, Predictions]):
         found = []
         repeated = sum(text.repeated for text in examples.texts if text is not None)
         if repeated:
-            found.append(f"{repeated} mentions are left out: their span was there already")
+            found.append(
+                f"{repeated} mentions are left out because another mention has the same span"
+            )
         if examples.cuts:
             found.append(
                 f"{examples.cuts} links of true clusters are longer than max_distance: "
@@ -261,15 +264,15 @@ class MentionClustering(base.Application[Documents, Predictions]):
         """Raise DataError if a document has no true clusters."""
         if not examples.labelled:
             row = int(np.searchsorted(examples.mentions, np.argmin(examples.clusters), "right")) - 1
-            raise examples.error(row, "has no clusters; expected them to train")
+            raise examples.error(row, "has no clusters; expected true clusters for training")
 
-    def _documents(self, path: str, source: base.Source) -> Iterator[Pairs]:
+    def _documents(self, path: str, source: base.Source) -> Iterator[UnpackedDocument]:
         if self.options.features:
             read = read_pairs_npz if path.endswith(NPZ) else read_pairs
             for document in read(path, len(self.options.features), source.limit):
                 yield _packed_pairs(document, source.cost, self.reach)
         elif path.endswith(NPZ):
-            message = "is a file of pairs; expected application.features to tell what they have"
+            message = "is a file of pairs; expected application.features, the features of pairs"
             raise DataError(path, None, message)
         else:
             brat = path.endswith(BRAT)
@@ -291,7 +294,7 @@ def _files(path: str) -> list[str]:
         return [path]
     found = sorted(str(file) for file in folder.iterdir() if file.name.endswith(SUFFIXES))
     if not found:
-        message = f"a folder without documents; expected files called {', '.join(SUFFIXES)}"
+        message = f"a folder without documents; expected files named {', '.join(SUFFIXES)}"
         raise DataError(path, None, message)
     return found
 
@@ -306,23 +309,23 @@ def _check_pairs(text: AnnotatedText, source: base.Source, reach: int) -> None:
         raise source.limit.exceeded(text.path, text.line, what)
 
 
-def _with_features(text: AnnotatedText, cost: float, reach: int) -> Pairs:
+def _with_features(text: AnnotatedText, cost: float, reach: int) -> UnpackedDocument:
     """A text with features made from its words."""
     rows, starts, indices, values = coreference_features.pair_features(text, reach)
     clusters = [mention.cluster for mention in text.mentions]
-    return Pairs(
+    return UnpackedDocument(
         text.name, text.path, text.line, cost, clusters, rows, starts, indices, values, text
     )
 
 
-def _packed_pairs(document: PairDocument, cost: float, reach: int) -> Pairs:
+def _packed_pairs(document: PairDocument, cost: float, reach: int) -> UnpackedDocument:
     """A document of pairs without those that are too far apart; each pair has its own row."""
     first, second = pair_ends(len(document.clusters), NO_LIMIT)
     starts = np.array(document.starts, dtype=np.int64)
     near = np.flatnonzero(second - first <= reach)
     lengths = np.diff(starts)
     chosen = np.repeat(second - first <= reach, lengths)
-    return Pairs(
+    return UnpackedDocument(
         document.name,
         document.path,
         document.line,

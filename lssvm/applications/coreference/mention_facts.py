@@ -1,9 +1,9 @@
-"""What the words tell of a mention: kind, number, gender, head, and what its string shares.
+"""Properties of a mention that its words show: kind, number, gender, head, and shared strings.
 
 The head is the last word before a comma, a preposition or a relative pronoun. Strings are
 compared in lower case, without determiners and possessive pronouns in front and without a
-possessive 's at the end. Parts of speech, the annotated kind (PROP, NOM, PRON) and the entity
-type are used where the file has them.
+possessive 's at the end. Parts of speech, the annotated kind (PROP, NOM, PRON) and the entity type
+are used if the file has them.
 """
 
 from collections.abc import Sequence
@@ -58,8 +58,8 @@ FORMS = ("definite", "demonstrative", "indefinite", "possessive", "bare")
 
 
 class Facts(NamedTuple):
-    """What is known of each mention of a document, (n,) each; numbers of texts are equal if
-    and only if the texts are."""
+    """Properties of each mention of a document, (n,) each; numbers of texts are equal if and only
+    if the texts are."""
 
     kind: np.ndarray  # place in KINDS
     form: np.ndarray  # place in FORMS, -1 for pronouns and names
@@ -78,7 +78,7 @@ class Facts(NamedTuple):
 
 
 class Wording(NamedTuple):
-    """The distinct strings of a document's mentions and what holds of each two of them."""
+    """The distinct strings of a document's mentions and the relations between each two of them."""
 
     within: np.ndarray  # the second's string is part of the first's, as whole words
     head_within: np.ndarray  # the head of the second is a word of the first

@@ -17,13 +17,13 @@ NO_LIMIT = 2**31 - 1  # a reach that no document has
 
 
 @dataclass(frozen=True)
-class Pairs:
-    """What is known of one document before it is packed.
+class UnpackedDocument:
+    """One document before it is packed.
 
     clusters : the name of each mention's cluster
     rows : (pairs,) int32, the row of each pair (i, j), i < j <= i + reach, by i, then j
-    starts, indices, values : the sparse rows, no two alike where that was worth the search
-    text : what the output is written from, None for documents of pairs
+    starts, indices, values : the sparse rows, all distinct if duplicates were searched for
+    text : the annotated text, from which the output is written; None for documents of pairs
     """
 
     name: str
@@ -45,14 +45,14 @@ class Documents(Packed):
     mentions : (n + 1,) int64, first mention of each document in the flat arrays, and the end
     clusters : (m,) int32, true clusters in the order of their first mentions, from 0 in
         each document; -1 if unknown
-    targets : (m,) int32, the clusters that training aims at: the true ones, cut where two
-        mentions that follow each other in a cluster are further apart than ``reach``
+    targets : (m,) int32, the true clusters of training: cut where two consecutive mentions of a
+        cluster are further apart than ``reach``
     pairs, rows : first pair of each document; the feature row of each pair, counted from the
         first of its document
     tables, starts, indices, values : first row of each document; the sparse rows
     reach : the largest distance of a pair, in mentions
     texts : (n,) object, texts, or None each
-    cuts : links between two mentions that follow each other in a cluster, which were cut
+    cuts : number of links between consecutive mentions of a cluster that were cut
     """
 
     KIND: ClassVar = "document"
@@ -79,7 +79,7 @@ class Documents(Packed):
 
     @cached_property
     def arrays(self) -> MentionArrays:
-        """What every function of the kernels reads the documents from."""
+        """The documents as the kernels read them."""
         return MentionArrays(
             mentions=self.mentions,
             pairs=self.pairs,
@@ -131,7 +131,7 @@ class Documents(Packed):
 
     @property
     def places(self) -> list[slice]:
-        """Where each document stands in arrays of these documents' mentions, (m,)."""
+        """The mentions of each document in arrays of these documents, one slice per document."""
         ends = (self.mentions - self.mentions[0]).tolist()
         return [slice(a, b) for a, b in itertools.pairwise(ends)]
 
@@ -150,7 +150,7 @@ class Documents(Packed):
         return self.clusters[self.mentions[0] : self.mentions[-1]]
 
 
-def pack(documents: Sequence[Pairs], reach: int) -> Documents:
+def pack(documents: Sequence[UnpackedDocument], reach: int) -> Documents:
     """Documents in flat arrays.
 
     reach : the largest distance of the pairs in ``rows``, in mentions
@@ -214,7 +214,7 @@ def _numbered(clusters: Sequence[str]) -> np.ndarray:
 
 
 def _cut(clusters: np.ndarray, reach: int) -> np.ndarray:
-    """The clusters in parts whose mentions reach each other, numbered by first mention."""
+    """The clusters, cut where consecutive mentions are out of reach, numbered by first mention."""
     if not len(clusters) or clusters[0] < 0:
         return clusters
     order = np.argsort(clusters, kind="stable")
@@ -226,7 +226,7 @@ def _cut(clusters: np.ndarray, reach: int) -> np.ndarray:
 
 
 def _count_cuts(clusters: np.ndarray, targets: np.ndarray, mentions: np.ndarray) -> int:
-    """By how much the targets are more than the clusters."""
+    """The number of targets minus the number of clusters."""
     owner = np.repeat(np.arange(len(mentions) - 1), np.diff(mentions))
     known = clusters >= 0
     true, aimed = (

@@ -1,4 +1,4 @@
-"""What looks wrong with DNA sequences that a motif is to be found in."""
+"""Checks of DNA sequences for motif finding, for what looks wrong."""
 
 from collections import Counter
 
@@ -7,13 +7,13 @@ import numpy as np
 from lssvm.applications.motif.sequences import Sequences
 
 _FEW = 5  # a class of fewer examples is worth a warning
-_MANY = 0.1  # a share of sequences without a window that is
+_MANY = 0.1  # and so is a larger share of sequences without a window
 
 
 def data_warnings(examples: Sequences, length: int, skip_unusable: bool) -> list[str]:
-    """One class only or almost, no windows, repeated sequences, classes of other composition.
+    """Few examples of a class, missing windows, repeated sequences, and different compositions.
 
-    length : letters of a window; skip_unusable : whether training leaves out what has none
+    length : letters of a window; skip_unusable : whether training leaves out sequences without one
     """
     return [
         *_of_classes(examples),
@@ -30,7 +30,7 @@ def _of_classes(examples: Sequences) -> list[str]:
         return []
     if positives and negatives:
         return [f"only {positives} positive and {negatives} negative sequences"]
-    return [f"all labels are {'+1' if positives else '-1'}: nothing to tell apart"]
+    return [f"all labels are {'+1' if positives else '-1'}: there is nothing to learn"]
 
 
 def _of_windows(examples: Sequences, length: int, skip_unusable: bool) -> list[str]:
@@ -48,7 +48,7 @@ def _of_windows(examples: Sequences, length: int, skip_unusable: bool) -> list[s
 
 
 def left_out(count: int, length: int) -> str:
-    """What is told of sequences that training does not use."""
+    """The warning about sequences that training does not use."""
     return (
         f"{count:,d} sequences have no window of {length} known letters: training leaves them out, "
         "prediction counts them as negative (skip_unusable)"
@@ -58,9 +58,9 @@ def left_out(count: int, length: int) -> str:
 def _of_composition(examples: Sequences, *, least: float = 0.1, errors: float = 3.0) -> list[str]:
     """Classes whose shares of G+C differ.
 
-    least : difference of the shares from which it is told: ten points are two standard deviations
-        of a sequence of 100 letters, so that counting letters alone tells most sequences apart
-    errors : standard errors of the difference that it has to be, lest few letters mislead
+    least : smallest difference of the shares that is reported: ten points are two standard
+        deviations of a sequence of 100 letters, so that letter counts separate most sequences
+    errors : smallest difference in standard errors, because few letters may mislead
     """
     letters = examples.flat
     known = letters < 4
@@ -78,12 +78,12 @@ def _of_composition(examples: Sequences, *, least: float = 0.1, errors: float = 
         return []
     return [
         f"G+C is {100 * one:.0f} % in positive and {100 * other:.0f} % in negative sequences: "
-        "composition alone may tell them apart; negatives of like composition find motifs better"
+        "composition alone may separate them; negatives of similar composition give better motifs"
     ]
 
 
 def _of_copies(examples: Sequences) -> list[str]:
-    """Whether the same letters stand in both classes, or many times in one."""
+    """Sequences that occur in both classes, or several times in one class."""
     classes: dict[bytes, set[int]] = {}
     times: Counter[bytes] = Counter()
     for i, label in enumerate(examples.labels):

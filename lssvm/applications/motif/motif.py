@@ -1,51 +1,50 @@
 """Motif finding in DNA (Yu & Joachims, ICML 2009, section 5.1, and their 2008 workshop paper).
 
-x is a sequence, y = +1 if it holds the motif, and h is then the window, of l letters, where
-the motif is. The joint feature map is
+x is a sequence, y = +1 if it contains the motif, and then h is the window of l letters where the
+motif is. The joint feature map is
 
     Φ(x, +1, h) = Σ_{j < l} φ_PSM^(j)(x_{h+j}) + Σ_{i outside of the window} φ_BG(x_i | before)
     Φ(x, −1)    = Σ_i φ_BG(x_i | before)
 
-φ_PSM^(j) counts letter by position. φ_BG counts a letter together with up to
-``background_order`` letters before it: the first letters of a sequence, which have fewer
-before them, are features of their own for each length of context, and so are those after an
-ambiguous letter, where the context starts afresh; an ambiguous letter itself is not
-counted, and no window holds one. Right after the window the context is the window's
-letters, as they stand in x. Windows come in the order of their starts.
+φ_PSM^(j) counts letters by position. φ_BG counts a letter together with up to ``background_order``
+letters before it. The first letters of a sequence have a shorter context; there are separate
+features for each length of context. After an ambiguous letter the context begins anew; an ambiguous
+letter itself is not counted, and no window contains one. Right after the window, the context
+consists of the window's letters as in x. Windows are ordered by their starts.
 
 With ``strands: both`` the matrix may also read the reverse complement of a window, and neither
-strand comes first. The features φ_BG of one strand alone would make a site score differently in x
-and in its reverse complement, so they are the mean of both strands':
+strand is preferred. With φ_BG of one strand alone, a site would have different scores in x and in
+the reverse complement of x, so φ_BG is the mean over both strands:
 
     ½ Σ_i φ_BG(x_i | before) + ½ Σ_i φ_BG(complement of x_i | complement of what follows)
 
-Then w · Φ does not depend on the strand that x is written down as, nor on anything far from a
-site, as it would if only a whole sequence were read in an orientation of its own. With a background
-of order 0 the letters A and T have one weight, and so have C and G: the exported matrix, whose
-background is then the same on both strands, ranks the windows of a sequence as the model does. With
-a higher order it cannot: a matrix scores letters by themselves, and the background weighs pairs and
-longer words, that reach beyond the window too.
+Then w · Φ does not depend on the strand of x that is given, nor on letters far from a site, as it
+would if each sequence were read in one orientation. With a background of order 0, A and T have the
+same weight, and so have C and G: the background of the exported matrix is then the same on both
+strands, and the matrix ranks the windows of a sequence as the model does. With a higher order this
+is impossible: a matrix scores single letters, but the background scores pairs and longer words,
+which also reach beyond the window.
 
-Sums of the same numbers in another order differ in their last bits. So sequences are also kept in
-one orientation, see ``Sequences``: a sequence and its reverse complement are the same bytes from
-the first window drawn to the last score. Places are given as the file has the sequence. The order
-of windows is: strand that is kept by start, then the other by start. Of several best windows no two
-have the same start: a site that reads the same on both strands is one place.
+Sums of the same numbers in another order differ in their last bits. Therefore sequences are also
+stored in one orientation, see ``Sequences``: a sequence and its reverse complement are the same
+bytes from the first window drawn to the last score. Places are given for the orientation in the
+file. Windows are ordered first by strand, the stored one first, then by start. Several best windows
+have different starts: a site that reads the same on both strands is one place.
 
-Everything that is learnt or predicted depends on differences of Φ between outputs of one x
-only. So planes, scores, U⁺ and U⁻ are measured from Φ(x, −1):
+Training and prediction depend only on differences of Φ between outputs of the same x. So planes,
+scores, U⁺ and U⁻ are computed relative to Φ(x, −1):
 
     ψ(x, −1) = 0,   ψ(x, +1, h) = PSM counts of the window − background counts of its letters
 
-This leaves F, gaps and predictions as they are, and sums neither cost the whole sequence
-nor cancel. ``joint_feature`` gives Φ itself.
+This does not change F, gaps and predictions; sums need not visit the whole sequence, and there is
+no cancellation. ``joint_feature`` returns Φ itself.
 
 Besides ``lssvm`` there are the models of Ping, Liu & Ihler (ICML 2014), with
 
     z(+1) = ε_h log Σ_h exp(w · ψ(x, +1, h) / ε_h),   z(−1) = 0
 
-in the place of the maxima over h, and ε_y log Σ_y exp(([y ≠ y_i] + z(y)) / ε_y) in the place of
-that over y. y = −1 has no site, and so a single hidden value.
+instead of the maxima over h, and ε_y log Σ_y exp(([y ≠ y_i] + z(y)) / ε_y) instead of the maximum
+over y. y = −1 has no site, and therefore a single hidden value.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -80,11 +79,11 @@ class Predictions:
     """Predicted labels and the best windows of n sequences, best first.
 
     y : (n,) int8, +1 or -1
-    starts : (n, top) int64, from 0 within the sequence as the file has it, -1 where there is no
-        such window
+    starts : (n, top) int64, from 0 within the sequence as in the file, -1 if there is no such
+        window
     strands : (n, top) int8, 0 given, 1 reverse
     scores : (n, top) float64, w · ψ(x, +1, h); -inf where there is no such window
-    values : (n,) float64, z(+1): what y = +1 scores; -inf without a window
+    values : (n,) float64, z(+1), the score of y = +1; -inf without a window
     """
 
     y: np.ndarray
@@ -127,7 +126,7 @@ class Motif(base.Application[Sequences, Predictions]):
         )
 
     def for_training(self, examples: Sequences) -> Sequences:
-        """With class costs, and without what has no window if the options say so."""
+        """The examples with class costs, and without unusable sequences if the options say so."""
         if self.options.skip_unusable and np.any(examples.windows == 0):
             kept = np.flatnonzero(examples.windows > 0)
             lost = len(examples) - len(kept)
@@ -202,7 +201,7 @@ class Motif(base.Application[Sequences, Predictions]):
         return self._plane(gradient, loss)
 
     def predict(self, w: np.ndarray, examples: Sequences, top: int = 1) -> Predictions:
-        """The y of highest z(y), +1 if z(+1) is above 0, and the ``top`` best windows."""
+        """The y with the highest z(y), +1 if z(+1) is above 0, and the ``top`` best windows."""
         several = self.both and top > 1
         found = self._search(_motif.PREDICT, w, examples, (1 + several) * top)
         y, starts, strands, scores = found[2:]
@@ -245,13 +244,13 @@ class Motif(base.Application[Sequences, Predictions]):
         return examples.labels.astype(np.int64)
 
     def summary(self, w: np.ndarray, examples: Sequences) -> dict[str, np.ndarray]:
-        """What turns the weights into probabilities, see ``motif_matrix``.
+        """The arrays that turn the weights into probabilities, see ``motif_matrix``.
 
         sites : (l, 4) int64, letters at the completed sites of the training positives
         frequencies : (4,), letter frequencies of the training set, one of each letter added
         background_scores : (4,), mean background weight of a letter over its contexts
 
-        Where both strands are read, letters of both count.
+        If both strands are read, the letters of both count.
         """
         self._check_trainable(examples)
         _, _, y, starts, strands, _ = self._search(_motif.COMPLETE, w, examples)
@@ -277,7 +276,7 @@ class Motif(base.Application[Sequences, Predictions]):
         return len(self.feature_names())
 
     def check_summary(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> None:
-        """Check what ``summary`` gave; see ``motif_matrix``. Raises ModelError."""
+        """Check the arrays of ``summary``; see ``motif_matrix``. Raises ModelError."""
         motif_matrix.check(arrays, self.length, self.both)
 
     def describe(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
@@ -298,11 +297,11 @@ class Motif(base.Application[Sequences, Predictions]):
         return {"meme": write_meme, "logo": motif_matrix.draw_logo}
 
     def warnings(self, examples: Sequences) -> list[str]:
-        """What looks wrong with a data set, see ``data_checks``."""
+        """Warnings about a data set, see ``data_checks``."""
         return data_warnings(examples, self.length, self.options.skip_unusable)
 
     def training_warnings(self, examples: Sequences, predictions: Predictions) -> list[str]:
-        """Sequences that were left out, and predictions that are all of one class."""
+        """Warnings about sequences left out, and about predictions that are all of one class."""
         found = [left_out(examples.left_out, self.length)] if examples.left_out else []
         found += class_costs.collapse(
             _rows(predictions.y), _rows(examples.labels), CLASSES, self.options.class_costs
@@ -315,7 +314,7 @@ class Motif(base.Application[Sequences, Predictions]):
         A sequence without a window ranks below all others; ties in the ranking count half.
         """
         if not examples.labelled:
-            raise LssvmError("the sequences have no labels; expected label=+1 or -1 to score")
+            raise LssvmError("the sequences have no labels; expected label=+1 or -1 for scores")
         truth, y = examples.labels > 0, predictions.y > 0
         hits = int(np.sum(truth & y))
         return {
@@ -329,7 +328,7 @@ class Motif(base.Application[Sequences, Predictions]):
         }
 
     def write(self, examples: Sequences, predictions: Predictions, file: TextIO) -> None:
-        """A table with the column names of FIMO, one row a site, best sites first.
+        """A table with the column names of FIMO, one row per site, best sites first.
 
         start and stop count from 1 on the given strand, both included. score is that of the
         window against y = −1, in the units of w. FIMO's p-value and q-value are left out: the
@@ -380,11 +379,11 @@ class Motif(base.Application[Sequences, Predictions]):
             ]
 
     def _check_trainable(self, examples: Sequences) -> None:
-        """Refuse data without labels and positives where the motif cannot be."""
+        """Refuse data without labels, and positive sequences that cannot contain the motif."""
         if not examples.labelled:
             row = int(np.flatnonzero(examples.labels == 0)[0])
             wrong = unlabelled(examples, row)
-            raise examples.error(row, f"{wrong}; expected label=+1 or label=-1 to train")
+            raise examples.error(row, f"{wrong}; expected label=+1 or label=-1 for training")
         lost = np.flatnonzero((examples.windows == 0) & (examples.labels > 0))
         if len(lost):
             message = f"is positive but has no window of {self.length} unambiguous letters"
@@ -465,7 +464,7 @@ class Motif(base.Application[Sequences, Predictions]):
 def _distinct(
     starts: np.ndarray, strands: np.ndarray, scores: np.ndarray, top: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The ``top`` best windows of different starts: of two on one place the better one.
+    """The ``top`` best windows with different starts; of two windows at one start the better one.
 
     starts, strands, scores : (n, 2 top) windows, best first
     """

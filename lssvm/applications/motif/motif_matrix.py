@@ -2,15 +2,14 @@
 
 The score of a window is the sum over its positions j of psm_j(x) minus the background
 weight of x in its context. Averaged over contexts as they occur in training, letter c adds
-psm_j(c) − b(c): a log-odds score up to a scale that the norm of w sets and not the data.
+psm_j(c) − b(c): a log-odds score up to a scale, which depends on the norm of w and not on the data.
 So the probabilities are
 
     p_j(c) ∝ q(c) exp(λ (psm_j(c) − b(c))),
 
-q being the letter frequencies of the training set, with the λ ≥ 0 under which the sites
-of the training positives are most likely (one pseudo-site of letters q is added, so that
-the maximum exists). λ is the same for all positions: what the classifier holds to be
-equally good stays so.
+where q are the letter frequencies of the training set, and λ ≥ 0 maximises the likelihood of the
+sites of the training positives (one pseudo-site with letter frequencies q is added, so that the
+maximum exists). λ is the same for all positions, so that windows with equal scores stay equal.
 """
 
 from collections.abc import Mapping
@@ -35,8 +34,8 @@ _STEEPEST = 1e6  # a λ beyond this gives the same probabilities to the last pri
 def check(arrays: Mapping[str, np.ndarray], length: int, both: bool = False) -> None:
     """Refuse arrays that ``Motif.summary`` of a motif of so many letters would not give.
 
-    both : whether letters of both strands count, A as often as T and C as often as G. Before that
-        was so, models scored a sequence and its reverse complement differently
+    both : whether letters of both strands count, so that A is as frequent as T, and C as G. Models
+        of earlier versions scored a sequence and its reverse complement differently
 
     Raises ModelError.
     """
@@ -56,7 +55,7 @@ def check(arrays: Mapping[str, np.ndarray], length: int, both: bool = False) -> 
 
 
 def probabilities(w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
-    """p_j(c) of the module's description, (l, 4).
+    """p_j(c) as in the description of the module, (l, 4).
 
     w : weights, of which the first 4 l are the matrix
     arrays : sites (l, 4), frequencies (4,) and background_scores (4,), see ``Motif.summary``
@@ -99,8 +98,8 @@ def information_content(p: np.ndarray, background: np.ndarray | None = None) -> 
 def consensus(p: np.ndarray) -> str:
     """The motif in IUPAC letters, by Cavener's rule.
 
-    One letter if its probability is above 1/2 and twice the next one's, else two if they
-    have more than 3/4 together, else N.
+    One letter if its probability is above 1/2 and above twice the next one; otherwise two letters
+    if they have more than 3/4 together; otherwise N.
     """
     letters = []
     for row in p:

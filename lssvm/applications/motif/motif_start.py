@@ -1,14 +1,14 @@
-"""Where training of a motif begins: sites found from single windows of the positives.
+"""Initialisation of motif training: sites found from single windows of the positives.
 
-A random site in every positive, as in the papers, seldom leads anywhere: the first convex
-problem then asks each random window to beat all others of its sequence, and w is all but 0.
-Here windows are drawn uniformly at random from the positives as trial motifs, one at a
-time, as MEME starts from subsequences (Bailey & Elkan 1994). A trial scores a window by the
-letters that it shares with it, the rare ones more; the trial that separates the classes
-best, by the Kolmogorov-Smirnov statistic of the best windows, is kept. Then sites and
-letter frequencies are found from each other a few times, and the frame is moved to the
-columns of most information (the phase shift of Lawrence et al. 1993), as long as the classes
-are separated no worse: columns that all sequences share hold much information too.
+A random site in every positive, as in the papers, is seldom a good initialisation: in the first
+convex problem each random window must score higher than all others of its sequence, and w is almost
+0. Here windows are drawn uniformly at random from the positives as trial motifs, one at a time, as
+MEME starts from subsequences (Bailey & Elkan 1994). A trial motif scores a window by the letters
+that they share, with higher scores for rare letters. The trial that separates the classes best, by
+the Kolmogorov-Smirnov statistic of the best windows, is kept. Then sites and letter frequencies are
+estimated from each other a few times, and the motif is shifted to the columns with the highest
+information content (the phase shift of Lawrence et al. 1993), as long as this does not separate the
+classes worse: columns that all sequences share have high information content too.
 """
 
 from collections.abc import Callable
@@ -97,7 +97,7 @@ def _framed(
     strands: np.ndarray,
     frequencies: np.ndarray,
 ) -> np.ndarray:
-    """Log-odds (l, 4) of the l neighbouring columns around the sites that hold most information."""
+    """Log-odds (l, 4) of the l neighbouring columns around the sites with the most information."""
     rows = np.flatnonzero(examples.labels > 0)
     first, last = examples.offsets[rows], examples.offsets[rows + 1]
     reverse = strands[rows, None] > 0

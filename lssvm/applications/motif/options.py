@@ -17,32 +17,34 @@ class MotifOptions(base.Options):
     """What the motif is."""
 
     name: Literal["motif"] = Field(default="motif", description="motif finding in DNA")
-    length: int = Field(default=10, ge=1, le=100, description="letters of the motif")
+    length: int = Field(default=10, ge=1, le=100, description="length of the motif in letters")
     background_order: int = Field(
-        default=3, ge=0, le=6, description="most letters before a letter that the background sees"
+        default=3, ge=0, le=6, description="order of the background Markov model"
     )
     strands: Literal["given", "both"] = Field(
         default="given",
-        description="given: as the file has it; both: reverse complement too, then a sequence and "
-        "its reverse complement are one and the same",
+        description="given: sequences are read as the file has them; both: the reverse complement "
+        "is read too, so that a sequence and its reverse complement count as the same",
     )
     start: Literal["seeds", "random"] = Field(
         default="seeds",
-        description="first sites: found from windows drawn at random (seeds), "
-        "or a random window of every positive, as in the papers",
+        description="first sites; seeds: found by windows that are drawn as trial motifs; "
+        "random: a random window of every positive sequence, as in the papers",
     )
-    trials: int = Field(default=300, ge=1, description="windows drawn to find the first sites")
-    loss: Literal["zero_one"] = Field(default="zero_one", description="1 for a wrong label")
+    trials: int = Field(default=300, ge=1, description="seeds: number of windows that are drawn")
+    loss: Literal["zero_one"] = Field(
+        default="zero_one", description="zero_one: 1 for a wrong label"
+    )
     class_costs: ClassCosts = Field(default={}, description=DESCRIPTION)
     skip_unusable: bool = Field(
         default=False,
-        description="leave training sequences without a window out, with a count, and take "
-        "records without letters; predictions have a line for each record all the same",
+        description="leave training sequences without a window out and count them, and accept "
+        "records without letters; predictions still have a line for each record",
     )
     background: str | dict[str, float] = Field(
         default=LEARNED,
-        description="learned, or a background file of the MEME suite (its order, at most "
-        "background_order, is used; the frequencies are kept with the model)",
+        description="learned, or the name of a background file of the MEME suite (its order is "
+        "used, but at most background_order; the model keeps the frequencies)",
     )
 
     @field_validator("class_costs")
@@ -64,7 +66,7 @@ class MotifOptions(base.Options):
     @field_validator("background")
     @classmethod
     def _read(cls, value: str | dict[str, float], info: ValidationInfo) -> str | dict[str, float]:
-        """Put the frequencies in the place of the file that holds them."""
+        """Replace the name of a file by the frequencies in it."""
         if value == LEARNED:
             return value
         if isinstance(value, dict):

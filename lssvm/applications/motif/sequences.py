@@ -20,9 +20,9 @@ from lssvm.offsets import cumulated, gathered
 class Sequences(Packed):
     """n labelled DNA sequences. Positions count from 0 in the flat arrays.
 
-    Where both strands are read, a sequence is kept in the orientation whose letters come first in
-    the order A, C, G, T, ambiguous, so that nothing depends on the strand that the file holds;
-    ``windows_turned`` tells where a window lies in the other orientation.
+    If both strands are read, a sequence is stored in the orientation whose letters come first in
+    the order A, C, G, T, ambiguous, so that nothing depends on the strand in the file;
+    ``windows_turned`` gives the place of a window in the other orientation.
 
     letters : (size,) uint8, 0..3 for A, C, G, T and 4 for an ambiguous letter
     words : (size + padding,), contexts : (size,), see ``lssvm.kernels._motif.index``
@@ -31,10 +31,10 @@ class Sequences(Packed):
     offsets : (n + 1,) int64, where each sequence starts, and the end of the last
     runs : (n + 1,) int64, first row of each sequence in ``bounds``
     labels : (n,) int8, +1 or -1, 0 if unknown
-    unread : (n,) object, what a header has in the place of a label, or ""
+    unread : (n,) object, the text that a header has instead of a label, or ""
     windows : (n,) int64, number of window starts on one strand
-    turned : (n,) bool, whether the file holds the other orientation
-    left_out : sequences without a window that were taken out for training
+    turned : (n,) bool, whether the file has the other orientation
+    left_out : number of sequences without a window that were removed for training
     """
 
     KIND: ClassVar = "record"
@@ -56,7 +56,7 @@ class Sequences(Packed):
 
     @cached_property
     def arrays(self) -> MotifArrays:
-        """What every function of the kernels reads the sequences from."""
+        """The sequences as the kernels read them."""
         return MotifArrays(
             words=self.words,
             contexts=self.contexts,
@@ -107,7 +107,7 @@ class Sequences(Packed):
         return self.labels != 0
 
     def site(self, row: int, start: int, length: int, strand: int) -> np.ndarray:
-        """Letters of a window as the motif reads it: reverse complement on strand 1."""
+        """Letters of a window as the motif reads them: the reverse complement on strand 1."""
         first = self.offsets[row] + start
         letters = self.letters[first : first + length]
         return 3 - letters[::-1] if strand else letters
@@ -119,7 +119,7 @@ class Sequences(Packed):
     def windows_turned(
         self, starts: np.ndarray, strands: np.ndarray, length: int
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Windows as the file has the sequences, from windows as they are kept; and back.
+        """Windows in the orientation of the file, from windows in the stored one; and back.
 
         starts, strands : (n, k) windows of each sequence, start -1 where there is none
         """
@@ -143,7 +143,7 @@ def read_sequences(
 ) -> Sequences:
     """The records of FASTA files, in order.
 
-    order : most letters of context of a background feature
+    order : largest number of context letters of a background feature
     length : letters of a window
     both : whether both strands are read
     empty : whether records without letters are taken
@@ -209,7 +209,7 @@ def _opposite(letters: np.ndarray, offsets: np.ndarray, order: int) -> np.ndarra
 
 
 def _labels(source: Source, file: Fasta) -> np.ndarray:
-    """The labels of one file: the configuration's, or those of its headers."""
+    """The labels of one file: from the configuration, or from its headers."""
     if source.label is None:
         return file.labels
     if source.label not in ("+1", "1", "-1"):

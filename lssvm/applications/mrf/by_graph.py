@@ -1,8 +1,8 @@
-"""Inference for each graph apart, for solvers that keep planes by example.
+"""Inference for each graph separately, for solvers that keep planes by example.
 
-The kernels sum the expected features of all graphs that they are given. Here every graph has
-weights of its own, as many copies of w one after another as there are graphs: the sum then holds
-the expected features of each. Graphs are taken in groups, so that the copies stay few.
+The kernels sum the expected features of all graphs that they are given. Here every graph has its
+own copy of w, one after another: the sum then contains the expected features of each graph. Graphs
+are processed in groups, so that there are few copies at a time.
 """
 
 from collections.abc import Callable
@@ -12,18 +12,22 @@ import numpy as np
 from scipy import sparse
 
 from lssvm.applications.base import Maxima
-from lssvm.applications.mrf.elimination import Found
+from lssvm.applications.mrf.elimination import InferenceResult
 from lssvm.applications.mrf.graphs import LANES, Graphs
 
 COPIES = 2**20  # numbers in all copies of the weights, about
 
 
 def each(
-    infer: Callable[[np.ndarray, Graphs], Found], w: np.ndarray, examples: Graphs, *, linear: bool
+    infer: Callable[[np.ndarray, Graphs], InferenceResult],
+    w: np.ndarray,
+    examples: Graphs,
+    *,
+    linear: bool,
 ) -> Maxima:
-    """What ``infer`` finds for each graph; ``outputs`` are the gradients, (n, d), sparse.
+    """The result of ``infer`` for each graph; ``outputs`` are the gradients, (n, d), sparse.
 
-    linear : whether the loss part of a plane is Δ, as it is where all inference is a maximum;
+    linear : whether the loss part of a plane is Δ, as it is if all inference is a maximum;
         otherwise it is an expectation and an entropy
     """
     groups = _apart(examples, len(w))

@@ -1,4 +1,4 @@
-"""Exact inference for packed graphs, by elimination in an order that is planned once."""
+"""Exact inference for packed graphs, by variable elimination in an order that is planned once."""
 
 from dataclasses import dataclass
 
@@ -23,15 +23,15 @@ class Temperatures:
 
 
 @dataclass(frozen=True)
-class Found:
-    """What inference found for n graphs.
+class InferenceResult:
+    """The result of inference for n graphs.
 
     values : (n,) the annealed value; losses : (n,) expected Δ
     gradient : (d,) Σ c_i E[Φ]
-    marginals : of all states of all nodes one after another; empty unless asked for
+    marginals : of all states of all nodes one after another; empty unless requested
     exact : whether the values are exact, and not those of belief propagation
-    converged : (n,) whether belief propagation settled; True where it was not needed
-    propagated : graphs that were left to it
+    converged : (n,) whether belief propagation converged; True if it was not needed
+    propagated : number of graphs for which belief propagation was used
     """
 
     values: np.ndarray
@@ -44,7 +44,7 @@ class Found:
 
 
 class Elimination:
-    """Exact inference with tables of at most ``limit`` numbers."""
+    """Exact inference with factors of at most ``limit`` entries."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
@@ -60,13 +60,13 @@ class Elimination:
         states: np.ndarray | None = None,
         charged: bool = False,
         marginals: bool = False,
-    ) -> Found:
-        """Values, losses, expected features and, where asked for, marginals.
+    ) -> InferenceResult:
+        """Values, losses, expected features and, if requested, marginals.
 
         groups : (N,) int8, CLAMPED, FIRST or SECOND for the nodes of these graphs
         states : (N,) int32, those of clamped nodes; their labels by default
         charged : whether Δ is added to the score
-        Raises DataError for a graph that needs a larger table.
+        Raises DataError for a graph that needs a larger factor.
         """
         plan = self.planned(examples, groups, temperatures.apart)
         labels = examples.labels[examples.nodes]
@@ -80,10 +80,10 @@ class Elimination:
             marginals,
         )
         settled = np.ones(len(examples), dtype=bool)
-        return Found(values, losses, gradient, shares, exact=True, converged=settled)
+        return InferenceResult(values, losses, gradient, shares, exact=True, converged=settled)
 
     def fits(self, examples: Graphs, groups: np.ndarray) -> np.ndarray:
-        """Whether each graph can do without a larger table, (n,) bool."""
+        """Whether each graph needs no larger factor, (n,) bool."""
         key = ("fits", groups.tobytes(), self.limit)
         if key not in examples.cache:
             found = [self._made_plan(examples, groups, i) for i in range(len(examples))]
@@ -91,7 +91,7 @@ class Elimination:
         return examples.cache[key]
 
     def planned(self, examples: Graphs, groups: np.ndarray, apart: bool) -> plans.Plans:
-        """The plans of a block, kept with it. Raises DataError as ``infer`` does.
+        """The plans of a block, cached in it. Raises DataError as ``infer`` does.
 
         apart : whether the order of the groups matters, which the error then says
         """
@@ -146,6 +146,6 @@ def _too_wide(
     why = ", as hidden nodes have to be summed out first" if apart else ""
     return examples.error(
         row,
-        f"has width {error.width}{why}: exact inference needs a table of {error.entries:,d} "
-        f"numbers; expected at most {limit:,d} (application.table)",
+        f"has width {error.width}{why}: exact inference needs a factor of {error.entries:,d} "
+        f"entries; expected at most {limit:,d} (application.table)",
     )

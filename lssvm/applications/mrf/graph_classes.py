@@ -33,10 +33,10 @@ _Fields = TypeAdapter(
 
 @dataclass(frozen=True)
 class GraphClasses:
-    """What the coordinates of w stand for, class after class, those of nodes before those of edges.
+    """The meaning of the coordinates of w, class after class, nodes before edges.
 
     A class has weights (width, states), for edges (width, states of the first node, states of the
-    second): all states of a feature stand side by side.
+    second): all states of a feature are stored side by side.
 
     node_names : K names; states, node_widths : (K,) states and features of each class
     edge_names : M names; shapes : (M, 2) states of both ends; edge_widths : (M,) features
@@ -72,7 +72,7 @@ class GraphClasses:
         return int(self.bases[-1])
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The classes as an array that a model keeps: JSON in UTF-8."""
+        """The classes as an array for the model file: JSON in UTF-8."""
         fields = [
             self.node_names,
             self.states,
@@ -86,7 +86,7 @@ class GraphClasses:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        """The classes of :meth:`arrays`. Raises ModelError for what they cannot be."""
+        """The classes from :meth:`arrays`. Raises ModelError for impossible values."""
         checked.known(arrays, "classes")
         try:
             fields = json.loads(checked.text(arrays, "classes"))
@@ -117,7 +117,7 @@ class GraphClasses:
 class GraphWeightNames(LazyNames):
     """``class feature 1: 0`` for the state 0 of a node, ``class feature 1: 0, 2`` for an edge.
 
-    States of pixels have their names. Made when asked for: there may be millions.
+    States of pixels have names. Names are made on demand, because there may be millions.
     """
 
     def __init__(self, classes: GraphClasses) -> None:

@@ -17,7 +17,7 @@ from lssvm.offsets import cumulated, gathered
 
 MOST_WEIGHTS = 2**28  # 2 GB
 LANES = 8  # graphs of one shape that the kernels work on at a time
-_WORK = 2  # units of size for a number of a table: a unit is about a nanosecond
+_WORK = 2  # units of size for an entry of a table: a unit is about a nanosecond
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -30,10 +30,10 @@ class Graphs(Packed):
     ends : (E, 2) int32, the nodes of each edge, counted within their graph
     starts, indices, values : (items + 1,) int64, int32, float64, features of items, sparse
     bases : (items,) int64, first weight; tables : (items,) int32, entries of the table
-    pictures : (n,) object, ``Picture``, or None for a graph that is no image
+    pictures : (n,) object, ``Picture``, or None for a graph that is not an image
     node_names : (N,) object
     labelled : whether any node has a label
-    classes : what the weights stand for
+    classes : the meaning of the weights
     cache : plans of these graphs by task
     """
 
@@ -64,7 +64,7 @@ class Graphs(Packed):
 
     @cached_property
     def arrays(self) -> GraphArrays:
-        """What every function of the kernels reads the graphs from, nodes from 0."""
+        """The graphs as the kernels read them, nodes from 0."""
         return GraphArrays(
             offsets=self.item_offsets,
             nodes=self.node_offsets - self.node_offsets[0],
@@ -86,7 +86,7 @@ class Graphs(Packed):
 
     @property
     def together(self) -> int:
-        """Graphs that a kernel works on at a time, where there are so many of about one shape."""
+        """Number of graphs that a kernel processes at once, if enough have a similar shape."""
         counts = np.column_stack([np.diff(self.node_offsets), np.diff(self.edge_offsets)])
         return LANES if len(counts) >= LANES * len(np.unique(counts, axis=0)) else 1
 
@@ -166,8 +166,8 @@ def packed(
 ) -> Graphs:
     """The graphs of files, in order. Raises DataError.
 
-    classes : those of a model; by default those of the files. Features that a model does not know
-        have no weight and are left out.
+    classes : those of a model; by default those of the files. Features without a weight in the
+        model are left out.
     """
     known = _Known(classes)
     for source, file in files:

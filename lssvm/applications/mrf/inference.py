@@ -1,16 +1,16 @@
-"""Which task asks what of inference, and which graphs get it exactly.
+"""The inference that each task needs, and the graphs for which it is exact.
 
-With ``trw`` the graphs that are too wide are parted into forests for loss-augmented inference; for
-prediction that is as ``auto``, and for completion exact.
+With ``trw``, graphs that are too wide are decomposed into forests for loss-augmented inference;
+prediction is the same as with ``auto``, and completion is exact.
 
-Labels that are not known are hidden values like any other, but they are predicted.
+Unknown labels are hidden values like any other, except that they are predicted.
 """
 
 from dataclasses import replace
 
 import numpy as np
 
-from lssvm.applications.mrf.elimination import Elimination, Found, Temperatures
+from lssvm.applications.mrf.elimination import Elimination, InferenceResult, Temperatures
 from lssvm.applications.mrf.graphs import Graphs
 from lssvm.applications.mrf.plans import CLAMPED, FIRST, SECOND
 from lssvm.applications.mrf.propagation import Propagation, node_states
@@ -22,7 +22,7 @@ AUGMENTED, COMPLETED, PREDICTED, SUMMED = "augmented", "completed", "predicted",
 
 
 class Inference:
-    """Exact inference, approximate inference, or (``auto``) that where exact is too wide."""
+    """Exact inference, approximate inference, or (``auto``) the latter for wide graphs only."""
 
     def __init__(self, kind: str, exact: Elimination, approximate: Propagation) -> None:
         self.kind = kind
@@ -38,8 +38,8 @@ class Inference:
         *,
         charged: bool = False,
         marginals: bool = False,
-    ) -> Found:
-        """Values, losses and expected features, and marginals where asked for.
+    ) -> InferenceResult:
+        """Values, losses and expected features, and marginals if requested.
 
         charged : whether Δ is added to the score
         Raises DataError for a graph that is too wide if all inference is to be exact.
@@ -68,8 +68,8 @@ class Inference:
         groups: np.ndarray,
         temperatures: Temperatures,
         charged: bool,
-    ) -> Found:
-        """The bound by forests, which takes the place of the value."""
+    ) -> InferenceResult:
+        """The bound by forests, which replaces the value."""
         key = ("forests", groups.tobytes())
         if key not in examples.cache:
             examples.cache[key] = spread(examples, self.exact.fits(examples, groups))
@@ -92,8 +92,8 @@ class Inference:
         temperatures: Temperatures,
         fits: np.ndarray,
         charged: bool,
-    ) -> Found:
-        """Exact where it fits, approximate elsewhere."""
+    ) -> InferenceResult:
+        """Exact inference for graphs that are not too wide, approximate for the others."""
         key = ("parts", fits.tobytes())
         if key not in examples.cache:
             rows = (np.flatnonzero(fits), np.flatnonzero(~fits))
@@ -109,7 +109,7 @@ class Inference:
             np.concatenate([np.diff(first.node_offsets), np.diff(second.node_offsets)])
         )
         entries, _ = gathered(edges[both], order)
-        return Found(
+        return InferenceResult(
             np.concatenate([exact.values, rough.values])[order],
             np.concatenate([exact.losses, rough.losses])[order],
             exact.gradient + rough.gradient,
@@ -123,7 +123,7 @@ class Inference:
 def _groups(task: str, labels: np.ndarray, apart: bool) -> np.ndarray:
     """CLAMPED, FIRST or SECOND for each node, (nodes,) int8.
 
-    Where the temperatures are equal their order does not matter, and any may be taken.
+    If the temperatures are equal, the order of the two groups does not matter.
     """
     groups = np.full(len(labels), FIRST, dtype=np.int8)
     if task == COMPLETED:

@@ -6,8 +6,8 @@ and edges, y the states of nodes that have labels, h those of all others. Weight
     w · Φ(x, y, h) = Σ_v φ_v · W[class of v][:, s_v]  +  Σ_vu φ_vu · W[class of vu][:, s_v, s_u]
 
 An edge without features has the constant one; an edge between an observed node and another is a
-node feature. Δ is the number of wrong labels. A label that is missing in an example is a hidden
-value of it, and Δ does not count it.
+node feature. Δ is the number of wrong labels. A missing label of an example is one of its hidden
+values, and Δ does not count it.
 
 With temperatures ε_y and ε_h (0 means the limit, a maximum)
 
@@ -23,12 +23,12 @@ With temperatures ε_y and ε_h (0 means the limit, a maximum)
 | loss_augmented_likelihood | 1 | 1 | the same with Δ |
 | epsilon | as given | as given | |
 
-Values and expected features are exact, by elimination of one variable after another: first h, then
-y where ε_h and ε_y differ. How large a table that may need is bounded by an option; a graph that
-needs more is left to belief propagation, or refused. Ties between states: in the reverse order of
-elimination, each node takes the lowest state that attains the maximum given those before it.
-With belief propagation no upper bound of U⁺ is known, and no gap is certified. With ``trw`` a
-larger convex function takes the place of U⁺ (see ``spanning``): the gap is that of this problem.
+Values and expected features are exact, by variable elimination: first h, then y if ε_h and ε_y
+differ. An option limits the size of the factors; for a graph that needs larger factors, belief
+propagation is used, or the graph is refused. Ties between states: in the reverse order of
+elimination, each node takes the lowest state that attains the maximum given those before it. With
+belief propagation no upper bound of U⁺ is known, and no gap is certified. With ``trw`` a larger
+convex function takes the place of U⁺ (see ``spanning``): the gap is that of this problem.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -41,7 +41,7 @@ from scipy import sparse
 
 from lssvm.applications import base
 from lssvm.applications.mrf import by_graph, mrf_output
-from lssvm.applications.mrf.elimination import Elimination, Found, Temperatures
+from lssvm.applications.mrf.elimination import Elimination, InferenceResult, Temperatures
 from lssvm.applications.mrf.graph_classes import GraphClasses, GraphWeightNames
 from lssvm.applications.mrf.graphs import Graphs, packed
 from lssvm.applications.mrf.inference import (
@@ -62,41 +62,47 @@ from lssvm.plane import Plane
 
 
 class MrfOptions(base.Options):
-    """How inference and the first weights are."""
+    """How inference is done, and the initial weights."""
 
     name: Literal["mrf"] = Field(default="mrf", description="Markov random fields")
     inference: Literal["auto", "exact", "bp", "trw"] = Field(
         default="auto",
-        description="exact; bp, belief propagation, whose gap is not certified; auto: exact where "
-        "it needs no larger table; trw: as auto, but trained with an upper bound by spanning "
-        "forests, which is certified",
+        description="exact: variable elimination; bp: belief propagation, for which no gap is "
+        "certified; auto: exact if no factor is larger than table, otherwise bp; trw: as auto, but "
+        "trained with an upper bound by spanning forests, for which the gap is certified",
     )
     table: int = Field(
         default=1_000_000,
         ge=1,
         le=2**27,
-        description="most numbers in a table of exact inference",
+        description="largest factor, in entries, allowed in variable elimination",
     )
     damping: float = Field(
-        default=0.3, ge=0, lt=1, description="bp: share of an old message that is kept"
+        default=0.3, ge=0, lt=1, description="bp: share of the old message in an update"
     )
     schedule: Literal["sequential", "parallel"] = Field(
         default="sequential",
-        description="bp: messages are updated one after another, along the edges and back, or all "
-        "at once from those before, which does not depend on the order of the file",
+        description="bp: sequential: messages are updated one after another, along the edges and "
+        "back; parallel: all at once from the previous ones, independent of the order of the file",
     )
     sweeps: int = Field(
-        default=200, ge=1, le=2**31 - 1, description="bp: most updates of all messages"
+        default=200, ge=1, le=2**31 - 1, description="bp: maximum number of updates of all messages"
     )
     tolerance: float = Field(
-        default=1e-6, gt=0, lt=1, description="bp: relative change of messages that ends it"
+        default=1e-6,
+        gt=0,
+        lt=1,
+        description="bp: converged when messages change by less than this, relatively",
     )
     start: Literal["random", "zero"] = Field(
         default="random",
-        description="first weights; 0 is a stationary point where hidden states can be exchanged",
+        description="initial weights; w = 0 is a stationary point if hidden states are symmetric",
     )
     start_scale: float = Field(
-        default=0.1, gt=0, allow_inf_nan=False, description="standard deviation of random ones"
+        default=0.1,
+        gt=0,
+        allow_inf_nan=False,
+        description="standard deviation of random initial weights",
     )
 
 
@@ -139,7 +145,8 @@ class RandomField(base.Application[Graphs, Predictions]):
         files = []
         for source in sources:
             if source.label is not None:
-                message = f"label {source.label!r} is given for all; expected labels in the file"
+                message = f"label {source.label!r} is given in the configuration"
+                message += "; expected labels in the file"
                 raise DataError(source.path, None, message)
             files.append((source, _reader(source.path)(source.path, source.limit)))
         examples = packed(files, self.classes)
@@ -151,7 +158,7 @@ class RandomField(base.Application[Graphs, Predictions]):
         return {} if self.classes is None else self.classes.arrays()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Take over the classes of a model. Raises ModelError."""
+        """Restore the classes of a model. Raises ModelError."""
         self.classes = GraphClasses.from_arrays(state)
 
     def known_dimension(self) -> int | None:
@@ -169,15 +176,18 @@ class RandomField(base.Application[Graphs, Predictions]):
         return GraphWeightNames(self.classes or GraphClasses((), (), (), (), (), ()))
 
     def start(self, examples: Graphs, rng: np.random.Generator) -> np.ndarray:
-        """The first weights.
+        """The initial weights.
+
 
         Raises DataError if nothing may be hidden and something is, if all is, or without features.
         """
         if not self.dimension(examples):
-            raise examples.error(0, "has no features, nor has any other graph; expected some")
+            raise examples.error(
+                0, "has no features, and no other graph has any; expected features"
+            )
         free = examples.labels[examples.nodes] < 0
         if np.all(free):
-            raise examples.error(0, "has no labels, nor has any other graph; expected some")
+            raise examples.error(0, "has no labels, and no other graph has any; expected labels")
         if self.formulation.model == "ssvm" and np.any(free):
             place = examples.node_offsets[0] + np.flatnonzero(free)[0]
             row = int(np.searchsorted(examples.node_offsets, place, side="right")) - 1
@@ -191,9 +201,9 @@ class RandomField(base.Application[Graphs, Predictions]):
         return self.options.start_scale * rng.normal(size=examples.classes.dimension)
 
     def augmented(self, w: np.ndarray, examples: Graphs) -> tuple[Plane, float]:
-        """Σ c_i U⁺_i, and no upper bound if some graph was left to belief propagation.
+        """Σ c_i U⁺_i, without an upper bound if belief propagation was used for some graph.
 
-        Raises DataError for a graph that is too wide where all inference is to be exact.
+        Raises DataError for a graph that is too wide if all inference has to be exact.
         """
         temperatures = Temperatures(self.epsilon_h, self.epsilon_y)
         plane, exact = self._plane(AUGMENTED, w, examples, temperatures, self.charged)
@@ -205,9 +215,9 @@ class RandomField(base.Application[Graphs, Predictions]):
         return self._plane(COMPLETED, w, examples, temperatures, charged=False)[0]
 
     def predict(self, w: np.ndarray, examples: Graphs, top: int = 1) -> Predictions:
-        """The y of highest ε_h log Σ_h exp(w · Φ / ε_h), known labels left aside.
+        """The y with the highest ε_h log Σ_h exp(w · Φ / ε_h); known labels are not used.
 
-        Raises LssvmError if more than one is asked for, DataError as ``augmented`` does.
+        Raises LssvmError if ``top`` is not 1, DataError as ``augmented`` does.
         """
         if top != 1:
             raise LssvmError(f"--top {top}: application 'mrf' finds the best states only")
@@ -216,7 +226,7 @@ class RandomField(base.Application[Graphs, Predictions]):
         return Predictions(modes(examples, found.marginals), found.values, found.converged, w)
 
     def prediction_values(self, examples: Graphs, predictions: Predictions) -> np.ndarray | None:
-        """ε_h log Σ_h exp(w · Φ / ε_h) of the y found, (n,); None where it is no such maximum."""
+        """ε_h log Σ_h exp(w · Φ / ε_h) of the predicted y, (n,); None if it is not a maximum."""
         exact = self.options.inference != "trw" and bool(np.all(examples.labels != MISSING))
         return predictions.values if exact else None
 
@@ -257,7 +267,7 @@ class RandomField(base.Application[Graphs, Predictions]):
 
     @property
     def formats(self) -> Mapping[str, Callable[[Any, Any, TextIO], None]]:
-        """What ``lssvm-classify`` can write; the first one unless asked otherwise."""
+        """The formats that ``lssvm-classify`` can write; the first one is the default."""
         return {"labels": self.write, "marginals": self.write_marginals}
 
     @property
@@ -279,7 +289,7 @@ class RandomField(base.Application[Graphs, Predictions]):
         return mrf_output.records(examples, predictions, self.losses(examples, predictions))
 
     def warnings(self, examples: Graphs) -> list[str]:
-        """Labels that are not known; graphs without any."""
+        """Warnings about unknown labels, and about graphs without labels."""
         labels = examples.labels[examples.nodes]
         starts = examples.node_offsets[:-1] - examples.node_offsets[0]
         bare = int(np.sum(np.add.reduceat(labels >= 0, starts, dtype=np.int64) == 0))
@@ -292,7 +302,7 @@ class RandomField(base.Application[Graphs, Predictions]):
         return found
 
     def unsettled(self) -> dict[str, tuple[int, int]]:
-        """How many graphs belief propagation did not settle for, of those left to it."""
+        """Graphs for which belief propagation did not converge, of those for which it ran."""
         counts, self._propagated = self._propagated, []
         if not counts:
             return {}
@@ -327,8 +337,8 @@ class RandomField(base.Application[Graphs, Predictions]):
         examples: Graphs,
         temperatures: Temperatures,
         charged: bool,
-    ) -> Found:
-        """Inference of training, which is counted where it is left to belief propagation."""
+    ) -> InferenceResult:
+        """Inference in training; graphs for which belief propagation is used are counted."""
         found = self.inference.infer(task, w, examples, temperatures, charged=charged)
         if found.propagated:
             self._propagated.append((int(np.sum(~found.converged)), found.propagated))
@@ -364,7 +374,7 @@ class MarkovRandomField(RandomField, base.ByExample[Graphs]):
         temperatures: Temperatures,
         charged: bool,
     ) -> base.Maxima:
-        def infer(weights: np.ndarray, graphs: Graphs) -> Found:
+        def infer(weights: np.ndarray, graphs: Graphs) -> InferenceResult:
             return self._trained(task, weights, graphs, temperatures, charged)
 
         linear = temperatures.first == temperatures.second == 0.0
@@ -372,7 +382,7 @@ class MarkovRandomField(RandomField, base.ByExample[Graphs]):
 
 
 def _reader(path: str) -> Callable[[str, Limit], GraphFile]:
-    """What reads a file of this name."""
+    """The reader for a file of this name."""
     if image_list.SUFFIX in Path(path).suffixes:
         return image_list.read_images
     return read_npz if path.endswith(".npz") else read_graphs

@@ -1,4 +1,4 @@
-"""What predictions for random fields are written as."""
+"""The output formats of predictions for random fields."""
 
 import os
 from collections import Counter
@@ -21,7 +21,7 @@ class Predictions:
 
     states : (N,) int32, of all nodes; hidden ones have their most probable state given the rest
     values : (n,) float64, the value that the states of the other nodes maximise
-    converged : (n,) bool, False where belief propagation did not settle
+    converged : (n,) bool, False if belief propagation did not converge
     w : (d,), the weights that they were made with
     """
 
@@ -56,11 +56,10 @@ def write_marginals(
 
 
 def image_names(examples: Graphs) -> list[str]:
-    """File names for label images: those of the images, below the folder that holds all of these.
+    """File names for label images: those of the images, relative to their common folder.
 
-    ``.png`` takes the place of the suffix, or follows it where names would be alike otherwise.
-    Raises DataError if a graph is no image, or an image is there twice, MissingExtraError
-    without Pillow.
+    ``.png`` replaces the suffix, or follows it if names would otherwise be equal. Raises DataError
+    if a graph is not an image, or if an image occurs twice, and MissingExtraError without Pillow.
     """
     for row, picture in enumerate(examples.pictures):
         if picture is None:
@@ -72,7 +71,7 @@ def image_names(examples: Graphs) -> list[str]:
     path, count = Counter(paths).most_common(1)[0]
     if count > 1:
         row = len(paths) - 1 - paths[::-1].index(path)
-        raise examples.error(row, "is there twice; expected different images")
+        raise examples.error(row, "is given twice; expected different images")
     root = os.path.commonpath([os.path.dirname(path) for path in paths])
     images = [Path(os.path.relpath(path, root)) for path in paths]
     names = [str(image.with_suffix(".png")) for image in images]
@@ -82,7 +81,7 @@ def image_names(examples: Graphs) -> list[str]:
 
 
 def label_images(examples: Graphs, predictions: Predictions) -> Iterator[bytes]:
-    """A PNG file an image, each pixel in the first colour of its label."""
+    """A PNG file for each image, each pixel in the first colour of its label."""
     offsets = examples.node_offsets - examples.node_offsets[0]
     for i, picture in enumerate(examples.pictures):
         states = predictions.states[offsets[i] : offsets[i + 1]]
@@ -92,10 +91,10 @@ def label_images(examples: Graphs, predictions: Predictions) -> Iterator[bytes]:
 def records(
     examples: Graphs, predictions: Predictions, losses: np.ndarray
 ) -> Iterator[dict[str, Any]]:
-    """One dictionary a graph.
+    """One dictionary per graph.
 
     id; y : states of its nodes by name; h : those of its hidden nodes; score : the value that y
-    maximises; and where labels are known gold : these, loss : the number of errors
+    maximises; and if labels are known gold : the labels, loss : the number of errors
     """
     offsets = examples.node_offsets - examples.node_offsets[0]
     names, labels = examples.node_names[examples.nodes], examples.labels[examples.nodes]

@@ -1,12 +1,12 @@
-"""In which order the variables of a graph are eliminated, found once for every distinct graph.
+"""The elimination order of the variables of a graph, found once for every distinct graph.
 
-Nodes are clamped (their state is evidence), go first or go second. Within each of these two groups
-the order is by minimal fill-in: the node whose neighbours lack the fewest edges among them, of
-those the one of fewest neighbours, then the lowest (Koller & Friedman, Probabilistic Graphical
-Models, 2009, section 9.4.3). On a tree, with one group, no edge is ever filled in. Where all of the
-first group has to be summed out before any of the second is maximised (marginal MAP), neighbours of
-what goes first may all become neighbours of each other: such an order can be much wider than the
-graph.
+Nodes are clamped (their state is evidence), eliminated first, or eliminated second. Within each of
+these two groups the order is by minimal fill-in: the node whose neighbours lack the fewest edges
+among them, of those the one with the fewest neighbours, then the lowest (Koller & Friedman,
+Probabilistic Graphical Models, 2009, section 9.4.3). On a tree, with one group, no edge is ever
+filled in. If all of the first group has to be summed out before any of the second is maximised
+(marginal MAP), all neighbours of eliminated nodes may become neighbours of each other: such an
+order can have a much larger width than the graph.
 """
 
 import heapq
@@ -22,9 +22,9 @@ CLAMPED, FIRST, SECOND = 0, 1, 2
 
 
 class TooWideError(Exception):
-    """A table of the elimination would be too large.
+    """A factor of the elimination would be too large.
 
-    width : variables that it is over, less one; entries : how many numbers it would hold
+    width : its number of variables minus one; entries : its number of entries
     """
 
     def __init__(self, width: int, entries: int) -> None:
@@ -69,7 +69,7 @@ class Plans:
     strides : strides of the other variables, factor after factor
     evidence : (k, 3) item, node, stride
     *_starts : (plans + 1,) where those of each plan begin; message_sizes : (plans,)
-    numbers : (plans,) those of all tables and messages
+    numbers : (plans,) entries of all tables and messages
     joint_sizes : (plans,) joint states of the variables of each step, over all of them
     most_* : room that the largest step needs
     """
@@ -99,7 +99,7 @@ def plan(states: np.ndarray, ends: np.ndarray, groups: np.ndarray, limit: int) -
     """How to eliminate all nodes but the clamped ones. Raises TooWideError.
 
     states : (nodes,) number of states; ends : (edges, 2) nodes; groups : (nodes,) CLAMPED, FIRST
-        or SECOND; limit : most numbers that a table may hold
+        or SECOND; limit : largest number of entries of a factor
     """
     sizes = states.tolist()
     order, others = _ordered(sizes, ends, groups, limit)
@@ -133,7 +133,7 @@ def plan(states: np.ndarray, ends: np.ndarray, groups: np.ndarray, limit: int) -
 
 
 def flattened(plans: Sequence[Plan], chosen: np.ndarray) -> Plans:
-    """The plans as the kernel reads them, and which of them each graph has, (n,) int64."""
+    """The plans as the kernel reads them, and the plan of each graph, (n,) int64."""
     steps: list[tuple[int, ...]] = []
     factors: list[tuple[int, int, int]] = []
     other_states: list[int] = []
@@ -175,7 +175,7 @@ def _table(rows: Sequence[Sequence[int]], columns: int) -> np.ndarray:
 
 
 def _strides(counts: Sequence[int]) -> list[int]:
-    """Strides of a table of these sizes, the last variable running fastest."""
+    """Strides of a table of these sizes; the last variable varies fastest."""
     return np.cumprod([1, *counts[:0:-1]], dtype=np.int64)[::-1].tolist()
 
 
@@ -229,7 +229,7 @@ def _cost(node: int, neighbours: dict[int, set[int]]) -> tuple[int, int, int]:
 
 
 def _joined(node: int, own: set[int], neighbours: dict[int, set[int]]) -> set[int]:
-    """Join the neighbours of a node that is gone; returns the nodes whose cost that may change."""
+    """Join the neighbours of an eliminated node; returns the nodes whose cost this may change."""
     changed = set(own)
     for other in own:
         lacking = own - neighbours[other] - {other}

@@ -1,22 +1,27 @@
 """Approximate inference by loopy belief propagation, and states by rounding its beliefs.
 
-- Where all temperatures are one ε > 0, sum-product: value and expected features are the Bethe
+- If both temperatures are the same ε > 0, sum-product: value and expected features are the Bethe
   approximation (Yedidia, Freeman & Weiss, IEEE Transactions on Information Theory 51, 2005).
-- Where both are 0, max-product: every node takes the best state of its belief, the lowest of equal
+- If both are 0, max-product: every node takes the best state of its belief, the lowest of equal
   ones.
-- Where ε_y = 0 < ε_h, mixed-product (Liu & Ihler, JMLR 14, 2013): y is rounded in the same way.
+- If ε_y = 0 < ε_h, mixed-product (Liu & Ihler, JMLR 14, 2013): y is rounded in the same way.
 
-Rounded states are then held fixed and what is left is summed out exactly, so that value and
-features are those of a state that there is: a plane that bounds U⁺ from below. Only where the sum
-over h given y is itself too wide, it is the Bethe approximation again. On a tree sum-product and
-max-product are exact once they have settled.
+Rounded states are then held fixed and the remaining variables are summed out exactly, so that value
+and features are those of an actual state: a plane that bounds U⁺ from below. Only if the sum over h
+given y is itself too wide, the Bethe approximation is used again. On a tree, sum-product and
+max-product are exact once they have converged.
 """
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from lssvm.applications.mrf.elimination import Elimination, Found, Temperatures, potentials
+from lssvm.applications.mrf.elimination import (
+    Elimination,
+    InferenceResult,
+    Temperatures,
+    potentials,
+)
 from lssvm.applications.mrf.graphs import Graphs
 from lssvm.applications.mrf.plans import CLAMPED, FIRST, SECOND
 from lssvm.errors import LssvmError
@@ -29,9 +34,10 @@ from lssvm.offsets import cumulated
 class Propagation:
     """Belief propagation until no message changes by more than ``tolerance``, relatively.
 
-    damping : share of the old message that is kept; sweeps : most updates of all messages
+    damping : share of the old message that is kept; sweeps : maximum number of updates of all
+    messages
     parallel : whether all messages are updated at once, from those of the sweep before
-    exact : sums over what is left once states are rounded
+    exact : sums over the remaining variables once states are rounded
     """
 
     exact: Elimination
@@ -48,10 +54,10 @@ class Propagation:
         temperatures: Temperatures,
         *,
         charged: bool = False,
-    ) -> Found:
+    ) -> InferenceResult:
         """As ``Elimination.infer``, approximately, with marginals.
 
-        Raises LssvmError for temperatures that differ with none of y at 0.
+        Raises LssvmError for temperatures that differ, unless that of y is 0.
         """
         labels = examples.labels[examples.nodes]
         if temperatures.apart and temperatures.second > 0.0:
@@ -85,7 +91,7 @@ class Propagation:
         states: np.ndarray,
         epsilon: float,
         charged: bool,
-    ) -> Found:
+    ) -> InferenceResult:
         shares, values, _, changes = _mrf_bp.propagate(
             potentials(w, examples, charged),
             examples.arrays,
@@ -96,7 +102,7 @@ class Propagation:
         )
         gradient = _mrf.expected(shares, examples.arrays, len(w))
         marginals = shares[_of_nodes(examples)]
-        return Found(
+        return InferenceResult(
             values,
             _expected_losses(examples, marginals),
             gradient,

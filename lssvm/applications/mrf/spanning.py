@@ -1,10 +1,10 @@
 """An upper bound of U⁺ that can be computed: a convex combination of spanning forests.
 
-U⁺ is a convex function of the tables θ, whatever the temperatures. If θ = Σ_T θ_T / K for K forests
+U⁺ is a convex function of the tables θ, at any temperatures. If θ = Σ_T θ_T / K for K forests
 T, then U⁺(θ) ≤ Σ_T U⁺(θ_T) / K: the tree-reweighted bound of Wainwright, Jaakkola & Willsky (IEEE
 Transactions on Information Theory 51, 2005) with fixed parameters. Every forest has the tables of
-all nodes; that of an edge is in those forests that hold it, divided by their share. The bound is
-itself convex in w, so that training minimises it exactly in the place of U⁺, which it exceeds
+all nodes; the table of an edge is in the forests that contain the edge, divided by their share. The
+bound is itself convex in w, so that training minimises it exactly instead of U⁺, which is smaller
 (Finley & Joachims, ICML 2008, on such relaxations).
 """
 
@@ -17,9 +17,9 @@ from lssvm.offsets import cumulated, gathered
 
 
 def spread(examples: Graphs, whole: np.ndarray) -> tuple[Graphs, np.ndarray]:
-    """The forests of graphs as graphs of their own, and how many each graph has, (n,).
+    """The forests of graphs as separate graphs, and their number for each graph, (n,).
 
-    The cost of each graph is shared out among its forests.
+    The cost of each graph is divided among its forests.
 
     whole : (n,) bool, graphs that are left as they are
     """
@@ -44,7 +44,7 @@ def spread(examples: Graphs, whole: np.ndarray) -> tuple[Graphs, np.ndarray]:
 
 
 def forests(nodes: int, ends: np.ndarray) -> np.ndarray:
-    """Spanning forests that together hold every edge, (K, edges) bool.
+    """Spanning forests that together contain every edge, (K, edges) bool.
 
     ends : (edges, 2). Each forest takes the edges that are in the fewest so far, the lowest first.
     """

@@ -1,4 +1,4 @@
-"""Trees of classes: what lies above a class, and the height at which two classes meet.
+"""Trees of classes: ancestors of a class, and the height of a common ancestor.
 
 The height of a node is the number of steps down to the deepest node below it. The loss of the
 paper (Tsochantaridis et al. 2004, section 4.2) is the height of the first common ancestor of two
@@ -27,8 +27,8 @@ class ClassTree:
     def __init__(self, parents: Mapping[str, str] | None, labels: Iterable[str] = ()) -> None:
         """A tree from the parent of each node, or from labels such as ``a/b/c``.
 
-        parents : if it has one node alone at the top, that is the root, else the root is above
-            those at the top; None: the tree of all beginnings of the labels
+        parents : if there is a single node at the top, it is the root; otherwise the root is above
+            the nodes at the top. None: the tree of all prefixes of the labels
         """
         self._parents = parents
         tops = {parent for parent in (parents or {}).values() if parent not in (parents or {})}
@@ -39,7 +39,7 @@ class ClassTree:
                 self._heights[above] = max(height, self._heights.get(above, 0))
 
     def steps(self, node: str) -> tuple[str, ...]:
-        """The nodes on the way to ``node``. Raises ValueError if the tree cannot have it."""
+        """The nodes on the path to ``node``. Raises ValueError if it cannot be in the tree."""
         if self._parents is None:
             parts = node.split(SEPARATOR)
             _check_depth(node, len(parts))
@@ -61,7 +61,7 @@ class ClassTree:
     def losses(self, truths: Sequence[str], others: Sequence[str]) -> np.ndarray:
         """Heights of the first common ancestors, 0 for equal labels, (truths, others) float64.
 
-        A truth that lies deeper than all that the tree was made of raises what is above it.
+        A truth deeper than all nodes of the tree increases the height of its ancestors.
         """
         above = [self.steps(node) for node in truths], [self.steps(node) for node in others]
         deepest = max(len(steps) for part in above for steps in part)
@@ -98,18 +98,18 @@ def _check_depth(node: str, steps: int) -> None:
         )
 
 
-class Columns:
-    """Which columns of w the classes are scored by: Λ of the paper's section 4.1.
+class WeightColumns:
+    """The columns of w by which each class is scored: Λ of section 4.1 of the paper.
 
-    names : of the columns; hierarchical: every node above or at a class, below the root, each
-        followed by what lies below it; flat: the classes
+    names : of the columns; hierarchical: every class and every node above one, without the root,
+        each followed by its descendants; flat: the classes
     parents : (columns,) int32, -1 at the top; empty if flat
     places : (classes,) int32, the column of each class
     path_starts, paths : the columns of class k, increasing: paths[path_starts[k]:…[k + 1]]
     """
 
     def __init__(self, classes: Sequence[str], tree: ClassTree | None = None) -> None:
-        """tree : None makes them flat. Raises ValueError for a class that is not in the tree."""
+        """tree : None for flat columns. Raises ValueError for a class that is not in the tree."""
         steps = [(name,) if tree is None else tree.steps(name) for name in classes]
         ways = {way[:end] for way in steps for end in range(1, len(way) + 1)}
         order = sorted(ways) if tree is not None else steps

@@ -1,4 +1,4 @@
-"""Rows of features with a label each, packed for the kernel: read once, laid out once."""
+"""Rows of features with one label each, packed once for the kernel."""
 
 import hashlib
 import math
@@ -18,18 +18,18 @@ from lssvm.kernels.arrays import RowArrays
 from lssvm.offsets import cumulated
 
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
-UNKNOWN = "?"  # stands where a file does not know the label
+UNKNOWN = "?"  # an unknown label in a file
 _SHOWN = 20  # characters of a wrong label that a message quotes
 _AT_ONCE = 10_000  # rows that are laid out at a time
 _BLOCK = 100_000  # work from which examples are cut into blocks
 _DENSE_SUMS = 256  # least multiply-adds of a block for each of its sums
-_SPARSE_SUMS = 16  # the same where rows are sparse, whose multiply-adds take longer
+_SPARSE_SUMS = 16  # the same for sparse rows, whose multiply-adds take longer
 
 Inputs = Any  # (n, width) float64: an array, or scipy's csr_array
 
 
 class Numbers(LazyNames):
-    """The numbers of examples as their names, made when they are asked for."""
+    """The numbers of examples as their names, made on demand."""
 
     def __init__(self, numbers: np.ndarray) -> None:
         self._numbers = numbers
@@ -52,11 +52,11 @@ class LabelledRows:
     width : features, the constant one included
     columns : columns of w that a row is scored against
     labels : (n,) int32, rows of ``label_names``, -1: not known
-    label_names : the classes of training, and behind them labels that only these data have
+    label_names : the classes of training, followed by labels that only these data have
     costs : (n,) float64
     numbers : (n,) int64, place in the input, from 1
     lines : (n,) int64; files : (n,) int32, row of ``paths``
-    left_out : values that were left out because training has no such feature
+    left_out : number of values left out because training has no such feature
     labelled : whether all labels are known
     """
 
@@ -81,7 +81,7 @@ class LabelledRows:
 
     @cached_property
     def rows(self) -> RowArrays:
-        """What every function of the kernel reads the rows from."""
+        """The rows as the kernel reads them."""
         return RowArrays(self.dense, self.values, self.indices, self.starts, len(self), self.width)
 
     @property
@@ -93,8 +93,8 @@ class LabelledRows:
     def sizes(self) -> np.ndarray:
         """Work of each example, (n,) int64: multiply-adds of its scores, or less if w is long.
 
-        A block of examples has sums of its own, as long as w, and fresh memory for them costs
-        more than the scores of a few rows: where w is long blocks should be few.
+        Each block of examples has its own sums of the length of w, and the memory for them costs
+        more time than the scores of a few rows: if w is long, there should be few blocks.
         """
         thin = len(self.starts) > 0
         values = np.diff(self.starts) if thin else np.full(len(self), self.width)
@@ -167,7 +167,7 @@ def in_memory(
 ) -> LabelledRows:
     """Examples from a matrix (n, width) and labels (n,), rows of ``label_names``.
 
-    Nothing of a C-contiguous float64 matrix is copied. columns : see :class:`LabelledRows`
+    A C-contiguous float64 matrix is not copied. columns : see :class:`LabelledRows`
     """
     count = len(labels)
     return LabelledRows(
@@ -187,8 +187,8 @@ def in_memory(
 def read_files(sources: Sequence[Source]) -> list[SvmLight]:
     """The SVM-light files with labels as words. Raises DataError.
 
-    Of a source with a label of its own, each row has that label or none (``?``). A row has one
-    label: several with commas between them, as in files of many labels, are refused.
+    If a source has a label, each row has this label or none (``?``). A row has one label: several
+    labels separated by commas, as in multi-label files, are refused.
     """
     return [
         _relabelled(source, read_svmlight(source.path, words=True, limit=source.limit))
@@ -197,7 +197,7 @@ def read_files(sources: Sequence[Source]) -> list[SvmLight]:
 
 
 def with_labels_alike(files: Sequence[SvmLight], classes: Sequence[str]) -> list[SvmLight]:
-    """The files with one word for ``+1`` and ``1`` and other numbers with a sign: the first.
+    """The files, with ``+1`` and ``1`` (and other numbers) written as they first occur.
 
     classes : labels of training, which come before those of the files
     """
@@ -261,8 +261,8 @@ def packed(
 ) -> LabelledRows:
     """The examples of files that were read, features beyond ``features`` left out.
 
-    classes : labels of training; others get numbers behind them
-    bias : the value of a constant feature behind the others; 0: there is none
+    classes : labels of training; other labels get higher numbers
+    bias : the value of the appended constant feature; 0: there is none
     columns : see :class:`LabelledRows`
     """
     others = [word for word in sorted_labels(files) if word not in set(classes)]

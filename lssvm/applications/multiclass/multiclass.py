@@ -1,8 +1,8 @@
 """Multiclass classification (Tsochantaridis et al., ICML 2004, section 4.1; Crammer & Singer 2001).
 
-Every class has weights of its own, Φ(x, y) = x ⊗ e_y. With ``loss: zero_one``, margin rescaling
-and linear slack it is the machine of Crammer & Singer (JMLR 2001). A loss matrix says what each
-mistake costs instead.
+Every class has its own weights, Φ(x, y) = x ⊗ e_y. With ``loss: zero_one``, margin rescaling and
+linear slack it is the machine of Crammer & Singer (JMLR 2001). A loss matrix gives the cost of each
+mistake instead.
 """
 
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from pydantic import (
 )
 
 from lssvm.applications import base
-from lssvm.applications.multiclass.class_tree import Columns
+from lssvm.applications.multiclass.class_tree import WeightColumns
 from lssvm.applications.multiclass.labelled_rows import LabelledRows
 from lssvm.applications.multiclass.row_classifier import (
     Predictions,
@@ -34,7 +34,7 @@ ZERO_ONE = "zero_one"
 
 
 class LossMatrix(BaseModel):
-    """A loss matrix as the model keeps it: rows are true labels."""
+    """A loss matrix as stored in the model: rows are true labels."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -42,7 +42,7 @@ class LossMatrix(BaseModel):
     rows: tuple[tuple[Annotated[float, Field(ge=0, allow_inf_nan=False)], ...], ...]
 
     def check(self) -> None:
-        """Raise ValueError for what no file of a loss matrix holds; see ``read_loss_matrix``."""
+        """Raise ValueError for what a loss matrix file cannot contain; see ``read_loss_matrix``."""
         if len(set(self.labels)) < len(self.labels):
             raise ValueError("a label is named twice; expected distinct labels")
         if {len(self.labels)} != {len(self.rows), *map(len, self.rows)}:
@@ -58,20 +58,20 @@ class LossMatrix(BaseModel):
 
 
 class MulticlassOptions(RowOptions):
-    """What a mistake costs."""
+    """The cost of a mistake."""
 
     name: Literal["multiclass"] = Field(
         default="multiclass", description="one of several classes for each row of features"
     )
     loss: str | LossMatrix = Field(
         default=ZERO_ONE,
-        description="zero_one, or the file of a loss matrix (it is kept with the model)",
+        description="zero_one, or the name of a file with a loss matrix (the model keeps it)",
     )
 
     @field_validator("loss")
     @classmethod
     def _read(cls, value: str | LossMatrix, info: ValidationInfo) -> str | LossMatrix:
-        """Put the matrix in the place of the file that holds it."""
+        """Replace the name of a file by the matrix in it."""
         if isinstance(value, LossMatrix):
             value.check()
         if value == ZERO_ONE or isinstance(value, LossMatrix):
@@ -87,12 +87,12 @@ class Multiclass(RowClassifier):
 
     Options = MulticlassOptions
 
-    def columns_of(self, classes: Sequence[str]) -> Columns:
+    def columns_of(self, classes: Sequence[str]) -> WeightColumns:
         """A column for each class."""
-        return Columns(classes)
+        return WeightColumns(classes)
 
     def losses_of(self, truths: Sequence[str], classes: Sequence[str]) -> np.ndarray:
-        """0 or 1, or what the matrix says. Raises ValueError for a label that it does not have."""
+        """0 or 1, or the entries of the matrix. Raises ValueError for a label without a row."""
         loss = self.options.loss
         if loss == ZERO_ONE:
             return 1.0 - np.equal.outer(np.array(truths), np.array(classes))

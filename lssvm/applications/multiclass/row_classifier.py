@@ -1,16 +1,17 @@
-"""What multiclass and taxonomy share: one of K classes for each row, with score w · Φ(x, y).
+"""The base of multiclass and taxonomy: one of K classes for each row, with score w · Φ(x, y).
 
     Φ(x, y) = x ⊗ Λ(y)        (Tsochantaridis, Hofmann, Joachims & Altun, ICML 2004, section 4.1)
 
-Λ(y) says which columns of weights a class is scored by: its own alone, or those of all nodes above
-it in a tree too. Coordinate j · columns + z of w belongs to feature j and column z. For example i
+Λ(y) selects the columns of weights by which a class is scored: only its own, or also those of all
+nodes above it in a tree. Coordinate j · columns + z of w belongs to feature j and column z. For
+example i
 
     margin rescaling   U⁺ = max over ŷ of L(y, ŷ) + w · Φ(x, ŷ)
     slack rescaling    U⁺ = max over ŷ of L(y, ŷ) (1 + w · Φ(x, ŷ) − w · Φ(x, y)) + w · Φ(x, y)
 
 over all classes, the true one included, with L = Δ, or √Δ for quadratic slack; nothing is hidden,
-so U⁻ = w · Φ(x, y). The gradient of a slack-rescaled plane is L (Φ(ŷ) − Φ(y)) + Φ(y). Of equally
-good classes the first one is taken.
+so U⁻ = w · Φ(x, y). The gradient of a slack-rescaled plane is L (Φ(ŷ) − Φ(y)) + Φ(y). Ties go to
+the first class.
 """
 
 from abc import abstractmethod
@@ -32,7 +33,7 @@ from lssvm.applications.class_costs import (
     listed,
     weighted,
 )
-from lssvm.applications.multiclass.class_tree import Columns
+from lssvm.applications.multiclass.class_tree import WeightColumns
 from lssvm.applications.multiclass.labelled_rows import (
     LabelledRows,
     packed,
@@ -62,19 +63,19 @@ class RowOptions(base.Options):
         ge=0,
         le=checked.LARGEST,
         allow_inf_nan=False,
-        description="value of a constant feature behind the others, the larger the less its "
-        "weights are held down by ½‖w‖² (1000: as good as not at all); 0: none",
+        description="value of the appended constant feature; larger values regularise the bias "
+        "less (1000: hardly at all); 0: no bias",
     )
     class_costs: ClassCosts = Field(default={}, description=DESCRIPTION)
 
 
 @dataclass(frozen=True)
 class Predictions:
-    """What was predicted for n rows, and what it was predicted with.
+    """The predictions for n rows, and the weights that made them.
 
     labels : (n,) int32, classes
     values : (n,) float64, w · Φ(x, y) of these classes
-    w : (d,) float64, from which scores of all classes are computed where they are written
+    w : (d,) float64, for the scores of all classes, which are computed when they are written
     """
 
     labels: np.ndarray
@@ -89,7 +90,7 @@ class RowClassifier(
 ):
     """One class for each row of features; nothing is hidden.
 
-    The first data that are read fix the classes and the number of features.
+    The first data that are read determine the classes and the number of features.
     """
 
     models = frozenset({"ssvm"})
@@ -104,18 +105,18 @@ class RowClassifier(
         self.features = 0
 
     @abstractmethod
-    def columns_of(self, classes: Sequence[str]) -> Columns:
+    def columns_of(self, classes: Sequence[str]) -> WeightColumns:
         """The columns of w that belong to these classes. Raises ValueError with what is wrong."""
 
     @abstractmethod
     def losses_of(self, truths: Sequence[str], classes: Sequence[str]) -> np.ndarray:
-        """Δ of true labels, which training may not have seen, and classes, (truths, classes).
+        """Δ of true labels, which may be unseen in training, and classes, (truths, classes).
 
         Raises ValueError for a label that has no loss.
         """
 
     def fix(self, classes: Sequence[str], features: int) -> None:
-        """Take these classes and this number of features, the constant one not counted.
+        """Set the classes and the number of features, without the constant one.
 
         Raises ValueError with what is wrong with them.
         """
@@ -123,7 +124,7 @@ class RowClassifier(
         if len(classes) > MOST_CLASSES:
             raise ValueError(
                 f"{len(classes):,d} classes are too many; expected at most {MOST_CLASSES:,d}, as "
-                "the losses of each for each are kept"
+                "the losses of all pairs of classes are stored"
             )
         losses = np.ascontiguousarray(self.losses_of(classes, classes), dtype=np.float64)
         width = features + (self.options.bias > 0.0)
@@ -151,13 +152,13 @@ class RowClassifier(
     def read(self, sources: Sequence[base.Source]) -> LabelledRows:
         """The rows of SVM-light files, labels being words. Raises DataError.
 
-        ``+1`` and ``1`` are one label, called as it first occurs in training.
+        ``+1`` and ``1`` are the same label, written as in its first row of training.
         """
         files = with_labels_alike(read_files(sources), self.classes)
         labels = sorted_labels(files)
         if not self.classes:
             if not labels:
-                raise DataError(sources[0].path, None, "no labels; expected some to train on")
+                raise DataError(sources[0].path, None, "no labels; expected labels for training")
             named = self.options.class_costs
             unknown = [name for name in ([] if named == BALANCED else named) if name not in labels]
             if unknown:
@@ -194,7 +195,7 @@ class RowClassifier(
     def _check_widths(
         self, files: Sequence[SvmLight], sources: Sequence[base.Source], columns: int
     ) -> None:
-        """Raise DataError for a feature for which the weights take more memory than allowed."""
+        """Raise DataError for a feature with which the weights take more memory than allowed."""
         for file, source in zip(files, sources, strict=True):
             if file.dimension * columns * _WEIGHT > source.limit.bytes:
                 what = f"feature {file.dimension:,d}: a model of {columns:,d} columns so wide"
@@ -207,7 +208,7 @@ class RowClassifier(
         sources: Sequence[base.Source],
         labels: Sequence[str],
     ) -> DataError:
-        """The error with the place of the first row whose label alone causes one."""
+        """The error with the place of the first row whose label causes it by itself."""
         for name in labels:
             try:
                 self.columns_of([name])
@@ -224,7 +225,7 @@ class RowClassifier(
         return {"labels": np.array(self.classes, dtype=str), "features": np.array([self.features])}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Take over classes and features. Raises ModelError."""
+        """Restore classes and features. Raises ModelError."""
         checked.known(state, "labels", "features")
         labels = checked.words(state, "labels")
         features = checked.array(state, "features", np.int64, (1,), least=0, most=MOST_WEIGHTS)
@@ -265,7 +266,7 @@ class RowClassifier(
         return plane, plane.value(w)
 
     def completed(self, w: np.ndarray, examples: LabelledRows) -> Plane:
-        """Σ c_i w · Φ(x_i, y_i), whatever w."""
+        """Σ c_i w · Φ(x_i, y_i), for any w."""
         gradient = _multiclass.combination(
             examples.rows, examples.labels, examples.costs, self._arrays
         )
@@ -290,7 +291,7 @@ class RowClassifier(
     ) -> sparse.csr_array:
         """The planes' gradients, (len(rows), d), without costs.
 
-        Where Φ(ŷ) and Φ(y) agree, so do the gradients of the two, to the last bit.
+        Where Φ(ŷ) and Φ(y) are equal, their gradients are equal, to the last bit.
         """
         rows = np.ascontiguousarray(rows, dtype=np.int64)
         parts = _multiclass.gradients(
@@ -305,7 +306,7 @@ class RowClassifier(
     def predict(self, w: np.ndarray, examples: LabelledRows, top: int = 1) -> Predictions:
         """argmax over the classes of w · Φ. Raises LssvmError if ``top`` is not 1."""
         if top != 1:
-            raise LssvmError(f"--top {top}: nothing is hidden here; expected no --top")
+            raise LssvmError(f"--top {top}: there is no hidden value; expected no --top")
         count = len(self.classes)
         w = np.ascontiguousarray(w, dtype=np.float64)
         _, _, found, values = _multiclass.search(
@@ -332,14 +333,14 @@ class RowClassifier(
         return table[examples.labels, predictions.labels]
 
     def confusion(self, examples: LabelledRows, predictions: Predictions) -> np.ndarray:
-        """How often a label (row) was taken for a class (column), (label_names, classes) int64."""
+        """How often a label (row) was predicted as a class (column): (label_names, classes)."""
         shape = len(examples.label_names), len(self.classes)
         places = examples.labels.astype(np.int64) * shape[1] + predictions.labels
         return np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape)
 
     @property
     def formats(self) -> Mapping[str, Callable[[LabelledRows, Predictions, TextIO], None]]:
-        """What ``lssvm-classify`` can write; the first one unless asked otherwise."""
+        """The formats that ``lssvm-classify`` can write; the first one is the default."""
         return {
             "labels": self.write,
             "scores": self.write_scores,
@@ -347,11 +348,11 @@ class RowClassifier(
         }
 
     def write(self, examples: LabelledRows, predictions: Predictions, file: TextIO) -> None:
-        """One label a line in the order of the input."""
+        """One label per line, in the order of the input."""
         file.writelines(f"{self.classes[label]}\n" for label in predictions.labels)
 
     def write_scores(self, examples: LabelledRows, predictions: Predictions, file: TextIO) -> None:
-        """A line an example: the label, and the scores of all classes in their order."""
+        """One line per example: the label, and the scores of all classes in their order."""
         for first in range(0, len(examples), _AT_ONCE):
             part = slice(first, first + _AT_ONCE)
             scores = self.scores(predictions.w, examples.slice(part.start, part.stop))
@@ -362,12 +363,14 @@ class RowClassifier(
     def write_confusion(
         self, examples: LabelledRows, predictions: Predictions, file: TextIO
     ) -> None:
-        """A table of counts with tabs: true labels down, predicted classes across.
+        """A table of counts with tabs: rows are true labels, columns are predicted classes.
 
         Raises LssvmError if the true labels are not known.
         """
         if not examples.labelled:
-            raise LssvmError("--format confusion: no labels to compare with; expected some")
+            raise LssvmError(
+                "--format confusion: there are no labels to compare with; expected labels"
+            )
         file.write("\t".join(["true", *self.classes]) + "\n")
         table = self.confusion(examples, predictions)
         for name, counts in zip(examples.label_names, table, strict=True):
@@ -378,7 +381,7 @@ class RowClassifier(
         return predictions.values
 
     def records(self, examples: LabelledRows, predictions: Predictions) -> Iterator[dict[str, Any]]:
-        """One dictionary a row: id, its number; y; h, None; score; and gold and loss if known."""
+        """One dictionary per row: id, its number; y; h, None; score; and gold and loss if known."""
         losses = self.losses_to(examples, predictions) if examples.labelled else None
         for i, label in enumerate(predictions.labels):
             record: dict[str, Any] = {
@@ -393,7 +396,7 @@ class RowClassifier(
             yield record
 
     def for_training(self, examples: LabelledRows) -> LabelledRows:
-        """With class costs."""
+        """The examples with class costs."""
         factors, labels = self.options.class_costs, examples.labels
         if not factors or not examples.labelled:
             return examples
@@ -410,7 +413,7 @@ class RowClassifier(
         return examples.label_names[group]
 
     def warnings(self, examples: LabelledRows) -> list[str]:
-        """Labels and features that training does not have, and classes of few examples."""
+        """Warnings about labels and features unseen in training, and about rare classes."""
         found = []
         count = len(self.classes)
         unseen = examples.labels >= count
@@ -435,7 +438,7 @@ class RowClassifier(
         return found
 
     def training_warnings(self, examples: LabelledRows, predictions: Predictions) -> list[str]:
-        """Whether all training examples got one label although there are several."""
+        """A warning if all training examples got the same label although there are several."""
         given = self.options.class_costs
         return collapse(predictions.labels, examples.labels, self.classes, given)
 
@@ -452,11 +455,11 @@ class RowClassifier(
     def _check_known(self, examples: LabelledRows) -> None:
         if not examples.labelled:
             row = int(np.argmin(examples.known))
-            raise examples.error(row, "no label ('?'); expected one to train on")
+            raise examples.error(row, "no label ('?'); expected one for training")
         unseen = np.flatnonzero(examples.labels >= len(self.classes))
         if len(unseen):
             name = examples.label_names[examples.labels[unseen[0]]]
-            message = f"label {name!r} is none of the model's; expected one of those"
+            message = f"label {name!r} is not a label of the model; expected one of its labels"
             raise examples.error(int(unseen[0]), message)
 
 

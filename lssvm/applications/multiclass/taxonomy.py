@@ -1,10 +1,10 @@
 """Classes in a taxonomy (Tsochantaridis et al., ICML 2004, sections 4.1 and 4.2).
 
-With ``features: tree`` a class is scored by the weights of all nodes above it too, below the root,
-which classes share: Λ(y) is 1 at y and at each of its ancestors. With ``features: flat`` it has
-weights of its own alone. With ``loss: tree`` a mistake costs the height of the first common
-ancestor of the true and the predicted class (see ``class_tree``). Classes are the labels that
-occur in training; they may be inner nodes.
+With ``features: tree`` the score of a class also uses the weights of its ancestors, without the
+root, which classes share: Λ(y) is 1 at y and at each of these ancestors. With ``features: flat``
+each class has only its own weights. With ``loss: tree`` a mistake costs the height of the first
+common ancestor of the true and the predicted class (see ``class_tree``). Classes are the labels
+that occur in training; they may be inner nodes.
 """
 
 from collections.abc import Sequence
@@ -14,7 +14,7 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
 from lssvm.applications import base
-from lssvm.applications.multiclass.class_tree import ClassTree, Columns
+from lssvm.applications.multiclass.class_tree import ClassTree, WeightColumns
 from lssvm.applications.multiclass.labelled_rows import LabelledRows
 from lssvm.applications.multiclass.row_classifier import (
     Predictions,
@@ -29,20 +29,20 @@ PATHS = "paths"
 
 
 class TaxonomyOptions(RowOptions):
-    """What the tree is, and what it is used for."""
+    """The tree, and how it is used."""
 
     name: Literal["taxonomy"] = Field(
         default="taxonomy", description="one class of a tree of classes for each row of features"
     )
     taxonomy: str | dict[str, str] = Field(
         default=PATHS,
-        description="paths: labels such as a/b/c say what is above them; or a file of lines "
-        "'child parent' (it is kept with the model)",
+        description="paths: labels such as a/b/c name the nodes above them; or the name of a file "
+        "with lines 'child parent' (the model keeps the tree)",
     )
     features: Literal["tree", "flat"] = Field(
         default="tree",
-        description="tree: a class is scored by the weights of all nodes above it too; "
-        "flat: by its own alone",
+        description="tree: the score of a class also uses the weights of all nodes above it; "
+        "flat: only its own weights",
     )
     loss: Literal["tree", "zero_one"] = Field(
         default="tree",
@@ -52,7 +52,7 @@ class TaxonomyOptions(RowOptions):
     @field_validator("taxonomy")
     @classmethod
     def _read(cls, value: str | dict[str, str], info: ValidationInfo) -> str | dict[str, str]:
-        """Put the tree in the place of the file that holds it."""
+        """Replace the name of a file by the tree in it."""
         if isinstance(value, dict):
             looped = below_itself(value)
             if looped is not None:
@@ -82,15 +82,15 @@ class Taxonomy(RowClassifier):
             raise LssvmError(f"application.taxonomy: {error}") from None
 
     def tree(self, classes: Sequence[str]) -> ClassTree:
-        """The tree that was given, or that of the classes' own paths."""
+        """The given tree, or the tree of the paths of the classes."""
         return self._given or ClassTree(None, classes)
 
-    def columns_of(self, classes: Sequence[str]) -> Columns:
+    def columns_of(self, classes: Sequence[str]) -> WeightColumns:
         """A column for each node at or above a class, or for each class."""
         tree = self.tree(classes)
         for label in classes:
             tree.steps(label)
-        return Columns(classes, tree if self.options.features == "tree" else None)
+        return WeightColumns(classes, tree if self.options.features == "tree" else None)
 
     def losses_of(self, truths: Sequence[str], classes: Sequence[str]) -> np.ndarray:
         """Heights of first common ancestors, or 0 and 1."""
@@ -102,7 +102,7 @@ class Taxonomy(RowClassifier):
         return self.tree(classes).losses(truths, classes)
 
     def score(self, examples: LabelledRows, predictions: Predictions) -> dict[str, float | None]:
-        """accuracy and error in percent, tree_loss and loss, the mean heights and the mean of Δ.
+        """accuracy and error in percent, tree_loss (the mean height) and loss (the mean of Δ).
 
         ``unseen_labels`` counts examples of labels that training does not have.
         """

@@ -1,7 +1,7 @@
 """Ranking for precision at k (Yu & Joachims, ICML 2009, section 5.3).
 
-x is a query with its documents x_1 … x_m, y says which of them are relevant, n(y) of them, and h
-is the ordering, of which only the first k count: h_1 … h_k. As in the paper,
+x is a query with its documents x_1 … x_m, y says which n(y) of them are relevant, and h is the
+ordering, of which only the first k count: h_1 … h_k. As in the paper,
 
     Φ(x, y, h) = 1/k Σ_{j ≤ k} x_{h_j},   Δ(y, ŷ, h) = min(1, n(y)/k) − 1/k Σ_{j ≤ k} [y_{h_j} = 1]
 
@@ -10,17 +10,17 @@ depend on the ordering and not on ŷ. So for each query
     U⁺ = max over h of Δ + w · Φ      the k documents of highest w · x − [relevant]
     U⁻ = max over h of w · Φ with Δ = 0      relevant documents by score, then the others by score
 
-and predicting is ranking by w · x. Of the documents, those that come first in the file win ties,
-in the three problems and in the order of the predictions.
+and prediction is ranking by w · x. Ties go to the document that comes first in the file, in the
+three problems and in the order of the predictions.
 
-A query with m < k documents has only one choice of the first k: all m. Φ and Δ are still divided
-by k, and Δ is 0. It and every other query whose orderings all have loss 0 (no relevant document,
-or no other) have U⁺ = U⁻ for every w: they take no part in training (but for the classifier where
-it begins, to which all documents are examples) and are kept for scores.
-The objective is the same with them, but their U⁺ would not let go of the completion's U⁻.
+A query with m < k documents has only one choice of the first k: all m. Φ and Δ are still divided by
+k, and Δ is 0. For this and every other query whose orderings all have loss 0 (no relevant document,
+or only relevant ones), U⁺ = U⁻ for every w: such queries take no part in training and are kept for
+scores. (All documents are examples of the classifier for the initial weights.) The objective would
+be the same with them, but in the convex problem their U⁺ would pull w towards the completion.
 
-Where training begins: weights of a classifier of relevant documents against the others over
-the same queries, as in the paper (``start: classification``),
+The initial weights are those of a classifier of relevant documents against the others over the same
+queries, as in the paper (``start: classification``),
 
     ½‖w‖² + C₀ Σ_i c_i 1/m_i Σ_j max(0, 1 − y_ij w · x_ij),   y_ij = ±1
 
@@ -53,25 +53,28 @@ _SHOWN = 3  # qids that a warning names
 
 
 class RankingOptions(base.Options):
-    """What is ranked, and for which k."""
+    """What relevant documents are, k, and the initial weights."""
 
     name: Literal["precision_at_k"] = Field(
-        default="precision_at_k", description="ranking by queries, for the first k documents"
+        default="precision_at_k", description="ranking of documents by query, for precision at k"
     )
-    k: int = Field(default=10, ge=1, le=100_000, description="documents at the top that count")
+    k: int = Field(
+        default=10, ge=1, le=100_000, description="number of documents at the top that count"
+    )
     relevant_from: float = Field(
         default=1.0, allow_inf_nan=False, description="lowest label of a relevant document"
     )
     start: Literal["classification", "pairwise", "random"] = Field(
         default="classification",
-        description="first weights: a classifier of relevant documents, as in the paper; "
-        "pairwise: a ranking SVM; or a random ordering with the relevant documents first",
+        description="initial weights; classification: of a classifier of relevant documents, as in "
+        "the paper; pairwise: of a ranking SVM; random: no weights, but a random ordering with the "
+        "relevant documents first",
     )
     start_weight: float = Field(
         default=1.0,
         gt=0,
         allow_inf_nan=False,
-        description="C of the problem that gives the first weights, as a multiple of objective.C",
+        description="C of the problem for the initial weights, as a multiple of objective.C",
     )
 
 
@@ -120,7 +123,7 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
         return (positives > 0) & (positives < sizes) & (sizes > self.k)
 
     def start(self, examples: Queries, rng: np.random.Generator) -> Plane | base.FirstProblem:
-        """The first problem, or a random ordering with the relevant documents first.
+        """The problem for the initial weights, or a random ordering with relevant documents first.
 
         Raises DataError if there is no query to train on.
         """
@@ -129,8 +132,8 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
             if not examples.labelled:
                 problem = "labels are not known ('?')"
             elif examples.relevant_counts.any():
-                problem = f"no query has a relevant document, another one, and more than {self.k}"
-            raise examples.error(None, f"{problem}; expected at least one such query to train")
+                problem = f"no query has more than {self.k} documents, relevant and other ones"
+            raise examples.error(None, f"{problem}; expected at least one such query for training")
         if self.options.start == "random":
             return self._completion(examples, rng.random(len(examples.labels)))
         kind = Classifier if self.options.start == "classification" else PairwiseRanking
@@ -148,12 +151,12 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
         return Plane(gradient, 0.0)
 
     def predict(self, w: np.ndarray, examples: Queries, top: int = 1) -> Predictions:
-        """Documents by w · x. A feature that training did not see has weight 0.
+        """Documents by w · x. A feature unseen in training has weight 0.
 
         Raises LssvmError if ``top`` is not 1: all documents are ranked anyway.
         """
         if top != 1:
-            raise LssvmError(f"--top {top}: all documents are ranked; expected no --top")
+            raise LssvmError(f"--top {top}: all documents are ranked anyway; expected no --top")
         weights = np.zeros(examples.dimension)
         shared = min(len(w), examples.dimension)
         weights[:shared] = w[:shared]
@@ -181,9 +184,9 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
     def score(self, examples: Queries, predictions: Predictions) -> dict[str, float | None]:
         """MAP, P@1, 3, 5, 10 and k, and NDCG@1, 3, 5, 10 as LETOR defines them, in 0..1.
 
-        Means over all queries. A query without a relevant document counts as 0 in each, also
-        where there are no others; ``without_relevant`` is their number. loss is the mean of Δ.
-        MAP stands first, where ``lssvm cv`` looks: it compares models of different k.
+        Means over all queries. A query without a relevant document counts as 0 in each, even if
+        there are no other queries; ``without_relevant`` is their number. loss is the mean of Δ. MAP
+        is the first metric, which ``lssvm cv`` uses: it compares models of different k.
         """
         found = self.metrics(examples, predictions)
         positives = examples.relevant_counts
@@ -197,11 +200,11 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
 
     @property
     def formats(self) -> Mapping[str, Callable[[Queries, Predictions, TextIO], None]]:
-        """What ``lssvm-classify`` can write; the first one unless asked otherwise."""
+        """The formats that ``lssvm-classify`` can write; the first one is the default."""
         return {"scores": self.write, "trec": self.write_trec}
 
     def write(self, examples: Queries, predictions: Predictions, file: TextIO) -> None:
-        """One score a line in the order of the input, as svm_rank has it."""
+        """One score per line in the order of the input, as svm_rank writes it."""
         places = examples.positions[examples.span]
         for score in predictions.scores[np.argsort(places, kind="stable")]:
             file.write(f"{score:.10g}\n")
@@ -209,9 +212,9 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
     def write_trec(self, examples: Queries, predictions: Predictions, file: TextIO) -> None:
         """A run file of TREC: ``qid Q0 docid rank score lssvm``, ranks from 1.
 
-        trec_eval looks at scores alone, in single precision, and orders equal ones by docid:
-        they are written in single precision, and one that is not below that of the rank
-        before is lowered until it is.
+        trec_eval uses only the scores, in single precision, and orders equal ones by docid. So
+        scores are written in single precision, and a score that is not below that of the previous
+        rank is lowered until it is.
         """
         docids = examples.documents[examples.span]
         offsets = examples.offsets - examples.offsets[0]
@@ -223,7 +226,7 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
                 file.write(f"{name} Q0 {docids[place]} {rank} {score!s} {RUN_TAG}\n")
 
     def records(self, examples: Queries, predictions: Predictions) -> Iterator[dict[str, Any]]:
-        """One dictionary a query.
+        """One dictionary per query.
 
         id : the qid; y : whether each document, in the order of the input, is among the first
         k; h : docids of the first k, best first; score : w · Φ; scores : of every document;
@@ -251,7 +254,7 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
             yield record
 
     def warnings(self, examples: Queries) -> list[str]:
-        """Queries that cannot be trained on or that occur in two files, documents given twice."""
+        """Warnings: queries without use in training or in two files, documents given twice."""
         found = []
         positives, sizes = examples.relevant_counts, np.diff(examples.offsets)
         if examples.labelled:
@@ -265,11 +268,11 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
         names, counts = np.unique(examples.identifiers.astype(str), return_counts=True)
         if np.any(counts > 1):
             shown = _listed(list(names[counts > 1]))
-            found.append(f"qids that occur in several files are queries of their own: {shown}")
+            found.append(f"qids that occur in several files count as separate queries: {shown}")
         return found + _copies(examples)
 
     def output_warnings(self, examples: Queries, name: str) -> list[str]:
-        """Documents of a run file without a docid or with that of another; nothing relevant."""
+        """Warnings: documents of a run file without their own docid, and no relevant document."""
         found = []
         if name in ("trec", base.JSON):
             nameless = int(np.sum(~examples.named[examples.span]))
@@ -287,14 +290,14 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
         return found
 
     def training_warnings(self, examples: Queries, predictions: Predictions) -> list[str]:
-        """Whether the weights have collapsed: no query's scores tell its documents apart."""
+        """A warning if the weights have collapsed: the scores of each query are all equal."""
         starts = examples.offsets[:-1] - examples.offsets[0]
         scores = predictions.scores
         spread = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
         if spread.max() > ALIKE:
             return []
         return [
-            "the scores of every query's documents are all but equal: the weights collapsed to "
+            "the scores of every query's documents are almost equal: the weights collapsed to "
             "zero, and the order is that of the input; try a larger C or start: classification"
         ]
 
@@ -322,7 +325,7 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
 
 
 def _copies(examples: Queries) -> list[str]:
-    """Whether documents have the docid of another one of their query, as a warning or nothing."""
+    """A warning if documents have the docid of another document of their query."""
     documents = examples.documents[examples.span]
     pairs = set(zip(examples.query_of.tolist(), documents, strict=True))
     copies = len(documents) - len(pairs)

@@ -1,4 +1,4 @@
-"""Documents of queries packed for the ranking kernel: read once, laid out once."""
+"""Documents of queries, packed once for the ranking kernel."""
 
 import re
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ class Queries(Packed):
     documents : (documents,) object, docids
     named : (documents,) bool, whether the input gives the docid; others are numbers of rows
 
-    Within a query documents stand in the order of the input.
+    Within a query, documents are in the order of the input.
     """
 
     KIND: ClassVar = "query"
@@ -62,7 +62,7 @@ class Queries(Packed):
 
     @cached_property
     def rows(self) -> QueryArrays:
-        """What every function of the kernel reads the documents from."""
+        """The documents as the kernel reads them."""
         return QueryArrays(
             dense=self.dense,
             indices=self.indices,
@@ -74,7 +74,7 @@ class Queries(Packed):
 
     @property
     def span(self) -> slice:
-        """Where the documents of these queries stand in the flat arrays."""
+        """The places of the documents of these queries in the flat arrays."""
         return slice(int(self.offsets[0]), int(self.offsets[-1]))
 
     @property
@@ -181,7 +181,7 @@ def _refuse_unknown(files: Sequence[SvmLight], sources: Sequence[Source]) -> Non
     for file, source in zip(files, sources, strict=True):
         unknown = np.flatnonzero(np.isnan(file.labels))
         if len(unknown):
-            message = "no label ('?') beside others that have one; expected a label"
+            message = "no label ('?') although other documents have one; expected a label"
             raise DataError(source.path, int(file.lines[unknown[0]]), message)
 
 
@@ -212,8 +212,8 @@ def _checked(source: Source) -> SvmLight:
 def _docids(file: SvmLight) -> tuple[np.ndarray, np.ndarray]:
     """Docids of the rows, (rows,) object, and whether they are the file's own, (rows,) bool.
 
-    A docid is what ``docid``, ``doc_id`` or ``DocId`` with ``=`` or ``:`` says in the comment, else
-    the comment's first word. Without either it is the number of the row, from 1.
+    A docid is the value after ``docid``, ``doc_id`` or ``DocId`` and ``=`` or ``:`` in the comment,
+    else the first word of the comment. Without a comment it is the number of the row, from 1.
     """
     found = np.empty(len(file.comments), dtype=object)
     for row, comment in enumerate(file.comments):

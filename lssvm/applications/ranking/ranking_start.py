@@ -1,7 +1,7 @@
-"""Convex problems whose solution is where the training of a ranking begins.
+"""Convex problems whose solution gives the initial weights of a ranking.
 
-Both are measured from the true labels, so their completion is 0 and nothing is hidden. Their
-weights have the coordinates of the ranking's.
+Both are relative to the true labels, so their completion is 0 and nothing is hidden. Their weights
+have the same coordinates as those of the ranking.
 """
 
 from abc import abstractmethod
@@ -24,7 +24,7 @@ class Start(ConvexProblem[Queries]):
 
     @abstractmethod
     def coefficients(self, scores: np.ndarray, examples: Queries) -> tuple[np.ndarray, float]:
-        """By what each document's row is multiplied in the gradient, and the loss, unweighted.
+        """The factor of each document's row in the gradient, and the loss, without weights.
 
         scores : (documents,), w · x of the documents of ``examples``
         """

@@ -26,9 +26,9 @@ class SequenceExamples(Packed):
     indices, values, starts : int32, float64, int64 (tokens + 1,), sparse rows; all empty if
         dense. A block made by ``slice`` shares indices and values; starts says where its own are
     offsets : (n + 1,) int64, where each sequence's tokens start, from 0, and the end
-    labels : (tokens,) int32, number of the label; -1 where unknown or not seen in training
+    labels : (tokens,) int32, number of the label; -1 if unknown or unseen in training
     vocabulary : names of the labels and features of training
-    tags : (tokens,) object, the true labels as the data have them; None where unknown
+    tags : (tokens,) object, the true labels as in the data; None if unknown
     rows : (tokens,) object, the line of each token in a CoNLL file; None for other data
     """
 
@@ -62,7 +62,7 @@ class SequenceExamples(Packed):
 
     @property
     def told(self) -> np.ndarray:
-        """Whether each token has a label, be it one that training did not see, (tokens,) bool."""
+        """Whether each token has a label, also one unseen in training, (tokens,) bool."""
         found = self.labels >= 0
         lost = np.flatnonzero(~found)
         found[lost] = [tag is not None for tag in self.tags[lost]]
@@ -104,7 +104,7 @@ class SequenceExamples(Packed):
 
     @cached_property
     def arrays(self) -> TokenArrays:
-        """What every function of the kernels reads the tokens from."""
+        """The tokens as the kernels read them."""
         return TokenArrays(*(getattr(self, name) for name in TokenArrays.KINDS))
 
     def slice(self, start: int, stop: int) -> Self:
@@ -143,7 +143,7 @@ class SequenceExamples(Packed):
 
 
 class Rows(NamedTuple):
-    """The rows of tokens as SequenceExamples keeps them, see there."""
+    """The rows of tokens as stored in SequenceExamples."""
 
     dense: np.ndarray
     indices: np.ndarray

@@ -1,9 +1,9 @@
 """Label sequences with hidden states (Morency, Quattoni & Darrell, CVPR 2007).
 
-Every label has S sub-states of its own, ``substates``; h gives each token one of its label's. The
-joint feature map is that of ``sequence``, with sub-states in the place of labels: emissions and
-transitions are of the L S sub-states, so that a label may be several kinds of token, and the order
-in which they follow each other is learnt. Δ is the number of wrong labels.
+Every label has its own S sub-states, ``substates``; h gives each token one sub-state of its label.
+The joint feature map is that of ``sequence`` with sub-states instead of labels: emissions and
+transitions belong to the L S sub-states, so that a label may stand for several kinds of tokens, and
+the transitions between them are learnt. Δ is the number of wrong labels.
 
 | model | ε_y | ε_h | |
 |---|---|---|---|
@@ -12,17 +12,17 @@ in which they follow each other is learnt. Δ is the number of wrong labels.
 | loss_augmented_likelihood | 1 | 1 | the same with Δ |
 | epsilon | ε | ε | as given; ε_y and ε_h must be equal |
 
-U⁺ is over all paths of sub-states, U⁻ over those of the true labels' sub-states, exact by the
-recursions of ``sequence``. Temperatures that differ (``mssvm``) are not offered: the maximum over
-labels of a sum over their sub-states is exponential in the length of the chain.
+U⁺ is over all paths of sub-states, U⁻ over those of sub-states of the true labels; both are exact,
+by the recursions of ``sequence``. Different temperatures (``mssvm``) are not offered: the maximum
+over labels of a sum over their sub-states is exponential in the length of the chain.
 
 Prediction with ε_h = 0 takes the labels of the best path of sub-states (ties as in ``sequence``);
-else for each token the label of highest marginal at temperature ε_h, the lowest of equal ones, as
-the paper does. The first weights are small random ones: sub-states of a label can be exchanged, so
-that w = 0 is a stationary point.
+otherwise it takes for each token the label with the highest marginal at temperature ε_h, the lowest
+of equal ones, as the paper does. The initial weights are small and random: the sub-states of a
+label are permutation-symmetric, so w = 0 is a stationary point.
 
-Tokens carry their true label as further features, whose weights are not learnt: they hold the loss,
-or what forbids the sub-states of other labels, or 0.
+Tokens have their true label as additional features, whose weights are not learnt: these weights are
+the loss, or forbid the sub-states of other labels, or are 0.
 """
 
 from collections.abc import Sequence
@@ -48,18 +48,20 @@ _FORBIDDEN = -1e300
 
 
 class LatentSequenceOptions(SequenceOptions):
-    """Those of ``sequence``, how many sub-states a label has, and where training begins."""
+    """The options of ``sequence``, the number of sub-states, and the initial weights."""
 
     name: Literal["latent_sequence"] = Field(  # type: ignore[assignment]
         default="latent_sequence", description="label sequences with hidden states"
     )
-    loss: Literal["hamming"] = Field(default="hamming", description="number of wrong labels")
-    substates: int = Field(default=2, ge=1, le=64, description="hidden states of each label")
+    loss: Literal["hamming"] = Field(
+        default="hamming", description="hamming: number of wrong labels"
+    )
+    substates: int = Field(default=2, ge=1, le=64, description="number of hidden states per label")
     start_scale: float = Field(
         default=0.1,
         gt=0,
         allow_inf_nan=False,
-        description="standard deviation of the first weights",
+        description="standard deviation of the initial weights",
     )
 
 
@@ -85,11 +87,11 @@ class LatentSequenceLabelling(LabelSequences):
             )
 
     def read(self, sources: Sequence[base.Source]) -> SequenceExamples:
-        """As ``sequence`` reads them, with the true labels among the features. Raises DataError."""
+        """The examples of ``sequence``, with true labels as features. Raises DataError."""
         return self.marked(super().read(sources))
 
     def marked(self, examples: SequenceExamples) -> SequenceExamples:
-        """The examples with L features more, the unit vector of a token's true label."""
+        """The examples with L additional features, the unit vector of a token's true label."""
         self._adopt(examples)
         count = len(examples.labels)
         known = np.flatnonzero(examples.labels >= 0)
@@ -100,11 +102,11 @@ class LatentSequenceLabelling(LabelSequences):
         return examples.with_inputs(sparse.hstack([examples.inputs, marks], format="csr"))
 
     def dimension(self, examples: SequenceExamples) -> int:
-        """m L S + (L S)², (L S)³ more if the order is 2, 2 L S more with ``ends``."""
+        """m L S + (L S)², plus (L S)³ if the order is 2, plus 2 L S with ``ends``."""
         return self._size(examples, examples.width - examples.label_count)
 
     def feature_names(self) -> Sequence[str]:
-        """As those of ``sequence``, sub-states being called ``label/1``, ``label/2`` …"""
+        """The names of ``sequence``, with sub-states called ``label/1``, ``label/2`` …"""
         known = self.vocabulary or Vocabulary((), 0)
         numbers = range(1, self.options.substates + 1)
         states = tuple(f"{label}/{k}" for label in known.labels for k in numbers)
@@ -113,7 +115,7 @@ class LatentSequenceLabelling(LabelSequences):
     def start(self, examples: SequenceExamples, rng: np.random.Generator) -> Any:
         """Small random weights. Raises DataError if no token has a label."""
         if not np.any(examples.labels >= 0):
-            raise examples.error(0, "has no labels, nor has any other sequence; expected some")
+            raise examples.error(0, "has no labels, and no other sequence has any; expected labels")
         return self.options.start_scale * rng.normal(size=self.dimension(examples))
 
     def augmented(self, w: np.ndarray, examples: SequenceExamples) -> tuple[Plane, float]:
@@ -127,9 +129,9 @@ class LatentSequenceLabelling(LabelSequences):
         return self._plane(w, examples, _FORBIDDEN * self._outside(examples).T)
 
     def predict(self, w: np.ndarray, examples: SequenceExamples, top: int = 1) -> Predictions:
-        """Labels of the best path, or those of highest marginals.
+        """Labels of the best path, or labels with the highest marginals.
 
-        scores : the value of the best path, or ε log Z. Raises LssvmError if more is asked for.
+        scores : the value of the best path, or ε log Z. Raises LssvmError if ``top`` is not 1.
         """
         if top != 1:
             raise LssvmError(
@@ -157,7 +159,7 @@ class LatentSequenceLabelling(LabelSequences):
         sequence_output.write_marginals(examples, predictions, shares, file)
 
     def warnings(self, examples: SequenceExamples) -> list[str]:
-        """As ``sequence`` has them; labels that are not known."""
+        """The warnings of ``sequence``, and the number of missing labels."""
         missing = int(np.sum(~examples.told))
         hidden = [f"{missing:,d} labels are missing: they are hidden values in training"]
         return super().warnings(examples) + hidden * (0 < missing < len(examples.labels))
@@ -170,7 +172,7 @@ class LatentSequenceLabelling(LabelSequences):
         return _sequence.dimension(width, self._states(examples), o.order, o.ends)
 
     def _outside(self, examples: SequenceExamples) -> np.ndarray:
-        """Whether a sub-state is not of a label, (L S, L)."""
+        """Whether a sub-state does not belong to a label, (L S, L)."""
         owners = np.arange(self._states(examples)) // self.options.substates
         return (owners[:, None] != np.arange(examples.label_count)).astype(np.float64)
 
@@ -213,7 +215,7 @@ class LatentSequenceLabelling(LabelSequences):
         return self._without_marks(gradient, examples), epsilon * logz, of_labels
 
     def _marked_weights(self, w: np.ndarray, examples: SequenceExamples, marks: np.ndarray) -> Any:
-        """The kernel's weights, those of marks after the emissions."""
+        """The weights of the kernel; those of the additional features follow the emissions."""
         states, o = self._states(examples), self.options
         place = (examples.width - examples.label_count) * states
         whole = np.concatenate([w[:place], marks.ravel(), w[place:]])

@@ -1,7 +1,7 @@
 """Sequences from files: CoNLL columns with templates, and the format of svm_hmm.
 
-The first data that are read fix the vocabulary. Later ones are told by it: attributes that it
-does not hold are dropped, labels that it does not hold are kept as names without a number.
+The first data that are read determine the vocabulary. In later data, attributes outside of the
+vocabulary are dropped, and labels outside of it are kept as names without a number.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from lssvm.applications.sequence import templates
 from lssvm.applications.sequence.examples import DENSE_FROM, SequenceExamples, packed
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import DataError
-from lssvm.formats.conll_columns import Columns, read_columns
+from lssvm.formats.conll_columns import ColumnFile, read_columns
 from lssvm.formats.svm_hmm import UNKNOWN, TaggedTokens, read_svm_hmm
 from lssvm.offsets import cumulated
 
@@ -24,12 +24,12 @@ MOST_LABELS = 10_000  # w holds L² numbers
 
 
 class Layout(NamedTuple):
-    """What files look like and what is made of their tokens; as the options have it.
+    """The layout of files and the attributes of tokens, from the options.
 
     columns, label : names of the columns of a CoNLL file, and which one is the label
     templates : their texts
     bias : value of the constant feature, 0 for none
-    min_count : tokens that an attribute must occur in, in training
+    min_count : smallest number of training tokens with an attribute
     """
 
     columns: tuple[str, ...]
@@ -92,7 +92,7 @@ def read_numeric(
     return _packed(matrix, tags, offsets, vocabulary, sources, files, names, layout, None)
 
 
-def _columns(source: Source, layout: Layout) -> Columns:
+def _columns(source: Source, layout: Layout) -> ColumnFile:
     _refuse_label(source)
     optional = int(layout.label == layout.columns[-1])
     return read_columns(source.path, layout.columns, optional, source.limit)
@@ -138,7 +138,7 @@ def _vocabulary(
 ) -> Vocabulary:
     labels = tuple(dict.fromkeys(tag for tag in tags if tag is not None))
     if not labels:
-        raise DataError(sources[0].path, None, "no token has a label; expected labels to train on")
+        raise DataError(sources[0].path, None, "no token has a label; expected labels for training")
     if len(labels) > MOST_LABELS:
         message = f"{len(labels):,d} different labels; expected at most {MOST_LABELS:,d}"
         raise DataError(sources[0].path, None, message)
@@ -151,7 +151,7 @@ def _vocabulary(
 def _matrix(
     found: Sequence[tuple[list[str], np.ndarray]], vocabulary: Vocabulary, count: int
 ) -> sparse.csr_array:
-    """The attributes of all tokens that the vocabulary holds, (tokens, width without bias)."""
+    """The attributes of all tokens in the vocabulary, (tokens, width without bias)."""
     number = {name: index for index, name in enumerate(vocabulary.attributes or ())}
     columns = np.full((count, len(found)), -1, dtype=np.int64)
     for place, (names, codes) in enumerate(found):

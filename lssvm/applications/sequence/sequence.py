@@ -1,14 +1,13 @@
 """Label sequences (Tsochantaridis, Hofmann, Joachims & Altun, ICML 2004, section 4.3).
 
-x is a sequence of tokens with features φ(x_t) of dimension m, y a label for each. The joint
-feature map of the hidden Markov SVM (Altun, Tsochantaridis & Hofmann, ICML 2003) is
+x is a sequence of tokens with features φ(x_t) of dimension m, y has a label for each token. The
+joint feature map of the hidden Markov SVM (Altun, Tsochantaridis & Hofmann, ICML 2003) is
 
     Φ(x, y) = Σ_t φ(x_t) ⊗ e(y_t)  ⊕  Σ_{t > 1} e(y_{t-1}) ⊗ e(y_t)
 
 with e(a) the unit vector of label a; ``order: 2`` adds Σ_{t > 2} e(y_{t-2}) ⊗ e(y_{t-1}) ⊗ e(y_t),
-and ``ends`` adds e(y_1) ⊕ e(y_T). In w stand emissions (m, L), all labels of a feature side by
-side, then first-order transitions (L, L) from row to column, second-order ones (L, L, L), then
-begin and end (L each).
+and ``ends`` adds e(y_1) ⊕ e(y_T). w consists of emissions (m, L), first-order transitions (L, L)
+from row to column, second-order transitions (L, L, L), then begin and end (L each).
 
 Δ is the number of wrong labels, each counted with the cost of its true label (``hamming``), or 1
 if any label is wrong (``zero_one``). All maxima are exact:
@@ -18,8 +17,8 @@ if any label is wrong (``zero_one``). All maxima are exact:
   errors), O(T² L²), then the best e. Costs of labels must then be equal;
 - zero-one: the best path with an error against the truth (both rescalings are the same problem).
 
-Ties: the path with the lowest last label, then the lowest label before it, and so on; the second
-and third kind prefer fewer errors (none) before that.
+Ties go to the path with the lowest last label, then the lowest label before it, and so on; the
+second and third kind first prefer fewer errors (none).
 
 With ``model: crf`` it is a conditional random field (Lafferty, McCallum & Pereira, ICML 2001):
 U⁺ = log Z and Δ ≡ 0, by forward and backward recursions in the log domain; the loss part of a plane
@@ -54,7 +53,7 @@ Cost = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class SequenceOptions(base.Options):
-    """What a sequence is, what is seen of its tokens, and what counts as an error."""
+    """The format of sequences, the attributes of tokens, and the loss."""
 
     name: Literal["sequence"] = Field(default="sequence", description="label sequences")
     format: Literal["conll", "svm_hmm"] = Field(
@@ -63,38 +62,38 @@ class SequenceOptions(base.Options):
     columns: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
         default=("word", "label"), description="names of the columns of a CoNLL file"
     )
-    label: str = Field(default="", description="column of the label; the last one if left out")
+    label: str = Field(default="", description="name of the label column; by default the last")
     templates: tuple[str, ...] = Field(
         default=("word", "word[-1]", "word[1]", "suffix(word, 3)", "brief_shape(word)"),
         description="attributes of a token, such as word[-1] & word or lower(word)",
     )
     min_count: int = Field(
-        default=1, ge=1, description="tokens that an attribute must occur in, in training"
+        default=1, ge=1, description="smallest number of training tokens with an attribute"
     )
     bias: float = Field(
         default=0.0,
         ge=-checked.LARGEST,
         le=checked.LARGEST,
         allow_inf_nan=False,
-        description="value of a constant feature, 0 for none; the larger, the less regularised "
-        "(1000: as good as not at all)",
+        description="value of the appended constant feature; larger values regularise the bias "
+        "less (1000: hardly at all); 0: no bias",
     )
     loss: Literal["hamming", "zero_one"] = Field(
-        default="hamming", description="number of wrong labels, or 1 if any label is wrong"
+        default="hamming",
+        description="hamming: number of wrong labels; zero_one: 1 if any label is wrong",
     )
     class_costs: dict[str, Cost] = Field(
-        default={}, description="what an error costs by the true label; 1 for those left out"
+        default={},
+        description="cost of a wrong label, by true label; 1 for labels that are not named",
     )
-    order: Literal[1, 2] = Field(
-        default=1, description="labels before a label that transitions see"
-    )
-    ends: bool = Field(default=False, description="weights of the first and of the last label")
+    order: Literal[1, 2] = Field(default=1, description="order of the Markov chain of labels")
+    ends: bool = Field(default=False, description="weights for the first and the last label")
 
     @field_validator("columns")
     @classmethod
     def _distinct(cls, names: tuple[str, ...]) -> tuple[str, ...]:
         if len(set(names)) < len(names):
-            raise ValueError("two columns have one name; expected different names")
+            raise ValueError("two columns have the same name; expected different names")
         return names
 
     @model_validator(mode="after")
@@ -112,7 +111,7 @@ class SequenceOptions(base.Options):
             except ValueError as error:
                 raise ValueError(f"templates: {error}") from None
             if template in seen:
-                raise ValueError(f"templates: {text!r} stands there twice")
+                raise ValueError(f"templates: {text!r} is given twice")
             seen.add(template)
         return self
 
@@ -123,7 +122,7 @@ class SequenceOptions(base.Options):
 
 
 class LabelSequences(base.Application[SequenceExamples, Predictions]):
-    """What applications of label sequences share; without hidden values but for subclasses."""
+    """The base of applications of label sequences; only subclasses have hidden values."""
 
     Options: ClassVar[type[base.Options]] = SequenceOptions
     hidden = False
@@ -163,7 +162,7 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
         return {} if self.vocabulary is None else self.vocabulary.arrays()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Take over the names of a model. Raises ModelError."""
+        """Restore the names of a model. Raises ModelError."""
         self.vocabulary = Vocabulary.from_arrays(state)
 
     def known_dimension(self) -> int | None:
@@ -171,7 +170,7 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
         return None if self.vocabulary is None else len(self.feature_names())
 
     def dimension(self, examples: SequenceExamples) -> int:
-        """m L + L², L³ more if the order is 2, 2 L more with ``ends``."""
+        """m L + L², plus L³ if the order is 2, plus 2 L with ``ends``."""
         self._adopt(examples)
         o = self.options
         return _sequence.dimension(examples.width, examples.label_count, o.order, o.ends)
@@ -186,7 +185,7 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
         return self.completed(np.zeros(self.dimension(examples)), examples)
 
     def completed(self, w: np.ndarray, examples: SequenceExamples) -> Plane:
-        """Σ c_i Φ(x_i, y_i), whatever w. Raises DataError if a token has no label."""
+        """Σ c_i Φ(x_i, y_i), for any w. Raises DataError if a token has no label."""
         self._check_trainable(examples)
         gradient, *_ = self._search(_sequence.TRUTH, w, examples, summed=True)
         return Plane(gradient, 0.0)
@@ -202,7 +201,7 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
         return plane, plane.value(w)
 
     def predict(self, w: np.ndarray, examples: SequenceExamples, top: int = 1) -> Predictions:
-        """The ``top`` label sequences of highest w · Φ, best first; exact.
+        """The ``top`` label sequences with the highest w · Φ, best first; exact.
 
         Raises LssvmError for more than 1,000, DataError where a sequence is too long for them.
         """
@@ -225,8 +224,7 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
         return self._expected(w, examples)[2]
 
     def losses(self, examples: SequenceExamples, predictions: Predictions) -> np.ndarray:
-        """Δ of the best path of each example, (n,); labels not seen in training cost 1, those that
-        are not known nothing."""
+        """Δ of the best path of each example, (n,); labels unseen in training cost 1."""
         wrong = (predictions.labels[:, 0] != examples.labels) & examples.told
         starts = examples.offsets[:-1]
         if self.options.loss == "zero_one":
@@ -239,10 +237,10 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
     ) -> dict[str, float | None]:
         """Errors of tokens and of whole sequences in percent, mean Δ, and scores of entities.
 
-        precision, recall and f1 are conlleval's, f1_strict wants the labels to keep to their
-        scheme (see ``sequence_metrics``); None where the labels are not of entities. A label that
-        training did not see is an error; they are counted. Tokens whose label is not known are left
-        out, and entities of their sequences.
+        precision, recall and f1 are those of conlleval; f1_strict requires that labels follow their
+        scheme (see ``sequence_metrics``). They are None if the labels do not describe entities. A
+        label unseen in training is an error; such labels are counted. Tokens with unknown labels
+        are left out, and so are the entities of their sequences.
         """
         told, whole = examples.told, examples.known
         wrong = (predictions.labels[:, 0] != examples.labels) & told
@@ -265,20 +263,20 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
 
     @property
     def formats(self) -> Mapping[str, Callable[[Any, Any, TextIO], None]]:
-        """What ``lssvm-classify`` can write; the first one unless asked otherwise."""
+        """The formats that ``lssvm-classify`` can write; the first one is the default."""
         kinds = {"tags": sequence_output.write_tags, "marginals": self.write_marginals}
         if self.options.format == "conll":
             return {"conll": sequence_output.write_columns, **kinds}
         return kinds
 
     def write(self, examples: SequenceExamples, predictions: Predictions, file: TextIO) -> None:
-        """The lines of a CoNLL file with the predicted label added; else one label a line."""
+        """The lines of a CoNLL file with a predicted label, or else one label per line."""
         next(iter(self.formats.values()))(examples, predictions, file)
 
     def write_marginals(
         self, examples: SequenceExamples, predictions: Predictions, file: TextIO
     ) -> None:
-        """The probability of every label of every token. Raises LssvmError but for a CRF."""
+        """The probability of every label of every token. Raises LssvmError if not a CRF."""
         if not self.soft:
             raise LssvmError("--format marginals: a structural SVM has none; expected model: crf")
         shares = self.marginals(predictions.w, examples)
@@ -287,11 +285,11 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
     def records(
         self, examples: SequenceExamples, predictions: Predictions
     ) -> Iterator[dict[str, Any]]:
-        """One dictionary a sequence, see ``sequence_output.records``."""
+        """One dictionary per sequence, see ``sequence_output.records``."""
         return sequence_output.records(examples, predictions, self.losses(examples, predictions))
 
     def warnings(self, examples: SequenceExamples) -> list[str]:
-        """Labels that training did not see; one label only."""
+        """Warnings about labels unseen in training, and about data with one label only."""
         found = []
         unseen = sorted({tag for tag in examples.tags[examples.labels < 0] if tag is not None})
         if unseen:
@@ -303,11 +301,11 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
                 "they count as errors"
             )
         if examples.labelled and len(set(examples.tags)) == 1:
-            found.append(f"all labels are {examples.tags[0]!r}: nothing to tell apart")
+            found.append(f"all labels are {examples.tags[0]!r}: there is nothing to learn")
         return found + self._unscored(examples)
 
     def output_warnings(self, examples: SequenceExamples, name: str) -> list[str]:
-        """The label that keeps entities from being scored, if there is one."""
+        """A warning about the label because of which entities are not scored, if there is one."""
         return self._unscored(examples) if examples.labelled else []
 
     def _unscored(self, examples: SequenceExamples) -> list[str]:
@@ -316,12 +314,12 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
         if odd is None:
             return []
         return [
-            f"entities are not scored: label {odd!r} fits no scheme of the others; "
+            f"entities are not scored: label {odd!r} does not fit a scheme of the other labels; "
             "expected O and B-…, I-… (or IOE, IOBES, BILOU, BMES)"
         ]
 
     def _adopt(self, examples: SequenceExamples) -> None:
-        """Fix the vocabulary: examples made in memory bring their own. Raises LssvmError."""
+        """Set the vocabulary: examples made in memory have their own. Raises LssvmError."""
         if self.vocabulary is not None:
             return
         costs = self.options.class_costs
@@ -345,24 +343,24 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
             row = int(np.searchsorted(examples.offsets, lost[0], side="right")) - 1
             raise examples.error(
                 row,
-                "has a token without a label; expected labels to train on, or application "
-                "latent_sequence, for which they are hidden",
+                "has a token without a label; expected labels for training, or application "
+                "latent_sequence, in which they are hidden",
             )
 
     def _check_room(self, examples: SequenceExamples, copies: int) -> None:
-        """Refuse a sequence whose states, so many times over, would fill the memory."""
+        """Refuse a sequence for which so many copies of its states take too much memory."""
         counts = np.diff(examples.offsets)
         states = examples.label_count**self.options.order
         if len(counts) and int(np.max(counts)) * states * copies > MOST_STATES:
             row = int(np.argmax(counts))
             raise examples.error(
                 row,
-                f"has {counts[row]:,d} tokens, too many to search with {states:,d} states "
-                f"{copies:,d} times over; expected at most {MOST_STATES:,d} numbers in all",
+                f"has {counts[row]:,d} tokens: a search with {copies:,d} times {states:,d} states "
+                f"takes too much memory; expected at most {MOST_STATES:,d} numbers",
             )
 
     def _charges(self, examples: SequenceExamples) -> np.ndarray:
-        """What an error costs, by true label, (L,)."""
+        """The cost of an error by true label, (L,)."""
         costs = self.options.class_costs
         return np.array([costs.get(name, 1.0) for name in examples.vocabulary.labels])
 
@@ -438,8 +436,8 @@ class SequenceLabelling(
     ) -> sparse.csr_array:
         """Φ of the paths that were found, (len(rows), d), without costs.
 
-        With slack rescaling L Φ(x, ŷ) + (1 − L) Φ(x, y). A coordinate is summed token by token, so
-        that what two paths share cancels exactly in the difference of their rows.
+        With slack rescaling L Φ(x, ŷ) + (1 − L) Φ(x, y). Each coordinate is summed token by token,
+        so that the common part of two paths cancels exactly in the difference of their rows.
         """
         shares = found.losses if self.slack else np.ones(len(examples))
         starts, indices, values = _sequence.gradients(

@@ -1,7 +1,7 @@
 """Entity precision, recall and F1 of label sequences.
 
-Of labels that are O or a prefix and a type, B-PER, I-PER, or, if none has a type, of bare prefixes,
-B, I, O, whose entities are all of one type. The prefixes belong to one family:
+Labels are O or a prefix with a type, B-PER, I-PER. If no label has a type, they are prefixes alone,
+B, I, O, and all entities have one type. The prefixes belong to one family:
 
     IOB     B, I             B begins an entity; I is inside and, in IOB1, begins one too
     IOE     I, E             E ends an entity
@@ -9,11 +9,12 @@ B, I, O, whose entities are all of one type. The prefixes belong to one family:
     BILOU   B, I, L, U       the same, E being called L and S U
     BMES    B, M, E, S       the same, I being called M
 
-The lenient count, conlleval's, takes any change of type or prefix as a border; the strict one, of
-seqeval's strict mode, wants the labels to keep to a scheme. Which one is seen from the true
-labels: IOBES for the last three families; IOB2 if every entity begins with B, else IOB1, where B
-only parts neighbours of one type; IOE2 if every entity ends with E, else IOE1, where E only parts
-neighbours, and which seqeval has no sure strict mode for.
+The lenient count, that of conlleval, takes any change of type or prefix as a border; the strict
+one, that of seqeval's strict mode, requires that labels follow a scheme. The scheme is found from
+the true labels: IOBES for the last three families; IOB2 if every entity begins with B, otherwise
+IOB1, where B only separates neighbouring entities of one type; IOE2 if every entity ends with E,
+otherwise IOE1, where E only separates neighbouring entities, and for which seqeval has no reliable
+strict mode.
 """
 
 import re
@@ -43,16 +44,17 @@ def family_of(labels: Iterable[str]) -> str | None:
 
 
 def _are_bare(names: set[str]) -> bool:
-    """Whether labels are prefixes without types; B and S alone might be anything."""
+    """Whether labels are prefixes without types; B and S alone may mean anything."""
     if any(len(name) > 1 for name in names) or names.isdisjoint("BI"):
         return False
     return _OUTSIDE in names or ("B" in names and not names.isdisjoint("IMEL"))
 
 
 def misfit(labels: Iterable[str]) -> str | None:
-    """The label that keeps others, which look like entities, from being scored; None if none does.
+    """The label because of which others, which look like entities, are not scored, or None.
 
-    They look so where most have a prefix and a type, or where B, I and O have one label beside.
+    Labels look like entities if most have a prefix and a type, or if there is only one label
+    besides B, I and O.
     """
     names = sorted(set(labels) - {_OUTSIDE})
     if family_of([*names, _OUTSIDE]) is not None:
@@ -107,7 +109,8 @@ def entity_scores(
     truth, found : (tokens,) int, the true and the predicted label of each token
     offsets : (n + 1,) int, where the n sequences begin in both, and the end
 
-    All None where the labels that occur are not of entities; F1 in strict mode is None for IOE1.
+    All are None if the labels that occur do not describe entities; F1 in strict mode is None for
+    IOE1.
     """
     used = np.bincount(truth, minlength=len(names)) + np.bincount(found, minlength=len(names)) > 0
     family = family_of(name for name, occurs in zip(names, used, strict=True) if occurs)

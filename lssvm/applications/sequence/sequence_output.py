@@ -1,4 +1,4 @@
-"""What predictions of label sequences are written as."""
+"""The output formats of predictions of label sequences."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ class Predictions:
 
     labels : (tokens, top) int32, those of the k-th best path in column k; -1: there is none
     scores : (n, top) float64, w · Φ; -inf where there is none
-    w : (d,), the weights that they were made with
+    w : (d,), the weights that made them
     """
 
     labels: np.ndarray
@@ -24,11 +24,11 @@ class Predictions:
 
 
 def write_columns(examples: SequenceExamples, predictions: Predictions, file: TextIO) -> None:
-    """The lines of the input with a column more, a blank line after each sequence.
+    """The lines of the input with one more column, a blank line after each sequence.
 
-    Lines that mark documents are left out. With several paths a sequence is written once for each,
-    after a line ``# rank score``, ranks from 0 as CRF++ has them. Raises LssvmError for a label
-    that the columns of the input cannot hold.
+    Lines that mark documents are left out. With several paths a sequence is written once for each
+    path, after a line ``# rank score``, with ranks from 0 as in CRF++. Raises LssvmError for a
+    label that cannot be written in the columns of the input.
     """
     _check_labels(examples)
     for i, k, own in _paths(examples, predictions):
@@ -42,7 +42,7 @@ def write_columns(examples: SequenceExamples, predictions: Predictions, file: Te
 
 
 def write_tags(examples: SequenceExamples, predictions: Predictions, file: TextIO) -> None:
-    """One label a line, as svm_hmm has it; those of several paths each after ``# rank score``."""
+    """One label per line, as in svm_hmm; each of several paths follows ``# rank score``."""
     for i, k, own in _paths(examples, predictions):
         if predictions.labels.shape[1] > 1:
             file.write(f"# {k} {predictions.scores[i, k]:.10g}\n")
@@ -55,9 +55,9 @@ def write_marginals(
 ) -> None:
     """The predicted label of each token, then ``label:probability`` of every label.
 
-    After the line of the input, if there is one; a blank line after each sequence.
+    They follow the line of the input, if there is one; a blank line ends each sequence.
     marginals : (tokens, L)
-    Raises LssvmError for a label that the columns of the input cannot hold.
+    Raises LssvmError for a label that cannot be written in the columns of the input.
     """
     _check_labels(examples)
     names = examples.vocabulary.labels
@@ -74,10 +74,10 @@ def write_marginals(
 def records(
     examples: SequenceExamples, predictions: Predictions, losses: np.ndarray
 ) -> Iterator[dict[str, Any]]:
-    """One dictionary a sequence.
+    """One dictionary per sequence.
 
-    id; y : labels of its tokens; score : w · Φ; paths : y and score of each, best first, if there
-    were several to find; and with labels gold : the true ones; loss : Δ
+    id; y : labels of its tokens; score : w · Φ; paths : y and score of each, best first, if several
+    were requested; and with labels gold : the true ones; loss : Δ
     """
     for i, name in enumerate(examples.identifiers):
         own = slice(examples.offsets[i], examples.offsets[i + 1])
@@ -107,19 +107,19 @@ def _paths(
 
 
 def _check_labels(examples: SequenceExamples) -> None:
-    """Refuse labels with a blank, learnt from columns with tabs, beside columns with blanks."""
+    """Refuse labels that contain a blank if columns are separated by blanks."""
     spaced = next((name for name in examples.vocabulary.labels if " " in name), None)
     if spaced is None:
         return
     for token, row in enumerate(examples.rows):
         if row is not None and "\t" not in row:
             i = int(np.searchsorted(examples.offsets, token, side="right")) - 1
-            message = f"has columns with blanks between them, and label {spaced!r} of the model "
-            raise examples.error(i, f"{message}holds one; expected tabs, or --format tags")
+            message = f"has columns separated by blanks, and label {spaced!r} of the model "
+            raise examples.error(i, f"{message}contains a blank; expected tabs, or --format tags")
 
 
 def _rows(examples: SequenceExamples, own: slice) -> list[str]:
-    """The lines of the input up to where the column that is added begins."""
+    """The lines of the input up to the place of the additional column."""
     rows = [row for row in examples.rows[own] if row is not None]
     if not rows:
         return [""] * (own.stop - own.start)

@@ -1,7 +1,7 @@
 """Attributes of tokens from columns, by templates.
 
-A template is one or more terms joined by ``&``; a term is a column at an offset, ``pos[-1]``, of
-which [0] may be left out, or a function of one, ``suffix(word[1], 3)``:
+A template is one or more terms joined by ``&``. A term is a column at an offset, ``pos[-1]``, where
+[0] may be left out, or a function of such a column, ``suffix(word[1], 3)``:
 
     lower(c)           in lower case
     prefix(c, n)       its first n characters; suffix(c, n): its last n; absent if it has fewer
@@ -13,9 +13,9 @@ which [0] may be left out, or a function of one, ``suffix(word[1], 3)``:
 So CRF++'s ``U05:%x[-1,0]/%x[0,0]``, with words in column 0, is ``word[-1] & word``. Transitions
 between labels need no template.
 
-The attribute is called ``template=value``, values of several terms joined by ``|``. Before the
-first token and after the last one a term has the value ``<-1>``, ``<-2>`` … or ``<+1>`` …, however
-far outside it is; functions leave these as they are.
+The attribute is called ``template=value``; the values of several terms are joined by ``|``. Before
+the first token and after the last one a term has the value ``<-1>``, ``<-2>`` … or ``<+1>`` …, at
+any distance; functions leave these values unchanged.
 """
 
 import re
@@ -46,7 +46,7 @@ def _flag(test: Callable[[str], object]) -> Callable[[str], str | None]:
     return lambda text: "1" if test(text) else None
 
 
-# What a function makes of a column's text; None: the attribute is absent.
+# The result of a function for the text of a column; None: the attribute is absent.
 FUNCTIONS: Mapping[str, Callable[[str], str | None]] = {
     "lower": str.lower,
     "shape": _shape,
@@ -80,7 +80,7 @@ class Term:
         return f"{self.function}({inner}{f',{self.length}' if self.length else ''})"
 
     def value(self, text: str) -> str | None:
-        """What the term makes of a column's text; None if it is absent."""
+        """The value of the term for the text of a column; None if it is absent."""
         if self.function is None:
             return text
         if self.function in CUTS:
@@ -117,7 +117,7 @@ def _term(text: str, columns: Sequence[str]) -> Term:
 
 
 class Tokens:
-    """The columns of tokens, each text once, from which templates are answered.
+    """The columns of tokens, with each text stored once, from which attributes are made.
 
     columns : name -> (tokens,) strings; offsets : (n + 1,) where each sequence starts
     """

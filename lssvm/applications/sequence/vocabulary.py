@@ -1,4 +1,4 @@
-"""Names of labels and features, fixed by the training data, and what each weight is called."""
+"""Names of labels and features, determined by the training data, and names of weights."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ MOST_WEIGHTS = 2**31 - 1
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """What the coordinates of w stand for.
+    """The meaning of the coordinates of w.
 
     labels : the L labels of training, in the order in which they first occur
     width : features of a token, the constant one included
@@ -38,7 +38,7 @@ class Vocabulary:
         return f"feature {index + 1}" if self.attributes is None else self.attributes[index]
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The vocabulary as arrays that a model keeps; text is UTF-8, a name a line."""
+        """The vocabulary as arrays for the model file; text is UTF-8, one name per line."""
         found = {
             "labels": _encoded(self.labels),
             "width": np.array([self.width, self.bias], dtype=np.int64),
@@ -49,7 +49,7 @@ class Vocabulary:
 
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, np.ndarray]) -> Self:
-        """The vocabulary of :meth:`arrays`. Raises ModelError for what they cannot be."""
+        """The vocabulary from :meth:`arrays`. Raises ModelError for impossible values."""
         checked.known(arrays, "labels", "width", optional=["attributes"])
         labels = _decoded(arrays, "labels")
         if not labels:
@@ -69,7 +69,7 @@ class Vocabulary:
 class WeightNames(LazyNames):
     """``feature : label`` for emissions, ``a -> b`` and ``a -> b -> c`` for transitions.
 
-    Made when asked for: there may be millions.
+    Names are made on demand, because there may be millions.
     """
 
     def __init__(self, vocabulary: Vocabulary, order: int, ends: bool) -> None:
