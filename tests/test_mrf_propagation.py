@@ -234,7 +234,7 @@ def test_every_iteration_tells_how_often_beliefs_did_not_settle(threads, method,
     app = Counting(settings.application, settings.objective.formulation())
     observer, rows, between = Observer(), [], []
     observer.iterated = rows.append
-    observer.passed = lambda passes, gap, goal, unsettled: between.append(unsettled)
+    observer.passed = lambda passes, gap, goal, unsettled, objective: between.append(unsettled)
     examples = grids(np.random.default_rng(6), 3, 60)
     assert len(blocks(examples)) > 1
     learn_on(app, examples, settings, threads=threads, observer=observer)
