@@ -31,6 +31,7 @@ ANSWERS = (
     "summary",
     "warnings",
     "training_warnings",
+    "scale_warnings",
     "unsettled",
 )
 ITERATORS = ("examples", "records")  # methods that yield one piece after the other

@@ -49,7 +49,10 @@ def data_facts(config: Config) -> dict[str, Any]:
             examples = application.read(config.sources(split))
         splits[split] = _split_facts(application, examples)
         splits[split]["files"] = [entry.path for entry in config.entries(split)]
-        warnings += [f"data.{split}: {text}" for text in application.warnings(examples)]
+        texts = application.warnings(examples)
+        if split == "train":
+            texts = [*texts, *application.scale_warnings(examples)]
+        warnings += [f"data.{split}: {text}" for text in texts]
         if not examples.labelled and split != "train":
             warnings.append(f"data.{split}: examples without label")
         seen[split] = examples, _fingerprints(examples)

@@ -160,8 +160,12 @@ class Solver(ABC):
         """Whether the passes are used up, or bring nothing any more."""
         if self.gap(C) < self.mark * (1.0 - 1e-6):
             self.mark, self.marked = self.gap(C), self.asked
-        stalled = self.asked - self.marked >= STALLED_PASSES
-        return (self.asked >= max_passes and not self.tied) or stalled
+        return (self.asked >= max_passes and not self.tied) or self.stalled
+
+    @property
+    def stalled(self) -> bool:
+        """Whether many passes have not narrowed the gap."""
+        return self.asked - self.marked >= STALLED_PASSES
 
     def solution(self, C: float, w: np.ndarray, aim: float) -> Solution:
         """What is known at the end of the problem."""

@@ -24,7 +24,7 @@ from pydantic import Field
 from scipy import sparse
 
 from lssvm import checked
-from lssvm.applications import base
+from lssvm.applications import base, scaling
 from lssvm.applications.class_costs import (
     BALANCED,
     DESCRIPTION,
@@ -41,7 +41,9 @@ from lssvm.applications.multiclass.labelled_rows import (
     sorted_labels,
     with_labels_alike,
 )
-from lssvm.applications.names import ColumnNames
+from lssvm.applications.names import ColumnNames, NumberedNames
+from lssvm.applications.scaling import DESCRIPTION as SCALING
+from lssvm.applications.scaling import Scaling
 from lssvm.errors import DataError, LssvmError, ModelError
 from lssvm.formats.svmlight import SvmLight
 from lssvm.kernels import _multiclass
@@ -67,6 +69,7 @@ class RowOptions(base.Options):
         "less (1000: hardly at all); 0: no bias",
     )
     class_costs: ClassCosts = Field(default={}, description=DESCRIPTION)
+    scaling: Scaling = Field(default="none", description=SCALING)
 
 
 @dataclass(frozen=True)
@@ -103,6 +106,7 @@ class RowClassifier(
         self.slack = self.formulation.rescaling == "slack"
         self.classes: tuple[str, ...] = ()
         self.features = 0
+        self.scales: scaling.Scales | None = None
 
     @abstractmethod
     def columns_of(self, classes: Sequence[str]) -> WeightColumns:
@@ -164,7 +168,7 @@ class RowClassifier(
             if unknown:
                 message = f"class_costs: no example has label {unknown[0]!r}; expected one"
                 raise DataError(sources[0].path, None, f"{message} of {listed(labels)}")
-        examples = self._packed(files, sources, labels)
+        examples = self._scaled(self._packed(files, sources, labels))
         unseen = examples.label_names[len(self.classes) :]
         for name in unseen:
             try:
@@ -191,6 +195,15 @@ class RowClassifier(
             self.options.bias,
             len(self.columns),
         )
+
+    def _scaled(self, examples: LabelledRows) -> LabelledRows:
+        """With features on the scales of the first data. Raises DataError."""
+        if self.options.scaling == scaling.NONE or not len(examples):
+            return examples
+        if self.scales is None:
+            own = examples.inputs[:, : self.features]
+            self.scales = scaling.learnt(self.options.scaling, own)
+        return examples.scaled(self.scales)
 
     def _check_widths(
         self, files: Sequence[SvmLight], sources: Sequence[base.Source], columns: int
@@ -221,18 +234,22 @@ class RowClassifier(
         return DataError(sources[0].path, None, error)
 
     def state(self) -> dict[str, np.ndarray]:
-        """labels, the classes in their order, and features, how many."""
-        return {"labels": np.array(self.classes, dtype=str), "features": np.array([self.features])}
+        """labels, the classes in their order; features, how many; and their scales, if any."""
+        scales = {} if self.scales is None else self.scales.arrays()
+        own = {"labels": np.array(self.classes, dtype=str), "features": np.array([self.features])}
+        return {**own, **scales}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Restore classes and features. Raises ModelError."""
-        checked.known(state, "labels", "features")
+        """Restore classes, features and their scales. Raises ModelError."""
+        kind = self.options.scaling
+        checked.known(state, "labels", "features", *scaling.state_names(kind))
         labels = checked.words(state, "labels")
         features = checked.array(state, "features", np.int64, (1,), least=0, most=MOST_WEIGHTS)
         try:
             self.fix(labels, int(features[0]))
         except ValueError as error:
             raise ModelError(str(error)) from None
+        self.scales = scaling.restored(kind, state, self.features)
 
     def known_dimension(self) -> int | None:
         """Features times columns."""
@@ -435,12 +452,21 @@ class RowClassifier(
             rare = [name for name, n in zip(self.classes, counts, strict=True) if 0 < n < _FEW]
             if rare:
                 found.append(f"{len(rare):,d} classes have a single example: {listed(rare)}")
-        return found
+        return found + scaling.not_centred(self.options.scaling, examples.is_sparse)
+
+    def scale_warnings(self, examples: LabelledRows) -> list[str]:
+        """That the scales of features differ much, if they do."""
+        names = NumberedNames(self.features)
+        facts = scaling.facts_of(examples.inputs[:, : self.features])
+        return scaling.uneven(facts.largest, names, scaling.BY_DATA)
 
     def training_warnings(self, examples: LabelledRows, predictions: Predictions) -> list[str]:
         """A warning if all training examples got the same label although there are several."""
         given = self.options.class_costs
-        return collapse(predictions.labels, examples.labels, self.classes, given)
+        return [
+            *collapse(predictions.labels, examples.labels, self.classes, given),
+            *scaling.not_centred(self.options.scaling, examples.is_sparse),
+        ]
 
     def _search(self, w: np.ndarray, examples: LabelledRows, summed: bool) -> Any:
         return _multiclass.search(

@@ -37,10 +37,22 @@ from typing import Any, Literal, TextIO
 import numpy as np
 from pydantic import Field
 
-from lssvm.applications import base
+from lssvm import checked
+from lssvm.applications import base, scaling
 from lssvm.applications.names import NumberedNames
 from lssvm.applications.ranking import ranking_metrics
 from lssvm.applications.ranking.queries import MOST_FEATURES, Queries, read_queries
+from lssvm.applications.ranking.query_scaling import (
+    DESCRIPTION as SCALING,
+)
+from lssvm.applications.ranking.query_scaling import (
+    KINDS,
+    QueryScaling,
+    largest_values,
+    learnt,
+    scaled,
+    scaled_within,
+)
 from lssvm.applications.ranking.ranking_start import Classifier, PairwiseRanking
 from lssvm.errors import LssvmError
 from lssvm.kernels import _ranking
@@ -76,6 +88,7 @@ class RankingOptions(base.Options):
         allow_inf_nan=False,
         description="C of the problem for the initial weights, as a multiple of objective.C",
     )
+    scaling: QueryScaling = Field(default="none", description=SCALING)
 
 
 @dataclass(frozen=True)
@@ -104,10 +117,27 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
     ) -> None:
         super().__init__(options, formulation)
         self.k = options.k
+        self.scales: scaling.Scales | None = None
 
     def read(self, sources: Sequence[base.Source]) -> Queries:
         """The queries of SVM-light files. Raises DataError."""
-        return read_queries(sources, self.options.relevant_from)
+        examples, kind = read_queries(sources, self.options.relevant_from), self.options.scaling
+        if kind == scaling.NONE or not len(examples):
+            return examples
+        if kind not in scaling.BY_DATA:
+            return scaled_within(kind, examples)
+        self.scales = self.scales or learnt(kind, examples)
+        return scaled(self.scales, examples)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The scales of features, if there are any that training data determine."""
+        return {} if self.scales is None else self.scales.arrays()
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Restore the scales. Raises ModelError."""
+        kind = self.options.scaling if self.options.scaling in scaling.BY_DATA else scaling.NONE
+        checked.known(state, *scaling.state_names(kind))
+        self.scales = scaling.restored(kind, state, None)
 
     def dimension(self, examples: Queries) -> int:
         """The highest feature index of the file."""
@@ -269,7 +299,14 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
         if np.any(counts > 1):
             shown = _listed(list(names[counts > 1]))
             found.append(f"qids that occur in several files count as separate queries: {shown}")
-        return found + _copies(examples)
+        return found + _copies(examples) + self._not_centred(examples)
+
+    def scale_warnings(self, examples: Queries) -> list[str]:
+        """That the scales of features differ much, if they do."""
+        return scaling.uneven(largest_values(examples), self.feature_names(), KINDS)
+
+    def _not_centred(self, examples: Queries) -> list[str]:
+        return scaling.not_centred(self.options.scaling, len(examples.starts) > 0)
 
     def output_warnings(self, examples: Queries, name: str) -> list[str]:
         """Warnings: documents of a run file without their own docid, and no relevant document."""
@@ -294,11 +331,13 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
         starts = examples.offsets[:-1] - examples.offsets[0]
         scores = predictions.scores
         spread = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
+        found = self._not_centred(examples)
         if spread.max() > ALIKE:
-            return []
+            return found
         return [
+            *found,
             "the scores of every query's documents are almost equal: the weights collapsed to "
-            "zero, and the order is that of the input; try a larger C or start: classification"
+            "zero, and the order is that of the input; try a larger C or start: classification",
         ]
 
     def _search(self, task: int, w: np.ndarray, examples: Queries) -> Any:

@@ -33,7 +33,10 @@ from pydantic import Field, field_validator, model_validator
 from scipy import sparse
 
 from lssvm import checked
-from lssvm.applications import base
+from lssvm.applications import base, scaling
+from lssvm.applications.names import NumberedNames
+from lssvm.applications.scaling import DESCRIPTION as SCALING
+from lssvm.applications.scaling import Scaling
 from lssvm.applications.sequence import reading, sequence_metrics, sequence_output, templates
 from lssvm.applications.sequence.examples import SequenceExamples
 from lssvm.applications.sequence.sequence_output import Predictions
@@ -87,6 +90,7 @@ class SequenceOptions(base.Options):
         description="cost of a wrong label, by true label; 1 for labels that are not named",
     )
     order: Literal[1, 2] = Field(default=1, description="order of the Markov chain of labels")
+    scaling: Scaling = Field(default="none", description=f"svm_hmm: {SCALING}")
     ends: bool = Field(default=False, description="weights for the first and the last label")
 
     @field_validator("columns")
@@ -100,6 +104,10 @@ class SequenceOptions(base.Options):
     def _consistent(self) -> Self:
         if self.format == "svm_hmm":
             return self
+        if self.scaling != scaling.NONE:
+            raise ValueError(
+                f"scaling: {self.scaling} is for numeric features, format: svm_hmm; expected none"
+            )
         if self.label and self.label not in self.columns:
             known = ", ".join(self.columns)
             raise ValueError(f"label: there is no column {self.label!r} (known: {known})")
@@ -133,6 +141,7 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
     ) -> None:
         super().__init__(options, formulation or base.Formulation("ssvm"))
         self.vocabulary: Vocabulary | None = None
+        self.scales: scaling.Scales | None = None
         self.soft = self.formulation.model == CRF
         self.slack = self.formulation.rescaling == "slack"
         if self.soft and (self.slack or self.formulation.slack_norm != 1):
@@ -155,15 +164,30 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
         read = reading.read_conll if o.format == "conll" else reading.read_numeric
         examples = read(sources, layout, self.vocabulary)
         self._adopt(examples)
-        return examples
+        return self._scaled(examples)
+
+    def _scaled(self, examples: SequenceExamples) -> SequenceExamples:
+        """With features on the scales of the first data. Raises DataError."""
+        if self.options.scaling == scaling.NONE:
+            return examples
+        if self.scales is None:
+            own = examples.inputs[:, : examples.width - examples.vocabulary.bias]
+            self.scales = scaling.learnt(self.options.scaling, own)
+        return examples.scaled(self.scales)
 
     def state(self) -> dict[str, np.ndarray]:
         """The names of labels and features."""
-        return {} if self.vocabulary is None else self.vocabulary.arrays()
+        names = {} if self.vocabulary is None else self.vocabulary.arrays()
+        return names if self.scales is None else {**names, **self.scales.arrays()}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Restore the names of a model. Raises ModelError."""
-        self.vocabulary = Vocabulary.from_arrays(state)
+        kind = self.options.scaling
+        scales = scaling.state_names(kind)
+        names = {name: array for name, array in state.items() if name not in scales}
+        self.vocabulary = Vocabulary.from_arrays(names)
+        count = self.vocabulary.width - self.vocabulary.bias
+        self.scales = scaling.restored(kind, state, count)
 
     def known_dimension(self) -> int | None:
         """As ``dimension``."""
@@ -302,7 +326,22 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
             )
         if examples.labelled and len(set(examples.tags)) == 1:
             found.append(f"all labels are {examples.tags[0]!r}: there is nothing to learn")
-        return found + self._unscored(examples)
+        return found + self._unscored(examples) + self._not_centred(examples)
+
+    def training_warnings(self, examples: SequenceExamples, predictions: Predictions) -> list[str]:
+        """That sparse rows are not centred although ``scaling`` would."""
+        return self._not_centred(examples)
+
+    def scale_warnings(self, examples: SequenceExamples) -> list[str]:
+        """That the scales of numeric features differ much, if they do."""
+        if self.options.format != "svm_hmm":
+            return []
+        count = examples.vocabulary.width - examples.vocabulary.bias
+        facts = scaling.facts_of(examples.inputs[:, :count])
+        return scaling.uneven(facts.largest, NumberedNames(count), scaling.BY_DATA)
+
+    def _not_centred(self, examples: SequenceExamples) -> list[str]:
+        return scaling.not_centred(self.options.scaling, examples.is_sparse)
 
     def output_warnings(self, examples: SequenceExamples, name: str) -> list[str]:
         """A warning about the label because of which entities are not scored, if there is one."""
