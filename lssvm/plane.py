@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+MEGABYTE = 1_000_000  # bytes
+
 
 @dataclass(frozen=True)
 class Plane:

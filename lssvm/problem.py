@@ -119,8 +119,8 @@ class Problem(ABC, Generic[E]):
     def completed(self, w: np.ndarray, examples: E) -> Plane:
         """Latent completion: Σ c_i U⁻_i as a plane that touches it at w."""
 
-    def unsettled(self) -> dict[str, tuple[int, int]]:
-        """How often iterative inference did not settle, and of how many times, by its name.
+    def not_converged(self) -> dict[str, tuple[int, int]]:
+        """How often iterative inference did not converge, and of how many times, by its name.
 
         Of loss-augmented inference and latent completion since the last call; nothing by default.
         """
@@ -173,6 +173,47 @@ class ByExample(ABC, Generic[E]):
     ) -> Maxima | FirstProblem[Any] | np.ndarray:
         """As ``start``, the first completion of every example apart; by default the truth."""
         return self.completed_each(np.zeros(self.dimension(examples)), examples)
+
+
+class ExampleOracle(Protocol):
+    """Inference for one example at a time in C, see ``cython_ext/_examples.pxd``.
+
+    capsule : what the C functions are found by
+    truth : (k,) int32 the true outputs, one after another; places : (n + 1,) int64 where that of
+        each example begins; values : all of an output are below it
+    size : of the weights as the kernel keeps them
+    squares : (rows,) ‖x‖²; multiply_adds : of one pass over all examples, about
+    square : an upper bound of Σ ‖x‖² over the rows of an example
+    slack : whether losses multiply differences
+    exact : whether the kernel solves for the multipliers of all outputs of an example at once
+    """
+
+    capsule: Any
+    truth: np.ndarray
+    places: np.ndarray
+    values: int
+    size: int
+    squares: np.ndarray
+    multiply_adds: float
+    square: float
+    slack: bool
+    exact: bool
+
+    def load(self, w: np.ndarray) -> np.ndarray:
+        """Weights (d,) as the kernel keeps them, (size,), a copy."""
+        ...
+
+    def unload(self, w: np.ndarray) -> np.ndarray:
+        """The same the other way, a copy."""
+        ...
+
+
+class CompiledByExample(ByExample[E]):
+    """Planes by example that a compiled loop asks for."""
+
+    @abstractmethod
+    def example_oracle(self, examples: E) -> ExampleOracle:
+        """Inference for these examples, which must not change while it is in use."""
 
 
 def by_example(problem: Problem[E]) -> ByExample[E]:

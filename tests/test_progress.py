@@ -68,7 +68,7 @@ def test_a_run_without_a_known_gap_says_so(capsys):
     with Console(silent=0.02) as console:
         console.passed(1, np.inf, 0.0, {}, np.inf)
         assert waited(lambda: told.append(capsys.readouterr().err) or "pass" in "".join(told))
-    assert "after 1 pass: gap none known; 0 s\n" in "".join(told)
+    assert "after 1 pass: no gap is known; 0 s\n" in "".join(told)
 
 
 def test_the_log_has_a_pass_a_second_and_every_pass_if_everything_is_told(tmp_path):
@@ -84,6 +84,6 @@ def test_the_log_has_a_pass_a_second_and_every_pass_if_everything_is_told(tmp_pa
     assert [row["passes"] for row in rows] == [1, 4]
     assert {**rows[0], "seconds": 0} == {
         **{"event": "pass", "passes": 1, "objective": 2.0, "gap": 0.5, "goal": 0.01},
-        **{"seconds": 0, "unsettled": {}},
+        **{"seconds": 0, "not_converged": {}},
     }
     assert [row["passes"] for row in logged(3, [0, 0, 0])] == [0, 1, 2]

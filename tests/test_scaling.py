@@ -189,7 +189,7 @@ def test_scaling_finds_what_large_features_hide(folder):
     errors = {}
     for kind in ("none", *KINDS):
         configured("multiclass", "txt", scaling=kind)
-        run(learn, "c.yaml", "m", "-q", "--set", "objective.C=1", "--set", "solver.epsilon=.01")
+        run(learn, "c.yaml", "m", "-q", "--set", "objective.C=1", "--set", "solver.method=bundle")
         run(classify, "c.yaml", "m", "p", "--metrics", "metrics.json")
         errors[kind] = json.loads((folder / "metrics.json").read_text())["error"]
     assert max(errors[kind] for kind in KINDS) < 30 < errors["none"]
@@ -262,7 +262,7 @@ def test_a_run_that_falls_short_says_that_scales_differ(folder):
     told = run(learn, "c.yaml", "m", "--set", "solver.max_passes=2", code=3).stderr
     assert "feature 2 is up to " in told
     last = told.splitlines()[-1]
-    assert "the asked precision was not reached (the iterations ran out, gap " in last
+    assert "the requested precision was not reached (the iterations ran out, gap " in last
     assert last.endswith("); set application.scaling, as the scales of features differ much")
     assert Model.load("m").record["uneven"] in Model.load("m").record["warnings"]
 

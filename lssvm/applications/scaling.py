@@ -160,21 +160,49 @@ def _divisors(sizes: np.ndarray) -> np.ndarray:
     return np.where(sizes > 0.0, sizes, 1.0)
 
 
-def state_names(kind: str) -> tuple[str, ...]:
-    """The names of the arrays that the scales of a kind are kept in."""
-    return () if kind == NONE else STATE
+class Scaler:
+    """The scales of an application's features, learnt from the first examples.
 
-
-def restored(kind: str, state: Mapping[str, np.ndarray], count: int | None) -> Scales | None:
-    """The scales of a model. Raises ModelError for what they cannot be.
-
-    count : the number of features, None: any
+    kind : the option; scales : None before they are known, and with ``none``
     """
-    if kind == NONE:
-        return None
-    shifts = checked.array(state, STATE[0], np.float64, (count,))
-    factors = checked.array(state, STATE[1], np.float64, (len(shifts),), least=_SMALLEST)
-    return Scales(shifts, factors)
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.scales: Scales | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the arrays of the state."""
+        return STATE if self.kind in BY_DATA else ()
+
+    def scaled(self, examples: Any, count: int) -> Any:
+        """Examples with scaled features. Raises DataError for a value that overflows.
+
+        examples : with ``inputs`` and ``scaled``; count : of the features, which come first
+        """
+        if self.kind == NONE or not len(examples):
+            return examples
+        if self.scales is None:
+            self.scales = learnt(self.kind, examples.inputs[:, :count])
+        return examples.scaled(self.scales)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The arrays that a model keeps."""
+        return {} if self.scales is None else self.scales.arrays()
+
+    def restore(self, state: Mapping[str, np.ndarray], count: int | None) -> None:
+        """Restore the scales of a model. Raises ModelError for impossible ones.
+
+        count : the number of features, None: any
+        """
+        if self.names:
+            shifts = checked.array(state, STATE[0], np.float64, (count,))
+            factors = checked.array(state, STATE[1], np.float64, (len(shifts),), least=_SMALLEST)
+            self.scales = Scales(shifts, factors)
+
+    def warnings(self, examples: Any) -> list[str]:
+        """A warning that ``standard`` does not centre sparse rows, if that is so."""
+        return not_centred(self.kind, examples.is_sparse)
 
 
 def not_centred(kind: str, is_sparse: bool) -> list[str]:

@@ -16,80 +16,52 @@ the first class.
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TextIO
 
 import numpy as np
-from pydantic import Field
 from scipy import sparse
 
 from lssvm import checked
 from lssvm.applications import base, scaling
 from lssvm.applications.class_costs import (
     BALANCED,
-    DESCRIPTION,
-    ClassCosts,
     collapse,
     listed,
     weighted,
 )
+from lssvm.applications.index_base import IndexBase
 from lssvm.applications.multiclass.class_tree import WeightColumns
 from lssvm.applications.multiclass.labelled_rows import (
     LabelledRows,
     packed,
-    read_files,
+    read_file,
     sorted_labels,
     with_labels_alike,
 )
+from lssvm.applications.multiclass.row_parts import joined_labels, labels_alone, row_parts
+from lssvm.applications.multiclass.row_predictions import Predictions
 from lssvm.applications.names import ColumnNames, NumberedNames
-from lssvm.applications.scaling import DESCRIPTION as SCALING
-from lssvm.applications.scaling import Scaling
+from lssvm.applications.parts import InParts
+from lssvm.applications.scaling import Scaler
+from lssvm.checked import MOST_WEIGHTS
 from lssvm.errors import DataError, LssvmError, ModelError
 from lssvm.formats.svmlight import SvmLight
-from lssvm.kernels import _multiclass
+from lssvm.kernels import _multiclass, _multiclass_examples
 from lssvm.kernels.arrays import ClassArrays
 from lssvm.plane import Plane
 
-MOST_WEIGHTS = 2**31 - 1
 MOST_CLASSES = 2**14
 _AT_ONCE = 4096  # rows whose scores are in memory at a time
 _WEIGHT = 8  # bytes
 _FEW = 2  # a class of fewer examples is worth a warning
 
 
-class RowOptions(base.Options):
-    """Options of both applications."""
-
-    bias: float = Field(
-        default=1.0,
-        ge=0,
-        le=checked.LARGEST,
-        allow_inf_nan=False,
-        description="value of the appended constant feature; larger values regularise the bias "
-        "less (1000: hardly at all); 0: no bias",
-    )
-    class_costs: ClassCosts = Field(default={}, description=DESCRIPTION)
-    scaling: Scaling = Field(default="none", description=SCALING)
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """The predictions for n rows, and the weights that made them.
-
-    labels : (n,) int32, classes
-    values : (n,) float64, w · Φ(x, y) of these classes
-    w : (d,) float64, for the scores of all classes, which are computed when they are written
-    """
-
-    labels: np.ndarray
-    values: np.ndarray
-    w: np.ndarray
-
-
 class RowClassifier(
     base.Application[LabelledRows, Predictions],
-    base.ByExample[LabelledRows],
+    base.CompiledByExample[LabelledRows],
     base.KernelRows[LabelledRows],
+    InParts[LabelledRows, Predictions],
 ):
     """One class for each row of features; nothing is hidden.
 
@@ -100,13 +72,15 @@ class RowClassifier(
     rescalings = frozenset({"margin", "slack"})
     slack_norms = frozenset({0, 1, 2})
     hidden = False
+    whole_formats = frozenset({"confusion"})
 
     def __init__(self, options: Any, formulation: base.Formulation | None = None) -> None:
         super().__init__(options, formulation)
         self.slack = self.formulation.rescaling == "slack"
+        self.indices = IndexBase(options.index_base)
         self.classes: tuple[str, ...] = ()
         self.features = 0
-        self.scales: scaling.Scales | None = None
+        self.scaler = Scaler(options.scaling)
 
     @abstractmethod
     def columns_of(self, classes: Sequence[str]) -> WeightColumns:
@@ -158,7 +132,7 @@ class RowClassifier(
 
         ``+1`` and ``1`` are the same label, written as in its first row of training.
         """
-        files = with_labels_alike(read_files(sources), self.classes)
+        files = with_labels_alike(self.indices.read(sources, read_file), self.classes)
         labels = sorted_labels(files)
         if not self.classes:
             if not labels:
@@ -168,7 +142,32 @@ class RowClassifier(
             if unknown:
                 message = f"class_costs: no example has label {unknown[0]!r}; expected one"
                 raise DataError(sources[0].path, None, f"{message} of {listed(labels)}")
-        examples = self._scaled(self._packed(files, sources, labels))
+        examples = self._packed(files, sources, labels)
+        self._check_losses(examples)
+        return examples
+
+    def read_parts(self, sources: Sequence[base.Source]) -> Iterator[LabelledRows]:
+        """The rows of :meth:`read` in parts, once the classes are known. Raises DataError."""
+        for part in row_parts(sources, self.classes, self.indices, self._packed):
+            self._check_losses(part)
+            yield part
+
+    def kept(
+        self, examples: LabelledRows, predictions: Predictions
+    ) -> tuple[LabelledRows, Predictions]:
+        """The labels."""
+        return labels_alone(examples), Predictions(predictions.labels, np.empty(0), np.empty(0))
+
+    def joined(
+        self, parts: Sequence[tuple[LabelledRows, Predictions]]
+    ) -> tuple[LabelledRows, Predictions]:
+        """The labels of all parts."""
+        examples = joined_labels([part for part, _ in parts], len(self.classes))
+        labels = np.concatenate([predictions.labels for _, predictions in parts])
+        return examples, Predictions(labels, np.empty(0), np.empty(0))
+
+    def _check_losses(self, examples: LabelledRows) -> None:
+        """Raise DataError for a label that training did not see and that has no loss."""
         unseen = examples.label_names[len(self.classes) :]
         for name in unseen:
             try:
@@ -176,10 +175,9 @@ class RowClassifier(
             except ValueError as error:
                 row = int(np.flatnonzero(examples.labels == examples.label_names.index(name))[0])
                 raise examples.error(row, str(error)) from None
-        return examples
 
     def _packed(
-        self, files: Sequence[Any], sources: Sequence[base.Source], labels: Sequence[str]
+        self, files: list[SvmLight], sources: Sequence[base.Source], labels: Sequence[str] = ()
     ) -> LabelledRows:
         if not self.classes:
             try:
@@ -187,7 +185,7 @@ class RowClassifier(
                 self.fix(labels, max(file.dimension for file in files))
             except ValueError as error:
                 raise self._placed(error, files, sources, labels) from None
-        return packed(
+        examples = packed(
             files,
             sources,
             self.classes,
@@ -195,15 +193,7 @@ class RowClassifier(
             self.options.bias,
             len(self.columns),
         )
-
-    def _scaled(self, examples: LabelledRows) -> LabelledRows:
-        """With features on the scales of the first data. Raises DataError."""
-        if self.options.scaling == scaling.NONE or not len(examples):
-            return examples
-        if self.scales is None:
-            own = examples.inputs[:, : self.features]
-            self.scales = scaling.learnt(self.options.scaling, own)
-        return examples.scaled(self.scales)
+        return self.scaler.scaled(examples, self.features)
 
     def _check_widths(
         self, files: Sequence[SvmLight], sources: Sequence[base.Source], columns: int
@@ -211,7 +201,7 @@ class RowClassifier(
         """Raise DataError for a feature with which the weights take more memory than allowed."""
         for file, source in zip(files, sources, strict=True):
             if file.dimension * columns * _WEIGHT > source.limit.bytes:
-                what = f"feature {file.dimension:,d}: a model of {columns:,d} columns so wide"
+                what = f"feature {file.highest:,d}: a model of {columns:,d} columns so wide"
                 raise source.limit.exceeded(source.path, file.widest_line, what)
 
     def _placed(
@@ -234,22 +224,25 @@ class RowClassifier(
         return DataError(sources[0].path, None, error)
 
     def state(self) -> dict[str, np.ndarray]:
-        """labels, the classes in their order; features, how many; and their scales, if any."""
-        scales = {} if self.scales is None else self.scales.arrays()
-        own = {"labels": np.array(self.classes, dtype=str), "features": np.array([self.features])}
-        return {**own, **scales}
+        """labels, the classes in their order, and features, how many; what indices count from.
+
+        And the scales of features, if there are any.
+        """
+        found = {"labels": np.array(self.classes, dtype=str), "features": np.array([self.features])}
+        return found | self.indices.state() | self.scaler.state()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Restore classes, features and their scales. Raises ModelError."""
-        kind = self.options.scaling
-        checked.known(state, "labels", "features", *scaling.state_names(kind))
+        names = ("labels", "features", *self.scaler.names)
+        checked.known(state, *names, optional=["index_base"])
+        self.indices.restore(state)
         labels = checked.words(state, "labels")
         features = checked.array(state, "features", np.int64, (1,), least=0, most=MOST_WEIGHTS)
         try:
             self.fix(labels, int(features[0]))
         except ValueError as error:
             raise ModelError(str(error)) from None
-        self.scales = scaling.restored(kind, state, self.features)
+        self.scaler.restore(state, self.features)
 
     def known_dimension(self) -> int | None:
         """Features times columns."""
@@ -269,7 +262,8 @@ class RowClassifier(
 
     def feature_names(self) -> ColumnNames:
         """``feature 1 × a`` and so on; see :class:`ColumnNames`."""
-        return ColumnNames(self.features, self.options.bias > 0.0, self.columns.names)
+        bias = self.options.bias > 0.0
+        return ColumnNames(self.features, bias, self.columns.names, self.indices.base)
 
     def start(self, examples: LabelledRows, rng: np.random.Generator) -> Plane:
         """Σ c_i Φ(x_i, y_i). Raises DataError if a label is none of the classes."""
@@ -319,6 +313,11 @@ class RowClassifier(
             self._arrays,
         )
         return sparse.csr_array(parts, shape=(len(rows), self.dimension(examples)))
+
+    def example_oracle(self, examples: LabelledRows) -> Any:
+        """Inference for one row at a time, in C. Raises DataError without all labels."""
+        self._check_known(examples)
+        return _multiclass_examples.ExampleOracle(examples.rows, examples.labels, self._arrays)
 
     def predict(self, w: np.ndarray, examples: LabelledRows, top: int = 1) -> Predictions:
         """argmax over the classes of w · Φ. Raises LssvmError if ``top`` is not 1."""
@@ -431,7 +430,7 @@ class RowClassifier(
 
     def warnings(self, examples: LabelledRows) -> list[str]:
         """Warnings about labels and features unseen in training, and about rare classes."""
-        found = []
+        found = self.indices.warnings()
         count = len(self.classes)
         unseen = examples.labels >= count
         if unseen.any():
@@ -441,8 +440,9 @@ class RowClassifier(
                 f"so they cannot be right: {names}"
             )
         if examples.left_out:
+            last = self.features - 1 + self.indices.base
             found.append(
-                f"{examples.left_out:,d} values of features beyond feature {self.features:,d}, "
+                f"{examples.left_out:,d} values of features beyond feature {last:,d}, "
                 "the last one in training, are left out"
             )
         if count == 1:
@@ -452,11 +452,11 @@ class RowClassifier(
             rare = [name for name, n in zip(self.classes, counts, strict=True) if 0 < n < _FEW]
             if rare:
                 found.append(f"{len(rare):,d} classes have a single example: {listed(rare)}")
-        return found + scaling.not_centred(self.options.scaling, examples.is_sparse)
+        return found + self.scaler.warnings(examples)
 
     def scale_warnings(self, examples: LabelledRows) -> list[str]:
         """That the scales of features differ much, if they do."""
-        names = NumberedNames(self.features)
+        names = NumberedNames(self.features, self.indices.base)
         facts = scaling.facts_of(examples.inputs[:, : self.features])
         return scaling.uneven(facts.largest, names, scaling.BY_DATA)
 
@@ -465,7 +465,8 @@ class RowClassifier(
         given = self.options.class_costs
         return [
             *collapse(predictions.labels, examples.labels, self.classes, given),
-            *scaling.not_centred(self.options.scaling, examples.is_sparse),
+            *self.indices.warnings(),
+            *self.scaler.warnings(examples),
         ]
 
     def _search(self, w: np.ndarray, examples: LabelledRows, summed: bool) -> Any:
@@ -487,8 +488,3 @@ class RowClassifier(
             name = examples.label_names[examples.labels[unseen[0]]]
             message = f"label {name!r} is not a label of the model; expected one of its labels"
             raise examples.error(int(unseen[0]), message)
-
-
-def share(count: float, whole: int) -> float | None:
-    """count / whole in percent; None if there is nothing."""
-    return 100.0 * float(count) / whole if whole else None

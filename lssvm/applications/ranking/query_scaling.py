@@ -32,6 +32,19 @@ DESCRIPTION = (
 )
 
 
+class QueryScaler(scaling.Scaler):
+    """The scales of the features of documents, or those of each query."""
+
+    def scaled(self, examples: Queries, count: int = 0) -> Queries:
+        """Queries with scaled features. Raises DataError for a value that overflows."""
+        if self.kind == scaling.NONE or not len(examples):
+            return examples
+        if self.kind not in scaling.BY_DATA:
+            return scaled_within(self.kind, examples)
+        self.scales = self.scales or learnt(self.kind, examples)
+        return scaled(self.scales, examples)
+
+
 def learnt(kind: str, examples: Queries) -> Scales:
     """The scales of the features of all documents."""
     return scaling.scales_of(kind, _facts(examples), centred=not len(examples.starts))

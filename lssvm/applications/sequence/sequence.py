@@ -26,23 +26,22 @@ is then the entropy log Z − w · E[Φ].
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self, TextIO
+from typing import Any, ClassVar, TextIO
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
 from scipy import sparse
 
-from lssvm import checked
 from lssvm.applications import base, scaling
 from lssvm.applications.names import NumberedNames
-from lssvm.applications.scaling import DESCRIPTION as SCALING
-from lssvm.applications.scaling import Scaling
-from lssvm.applications.sequence import reading, sequence_metrics, sequence_output, templates
-from lssvm.applications.sequence.examples import SequenceExamples
+from lssvm.applications.parts import InParts
+from lssvm.applications.scaling import Scaler
+from lssvm.applications.sequence import reading, sequence_metrics, sequence_output
+from lssvm.applications.sequence.examples import SequenceExamples, joined_labels, labels_alone
+from lssvm.applications.sequence.sequence_options import SequenceOptions
 from lssvm.applications.sequence.sequence_output import Predictions
 from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
 from lssvm.errors import LssvmError
-from lssvm.kernels import _sequence, _sequence_soft
+from lssvm.kernels import _sequence, _sequence_examples, _sequence_soft
 from lssvm.kernels.arrays import ChainLoss, ChainShape
 from lssvm.offsets import gathered
 from lssvm.plane import Plane
@@ -52,84 +51,10 @@ MOST_PATHS = 1000
 MOST_STATES = 2**28  # numbers that the search for one sequence may take: 2 GB
 _SHOWN = 3  # labels that a warning names
 
-Cost = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
-
-class SequenceOptions(base.Options):
-    """The format of sequences, the attributes of tokens, and the loss."""
-
-    name: Literal["sequence"] = Field(default="sequence", description="label sequences")
-    format: Literal["conll", "svm_hmm"] = Field(
-        default="conll", description="conll: columns and templates; svm_hmm: numeric features"
-    )
-    columns: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
-        default=("word", "label"), description="names of the columns of a CoNLL file"
-    )
-    label: str = Field(default="", description="name of the label column; by default the last")
-    templates: tuple[str, ...] = Field(
-        default=("word", "word[-1]", "word[1]", "suffix(word, 3)", "brief_shape(word)"),
-        description="attributes of a token, such as word[-1] & word or lower(word)",
-    )
-    min_count: int = Field(
-        default=1, ge=1, description="smallest number of training tokens with an attribute"
-    )
-    bias: float = Field(
-        default=0.0,
-        ge=-checked.LARGEST,
-        le=checked.LARGEST,
-        allow_inf_nan=False,
-        description="value of the appended constant feature; larger values regularise the bias "
-        "less (1000: hardly at all); 0: no bias",
-    )
-    loss: Literal["hamming", "zero_one"] = Field(
-        default="hamming",
-        description="hamming: number of wrong labels; zero_one: 1 if any label is wrong",
-    )
-    class_costs: dict[str, Cost] = Field(
-        default={},
-        description="cost of a wrong label, by true label; 1 for labels that are not named",
-    )
-    order: Literal[1, 2] = Field(default=1, description="order of the Markov chain of labels")
-    scaling: Scaling = Field(default="none", description=f"svm_hmm: {SCALING}")
-    ends: bool = Field(default=False, description="weights for the first and the last label")
-
-    @field_validator("columns")
-    @classmethod
-    def _distinct(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(names)) < len(names):
-            raise ValueError("two columns have the same name; expected different names")
-        return names
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if self.format == "svm_hmm":
-            return self
-        if self.scaling != scaling.NONE:
-            raise ValueError(
-                f"scaling: {self.scaling} is for numeric features, format: svm_hmm; expected none"
-            )
-        if self.label and self.label not in self.columns:
-            known = ", ".join(self.columns)
-            raise ValueError(f"label: there is no column {self.label!r} (known: {known})")
-        columns = [name for name in self.columns if name != self.label_column]
-        seen = set()
-        for text in self.templates:
-            try:
-                template = templates.parse(text, columns)
-            except ValueError as error:
-                raise ValueError(f"templates: {error}") from None
-            if template in seen:
-                raise ValueError(f"templates: {text!r} is given twice")
-            seen.add(template)
-        return self
-
-    @property
-    def label_column(self) -> str:
-        """The name of the column of the label."""
-        return self.label or self.columns[-1]
-
-
-class LabelSequences(base.Application[SequenceExamples, Predictions]):
+class LabelSequences(
+    base.Application[SequenceExamples, Predictions], InParts[SequenceExamples, Predictions]
+):
     """The base of applications of label sequences; only subclasses have hidden values."""
 
     Options: ClassVar[type[base.Options]] = SequenceOptions
@@ -141,7 +66,7 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
     ) -> None:
         super().__init__(options, formulation or base.Formulation("ssvm"))
         self.vocabulary: Vocabulary | None = None
-        self.scales: scaling.Scales | None = None
+        self.scaler = Scaler(options.scaling)
         self.soft = self.formulation.model == CRF
         self.slack = self.formulation.rescaling == "slack"
         if self.soft and (self.slack or self.formulation.slack_norm != 1):
@@ -159,35 +84,49 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
 
     def read(self, sources: Sequence[base.Source]) -> SequenceExamples:
         """The sequences of files; the first ones fix labels and attributes. Raises DataError."""
-        o = self.options
-        layout = reading.Layout(o.columns, o.label_column, o.templates, o.bias, o.min_count)
-        read = reading.read_conll if o.format == "conll" else reading.read_numeric
-        examples = read(sources, layout, self.vocabulary)
+        read = reading.read_conll if self.options.format == "conll" else reading.read_numeric
+        examples = read(sources, self._layout(), self.vocabulary)
         self._adopt(examples)
-        return self._scaled(examples)
+        return self.scaler.scaled(examples, examples.width - examples.vocabulary.bias)
 
-    def _scaled(self, examples: SequenceExamples) -> SequenceExamples:
-        """With features on the scales of the first data. Raises DataError."""
-        if self.options.scaling == scaling.NONE:
-            return examples
-        if self.scales is None:
-            own = examples.inputs[:, : examples.width - examples.vocabulary.bias]
-            self.scales = scaling.learnt(self.options.scaling, own)
-        return examples.scaled(self.scales)
+    def read_parts(self, sources: Sequence[base.Source]) -> Iterator[SequenceExamples]:
+        """The sequences of :meth:`read`; those of CoNLL files in parts. Raises DataError."""
+        if self.vocabulary is None or self.options.format != "conll":
+            yield self.read(sources)
+        else:
+            yield from reading.conll_parts(sources, self._layout(), self.vocabulary)
+
+    def kept(
+        self, examples: SequenceExamples, predictions: Predictions
+    ) -> tuple[SequenceExamples, Predictions]:
+        """The labels, and those of the best path."""
+        none = np.empty((0, 0))
+        best = np.ascontiguousarray(predictions.labels[:, :1])
+        return labels_alone(examples), Predictions(best, none, none.ravel())
+
+    def joined(
+        self, parts: Sequence[tuple[SequenceExamples, Predictions]]
+    ) -> tuple[SequenceExamples, Predictions]:
+        """The labels of all parts."""
+        none = np.empty((0, 0))
+        labels = np.concatenate([predictions.labels for _, predictions in parts])
+        return joined_labels([part for part, _ in parts]), Predictions(labels, none, none.ravel())
+
+    def _layout(self) -> reading.Layout:
+        o = self.options
+        return reading.Layout(o.columns, o.label_column, o.templates, o.bias, o.min_count)
 
     def state(self) -> dict[str, np.ndarray]:
         """The names of labels and features."""
         names = {} if self.vocabulary is None else self.vocabulary.arrays()
-        return names if self.scales is None else {**names, **self.scales.arrays()}
+        return names | self.scaler.state()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Restore the names of a model. Raises ModelError."""
-        kind = self.options.scaling
-        scales = scaling.state_names(kind)
+        scales = self.scaler.names
         names = {name: array for name, array in state.items() if name not in scales}
         self.vocabulary = Vocabulary.from_arrays(names)
-        count = self.vocabulary.width - self.vocabulary.bias
-        self.scales = scaling.restored(kind, state, count)
+        self.scaler.restore(state, self.vocabulary.width - self.vocabulary.bias)
 
     def known_dimension(self) -> int | None:
         """As ``dimension``."""
@@ -326,11 +265,11 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
             )
         if examples.labelled and len(set(examples.tags)) == 1:
             found.append(f"all labels are {examples.tags[0]!r}: there is nothing to learn")
-        return found + self._unscored(examples) + self._not_centred(examples)
+        return found + self._unscored(examples) + self.scaler.warnings(examples)
 
     def training_warnings(self, examples: SequenceExamples, predictions: Predictions) -> list[str]:
         """That sparse rows are not centred although ``scaling`` would."""
-        return self._not_centred(examples)
+        return self.scaler.warnings(examples)
 
     def scale_warnings(self, examples: SequenceExamples) -> list[str]:
         """That the scales of numeric features differ much, if they do."""
@@ -339,9 +278,6 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
         count = examples.vocabulary.width - examples.vocabulary.bias
         facts = scaling.facts_of(examples.inputs[:, :count])
         return scaling.uneven(facts.largest, NumberedNames(count), scaling.BY_DATA)
-
-    def _not_centred(self, examples: SequenceExamples) -> list[str]:
-        return scaling.not_centred(self.options.scaling, examples.is_sparse)
 
     def output_warnings(self, examples: SequenceExamples, name: str) -> list[str]:
         """A warning about the label because of which entities are not scored, if there is one."""
@@ -406,20 +342,23 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
     def _search(
         self, task: int, w: np.ndarray, examples: SequenceExamples, summed: bool = False
     ) -> Any:
-        charges, margins = self._charges(examples), np.zeros(1)
-        if task == _sequence.COUNTED:
-            longest = int(np.max(np.diff(examples.offsets), initial=1))
-            self._check_room(examples, longest)
-            margins = self.formulation.margin(charges[0] * np.arange(longest + 1))
-        slack = self.slack and task not in (_sequence.TRUTH, _sequence.PREDICT)
         return _sequence.search(
-            ChainLoss(task, charges, margins, slack),
+            self._loss(task, examples),
             examples.arrays,
             examples.labels,
             examples.costs,
             self._weights(w, examples),
             summed,
         )
+
+    def _loss(self, task: int, examples: SequenceExamples) -> ChainLoss:
+        charges, margins = self._charges(examples), np.zeros(1)
+        if task == _sequence.COUNTED:
+            longest = int(np.max(np.diff(examples.offsets), initial=1))
+            self._check_room(examples, longest)
+            margins = self.formulation.margin(charges[0] * np.arange(longest + 1))
+        slack = self.slack and task not in (_sequence.TRUTH, _sequence.PREDICT)
+        return ChainLoss(task, charges, margins, slack)
 
     def _expected(self, w: np.ndarray, examples: SequenceExamples) -> Any:
         weights = self._weights(w, examples)
@@ -438,7 +377,7 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
 
 
 class SequenceLabelling(
-    LabelSequences, base.ByExample[SequenceExamples], base.KernelRows[SequenceExamples]
+    LabelSequences, base.CompiledByExample[SequenceExamples], base.KernelRows[SequenceExamples]
 ):
     """Label sequences: named entities, parts of speech, letters of words."""
 
@@ -491,6 +430,16 @@ class SequenceLabelling(
         matrix = sparse.csr_array((values, indices, starts), shape=shape)
         matrix.sort_indices()
         return matrix
+
+    def example_oracle(self, examples: SequenceExamples) -> Any:
+        """Inference for one sequence at a time, in C. Raises DataError without all labels."""
+        self._check_trainable(examples)
+        if examples.is_sparse and not examples.inputs.has_sorted_indices:
+            examples = examples.with_inputs(examples.inputs.sorted_indices())
+        loss = self._loss(self.task, examples)
+        return _sequence_examples.ExampleOracle(
+            loss, examples.arrays, examples.labels, self._shape(examples)
+        )
 
     def _each(self, task: int, w: np.ndarray, examples: SequenceExamples) -> base.Maxima:
         _, values, losses, labels = self._search(task, w, examples)
