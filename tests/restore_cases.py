@@ -202,7 +202,7 @@ class Stopper(Observer):
     def __init__(self, after):
         self.left = after
 
-    def passed(self, passes, gap, goal, not_converged):
+    def passed(self, passes, gap, goal, not_converged, objective):
         self.left -= 1
         if self.left == 0:
             raise StopError

@@ -469,7 +469,7 @@ def test_check_counts_and_warns(run, folder):
         "train: 6 examples in 1 file, size 6, d = 3, total cost 6\n"
         "test: 2 examples in 1 file, size 2, d = 3, total cost 2\n"
         "warning: data.test: all examples have one label\n"
-        "warning: data.test: 1 example is also in data.train\n"
+        "warning: data.test: 1 example is also in data.train: '1' = '1'\n"
     )
     facts = json.loads(run(main, "check", "c.yaml", "--json").stdout)
     assert facts["splits"]["train"]["examples"] == 6

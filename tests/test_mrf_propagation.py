@@ -234,7 +234,9 @@ def test_every_iteration_tells_how_often_beliefs_did_not_settle(threads, method,
     app = Counting(settings.application, settings.objective.formulation())
     observer, rows, between = Observer(), [], []
     observer.iterated = rows.append
-    observer.passed = lambda passes, gap, goal, not_converged: between.append(not_converged)
+    observer.passed = lambda passes, gap, goal, not_converged, objective: between.append(
+        not_converged
+    )
     examples = grids(np.random.default_rng(6), 3, 60)
     assert len(blocks(examples)) > 1
     learn_on(app, examples, settings, threads=threads, observer=observer)

@@ -36,6 +36,7 @@ ANSWERS = (
     "summary",
     "warnings",
     "training_warnings",
+    "scale_warnings",
     "not_converged",
 )
 ITERATORS = ("examples", "records", "read_parts")  # methods that yield one piece after the other

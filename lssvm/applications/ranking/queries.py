@@ -64,6 +64,11 @@ class Queries(Packed):
             return np.diff(self.starts[self.offsets]) + np.diff(self.offsets)
         return np.diff(self.offsets) * self.dimension
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the rows of the documents are stored sparsely."""
+        return len(self.starts) > 0
+
     @cached_property
     def rows(self) -> QueryArrays:
         """The documents as the kernel reads them."""

@@ -10,6 +10,7 @@ from scipy import sparse
 
 from lssvm.applications.packing import Packed, digest
 from lssvm.applications.row_sums import Columns, by_column
+from lssvm.applications.scaling import Scales
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import LssvmError
 from lssvm.formats.conll_columns import Lines
@@ -65,7 +66,10 @@ class SequenceExamples(Packed):
     @property
     def told(self) -> np.ndarray:
         """Whether each token has a label, also one unseen in training, (tokens,) bool."""
-        return np.array([tag is not None for tag in self.tags], dtype=bool)
+        found = self.labels >= 0
+        lost = np.flatnonzero(~found)
+        found[lost] = [tag is not None for tag in self.tags[lost]]
+        return found
 
     @property
     def known(self) -> np.ndarray:
@@ -95,6 +99,21 @@ class SequenceExamples(Packed):
         if inputs.shape[0] != len(self.labels):
             raise LssvmError(f"{inputs.shape[0]} rows for {len(self.labels)} tokens")
         return self._with_rows(stored(inputs))
+
+    def scaled(self, scales: Scales) -> Self:
+        """With scaled features; values of dense rows change in place. Raises DataError."""
+        rows = stored(scales.resized(self.width).applied(self.inputs))
+        values = rows.values if len(rows.starts) else rows.dense.ravel()
+        lost = np.flatnonzero(~np.isfinite(values))
+        if len(lost):
+            token = lost[0] // max(1, self.width)
+            if len(rows.starts):
+                token = np.searchsorted(rows.starts, lost[0], side="right") - 1
+            row = int(np.searchsorted(self.offsets, token, side="right")) - 1
+            raise self.error(
+                row, "has a value that overflows when it is scaled; expected smaller ones"
+            )
+        return self._with_rows(rows)
 
     def _with_rows(self, rows: "Rows") -> Self:
         return replace(
