@@ -28,6 +28,7 @@ ANSWERS = (
     "gathered",
     "curvature",
     "columns_per_row",
+    "work",
     "predict",
     "score",
     "groups",

@@ -52,7 +52,6 @@ from lssvm.plane import Plane
 
 CRF = "crf"
 MOST_PATHS = 1000
-MOST_STATES = 2**28  # numbers that the search for one sequence may take: 2 GB
 _SHOWN = 3  # labels that a warning names
 
 Cost = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -196,6 +195,13 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
         gradient, *_ = self._search(_sequence.TRUTH, w, examples, summed=True)
         return Plane(gradient, 0.0)
 
+    def work(self, examples: SequenceExamples) -> np.ndarray:
+        """By tokens, features, states and the recursion; less than that where w is long."""
+        sums = 0 if self._shared(examples) else self.dimension(examples)
+        soft, order = not self.formulation.hard, self.options.order
+        found = examples.work(self._states(examples), order, soft, sums)
+        return found * np.diff(examples.offsets) if self.task == _sequence.COUNTED else found
+
     def augmented(self, w: np.ndarray, examples: SequenceExamples) -> tuple[Plane, float]:
         """Σ c_i U⁺_i; exact."""
         if self.soft:
@@ -216,7 +222,7 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
             return Predictions(labels[:, None], values[:, None], w)
         if top > MOST_PATHS:
             raise LssvmError(f"--top {top}: too many paths; expected at most {MOST_PATHS:,d}")
-        self._check_room(examples, 2 * top)
+        examples.check_room(examples.label_count**self.options.order, 2 * top)
         weights = self._weights(w, examples)
         labels, scores = _sequence_soft.best_paths(examples.arrays, weights, top)
         return Predictions(labels, scores, w)
@@ -354,17 +360,13 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
                 "latent_sequence, in which they are hidden",
             )
 
-    def _check_room(self, examples: SequenceExamples, copies: int) -> None:
-        """Refuse a sequence for which so many copies of its states take too much memory."""
-        counts = np.diff(examples.offsets)
-        states = examples.label_count**self.options.order
-        if len(counts) and int(np.max(counts)) * states * copies > MOST_STATES:
-            row = int(np.argmax(counts))
-            raise examples.error(
-                row,
-                f"has {counts[row]:,d} tokens: a search with {copies:,d} times {states:,d} states "
-                f"takes too much memory; expected at most {MOST_STATES:,d} numbers",
-            )
+    def _states(self, examples: SequenceExamples) -> int:
+        """States of a token: L."""
+        return examples.label_count
+
+    def _shared(self, examples: SequenceExamples) -> bool:
+        """Whether blocks of examples have no sums of their own."""
+        return False
 
     def _charges(self, examples: SequenceExamples) -> np.ndarray:
         """The cost of an error by true label, (L,)."""
@@ -377,7 +379,7 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
         charges, margins = self._charges(examples), np.zeros(1)
         if task == _sequence.COUNTED:
             longest = int(np.max(np.diff(examples.offsets), initial=1))
-            self._check_room(examples, longest)
+            examples.check_room(examples.label_count**self.options.order, longest)
             margins = self.formulation.margin(charges[0] * np.arange(longest + 1))
         slack = self.slack and task not in (_sequence.TRUTH, _sequence.PREDICT)
         return _sequence.search(
@@ -425,6 +427,9 @@ class SequenceLabelling(
 
     def gathers(self, examples: SequenceExamples) -> bool:
         """For a conditional random field with sparse rows."""
+        return self._shared(examples)
+
+    def _shared(self, examples: SequenceExamples) -> bool:
         return self.soft and examples.is_sparse
 
     def coefficients(self, w: np.ndarray, examples: SequenceExamples) -> Marginals:
