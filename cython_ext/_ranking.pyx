@@ -17,6 +17,9 @@ COMPLETE = COMPLETE_TASK
 AUGMENT = AUGMENT_TASK
 PREDICT = PREDICT_TASK
 
+cdef extern from "query_scores.h" nogil:
+    void query_scores(const double*, ptrdiff_t, ptrdiff_t, const double*, double*)
+
 cdef struct Queries:
     const double* dense  # null if sparse
     const int* indices
@@ -149,9 +152,8 @@ def combination(queries, const double[::1] coefficients):
 cdef void _score(const Queries* features, Py_ssize_t first, Py_ssize_t m, const double* w,
                  double* out) noexcept nogil:
     """out[p] = w . x of the p-th document of a query."""
-    cdef Py_ssize_t p, j = 0, d = features.d
-    cdef double total, a, b, c, e
-    cdef const double* block
+    cdef Py_ssize_t p, j, d = features.d
+    cdef double total
     if features.starts != NULL:
         for p in range(m):
             total = 0.0
@@ -159,23 +161,7 @@ cdef void _score(const Queries* features, Py_ssize_t first, Py_ssize_t m, const 
                 total = total + w[features.indices[j]] * features.values[j]
             out[p] = total
         return
-    block = features.dense + first * d
-    for p in range(m):
-        out[p] = 0.0
-    # Four features at a time, so that scores are loaded and stored a quarter as often.
-    while j + 4 <= d:
-        a, b, c, e = w[j], w[j + 1], w[j + 2], w[j + 3]
-        for p in range(m):
-            out[p] = out[p] + ((a * block[p] + b * block[m + p])
-                               + (c * block[2 * m + p] + e * block[3 * m + p]))
-        block += 4 * m
-        j += 4
-    while j < d:
-        a = w[j]
-        for p in range(m):
-            out[p] = out[p] + a * block[p]
-        block += m
-        j += 1
+    query_scores(features.dense + first * d, m, d, w, out)
 
 
 cdef Py_ssize_t _best(int task, const double* scores, const unsigned char* relevant, Py_ssize_t m,

@@ -30,6 +30,7 @@ ANSWERS = (
     "gathered",
     "curvature",
     "columns_per_row",
+    "work",
     "predict",
     "score",
     "groups",

@@ -17,7 +17,10 @@ from lssvm.formats.conll_columns import Lines
 from lssvm.kernels.arrays import TokenArrays
 from lssvm.offsets import cumulated, gathered, narrowed
 
+MOST_STATES = 2**28  # numbers that the search for one sequence may take: 2 GB
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
+_BLOCK = 1e5  # ns that a block of sequences takes
+_SUM = 20.0  # ns that it must take for each weight that it has a sum of: a fifth are the sum's
 _UNIT = 64  # multiply-adds of a unit of size: a block is then ten times the work of its overhead
 
 
@@ -84,6 +87,34 @@ class SequenceExamples(Packed):
         if self.is_sparse:
             numbers = np.diff(self.starts[self.offsets]) + np.diff(self.offsets) * count
         return numbers * count // _UNIT + 1
+
+    def work(self, states: int, order: int, soft: bool, sums: int) -> np.ndarray:
+        """Approximate ns for the scores and the best path (soft: all paths) of each sequence, (n,).
+
+        states : of a token; sums : number of weights that each block of sequences sums up
+
+        These sums take time as well: if they are long, a block must have more work.
+        """
+        tokens = np.diff(self.offsets)
+        padded = -(-states // 8) * 8
+        scores = tokens * (0.1 * self.width * padded)
+        if self.is_sparse:
+            scores = np.diff(self.starts[self.offsets]) * (5.0 + 0.5 * states)
+        steps = padded * float(states) ** order
+        paths = 90.0 + 8.0 * padded + 0.7 * steps if soft else 30.0 + 0.15 * steps
+        share = min(1.0, _BLOCK / max(1.0, _SUM * sums))
+        return share * (scores + tokens * paths) + 1.0
+
+    def check_room(self, states: int, copies: int) -> None:
+        """Refuse a sequence for which so many copies of its states take too much memory."""
+        counts = np.diff(self.offsets)
+        if len(counts) and int(np.max(counts)) * states * copies > MOST_STATES:
+            row = int(np.argmax(counts))
+            raise self.error(
+                row,
+                f"has {counts[row]:,d} tokens: a search with {copies:,d} times {states:,d} states "
+                f"takes too much memory; expected at most {MOST_STATES:,d} numbers",
+            )
 
     @property
     def inputs(self) -> Any:

@@ -49,7 +49,6 @@ from lssvm.plane import Plane
 
 CRF = "crf"
 MOST_PATHS = 1000
-MOST_STATES = 2**28  # numbers that the search for one sequence may take: 2 GB
 _SHOWN = 3  # labels that a warning names
 
 
@@ -154,6 +153,13 @@ class LabelSequences(
         gradient, *_ = self._search(_sequence.TRUTH, w, examples, summed=True)
         return Plane(gradient, 0.0)
 
+    def work(self, examples: SequenceExamples) -> np.ndarray:
+        """From tokens, features, states and the recursion; reduced if w is long."""
+        sums = 0 if self._shared(examples) else self.dimension(examples)
+        soft, order = not self.formulation.hard, self.options.order
+        found = examples.work(self._states(examples), order, soft, sums)
+        return found * np.diff(examples.offsets) if self.task == _sequence.COUNTED else found
+
     def augmented(self, w: np.ndarray, examples: SequenceExamples) -> tuple[Plane, float]:
         """Σ c_i U⁺_i; exact."""
         if self.soft:
@@ -174,7 +180,7 @@ class LabelSequences(
             return Predictions(labels[:, None], values[:, None], w)
         if top > MOST_PATHS:
             raise LssvmError(f"--top {top}: too many paths; expected at most {MOST_PATHS:,d}")
-        self._check_room(examples, 2 * top)
+        examples.check_room(examples.label_count**self.options.order, 2 * top)
         weights = self._weights(w, examples)
         labels, scores = _sequence_soft.best_paths(examples.arrays, weights, top)
         return Predictions(labels, scores, w)
@@ -323,17 +329,13 @@ class LabelSequences(
                 "latent_sequence, in which they are hidden",
             )
 
-    def _check_room(self, examples: SequenceExamples, copies: int) -> None:
-        """Refuse a sequence for which so many copies of its states take too much memory."""
-        counts = np.diff(examples.offsets)
-        states = examples.label_count**self.options.order
-        if len(counts) and int(np.max(counts)) * states * copies > MOST_STATES:
-            row = int(np.argmax(counts))
-            raise examples.error(
-                row,
-                f"has {counts[row]:,d} tokens: a search with {copies:,d} times {states:,d} states "
-                f"takes too much memory; expected at most {MOST_STATES:,d} numbers",
-            )
+    def _states(self, examples: SequenceExamples) -> int:
+        """States of a token: L."""
+        return examples.label_count
+
+    def _shared(self, examples: SequenceExamples) -> bool:
+        """Whether blocks of examples have no sums of their own."""
+        return False
 
     def _charges(self, examples: SequenceExamples) -> np.ndarray:
         """The cost of an error by true label, (L,)."""
@@ -356,7 +358,7 @@ class LabelSequences(
         charges, margins = self._charges(examples), np.zeros(1)
         if task == _sequence.COUNTED:
             longest = int(np.max(np.diff(examples.offsets), initial=1))
-            self._check_room(examples, longest)
+            examples.check_room(examples.label_count**self.options.order, longest)
             margins = self.formulation.margin(charges[0] * np.arange(longest + 1))
         slack = self.slack and task not in (_sequence.TRUTH, _sequence.PREDICT)
         return ChainLoss(task, charges, margins, slack)
@@ -397,6 +399,9 @@ class SequenceLabelling(
 
     def gathers(self, examples: SequenceExamples) -> bool:
         """For a conditional random field with sparse rows."""
+        return self._shared(examples)
+
+    def _shared(self, examples: SequenceExamples) -> bool:
         return self.soft and examples.is_sparse
 
     def coefficients(self, w: np.ndarray, examples: SequenceExamples) -> Marginals:
