@@ -1,12 +1,15 @@
 """What a long run tells: lines away from a terminal, passes in the log."""
 
 import json
+import re
 import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from lssvm.cli import learn
 from lssvm.cli.console import Console
 from lssvm.cli.heartbeat import Heartbeat
 
@@ -87,3 +90,22 @@ def test_the_log_has_a_pass_a_second_and_every_pass_if_everything_is_told(tmp_pa
         **{"seconds": 0, "not_converged": {}},
     }
     assert [row["passes"] for row in logged(3, [0, 0, 0])] == [0, 1, 2]
+
+
+CONFIG = str(Path(__file__).parents[1] / "configs" / "multiclass.yaml")
+
+
+@pytest.mark.parametrize("words", [(), ("--progress", "0"), ("--progress", "1e-4")])
+def test_the_option_says_how_often_a_run_tells_its_progress(tmp_path, words):
+    model = str(tmp_path / "m")
+    result = CliRunner().invoke(learn, [CONFIG, model, *words])
+    assert result.exit_code == 0
+    told = [line for line in result.stderr.splitlines() if re.search(r"; \d+ s(,|$)", line)]
+    assert bool(told) == ("1e-4" in words)
+    assert all(line.startswith(("reading data; ", "after ")) for line in told)
+
+
+def test_a_time_below_0_is_refused(tmp_path):
+    result = CliRunner().invoke(learn, [CONFIG, str(tmp_path / "m"), "--progress", "-1"])
+    assert result.exit_code == 2
+    assert "'--progress'" in result.stderr

@@ -532,7 +532,7 @@ def test_entities_are_scored_as_conlleval_counts_them(truth, found, f1, strict):
 )
 def test_the_scheme_is_seen_from_the_labels(labels, scheme):
     offsets, (numbers,), names = packed_labels(entities(labels))
-    tags = entity_spans.tags_of(names, numbers, offsets)
+    (tags,) = entity_spans.tags_of(names, [numbers], offsets)
     assert sequence_metrics.scheme_of(tags, sequence_metrics.family_of(names)) == scheme
 
 
@@ -621,7 +621,7 @@ def test_scores_of_random_labels_are_those_of_seqeval(family, typed):
         expected = [100 * count(*rows, zero_division=0) for count in lenient]
         assert [scores[name] for name in ("precision", "recall", "f1")] == expected
         offsets, numbers, used = packed_labels(truth, found)
-        tags = entity_spans.tags_of(used, numbers[0], offsets)
+        (tags,) = entity_spans.tags_of(used, numbers[:1], offsets)
         own = sequence_metrics.scheme_of(tags, sequence_metrics.family_of(used))
         seen.add(own)
         if own == "IOE1":

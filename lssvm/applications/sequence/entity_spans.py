@@ -69,24 +69,21 @@ class Scheme(NamedTuple):
     ends: Pattern
 
 
-def tags_of(names: Sequence[str], labels: np.ndarray, offsets: np.ndarray) -> Tags:
-    """The labels of sequences, given by number.
+def tags_of(names: Sequence[str], labels: Sequence[np.ndarray], offsets: np.ndarray) -> list[Tags]:
+    """Each of several labellings of the same sequences, given by number.
 
     names : what the numbers mean, ``O``, a prefix, or a prefix, a hyphen and a type
-    labels : (tokens,) int; offsets : (n + 1,) int, where sequences begin, and the end
+    labels : (tokens,) int each; offsets : (n + 1,) int, where sequences begin, and the end
     """
     kinds = {kind: number for number, kind in enumerate(dict.fromkeys(n[2:] for n in names))}
     # Names that do not occur may be anything.
     prefix = [PREFIXES.find(_AS_IOBES.get(name[:1], name[:1])) for name in names]
-    places = np.arange(1, len(labels) + 1) + np.repeat(
-        np.arange(len(offsets) - 1), np.diff(offsets)
-    )
-    count = len(labels) + len(offsets)
-    prefixes, types = np.zeros(count, dtype=np.int8), np.full(count, -1, dtype=np.int32)
-    prefixes[places] = np.array(prefix, dtype=np.int8)[labels]
-    types[places] = np.array([kinds[name[2:]] for name in names], dtype=np.int32)[labels]
-    types[prefixes == O] = -1
-    return Tags(prefixes, types)
+    kind = [-1 if which == O else kinds[n[2:]] for n, which in zip(names, prefix, strict=True)]
+    # An O stands for the end of each sequence, and for the beginning.
+    tables = np.array([*prefix, O], dtype=np.int8), np.array([*kind, -1], dtype=np.int32)
+    ends = offsets - offsets[0]
+    padded = (np.insert(own.astype(np.int32), ends, len(names)) for own in labels)
+    return [Tags(*(table[own] for table in tables)) for own in padded]
 
 
 def lenient(tags: Tags) -> Spans:
@@ -101,7 +98,7 @@ def lenient(tags: Tags) -> Spans:
 def strict(tags: Tags, scheme: Scheme) -> Spans:
     """The entities that keep to a scheme."""
     pairs = tags.pairs
-    places = np.arange(1, len(tags.kinds))
+    places = np.arange(1, len(tags.kinds), dtype=np.int32)
     begins, breaks = scheme.begins(pairs), ~scheme.inside(pairs)
     last_begin = np.maximum.accumulate(np.where(begins, places, 0))
     last_break = np.maximum.accumulate(np.where(breaks, places, 0))

@@ -215,7 +215,10 @@ class LabelSequences(
         told, whole = examples.told, examples.known
         wrong = (predictions.labels[:, 0] != examples.labels) & told
         spoilt = np.logical_or.reduceat(wrong, examples.offsets[:-1])
-        rows, offsets = gathered(examples.offsets, np.flatnonzero(whole))
+        rows: Any = slice(None)
+        offsets = examples.offsets
+        if not np.all(whole):
+            rows, offsets = gathered(examples.offsets, np.flatnonzero(whole))
         names, truth = sequence_metrics.numbered(
             examples.vocabulary.labels, examples.labels[rows], examples.tags[rows]
         )

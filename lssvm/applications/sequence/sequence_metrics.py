@@ -116,7 +116,7 @@ def entity_scores(
     family = family_of(name for name, occurs in zip(names, used, strict=True) if occurs)
     if family is None:
         return dict.fromkeys(NAMES)
-    tags = [entity_spans.tags_of(names, part, offsets) for part in (truth, found)]
+    tags = entity_spans.tags_of(names, (truth, found), offsets)
     own, other = map(entity_spans.lenient, tags)
     scores: dict[str, float | None] = dict(
         zip(("precision", "recall", "f1"), _shares(own, other), strict=True)
