@@ -81,6 +81,11 @@ class Queries(Packed):
             width=self.dimension,
         )
 
+    @cached_property
+    def levels(self) -> np.ndarray:
+        """The labels of the documents in the span, numbered by their order, int32."""
+        return np.unique(self.labels[self.span], return_inverse=True)[1].astype(np.int32)
+
     @property
     def span(self) -> slice:
         """The places of the documents of these queries in the flat arrays."""
