@@ -17,6 +17,13 @@ COMPLETE = COMPLETE_TASK
 AUGMENT = AUGMENT_TASK
 PREDICT = PREDICT_TASK
 
+cdef extern from "query_scores.h" nogil:
+    ctypedef struct Placed:
+        pass
+    void query_scores(const double*, ptrdiff_t, ptrdiff_t, const double*, double*)
+    void query_sums(const double*, ptrdiff_t, ptrdiff_t, const double*, double*)
+    void query_order(const double*, ptrdiff_t, Placed*, long long*)
+
 cdef struct Queries:
     const double* dense  # null if sparse
     const int* indices
@@ -120,9 +127,7 @@ def scores(queries, const double[::1] w):
 def combination(queries, const double[::1] coefficients):
     """The sum over the documents of coefficient times row, (d,)."""
     cdef Queries own
-    cdef Py_ssize_t i, j, p, m, first
-    cdef double total
-    cdef const double* column
+    cdef Py_ssize_t i, m, first
     _queries(&own, queries, queries.width)
     first = own.offsets[0]
     if coefficients.shape[0] != own.offsets[own.n] - first:
@@ -132,26 +137,16 @@ def combination(queries, const double[::1] coefficients):
     with nogil:
         for i in range(own.n):
             m = own.offsets[i + 1] - own.offsets[i]
-            if own.starts == NULL:
-                for j in range(own.d):
-                    column = own.dense + own.offsets[i] * own.d + j * m
-                    total = 0.0
-                    for p in range(m):
-                        total = total + coefficients[own.offsets[i] - first + p] * column[p]
-                    view[j] += total
-            else:
-                for p in range(own.offsets[i], own.offsets[i + 1]):
-                    for j in range(own.starts[p], own.starts[p + 1]):
-                        view[own.indices[j]] += coefficients[p - first] * own.values[j]
+            if m:
+                _combine(&own, own.offsets[i], m, &coefficients[own.offsets[i] - first], &view[0])
     return found
 
 
 cdef void _score(const Queries* features, Py_ssize_t first, Py_ssize_t m, const double* w,
                  double* out) noexcept nogil:
     """out[p] = w . x of the p-th document of a query."""
-    cdef Py_ssize_t p, j = 0, d = features.d
-    cdef double total, a, b, c, e
-    cdef const double* block
+    cdef Py_ssize_t p, j, d = features.d
+    cdef double total
     if features.starts != NULL:
         for p in range(m):
             total = 0.0
@@ -159,23 +154,7 @@ cdef void _score(const Queries* features, Py_ssize_t first, Py_ssize_t m, const 
                 total = total + w[features.indices[j]] * features.values[j]
             out[p] = total
         return
-    block = features.dense + first * d
-    for p in range(m):
-        out[p] = 0.0
-    # Four features at a time, so that scores are loaded and stored a quarter as often.
-    while j + 4 <= d:
-        a, b, c, e = w[j], w[j + 1], w[j + 2], w[j + 3]
-        for p in range(m):
-            out[p] = out[p] + ((a * block[p] + b * block[m + p])
-                               + (c * block[2 * m + p] + e * block[3 * m + p]))
-        block += 4 * m
-        j += 4
-    while j < d:
-        a = w[j]
-        for p in range(m):
-            out[p] = out[p] + a * block[p]
-        block += m
-        j += 1
+    query_scores(features.dense + first * d, m, d, w, out)
 
 
 cdef Py_ssize_t _best(int task, const double* scores, const unsigned char* relevant, Py_ssize_t m,
@@ -312,47 +291,67 @@ cdef void _add(const Queries* features, Py_ssize_t first, Py_ssize_t m, const in
         column += m
 
 
-def pairs(
-    const int[::1] levels, const double[::1] scores, const long long[::1] order,
-    const long long[::1] offsets, const double[::1] costs,
-):
+def pairs(queries, const int[::1] levels, const double[::1] costs, const double[::1] w):
     """Hinge losses of all pairs of a query's documents of different levels, each query's mean.
 
-    levels : (documents,) from 0, the higher the better
-    scores : (documents,)
-    order : (documents,) the documents query by query, by falling score
-    offsets : (n + 1,) where each query's documents start, from 0
+    queries : QueryArrays of n queries
+    levels : (documents,) from 0, the higher the better, of the documents of these queries
     costs : (n,) c_i
 
-    A pair counts if the better document is not ahead by 1. Returns coefficients (documents,), by
-    which the rows add up to the gradient of the sum of c_i times the mean, and the loss that
-    belongs to it. Queries without a pair count nothing. O(levels * documents).
+    A pair counts if the better document is not ahead by 1. Returns the gradient (d,) of the sum of
+    c_i times the mean, and the loss that belongs to it. Queries without a pair count nothing.
+    O(levels * documents), and a sort.
     """
-    cdef Py_ssize_t i, p, n = costs.shape[0], documents = levels.shape[0]
+    cdef Queries own
+    cdef Py_ssize_t i, p, m, first, start
     cdef Py_ssize_t height = 1
     cdef double loss = 0.0, weight
     cdef long long total, violated
-    if not documents == scores.shape[0] == order.shape[0] or offsets.shape[0] != n + 1:
-        raise ValueError(f"pairs: {documents} levels, {len(scores)} scores do not fit")
-    for p in range(documents):
+    _queries(&own, queries, w.shape[0])
+    start = own.offsets[0]
+    if costs.shape[0] != own.n or levels.shape[0] != own.offsets[own.n] - start:
+        raise ValueError(f"pairs: {len(costs)} costs, {len(levels)} levels and {own.n} queries "
+                         "do not fit")
+    for p in range(levels.shape[0]):
         height = max(height, <Py_ssize_t>levels[p] + 1)
-    coefficients = np.zeros(documents)
-    cdef double[::1] view = coefficients
+    gradient = np.zeros(own.d)
+    cdef double[::1] gradient_view = gradient, scores = np.empty(own.most)
+    cdef double[::1] coefficients = np.empty(own.most)
     cdef long long[::1] seen = np.empty(height, dtype=np.int64)
-    if documents == 0:
-        return coefficients, loss
+    cdef long long[::1] order = np.empty(own.most, dtype=np.int64)
+    cdef unsigned char[::1] placed = np.empty(own.most * sizeof(Placed), dtype=np.uint8)
     with nogil:
-        for i in range(n):
-            total = _pair_count(&levels[0], offsets[i], offsets[i + 1], &seen[0], height)
+        for i in range(own.n):
+            first, m = own.offsets[i], own.offsets[i + 1] - own.offsets[i]
+            if m == 0:
+                continue
+            total = _pair_count(&levels[first - start], 0, m, &seen[0], height)
             if total == 0:
                 continue
             weight = costs[i] / total
-            violated = _violated(&levels[0], &scores[0], &order[0], offsets[i], offsets[i + 1],
-                                 &seen[0], height, &view[0])
+            _score(&own, first, m, &w[0], &scores[0])
+            query_order(&scores[0], m, <Placed*>&placed[0], &order[0])
+            for p in range(m):
+                coefficients[p] = 0.0
+            violated = _violated(&levels[first - start], &scores[0], &order[0], 0, m, &seen[0], height,
+                                 &coefficients[0])
             loss = loss + weight * violated
-            for p in range(offsets[i], offsets[i + 1]):
-                view[p] = view[p] * weight
-    return coefficients, loss
+            for p in range(m):
+                coefficients[p] = coefficients[p] * weight
+            _combine(&own, first, m, &coefficients[0], &gradient_view[0])
+    return gradient, loss
+
+
+cdef void _combine(const Queries* features, Py_ssize_t first, Py_ssize_t m,
+                   const double* coefficients, double* gradient) noexcept nogil:
+    """Add coefficients times the rows of a query's documents."""
+    cdef Py_ssize_t p, j
+    if features.starts == NULL:
+        query_sums(features.dense + first * features.d, m, features.d, coefficients, gradient)
+        return
+    for p in range(m):
+        for j in range(features.starts[first + p], features.starts[first + p + 1]):
+            gradient[features.indices[j]] += coefficients[p] * features.values[j]
 
 
 cdef long long _pair_count(const int* levels, Py_ssize_t first, Py_ssize_t last, long long* seen,

@@ -30,6 +30,7 @@ class DataError(LssvmError):
     def __init__(self, path: str | Path, line: int | None, message: object) -> None:
         where = f"{path}:{line}" if line is not None else f"{path}"
         super().__init__(f"{where}: {message}")
+        self.place = where
         self.files = (str(path),)
 
 

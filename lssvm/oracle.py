@@ -29,7 +29,7 @@ from lssvm.problem import (
     by_example,
 )
 
-BLOCK_WORK = 100_000  # about 0.1 ms of the fastest kernel: fan-out costs 25 µs
+BLOCK_WORK = 100_000  # about 0.1 ms: fan-out costs 25 µs
 MAX_BLOCKS = 64
 # Share of the sizes of summed terms that is more than their rounding. A sum of m terms is off by
 # m 1e-16 of their sizes at the very worst, by the root of m usually: 10^16 terms of n examples
@@ -56,6 +56,13 @@ class Oracle(Protocol):
 
     def completed(self, w: np.ndarray) -> Plane:
         """Σ c_i U⁻_i as a plane that touches it at w."""
+        ...
+
+    def curvature(self, w: np.ndarray) -> np.ndarray | None:
+        """An approximate diagonal of the Hessian of Σ c_i U⁺_i at w, (d,); None if not known.
+
+        w : of the last pass
+        """
         ...
 
     def look(self, w: np.ndarray) -> None:
@@ -164,12 +171,15 @@ class Executor:
             self._pool.shutdown()
 
 
-def blocks(examples: E) -> list[E]:
-    """Contiguous blocks of about equal work, their number fixed by the data alone.
+def blocks(examples: E, work: np.ndarray | None = None) -> list[E]:
+    """Contiguous blocks of about equal work, their number fixed by data and model alone.
+
+    work : (n,) of ``Problem.work``; by default the sizes of the examples
 
     Examples may say how many of them a kernel works on ``together``: blocks are multiples of it.
     """
-    work, together = np.cumsum(examples.sizes), getattr(examples, "together", 1)
+    work = np.cumsum(examples.sizes if work is None else work)
+    together = getattr(examples, "together", 1)
     most = min(MAX_BLOCKS, max(1, len(examples) // together))
     count = int(np.clip(work[-1] // BLOCK_WORK, 1, most))
     marks = np.searchsorted(work, work[-1] * np.arange(1, count) / count, side="left") + 1
@@ -198,7 +208,9 @@ class DataOracle(Generic[E]):
         self.examples = examples
         self.executor = executor
         self.whole = whole
-        self.blocks = blocks(examples) if application.decomposes else [examples]
+        self.blocks = [examples]
+        if application.decomposes:
+            self.blocks = blocks(examples, application.work(examples))
         # A part of the data has only a few passes, too few to pay for its columns.
         self._gathering: Gathering[E] | None = None
         if whole is None and isinstance(application, Gathering) and application.gathers(examples):

@@ -11,6 +11,15 @@ from dataclasses import dataclass
 import numpy as np
 
 MEGABYTE = 1_000_000  # bytes
+_PIECE = 2**16  # coordinates of a difference that are in memory at a time
+
+
+def inner_difference(a: np.ndarray, b: np.ndarray, w: np.ndarray) -> float:
+    """(a − b) · w, all (d,), without memory for a − b if d is large."""
+    if len(w) <= _PIECE:
+        return float((a - b) @ w)
+    pieces = [slice(k, k + _PIECE) for k in range(0, len(w), _PIECE)]
+    return float(sum(float((a[own] - b[own]) @ w[own]) for own in pieces))
 
 
 @dataclass(frozen=True)
@@ -27,6 +36,13 @@ class Plane:
     def value(self, w: np.ndarray) -> float:
         """The plane at w."""
         return self.loss + float(self.gradient @ w)
+
+    def above(self, other: "Plane", w: np.ndarray) -> float:
+        """The difference between this plane and another one at w.
+
+        The difference of the gradients is taken first: the values themselves may be much larger.
+        """
+        return self.loss - other.loss + inner_difference(self.gradient, other.gradient, w)
 
     def size(self, w: np.ndarray) -> float:
         """The size of what ``value`` at w sums up: its rounding is a small share of it."""
@@ -103,6 +119,15 @@ class Planes:
     def dots(self, vector: np.ndarray) -> np.ndarray:
         """gradient · vector for every row, (count,)."""
         return self.gradients @ vector
+
+    def gram(self, origin: np.ndarray) -> np.ndarray:
+        """Inner products of the gradients' differences from ``origin``, (count, count)."""
+        found = np.zeros((self._count, self._count))
+        for first in range(0, len(origin), _PIECE):
+            own = slice(first, first + _PIECE)
+            differences = self.gradients[:, own] - origin[own]
+            found += differences @ differences.T
+        return found
 
     def combine(self, coefficients: np.ndarray) -> Plane:
         """The linear combination Σ_j coefficients_j plane_j."""

@@ -120,6 +120,14 @@ class Problem(ABC, Generic[E]):
     def completed(self, w: np.ndarray, examples: E) -> Plane:
         """Latent completion: Σ c_i U⁻_i as a plane that touches it at w."""
 
+    def work(self, examples: E) -> np.ndarray:
+        """The approximate time of loss-augmented inference for each example, (n,), in ns.
+
+        Blocks of examples are cut so that each takes at least 0.1 ms. The default is the sizes of
+        the examples.
+        """
+        return examples.sizes
+
     def not_converged(self) -> dict[str, tuple[int, int]]:
         """How often iterative inference did not converge, and of how many times, by its name.
 

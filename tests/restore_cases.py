@@ -202,7 +202,7 @@ class Stopper(Observer):
     def __init__(self, after):
         self.left = after
 
-    def passed(self, passes, gap, goal, not_converged):
+    def passed(self, passes, gap, goal, not_converged, objective):
         self.left -= 1
         if self.left == 0:
             raise StopError
@@ -319,7 +319,8 @@ def array_damages(name, array):
         for value in values:
             changed = array.copy()
             try:
-                changed.ravel()[place] = value
+                with np.errstate(over="ignore"):  # infinite in single precision
+                    changed.ravel()[place] = value
             except (OverflowError, ValueError):
                 continue
             yield f"{value} at {place}", changed

@@ -128,7 +128,8 @@ def test_an_unknown_option_is_answered_with_the_nearest(run):
 def test_training_writes_the_model_and_says_how_to_score_it(run, folder):
     result = run(learn, "c.yaml", "m")
     assert result.stdout == ""
-    lines = result.stderr.splitlines()
+    choice, *lines = result.stderr.splitlines()
+    assert re.fullmatch(r"solver: bundle, because .+ \(solver\.method: auto\)", choice)
     assert lines[0] == "iter    objective     decrease    loss      gap  planes  passes    secs"
     assert re.fullmatch(r" +1 +\d\S* +- +\S+ +\S+ +\d+ +\d+ +\S+", lines[1])
     assert lines[-4].startswith("objective ")
@@ -445,8 +446,10 @@ def test_config_fills_in_every_default(run, folder):
     assert run(main, "config", "full.yaml").stdout == text
 
 
-def test_config_of_a_model_is_that_of_its_run(run, trained):
-    assert run(main, "config", "m").stdout == run(main, "config", "c.yaml").stdout
+def test_config_of_a_model_is_that_of_its_run_with_the_solver_that_was_chosen(run, trained):
+    asked = run(main, "config", "c.yaml").stdout
+    assert "  method: auto\n" in asked
+    assert run(main, "config", "m").stdout == asked.replace("method: auto", "method: bundle")
     assert refused(run, main, "config", "m", "--set", "seed=3") == (
         "error: --set: m is a model; expected a configuration"
     )
@@ -469,7 +472,7 @@ def test_check_counts_and_warns(run, folder):
         "train: 6 examples in 1 file, size 6, d = 3, total cost 6\n"
         "test: 2 examples in 1 file, size 2, d = 3, total cost 2\n"
         "warning: data.test: all examples have one label\n"
-        "warning: data.test: 1 example is also in data.train\n"
+        "warning: data.test: 1 example is also in data.train: '1' = '1'\n"
     )
     facts = json.loads(run(main, "check", "c.yaml", "--json").stdout)
     assert facts["splits"]["train"]["examples"] == 6

@@ -501,7 +501,7 @@ def test_lbfgs_on_f_certifies_the_convex_problem_at_its_last_point(C):
     plane, completion = oracle.augmented(trained.w)[0], oracle.completed(trained.w)
     slope = trained.w + C * (plane.gradient - completion.gradient)
     bound = record["objective"] - 0.5 * slope @ slope
-    assert record["lower_bound"] == pytest.approx(bound, rel=1e-12)
+    assert record["lower_bound"] >= bound - 1e-12 * abs(bound)
 
 
 def test_lbfgs_on_f_needs_less_inference_than_the_bundle_inside_cccp():

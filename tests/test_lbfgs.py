@@ -9,6 +9,7 @@ from scipy import optimize
 from lssvm.config import Config
 from lssvm.oracle import DataOracle, Executor
 from lssvm.solvers.bundle import Bundle
+from lssvm.solvers.history import History
 from lssvm.solvers.lbfgs import Lbfgs
 from lssvm.solvers.qp import SimplexQP
 from lssvm.training.session import learn
@@ -93,3 +94,51 @@ def test_a_model_is_trained_through_the_configuration(config):
     assert model.record["converged"]
     assert model.record["gap"] <= 1e-6
     assert model.record["training"]["error"] < 50.0
+
+
+def dense_inverse(pairs, scale):
+    """The inverse Hessian by its definition (Nocedal, Mathematics of Computation 35, 1980)."""
+    step, change = pairs[-1]
+    found = np.diag((step @ change) / (change @ (change / scale)) / scale)
+    for step, change in pairs:
+        turn = np.eye(len(step)) - np.outer(change, step) / (step @ change)
+        found = turn.T @ found @ turn + np.outer(step, step) / (step @ change)
+    return found
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+@pytest.mark.parametrize("count", [1, 3, 4, 9])
+def test_the_direction_is_that_of_the_matrix_of_the_last_pairs(count, scaled):
+    rng = np.random.default_rng([count, scaled])
+    square = rng.normal(size=(6, 6))
+    hessian = square @ square.T + np.eye(6)
+    scale = rng.random(6) + 0.5 if scaled else np.ones(1)
+    history, pairs = History(4, 6), []
+    for k in range(count):
+        step = 10.0 ** (30 * (-1) ** k) * rng.normal(size=6)
+        pairs.append((step, hessian @ step))
+        history.add(*pairs[-1])
+        history.add(step, -hessian @ step)  # not convex: left out
+    assert len(history) == min(count, 4)
+    slope = rng.normal(size=6)
+    expected = -dense_inverse(pairs[-4:], np.broadcast_to(scale, 6)) @ slope
+    np.testing.assert_allclose(history.direction(slope, scale), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_a_direction_without_pairs_is_descent_of_length_one_at_most():
+    slope = np.array([3.0, -4.0])
+    np.testing.assert_allclose(History(3, 2).direction(slope, np.ones(1)), -slope / 5)
+    np.testing.assert_allclose(History(3, 2).direction(slope / 10, np.ones(1)), -slope / 10)
+
+
+def test_knowing_the_curvature_saves_passes(problem, monkeypatch):
+    oracle = problem[2]
+    before = oracle.passes
+    _, scaled = solved(problem, 1.0, 1e-4)
+    passes = oracle.passes - before
+    monkeypatch.setattr(oracle, "curvature", lambda w: None)
+    before = oracle.passes
+    _, plain = solved(problem, 1.0, 1e-4)
+    assert passes < oracle.passes - before
+    assert scaled.lower <= plain.primal
+    assert plain.lower <= scaled.primal

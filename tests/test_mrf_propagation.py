@@ -234,7 +234,9 @@ def test_every_iteration_tells_how_often_beliefs_did_not_settle(threads, method,
     app = Counting(settings.application, settings.objective.formulation())
     observer, rows, between = Observer(), [], []
     observer.iterated = rows.append
-    observer.passed = lambda passes, gap, goal, not_converged: between.append(not_converged)
+    observer.passed = lambda passes, gap, goal, not_converged, objective: between.append(
+        not_converged
+    )
     examples = grids(np.random.default_rng(6), 3, 60)
     assert len(blocks(examples)) > 1
     learn_on(app, examples, settings, threads=threads, observer=observer)
@@ -252,7 +254,7 @@ def test_the_lines_and_the_log_of_a_run_tell_it(tmp_path, monkeypatch):
     (tmp_path / "x.txt").write_text(SQUARE)
     (tmp_path / "c.yaml").write_text(
         "application: {name: mrf, inference: bp, sweeps: 1}\ndata: {train: x.txt}\n"
-        "objective: {model: hcrf, C: 1}\nsolver: {max_passes: 3}\n"
+        "objective: {model: hcrf, C: 1}\nsolver: {method: bundle, max_passes: 3}\n"
         "cccp: {max_iterations: 1}\n"
     )
     for sweeps, failed in ((1, 5), (200, 0)):  # of three passes and two completions

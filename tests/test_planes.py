@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from toy import random_problem
 
+from lssvm import plane as planes_module
 from lssvm.plane import Plane, Planes, total
 
 D = 3
@@ -81,3 +82,16 @@ def test_a_plane_of_the_data_touches_at_its_point_and_is_a_lower_bound_everywher
     assert plane.value(w) == pytest.approx(upper, abs=1e-10)
     elsewhere = application.augmented(v, examples)[0].value(v)
     assert plane.value(v) <= elsewhere + 1e-10
+
+
+def test_products_of_long_differences_are_those_of_all_at_once(monkeypatch):
+    rng = np.random.default_rng(2)
+    stack, origin, w = Planes(50), rng.normal(size=50), rng.normal(size=50)
+    for _ in range(4):
+        stack.append(Plane(rng.normal(size=50), float(rng.normal())))
+    differences = stack.gradients - origin
+    one, other = Plane(stack.gradients[0], 3.0), Plane(stack.gradients[1], -1.0)
+    for piece in (50, 7):  # pieces of one and of eight parts
+        monkeypatch.setattr(planes_module, "_PIECE", piece)
+        np.testing.assert_allclose(stack.gram(origin), differences @ differences.T, rtol=1e-12)
+        assert one.above(other, w) == pytest.approx((one - other).value(w), rel=1e-12)

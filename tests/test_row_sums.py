@@ -76,3 +76,25 @@ def test_dense_rows_tell_no_curvature():
     rng = np.random.default_rng(6)
     app, dense, _ = large(rng, L=4, model="crf")
     assert DataOracle(app, dense, Executor(1)).curvature(np.zeros(app.dimension(dense))) is None
+
+
+@pytest.mark.parametrize(("model", "least"), [("ssvm", 3), ("crf", 10)])
+def test_a_pass_of_a_few_milliseconds_is_cut_into_blocks_for_threads(model, least):
+    rng = np.random.default_rng(7)
+    app, dense, thin = large(rng, L=9, n=2_000, model=model)
+    for examples in (dense, thin):
+        work = app.work(examples)
+        assert len(work) == len(examples)
+        data = DataOracle(app, examples, Executor(1))
+        assert len(data.blocks) >= least
+        assert len(data.blocks) == min(64, int(work.sum() // oracle.BLOCK_WORK))
+
+
+def test_blocks_with_long_sums_of_their_own_are_few_and_those_that_share_one_are_not():
+    rng = np.random.default_rng(8)
+    app, _, thin = large(rng, L=9, n=400, model="ssvm")
+    soft = large(rng, L=9, n=400, model="crf")[0]
+    rows = sparse.csr_array((thin.values, thin.indices, thin.starts), (len(thin.labels), 10**6))
+    wide = thin.with_inputs(rows)
+    assert app.work(wide).sum() < 0.01 * app.work(thin).sum()
+    assert soft.work(wide).sum() == soft.work(thin).sum()

@@ -223,7 +223,8 @@ class Ends(Multiclass):
     monkeypatch.delitem(sys.modules, "ends", raising=False)
     entry = EntryPoint("multiclass", "ends:Ends", applications.GROUP)
     monkeypatch.setattr(applications, "registered", lambda: {"multiclass": entry})
-    told = CliRunner().invoke(learn, ["c.yaml", "m", "-q", "--threads", "2"])
+    bundle = ["--set", "solver.method=bundle"]
+    told = CliRunner().invoke(learn, ["c.yaml", "m", "-q", "--threads", "2", *bundle])
     assert told.exit_code == (2 if where == "import" else 1)
     assert told.stderr.startswith("error: ")
     assert "application 'multiclass'" in told.stderr

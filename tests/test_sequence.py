@@ -15,7 +15,7 @@ from refusals import told
 
 from experiments.common.ocr_letters import load_letters
 from lssvm.applications.base import Formulation, Source
-from lssvm.applications.sequence import sequence_metrics, templates
+from lssvm.applications.sequence import entity_spans, sequence_metrics, templates
 from lssvm.applications.sequence.examples import packed
 from lssvm.applications.sequence.sequence import SequenceLabelling, SequenceOptions
 from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
@@ -24,6 +24,7 @@ from lssvm.config import Config
 from lssvm.errors import DataError, LssvmError, ModelError
 from lssvm.formats.conll_columns import read_columns
 from lssvm.formats.svm_hmm import read_svm_hmm
+from lssvm.offsets import cumulated
 from lssvm.simulation import sequences as simulate_sequences
 from lssvm.training.session import learn_on
 
@@ -507,8 +508,7 @@ def entities(text):
     ],
 )
 def test_entities_are_scored_as_conlleval_counts_them(truth, found, f1, strict):
-    pytest.importorskip("seqeval")
-    scores = sequence_metrics.entity_scores(entities(truth), entities(found))
+    scores = entity_scores(entities(truth), entities(found))
     assert scores["f1"] == pytest.approx(f1)
     assert scores["f1_strict"] == pytest.approx(strict)
 
@@ -531,7 +531,9 @@ def test_entities_are_scored_as_conlleval_counts_them(truth, found, f1, strict):
     ],
 )
 def test_the_scheme_is_seen_from_the_labels(labels, scheme):
-    assert sequence_metrics.scheme_of(entities(labels)) == scheme
+    offsets, (numbers,), names = packed_labels(entities(labels))
+    (tags,) = entity_spans.tags_of(names, [numbers], offsets)
+    assert sequence_metrics.scheme_of(tags, sequence_metrics.family_of(names)) == scheme
 
 
 SCHEMES = {  # entities of one, two and three tokens
@@ -575,7 +577,6 @@ def encoded(sentence, scheme, typed):
     [(name, typed) for name in SCHEMES for typed in (True, False) if typed or name != "IOE2"],
 )
 def test_the_same_entities_have_the_same_scores_in_every_scheme(scheme, typed):
-    pytest.importorskip("seqeval")
     rng = np.random.default_rng(0)
     truth = random_pieces(rng)
     found = [changed(rng, sentence) for sentence in truth]
@@ -587,24 +588,77 @@ def test_the_same_entities_have_the_same_scores_in_every_scheme(scheme, typed):
         pairs = [{(i, k, part[0]) for i, k, part in side} for side in pairs]
     f1 = 200 * len(pairs[0] & pairs[1]) / (len(pairs[0]) + len(pairs[1]))
     rows = [[encoded(sentence, scheme, typed) for sentence in side] for side in (truth, found)]
-    scores = sequence_metrics.entity_scores(*rows)
+    scores = entity_scores(*rows)
     assert scores["f1"] == pytest.approx(f1)
     assert scores["f1_strict"] == pytest.approx(f1)
 
 
+FAMILIES = {  # prefixes, and the strict schemes that seqeval has for them
+    "BI": ("IOB1", "IOB2"),
+    "IE": ("IOE2", None),
+    "BIES": ("IOBES",),
+    "BILU": ("BILOU",),
+    "BMES": ("IOBES",),
+}
+
+
 @pytest.mark.parametrize("typed", [True, False])
-def test_strict_scores_of_bilou_are_those_of_seqeval_itself(typed):
+@pytest.mark.parametrize("family", FAMILIES)
+def test_scores_of_random_labels_are_those_of_seqeval(family, typed):
     metrics = pytest.importorskip("seqeval.metrics")
     scheme = pytest.importorskip("seqeval.scheme")
-    rng = np.random.default_rng(3)
-    names = ["O", *(f"{p}-{t}" if typed else p for p in "BILU" for t in "XY")]
-    truth = [encoded(sentence, "BILOU", typed) for sentence in random_pieces(rng)]
-    found = [
-        [x if rng.random() < 0.7 else names[rng.integers(len(names))] for x in row] for row in truth
-    ]
-    own = metrics.f1_score(truth, found, mode="strict", scheme=scheme.BILOU)
-    scores = sequence_metrics.entity_scores(truth, found)
-    assert 10 < scores["f1_strict"] == pytest.approx(100 * own)
+    rng = np.random.default_rng(list(family.encode()))
+    names = ["O", *(f"{p}-{t}" if typed else p for p in family for t in ("X", "Y", "X-Z"))]
+    seen = set()
+    for count in (1, 2, 3, 5, 9) * 40:
+        truth, found = ([random_labels(rng, names) for _ in range(count)] for _ in range(2))
+        found = [row[: len(own)] + own[len(row) :] for row, own in zip(found, truth, strict=True)]
+        scores = entity_scores(truth, found)
+        if scores["f1"] is None:  # by chance none but O, or bare labels of no scheme
+            continue
+        rows = [[[spelt(label) for label in row] for row in part] for part in (truth, found)]
+        lenient = (metrics.precision_score, metrics.recall_score, metrics.f1_score)
+        expected = [100 * count(*rows, zero_division=0) for count in lenient]
+        assert [scores[name] for name in ("precision", "recall", "f1")] == expected
+        offsets, numbers, used = packed_labels(truth, found)
+        (tags,) = entity_spans.tags_of(used, numbers[:1], offsets)
+        own = sequence_metrics.scheme_of(tags, sequence_metrics.family_of(used))
+        seen.add(own)
+        if own == "IOE1":
+            assert scores["f1_strict"] is None
+            continue
+        if family == "BILU" and own == "IOBES":
+            rows, own = (truth, found), "BILOU"
+        strict = {"mode": "strict", "scheme": getattr(scheme, own), "zero_division": 0}
+        assert scores["f1_strict"] == 100 * metrics.f1_score(*rows, **strict)
+    assert seen >= {"IOBES" if name == "BILOU" else name or "IOE1" for name in FAMILIES[family]}
+
+
+def random_labels(rng, names):
+    """A few labels, mostly like the one before them, some sequences ending anew after one token."""
+    row = [names[rng.integers(len(names))]]
+    while rng.random() < 0.8:
+        kept = [name for name in names if name[1:] == row[-1][1:]]
+        row.append(str(rng.choice(kept if rng.random() < 0.7 else names)))
+    return row
+
+
+def spelt(label):
+    """As IOBES spells it."""
+    return {"L": "E", "U": "S", "M": "I"}.get(label[0], label[0]) + label[1:]
+
+
+def packed_labels(*parts):
+    """Offsets of sequences, the labels of each part by number, and the names of the numbers."""
+    counts = [len(row) for row in parts[0]]
+    names = sorted({label for part in parts for row in part for label in row})
+    numbers = [np.array([names.index(x) for row in part for x in row], dtype=int) for part in parts]
+    return cumulated(counts), numbers, names
+
+
+def entity_scores(truth, found):
+    offsets, numbers, names = packed_labels(truth, found)
+    return sequence_metrics.entity_scores(names, *numbers, offsets)
 
 
 @pytest.mark.parametrize(
@@ -649,13 +703,8 @@ def test_classify_says_which_label_keeps_entities_from_being_scored(folder):
 
 @pytest.mark.parametrize("labels", ["a b", "O O", "B-X PER", "B-", "NN", "1 2", "B S", "N E S W"])
 def test_labels_that_are_not_of_entities_have_no_f1(labels):
-    scores = sequence_metrics.entity_scores(entities(labels), entities(labels))
+    scores = entity_scores(entities(labels), entities(labels))
     assert scores == dict.fromkeys(("precision", "recall", "f1", "f1_strict"))
-
-
-def test_there_is_no_f1_without_seqeval(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "seqeval", None)
-    assert sequence_metrics.entity_scores([["B-X"]], [["B-X"]])["f1"] is None
 
 
 def test_losses_are_those_of_the_option(read):
@@ -810,7 +859,6 @@ def test_the_simulated_sentences_are_those_shipped(tmp_path):
 
 
 def test_the_shipped_configuration_learns_what_the_sentences_tell(tmp_path):
-    pytest.importorskip("seqeval")
     config, model = str(ROOT / "configs" / "sequence.yaml"), str(tmp_path / "model")
     run(learn, config, model, "-q")
     run(classify, config, model, str(tmp_path / "out"), "--metrics", str(tmp_path / "m.json"))

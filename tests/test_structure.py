@@ -61,7 +61,6 @@ DOORS = {
     "matplotlib": {"applications/motif/motif_matrix.py", "output/plots.py"},
     "logomaker": {"applications/motif/motif_matrix.py"},
     "pandas": {"applications/motif/motif_matrix.py"},
-    "seqeval": {"applications/sequence/sequence_metrics.py"},
     "threadpoolctl": {"training/arithmetic.py"},
 }
 NEVER = {"pickle", "cloudpickle", "joblib", "marshal", "shelve", "dill"}

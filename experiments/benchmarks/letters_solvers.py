@@ -80,7 +80,7 @@ class Clock(Observer):
         self.began, self.used = time.perf_counter(), time.process_time()
         self.run, self.reached = None, {}
 
-    def passed(self, passes, gap, goal, not_converged):
+    def passed(self, passes, gap, goal, not_converged, objective):
         """Note it, and stop the run if it takes too long."""
         self.note()
         if time.process_time() - self.used > self.seconds:

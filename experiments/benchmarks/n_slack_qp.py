@@ -59,7 +59,7 @@ class Harvest(Observer):
     def __init__(self, monitored):
         self.found, self._run = [], monitored
 
-    def passed(self, passes, gap, goal, not_converged):
+    def passed(self, passes, gap, goal, not_converged, objective):
         """Before a pass, and so before sweeps."""
         solver = self._run.solver
         if len(solver.sets):

@@ -30,12 +30,14 @@ ANSWERS = (
     "gathered",
     "curvature",
     "columns_per_row",
+    "work",
     "predict",
     "score",
     "groups",
     "summary",
     "warnings",
     "training_warnings",
+    "scale_warnings",
     "not_converged",
 )
 ITERATORS = ("examples", "records", "read_parts")  # methods that yield one piece after the other

@@ -85,6 +85,10 @@ class Reader(ABC, Generic[E]):
         """The name of a class of :meth:`groups`."""
         return str(group)
 
+    def scale_warnings(self, examples: E) -> list[str]:
+        """A warning about features whose scales differ much, which makes training slow."""
+        return []
+
     def warnings(self, examples: E) -> list[str]:
         """Warnings about a data set, one sentence each."""
         return []

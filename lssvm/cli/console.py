@@ -1,16 +1,18 @@
-"""What a run shows: lines on standard error, a bar on a terminal, a log in JSON lines."""
+"""What a run shows: lines on standard error, a bar on a terminal, a log in JSON lines.
+
+rich, which draws the bar, is imported only where there is a terminal.
+"""
 
 import json
 import math
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import IO, Any, Self
+from typing import IO, TYPE_CHECKING, Any, Self
 
-from rich.console import Console as Terminal
-from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-
+from lssvm.cli.heartbeat import Heartbeat
 from lssvm.cli.messages import message, printable, printable_json
 from lssvm.cli.streams import tell
 from lssvm.errors import LssvmError
@@ -18,8 +20,13 @@ from lssvm.output.descriptors import place_of
 from lssvm.output.plain import finite
 from lssvm.training.cccp import Iteration, NotConverged, Observer, Summary
 
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
 HEADING = "iter    objective     decrease    loss      gap  planes  passes    secs"
 QUIET, NORMAL, MORE, EVERYTHING = 0, 1, 2, 3
+LOGGED_SECONDS = 1.0  # between two passes of the log, unless everything is told
+SILENT_SECONDS = 30.0  # away from a terminal
 
 
 class Console(Observer):
@@ -29,6 +36,8 @@ class Console(Observer):
         of each restart; 3: also every oracle pass
     log : file for one JSON object a line; ``append`` keeps what it holds
     files : names of files that warnings may quote, which are never shortened
+    silent : seconds after which a line tells how far the run is, if it has said nothing and there
+        is no bar to see; 0: it stays silent
     """
 
     def __init__(
@@ -37,13 +46,19 @@ class Console(Observer):
         log: str | Path | None = None,
         append: bool = False,
         files: Sequence[str] = (),
+        silent: float = SILENT_SECONDS,
     ) -> None:
         self.verbosity = verbosity
         self._log_name = str(log)
         self._files = [*files, self._log_name]
         self._log: IO[str] | None = None
         self._progress: Progress | None = None
-        self._task = TaskID(0)
+        self._task: Any = 0
+        self._silent = silent
+        self._heart: Heartbeat | None = None
+        self._state, self._began = "reading data", time.monotonic()
+        self._asked: float | None = None  # when the pass began that is under way
+        self._logged = time.monotonic()
         self._headed = False
         self._last: Iteration | None = None
         if log is not None:
@@ -54,21 +69,21 @@ class Console(Observer):
                 raise LssvmError(f"{log}: cannot be written: {error.strerror}") from None
 
     def __enter__(self) -> Self:
-        terminal = Terminal(stderr=True, highlight=False)
-        if self.verbosity and sys.stderr.isatty() and not terminal.is_dumb_terminal:
-            self._progress = Progress(
-                TextColumn("{task.description}"),
-                BarColumn(),
-                TextColumn("{task.fields[state]}"),
-                TimeRemainingColumn(),
-                console=terminal,
-                transient=True,
-            )
-            self._task = self._progress.add_task("reading data", total=None, state="")
+        if not self.verbosity:
+            return self
+        if sys.stderr.isatty():
+            self._progress = _bar()
+        if self._progress is not None:
+            self._task = self._progress.add_task(self._state, total=None, state="")
             self._progress.start()
+        elif self._silent:
+            self._heart = Heartbeat(self._silent, self._tell_state)
+            self._heart.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
+        if self._heart is not None:
+            self._heart.stop()
         if self._progress is not None:
             self._progress.stop()
         if self._log is not None:
@@ -86,6 +101,8 @@ class Console(Observer):
             console.print(printable(text), markup=False, emoji=False, soft_wrap=True)
         else:
             tell(text)
+            if self._heart is not None:
+                self._heart.heard()
 
     def event(self, name: str, **values: Any) -> None:
         """A line of the log."""
@@ -116,16 +133,38 @@ class Console(Observer):
             self.say(f"restart {number} of {of}")
         self._describe(f"restart {number}/{of}, iteration 1" if of > 1 else "iteration 1")
 
-    def passed(self, passes: int, gap: float, goal: float, not_converged: NotConverged) -> None:
+    def passed(
+        self, passes: int, gap: float, goal: float, not_converged: NotConverged, objective: float
+    ) -> None:
         """Move the bar: the distance to the goal is measured in logarithms of the gap."""
         known = f"gap {gap:.1e}, goal {goal:.1e}" if math.isfinite(gap) else "no gap is known"
         self.say("; ".join([f"pass {passes}: {known}", *_told(not_converged)]), EVERYTHING)
-        if self.verbosity >= EVERYTHING:
-            self.event("pass", passes=passes, gap=gap, goal=goal, not_converged=not_converged)
+        self._asked = now = time.monotonic()
+        value = f"objective {objective:.6g}, " if math.isfinite(objective) else ""
+        self._state = f"after {counted(passes, 'pass', 'passes')}: {value}{known}"
+        if self.verbosity >= EVERYTHING or now - self._logged >= LOGGED_SECONDS:
+            self._logged = now
+            self.event(
+                "pass",
+                passes=passes,
+                objective=objective,
+                gap=gap,
+                goal=goal,
+                seconds=now - self._began,
+                not_converged=not_converged,
+            )
         if self._progress is not None:
             state = f"gap {gap:.1e} → {goal:.1e}" if math.isfinite(gap) else ""
             done = 100 * progress_of(gap, goal)
             self._progress.update(self._task, total=100, completed=done, state=state)
+
+    def _tell_state(self) -> None:
+        """How far the run is; called by the heartbeat."""
+        now = time.monotonic()
+        text = f"{self._state}; {now - self._began:.0f} s"
+        if self._asked is not None and now - self._asked >= LOGGED_SECONDS:
+            text += f", {now - self._asked:.0f} s of them in the pass under way"
+        tell(text)
 
     def iterated(self, row: Iteration) -> None:
         """Print one CCCP iteration."""
@@ -134,7 +173,7 @@ class Console(Observer):
             self.say(HEADING)
             self._headed = True
         self.say(iteration_line(row))
-        self._last = row
+        self._last, self._asked = row, None
         if self._progress is not None:
             self._progress.reset(self._task, total=100, state="")
         self._describe(f"iteration {row.iteration + 1}")
@@ -169,6 +208,24 @@ class Console(Observer):
         last, self._last = self._last, None
         if last is not None:
             self.say(f"restart {last.restart + 1} ended at objective {last.objective:.6g}", MORE)
+
+
+def _bar() -> "Progress | None":
+    """A bar on standard error, unless the terminal cannot draw one."""
+    from rich.console import Console as Terminal
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+    terminal = Terminal(stderr=True, highlight=False)
+    if terminal.is_dumb_terminal:
+        return None
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[state]}"),
+        TimeRemainingColumn(),
+        console=terminal,
+        transient=True,
+    )
 
 
 def progress_of(gap: float, goal: float) -> float:

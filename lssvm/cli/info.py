@@ -22,6 +22,7 @@ from lssvm.model import Model
 from lssvm.training.session import rehearse
 
 MOST_COMPARED = 200_000  # examples; beyond that train and test are not compared
+MOST_NAMED = 3  # examples that are in two files
 PACKAGES = ("numpy", "scipy", "osqp", "pydantic", "PyYAML", "click", "rich", "threadpoolctl")
 
 
@@ -48,15 +49,16 @@ def data_facts(config: Config) -> dict[str, Any]:
             examples = application.read(config.sources(split))
         splits[split] = _split_facts(application, examples)
         splits[split]["files"] = [entry.path for entry in config.entries(split)]
-        warnings += [f"data.{split}: {text}" for text in application.warnings(examples)]
+        texts = application.warnings(examples)
+        if split == "train":
+            texts = [*texts, *application.scale_warnings(examples)]
+        warnings += [f"data.{split}: {text}" for text in texts]
         if not examples.labelled and split != "train":
             warnings.append(f"data.{split}: examples without labels")
-        seen[split] = _fingerprints(examples)
+        seen[split] = examples, _fingerprints(examples)
     for split in ("validate", "test"):
-        shared = len(seen.get("train", set()) & seen.get(split, set()))
-        if shared:
-            are = "example is" if shared == 1 else "examples are"
-            warnings.append(f"data.{split}: {shared:,} {are} also in data.train")
+        if split in seen:
+            warnings += _shared(split, seen[split], seen["train"])
     return {"application": config.application.name, "splits": splits, "warnings": warnings}
 
 
@@ -78,10 +80,34 @@ def _split_facts(application: Any, examples: Any) -> dict[str, Any]:
     return facts
 
 
-def _fingerprints(examples: Any) -> set[str]:
+def _fingerprints(examples: Any) -> dict[str, int]:
+    """The first example with each fingerprint."""
     if len(examples) > MOST_COMPARED:
-        return set()
-    return {examples.take(np.array([i])).fingerprint() for i in range(len(examples))}
+        return {}
+    last = range(len(examples) - 1, -1, -1)
+    return {examples.slice(i, i + 1).fingerprint(): i for i in last}
+
+
+def _shared(split: str, own: tuple[Any, Any], training: tuple[Any, Any]) -> list[str]:
+    """A warning of examples that are in the training data too, if there are any.
+
+    own, training : examples, and which of them have each fingerprint
+    """
+    rows = sorted((row, training[1][key]) for key, row in own[1].items() if key in training[1])
+    if not rows:
+        return []
+    are = "example is" if len(rows) == 1 else "examples are"
+    pairs = [
+        f"{_place(own[0], one)} = {_place(training[0], other)}" for one, other in rows[:MOST_NAMED]
+    ]
+    more = ", …" if len(rows) > MOST_NAMED else ""
+    return [f"data.{split}: {len(rows):,} {are} also in data.train: {', '.join(pairs)}{more}"]
+
+
+def _place(examples: Any, row: int) -> str:
+    """Where an example is, or what it is called where nothing is known of files."""
+    error = getattr(examples, "error", None)
+    return error(row, "").place if error is not None else repr(examples.names[row])
 
 
 def data_lines(facts: dict[str, Any]) -> list[str]:

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from lssvm.config import Config
     from lssvm.model import Model
 
+RAN_OUT = "the iterations ran out"
+LONGER = "raise cccp.max_iterations or solver.max_passes, or solver.epsilon"
+
 # What svm_struct's letters stand for.
 N_SLACK = ("solver.method=n-slack",)
 METHODS = {"0": N_SLACK, "1": N_SLACK, "2": (), "3": (), "4": ()}
@@ -58,7 +61,16 @@ KERNELS = {
     "--log",
     metavar="FILE",
     type=click.Path(),
-    help="Write one JSON object per line for each event.",
+    help="Write one JSON object per line for each event, and for passes at most one per second.",
+)
+@click.option(
+    "--progress",
+    metavar="SECONDS",
+    type=click.FloatRange(0),
+    default=30,
+    show_default=True,
+    help="If standard error is no terminal, write a line about the progress after so many seconds "
+    "without one; 0: never.",
 )
 @threads_option
 @count_option(
@@ -144,7 +156,9 @@ def learn(config: str, model: str, **options: Any) -> None:
     mine = () if options["dry_run"] else (model, checkpoint)
     with (
         owned(*mine) as unlocked,
-        Console(verbosity, log, options["resume"], files=[model]) as console,
+        Console(
+            verbosity, log, options["resume"], files=[model], silent=options["progress"]
+        ) as console,
     ):
         if options["dry_run"]:
             _dry_run(settings, model, console, initial, options)
@@ -307,11 +321,22 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
     stopped = held is not None and held["stopped"]
     reached = bool(record["certified"] and record["converged"]) or stopped
     if not reached:
-        why = "the iterations ran out" if record["certified"] else "the gap is not certified"
-        advice = "raise cccp.max_iterations or solver.max_passes, or solver.epsilon"
-        if not record["certified"] and record["converged"]:
-            advice = "no bound is known where inference is approximate, whatever the settings"
+        why, advice = _reasons(record)
         console.warned(
             f"the requested precision was not reached ({why}, gap {record['gap']:.1e}); {advice}"
         )
     return reached
+
+
+def _reasons(record: dict[str, Any]) -> tuple[str, str]:
+    """Why the asked precision was not reached, and what may help."""
+    if not record["certified"]:
+        if record["converged"]:
+            advice = "no bound is known where inference is approximate, whatever the settings"
+            return "the gap is not certified", advice
+        return "the gap is not certified", LONGER
+    stalled = record.get("stalled", False)
+    why = "the solver stalled: its passes no longer narrow the gap" if stalled else RAN_OUT
+    if record.get("uneven"):
+        return why, "set application.scaling, as the scales of features differ much"
+    return why, "raise solver.epsilon; more passes would not help" if stalled else LONGER

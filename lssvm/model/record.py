@@ -39,6 +39,7 @@ class RestartRecord(BaseModel):
     gap: Number | None
     certified: bool
     converged: bool
+    stalled: bool = False  # there only if it is so
     iterations: Count
     passes: Count
     passes_saved: Count
@@ -60,6 +61,8 @@ class TrainingRecord(BaseModel):
     gap: Number | None = None
     certified: bool = True
     converged: bool = True
+    stalled: bool = False  # there only if it is so
+    uneven: str = ""  # about the scales of features, if they may be why the gap was not reached
     cccp_iterations: Count = 0
     passes: Count = 0
     passes_saved: Count = 0

@@ -110,6 +110,7 @@ class Bundle(SummedSolver):
     cached, cache_bytes : planes of each example that ``cache`` keeps, and the most memory of it
     cache : planes of single examples; a cut of them that helps saves an oracle pass
     cached_cuts : number of such cuts since the last pass
+    square, above : ½‖w‖² at the incumbent, and how far its cut is above the completion there
     opening : examples of a part, where the first cut is that of ``opening``; 0: it is not
     """
 
@@ -132,6 +133,8 @@ class Bundle(SummedSolver):
     idle: np.ndarray = field(init=False, metadata=array(np.int64, _by_cut, least=0))
     row: int = field(default=-1, metadata=value(partial(whole, least=-1)))
     cached_cuts: int = field(default=0, metadata=value(whole))
+    square: float = field(default=0.0, init=False)
+    above: float = field(default=0.0, init=False)
 
     @classmethod
     def from_config(
@@ -185,9 +188,9 @@ class Bundle(SummedSolver):
         """Take a new completion: bound and Gram matrix are of differences from it."""
         self.completion = completion
         self.begin_problem()
-        differences = self.planes.gradients - completion.gradient
         self.gram = np.zeros((len(self.beta), len(self.beta)))
-        self.gram[1:, 1:] = differences @ differences.T
+        self.gram[1:, 1:] = self.planes.gram(completion.gradient)
+        self._measure()
 
     def primal(self, C: float) -> float:
         """P at the incumbent.
@@ -195,7 +198,15 @@ class Bundle(SummedSolver):
         Where no upper bound of it is known, the highest cut there stands for U⁺: a lower
         bound, but none of the cuts that prove ``lower`` is above it.
         """
+        if np.isfinite(self.slack) and self.row >= 0:
+            return self.square + C * (self.above + self.slack)
         return self._objective(C, self.w, self.own_plane(), self.slack)
+
+    def _measure(self) -> None:
+        """Store the parts of P at the incumbent, which is read many times in each pass."""
+        if self.row >= 0:
+            self.square = 0.5 * float(self.w @ self.w)
+            self.above = self.own_plane().above(self.completion, self.w)
 
     def own_plane(self) -> Plane:
         """The cut that was made at the incumbent."""
@@ -234,7 +245,7 @@ class Bundle(SummedSolver):
     def _objective(self, C: float, w: np.ndarray, plane: Plane, slack: float) -> float:
         """P at w, of which plane is the cut. The difference from the completion is taken before
         its value, since the values alone may be larger than it by many orders."""
-        height = (plane - self.completion).value(w)
+        height = plane.above(self.completion, w)
         if np.isfinite(slack):
             height += slack
         else:
@@ -313,6 +324,7 @@ class Bundle(SummedSolver):
         if better:
             self.w, self.row, self.slack = w, len(self.planes) - 1, slack
             self.at_zero = False
+            self._measure()
         self.seconds += time.perf_counter() - began
 
     def _moves(self, C: float, w: np.ndarray, plane: Plane, slack: float) -> bool:
@@ -347,7 +359,7 @@ class Bundle(SummedSolver):
         self.check_truth(oracle, w, plane, slack, self.completion)
         rows = np.argsort(-self.beta[1:], kind="stable")[:COMPARED]
         if len(rows):
-            heights = self.planes.gradients[rows] @ w + self.planes.losses[rows]
+            heights = [self._cut(row).value(w) for row in rows.tolist()]
             self._compare(oracle, w, plane, slack, int(rows[np.argmax(heights)]))
 
     def _compare(self, oracle: Any, w: np.ndarray, plane: Plane, slack: float, row: int) -> None:
@@ -356,14 +368,18 @@ class Bundle(SummedSolver):
 
     def _append(self, plane: Plane) -> None:
         self.planes.append(plane)
-        difference = plane.gradient - self.completion.gradient
-        inner = self.planes.dots(difference) - float(self.completion.gradient @ difference)
+        inner = self._inner(plane)
         gram = np.zeros((len(inner) + 1, len(inner) + 1))
         gram[:-1, :-1] = self.gram
         gram[-1, 1:] = gram[1:, -1] = inner
         self.gram = gram
         self.beta = np.append(self.beta, 0.0)
         self.idle = np.append(self.idle, 0)
+
+    def _inner(self, plane: Plane) -> np.ndarray:
+        """Inner products of the cuts' differences from the completion with a plane's, (k,)."""
+        difference = plane.gradient - self.completion.gradient
+        return self.planes.dots(difference) - float(self.completion.gradient @ difference)
 
     def _make_room(self) -> None:
         """Drop the longest idle cuts once there are ``max_planes``, never the incumbent's.
@@ -408,6 +424,7 @@ class Bundle(SummedSolver):
             raise ModelError(f"row is {self.row}; expected one of {len(self.idle)} cuts, or -1")
         if self.row >= 0:
             self._check_cuts()
+        self._measure()
 
     def _check_cuts(self) -> None:
         """Refuse cuts, kept planes too, above what they bound from below at the incumbent."""

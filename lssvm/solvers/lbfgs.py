@@ -26,25 +26,22 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from lssvm.checked import Arrays, above, flag, number, positive
-from lssvm.errors import ModelError
+from lssvm.checked import Arrays, above, flag, number, positive, whole
 from lssvm.oracle import Oracle
-from lssvm.plane import Plane
+from lssvm.plane import Plane, inner_difference
 from lssvm.solvers import kept
+from lssvm.solvers.history import History, KeptHistory
 from lssvm.solvers.needs import Needs
 from lssvm.solvers.solver import Initialisation, InnerProduct, SummedSolver
 from lssvm.solvers.steps import height
 
 DECREASE, SLOPE = 1e-4, 0.9  # of the Wolfe conditions
+RESCALED = 25  # steps after which the Hessian's diagonal is found again
 MOST_TRIALS = 40  # points of one line search: beyond that rounding is the limit
 
 
-def _rows(owner: Any, arrays: Arrays) -> tuple[None, int]:
-    return None, len(owner.w)
-
-
-def _like_steps(owner: Any, arrays: Arrays) -> tuple[int, ...]:
-    return owner.steps.shape
+def _scaled(owner: Any, arrays: Arrays) -> tuple[int]:
+    return (len(owner.w) if arrays["scale"].size > 1 else 1,)
 
 
 @dataclass
@@ -55,7 +52,10 @@ class Lbfgs(SummedSolver):
     completion : the plane of Σ c_i U⁻_i; completes : whether that is taken anew at every point
     outputs, loss : the plane of Σ c_i U⁺_i at w, the gradient empty before the first pass
     value : P at w, which is F where every point is completed
-    steps, changes : (m, d) changes of w and of ∇P, oldest first
+    mean, mean_loss : a mean of the planes at the points so far, which proves a bound, too
+    history : changes of w and of ∇P
+    scale : (d,) roots of about the Hessian's diagonal where the oracle knows it, else (1,)
+    taken : steps since the scale was found
     """
 
     name: ClassVar[str] = "lbfgs"
@@ -64,16 +64,21 @@ class Lbfgs(SummedSolver):
 
     w: np.ndarray = field(metadata=kept.vector())
     completion: Plane = field(metadata=kept.plane())
-    memory: int = 10
+    memory: int = 8
     outputs: np.ndarray = field(
         default_factory=lambda: np.empty(0), metadata=kept.vector(kept.evaluated_shape)
     )
-    steps: np.ndarray = field(init=False, metadata=kept.vector(_rows))
-    changes: np.ndarray = field(init=False, metadata=kept.vector(_like_steps))
+    mean: np.ndarray = field(
+        default_factory=lambda: np.empty(0), metadata=kept.vector(kept.evaluated_shape)
+    )
+    history: History = field(init=False, metadata=kept.kept(KeptHistory()))
+    scale: np.ndarray = field(default_factory=lambda: np.ones(1), metadata=kept.vector(_scaled))
+    taken: int = field(default=0, metadata=kept.value(whole))
     completes: bool = field(default=False, metadata=kept.value(flag))
     C: float = field(default=0.0, metadata=kept.value(positive))
     value: float = field(default=np.inf, metadata=kept.value(above))
     loss: float = field(default=0.0, metadata=kept.value(number))
+    mean_loss: float = field(default=0.0, metadata=kept.value(number))
 
     @classmethod
     def from_config(
@@ -84,13 +89,12 @@ class Lbfgs(SummedSolver):
         return cls(w, Plane(w, 0.0))
 
     def __post_init__(self) -> None:
-        self.steps = np.empty((0, len(self.w)))
-        self.changes = np.empty((0, len(self.w)))
+        self.history = History(self.memory, len(self.w))
 
     @property
     def planes_kept(self) -> int:
         """Changes that are remembered."""
-        return len(self.steps)
+        return len(self.history)
 
     def initialise(self, oracle: Oracle, initial: Initialisation) -> None:
         """Stand at the first weights or completion; without hidden values that is the truth."""
@@ -110,9 +114,14 @@ class Lbfgs(SummedSolver):
         """Take a new completion. Changes of the gradient do not depend on it: they are kept."""
         self.completion = completion
         self.begin_problem()
+        if len(self.outputs):
+            self.value = self._height(self.C)
 
     def primal(self, C: float) -> float:
         """P at w; where no upper bound of U⁺ is known, as its plane has it."""
+        return self.value if C == self.C else self._height(C)
+
+    def _height(self, C: float) -> float:
         return height(self.w, C, self.own_plane(), self.completion, self.slack)
 
     def own_plane(self) -> Plane:
@@ -123,10 +132,12 @@ class Lbfgs(SummedSolver):
         """Take over C; compute a first plane if there is none yet."""
         if C != self.C:
             self.C, self.lower = C, 0.0
-            self.steps, self.changes = self.steps[:0], self.changes[:0]
-            self.value = self.primal(C) if len(self.outputs) else np.inf
+            self.history.forget()
+            self.value = self._height(C) if len(self.outputs) else np.inf
         if not len(self.outputs):
             self._stand(self.w, *self._pass(oracle, self.w, self.completion))
+            self.mean, self.mean_loss = self.outputs.copy(), self.loss
+            self._rescale(oracle)
         self._raise_bound()
 
     def _improve(self, oracle: Oracle, C: float, target: Callable[[], float]) -> bool:
@@ -136,20 +147,62 @@ class Lbfgs(SummedSolver):
             self._raise_bound()
         return moved
 
+    def _rescale(self, oracle: Oracle) -> None:
+        """Take the scale of the point of the last pass.
+
+        Changes of w of unit length in coordinates that are scaled by the root of the diagonal lie
+        between those of descent, which is slow where features differ in how often they occur, and
+        Newton's, that would have the features that occur together overshoot.
+        """
+        diagonal = oracle.curvature(self.w)
+        self.taken = 0
+        if diagonal is not None:
+            diagonal *= self.C
+            diagonal += 1.0
+            self.scale = np.sqrt(diagonal, out=diagonal)
+
     def _slope(self, w: np.ndarray, plane: Plane, completion: Plane) -> np.ndarray:
         """∇P at w, of which plane is that of Σ c_i U⁺_i."""
-        return w + self.C * (plane.gradient - completion.gradient)
+        slope = plane.gradient - completion.gradient
+        slope *= self.C
+        slope += w
+        return slope
 
     def _here(self) -> np.ndarray:
         """∇P where the steps stand."""
-        return self._slope(self.w, Plane(self.outputs, self.loss), self.completion)
+        return self._slope(self.w, self.own_plane(), self.completion)
+
+    def _change(self, step: np.ndarray, plane: Plane, completion: Plane) -> np.ndarray:
+        """What a step to where the planes were found changes ∇P by."""
+        change = plane.gradient - self.outputs
+        if completion is not self.completion:
+            change -= completion.gradient
+            change += self.completion.gradient
+        change *= self.C
+        change += step
+        return change
 
     def _raise_bound(self) -> None:
-        """A bound of the convex problem; at another completion that is another problem."""
-        slope, plane = self._here(), Plane(self.outputs, self.loss)
+        """A bound of the convex problem; at another completion that is another problem.
+
+        The mean moves towards the plane at w as far as that raises its bound (Frank-Wolfe).
+        """
         known = 0.0 if self.completes else self.lower
-        below = height(self.w, self.C, plane, self.completion, 0.0)
-        self.lower = max(known, below - 0.5 * float(slope @ slope))
+        move = self.outputs - self.mean
+        square = self.C * float(move @ move)
+        rise = self.loss - self.mean_loss
+        rise -= self.C * inner_difference(self.mean, self.completion.gradient, move)
+        share = min(1.0, max(0.0, rise / square)) if square > 0.0 else 0.0
+        move *= share
+        self.mean += move
+        self.mean_loss += share * (self.loss - self.mean_loss)
+        own = self._proved(self.own_plane())
+        self.lower = max(known, own, self._proved(Plane(self.mean, self.mean_loss)))
+
+    def _proved(self, plane: Plane) -> float:
+        """What a plane of Σ c_i U⁺_i proves of the minimum of P."""
+        slope = plane.gradient - self.completion.gradient
+        return self.C * (plane.loss - self.completion.loss) - 0.5 * self.C**2 * float(slope @ slope)
 
     def _pass(
         self, oracle: Oracle, w: np.ndarray, completion: Plane | None = None
@@ -168,36 +221,24 @@ class Lbfgs(SummedSolver):
     def _stand(self, w: np.ndarray, plane: Plane, slack: float, completion: Plane) -> None:
         self.w, self.outputs, self.loss, self.slack = w, plane.gradient, plane.loss, slack
         self.completion = completion
-        self.value = self.primal(self.C)
-
-    def _direction(self, slope: np.ndarray) -> np.ndarray:
-        """−H ∇P, with H the inverse Hessian that the remembered changes suggest."""
-        direction = -slope
-        if not len(self.steps):
-            return direction / max(1.0, float(np.linalg.norm(slope)))
-        inner = np.einsum("ij,ij->i", self.steps, self.changes)
-        shares = np.zeros(len(inner))
-        for i in range(len(inner) - 1, -1, -1):
-            shares[i] = float(self.steps[i] @ direction) / inner[i]
-            direction = direction - shares[i] * self.changes[i]
-        direction = direction * (inner[-1] / float(self.changes[-1] @ self.changes[-1]))
-        for i in range(len(inner)):
-            back = float(self.changes[i] @ direction) / inner[i]
-            direction = direction + (shares[i] - back) * self.steps[i]
-        return direction
+        self.value = self._height(self.C)
 
     def _step(self, oracle: Oracle) -> bool:
         """One line search; False if no point is lower by more than rounding."""
         began, spent = time.perf_counter(), oracle.seconds
         slope = self._here()
-        direction = self._direction(slope)
+        direction = self.history.direction(slope, self.scale)
         fall = float(slope @ direction)
+        del slope  # as long as w, like all that is here
         share, low, high = 1.0, 0.0, np.inf
         for _ in range(MOST_TRIALS):
-            w = self.w + share * direction
+            w = share * direction
+            w += self.w
             plane, slack, completion = self._pass(oracle, w)
             value = height(w, self.C, plane, completion, slack)
-            steepness = float(self._slope(w, plane, completion) @ direction)
+            steepness = float(w @ direction) + self.C * inner_difference(
+                plane.gradient, completion.gradient, direction
+            )
             if value > self.value + DECREASE * share * fall:
                 high = share
             elif steepness < SLOPE * fall:
@@ -207,18 +248,11 @@ class Lbfgs(SummedSolver):
             share = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low
         moved = value < self.value
         if moved:
-            self._remember(w - self.w, self._slope(w, plane, completion) - slope)
+            direction *= share
+            self.history.add(direction, self._change(direction, plane, completion))
             self._stand(w, plane, slack, completion)
+            self.taken += 1
+            if self.taken >= RESCALED:
+                self._rescale(oracle)
         self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
         return moved
-
-    def _remember(self, step: np.ndarray, change: np.ndarray) -> None:
-        if float(step @ change) > 0.0:
-            self.steps = np.vstack([self.steps, step])[-self.memory :]
-            self.changes = np.vstack([self.changes, change])[-self.memory :]
-
-    def _check_restored(self) -> None:
-        """Refuse changes that a convex function cannot have given."""
-        curved = np.einsum("ij,ij->i", self.steps, self.changes) > 0.0
-        if len(self.steps) > self.memory or not curved.all():
-            raise ModelError("arrays 'steps' and 'changes' are not those of a convex function")

@@ -163,8 +163,12 @@ class Solver(ABC):
         """Whether the passes are used up, or bring nothing any more."""
         if self.gap(C) < self.gap_at_progress * (1.0 - 1e-6):
             self.gap_at_progress, self.last_progress = self.gap(C), self.problem_passes
-        stalled = self.problem_passes - self.last_progress >= STALLED_PASSES
-        return (self.problem_passes >= max_passes and not self.at_zero) or stalled
+        return (self.problem_passes >= max_passes and not self.at_zero) or self.stalled
+
+    @property
+    def stalled(self) -> bool:
+        """Whether many passes have not narrowed the gap."""
+        return self.problem_passes - self.last_progress >= STALLED_PASSES
 
     def solution(self, C: float, w: np.ndarray, target: float) -> Solution:
         """What is known at the end of the problem."""
@@ -284,7 +288,7 @@ class SummedSolver(Solver):
         self, oracle: Oracle, w: np.ndarray, plane: Plane, slack: float, completion: Plane
     ) -> None:
         """Refuse a loss-augmented maximum that is lower than the true outputs' score."""
-        short = -(plane - completion).value(w) - slack
+        short = -plane.above(completion, w) - slack
         if short > 0.0 and short > INEXACT * (plane.size(w) + completion.size(w)):
             oracle.refuse(
                 w,
@@ -301,7 +305,7 @@ class SummedSolver(Solver):
         self, oracle: Oracle, w: np.ndarray, plane: Plane, slack: float, before: Plane
     ) -> None:
         """Refuse a loss-augmented maximum at w that is lower than a plane found before."""
-        above = (before - plane).value(w) - slack
+        above = before.above(plane, w) - slack
         if above > 0.0 and above > INEXACT * (plane.size(w) + before.size(w)):
             oracle.refuse(
                 w,

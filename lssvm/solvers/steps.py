@@ -31,5 +31,5 @@ def height(w: np.ndarray, C: float, plane: Plane, completion: Plane, slack: floa
 
     The difference of the planes is taken before its value: the values alone may be much larger.
     """
-    above = (plane - completion).value(w) + (slack if np.isfinite(slack) else 0.0)
+    above = plane.above(completion, w) + (slack if np.isfinite(slack) else 0.0)
     return 0.5 * float(w @ w) + C * above

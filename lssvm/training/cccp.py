@@ -95,10 +95,13 @@ class Observer:
     def restarted(self, number: int, of: int) -> None:
         """Restart ``number`` (from 1) of ``of`` begins."""
 
-    def passed(self, passes: int, gap: float, goal: float, not_converged: NotConverged) -> None:
+    def passed(
+        self, passes: int, gap: float, goal: float, not_converged: NotConverged, objective: float
+    ) -> None:
         """So many oracle passes, the relative gap of the convex problem and its goal.
 
         not_converged : since the pass before
+        objective : of the convex problem at the best point, infinite before its first pass
         """
 
     def iterated(self, row: Iteration) -> None:
@@ -190,9 +193,11 @@ class Run:
         counting = _Counting(oracle, self)
 
         def before_pass(gap: float, goal: float) -> None:
-            primal = self.solver.primal(rules.C) or 1.0
+            objective = self.solver.primal(rules.C)
+            primal = objective or 1.0
             relative = gap / primal if np.isfinite(primal) else np.inf
-            observer.passed(round(self.passes), relative, goal / primal, self._note(oracle))
+            not_converged = self._note(oracle)
+            observer.passed(round(self.passes), relative, goal / primal, not_converged, objective)
             between()
 
         smallest_decrease = rules.C * self.total_cost * rules.tolerance if rules.hidden else np.inf
@@ -328,6 +333,9 @@ class _Counting:
     def over_examples(self, function: Callable[[int, int], None]) -> None:
         self._run.passes += 1
         self._oracle.over_examples(function)
+
+    def curvature(self, w: np.ndarray) -> np.ndarray | None:
+        return self._oracle.curvature(w)
 
     def look(self, w: np.ndarray) -> None:
         self._oracle.look(w)

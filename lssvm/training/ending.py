@@ -32,10 +32,14 @@ def model_of(problem: Problem, stage: Stage, observer: Observer, scored: bool) -
     training: record.Metrics = application.score(examples, predictions) if scored else {}
     warnings = application.training_warnings(examples, predictions)
     validation = _validation(problem, stage, model, observer) if scored else None
+    ended = record.of_training(finished, config.seed)
+    short = not ended["converged"] and ended["gap"] is not None
+    uneven = application.scale_warnings(examples) if short else []
     whole = {
-        **record.of_training(finished, config.seed),
+        **ended,
+        **({"uneven": uneven[0]} if uneven else {}),
         **record.of_data(problem, training, validation),
-        "warnings": [*warnings, *([] if np.any(w) else [record.ALL_ZERO])],
+        "warnings": [*warnings, *uneven, *([] if np.any(w) else [record.ALL_ZERO])],
     }
     for text in whole["warnings"]:
         observer.warned(text)

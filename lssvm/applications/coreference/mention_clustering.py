@@ -31,6 +31,7 @@ from lssvm.formats.text import open_text
 from lssvm.offsets import cumulated
 
 BRAT, NPZ = ".ann", ".npz"
+_WORK = 12  # ns of a mention or pair
 _PAIR = 300  # bytes that the features of a pair take while they are made
 MOST_FEATURES = 1_000_000  # of a pair; each has a name
 SUFFIXES = (BRAT, NPZ, ".conll", "_conll", ".pairs")  # what is read of a folder
@@ -130,6 +131,10 @@ class MentionClustering(base.Application[Documents, Predictions]):
             for path in _files(source.path):
                 documents += self._documents(path, source)
         return pack(documents, self.reach)
+
+    def work(self, examples: Documents) -> np.ndarray:
+        """By mentions and pairs."""
+        return _WORK * examples.sizes
 
     def dimension(self, examples: Documents) -> int:
         """The number of features of a pair."""

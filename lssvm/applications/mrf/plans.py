@@ -9,13 +9,14 @@ filled in. If all of the first group has to be summed out before any of the seco
 order can have a much larger width than the graph.
 """
 
-import heapq
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
+from lssvm.kernels import _fill_in
 from lssvm.offsets import cumulated
 
 CLAMPED, FIRST, SECOND = 0, 1, 2
@@ -187,54 +188,34 @@ def _item_strides(sizes: Sequence[int], ends: np.ndarray) -> list[dict[int, int]
 
 def _ordered(
     sizes: Sequence[int], ends: np.ndarray, groups: np.ndarray, limit: int
-) -> tuple[list[int], list[set[int]]]:
+) -> tuple[list[int], list[list[int]]]:
     """The order, and for each node of it its neighbours when it is eliminated.
 
     Raises TooWideError.
     """
-    neighbours: dict[int, set[int]] = {node: set() for node in np.flatnonzero(groups).tolist()}
-    for a, b in ends.tolist():
-        if a in neighbours and b in neighbours:
-            neighbours[a].add(b)
-            neighbours[b].add(a)
-    order, others = [], []
-    for group in (FIRST, SECOND):
-        waiting = set(np.flatnonzero(groups == group).tolist())
-        costs = {node: _cost(node, neighbours) for node in waiting}
-        heap = list(costs.values())
-        heapq.heapify(heap)
-        while heap:
-            entry = heapq.heappop(heap)
-            node = entry[2]
-            if node not in waiting or costs[node] != entry:
-                continue
-            own = neighbours.pop(node)
-            entries = math.prod(sizes[v] for v in (node, *own))
-            if entries > limit:
-                raise TooWideError(len(own), entries)
-            waiting.remove(node)
-            order.append(node)
-            others.append(own)
-            for other in _joined(node, own, neighbours) & waiting:
-                costs[other] = _cost(other, neighbours)
-                heapq.heappush(heap, costs[other])
-    return order, others
+    starts, neighbours = _neighbours(ends, groups)
+    order, others, offsets, fits = _fill_in.ordered(
+        starts,
+        neighbours,
+        np.ascontiguousarray(groups, dtype=np.uint8),
+        np.array(sizes, dtype=np.int64),
+        limit,
+    )
+    nodes, flat, edges = order.tolist(), others.tolist(), offsets.tolist()
+    if not fits:
+        own = flat[edges[-2] :]
+        raise TooWideError(len(own), math.prod(sizes[node] for node in (nodes[-1], *own)))
+    return nodes, [flat[a:b] for a, b in pairwise(edges)]
 
 
-def _cost(node: int, neighbours: dict[int, set[int]]) -> tuple[int, int, int]:
-    """Edges that eliminating the node would fill in, its neighbours, and itself."""
-    own = neighbours[node]
-    present = sum(len(own & neighbours[other]) for other in own)
-    return (len(own) * (len(own) - 1) - present) // 2, len(own), node
+def _neighbours(ends: np.ndarray, groups: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The neighbours of each node, in increasing order, and where they begin, without clamped ones.
 
-
-def _joined(node: int, own: set[int], neighbours: dict[int, set[int]]) -> set[int]:
-    """Join the neighbours of an eliminated node; returns the nodes whose cost this may change."""
-    changed = set(own)
-    for other in own:
-        lacking = own - neighbours[other] - {other}
-        neighbours[other].discard(node)
-        neighbours[other] |= lacking
-        if lacking:
-            changed |= neighbours[other]
-    return changed
+    Several edges between the same two nodes are one.
+    """
+    nodes = len(groups)
+    free = (groups[ends[:, 0]] != CLAMPED) & (groups[ends[:, 1]] != CLAMPED)
+    both = np.concatenate([ends[free], ends[free][:, ::-1]]).astype(np.int64)
+    pairs = np.unique(both[:, 0] * nodes + both[:, 1])
+    counts = np.bincount(pairs // nodes, minlength=nodes)
+    return cumulated(counts), (pairs % nodes).astype(np.int32)

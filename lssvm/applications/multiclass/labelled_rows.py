@@ -12,6 +12,7 @@ from scipy import sparse
 
 from lssvm.applications.base import Source
 from lssvm.applications.names import LazyNames
+from lssvm.applications.scaling import Scales
 from lssvm.errors import DataError
 from lssvm.formats.svmlight import SvmLight, read_svmlight
 from lssvm.kernels.arrays import RowArrays
@@ -114,6 +115,24 @@ class LabelledRows:
     def with_inputs(self, matrix: Inputs) -> "LabelledRows":
         """The same labels and costs with other rows, dense or sparse."""
         return replace(self, **_arrays(matrix), width=matrix.shape[1])
+
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the rows are stored sparsely."""
+        return len(self.starts) > 0
+
+    def scaled(self, scales: Scales) -> "LabelledRows":
+        """With scaled features; values of dense rows change in place. Raises DataError."""
+        found = self.with_inputs(scales.resized(self.width).applied(self.inputs))
+        lost = np.flatnonzero(
+            ~np.isfinite(found.values if found.is_sparse else found.dense.ravel())
+        )
+        if len(lost):
+            place = lost[0]
+            row = np.searchsorted(found.starts, place, side="right") - 1
+            row = row if found.is_sparse else place // self.width
+            raise self.error(int(row), "a value overflows when it is scaled; expected smaller ones")
+        return found
 
     def slice(self, start: int, stop: int) -> "LabelledRows":
         """Examples start..stop-1 as views of the same arrays."""

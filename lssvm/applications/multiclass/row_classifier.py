@@ -20,21 +20,17 @@ from dataclasses import replace
 from typing import Any, TextIO
 
 import numpy as np
-from pydantic import Field
 from scipy import sparse
 
 from lssvm import checked
-from lssvm.applications import base
+from lssvm.applications import base, scaling
 from lssvm.applications.class_costs import (
     BALANCED,
-    DESCRIPTION,
-    ClassCosts,
     collapse,
     listed,
     weighted,
 )
-from lssvm.applications.index_base import DESCRIPTION as INDEX_BASE
-from lssvm.applications.index_base import Choice, IndexBase
+from lssvm.applications.index_base import IndexBase
 from lssvm.applications.multiclass.class_tree import WeightColumns
 from lssvm.applications.multiclass.labelled_rows import (
     LabelledRows,
@@ -45,8 +41,9 @@ from lssvm.applications.multiclass.labelled_rows import (
 )
 from lssvm.applications.multiclass.row_parts import joined_labels, labels_alone, row_parts
 from lssvm.applications.multiclass.row_predictions import Predictions
-from lssvm.applications.names import ColumnNames
+from lssvm.applications.names import ColumnNames, NumberedNames
 from lssvm.applications.parts import InParts
+from lssvm.applications.scaling import Scaler
 from lssvm.checked import MOST_WEIGHTS
 from lssvm.errors import DataError, LssvmError, ModelError
 from lssvm.formats.svmlight import SvmLight
@@ -58,21 +55,6 @@ MOST_CLASSES = 2**14
 _AT_ONCE = 4096  # rows whose scores are in memory at a time
 _WEIGHT = 8  # bytes
 _FEW = 2  # a class of fewer examples is worth a warning
-
-
-class RowOptions(base.Options):
-    """Options of both applications."""
-
-    bias: float = Field(
-        default=1.0,
-        ge=0,
-        le=checked.LARGEST,
-        allow_inf_nan=False,
-        description="value of the appended constant feature; larger values regularise the bias "
-        "less (1000: hardly at all); 0: no bias",
-    )
-    class_costs: ClassCosts = Field(default={}, description=DESCRIPTION)
-    index_base: Choice = Field(default="auto", description=INDEX_BASE)
 
 
 class RowClassifier(
@@ -98,6 +80,7 @@ class RowClassifier(
         self.indices = IndexBase(options.index_base)
         self.classes: tuple[str, ...] = ()
         self.features = 0
+        self.scaler = Scaler(options.scaling)
 
     @abstractmethod
     def columns_of(self, classes: Sequence[str]) -> WeightColumns:
@@ -202,7 +185,7 @@ class RowClassifier(
                 self.fix(labels, max(file.dimension for file in files))
             except ValueError as error:
                 raise self._placed(error, files, sources, labels) from None
-        return packed(
+        examples = packed(
             files,
             sources,
             self.classes,
@@ -210,6 +193,7 @@ class RowClassifier(
             self.options.bias,
             len(self.columns),
         )
+        return self.scaler.scaled(examples, self.features)
 
     def _check_widths(
         self, files: Sequence[SvmLight], sources: Sequence[base.Source], columns: int
@@ -240,13 +224,17 @@ class RowClassifier(
         return DataError(sources[0].path, None, error)
 
     def state(self) -> dict[str, np.ndarray]:
-        """labels, the classes in their order, and features, how many; what indices count from."""
+        """labels, the classes in their order, and features, how many; what indices count from.
+
+        And the scales of features, if there are any.
+        """
         found = {"labels": np.array(self.classes, dtype=str), "features": np.array([self.features])}
-        return found | self.indices.state()
+        return found | self.indices.state() | self.scaler.state()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Restore classes and features. Raises ModelError."""
-        checked.known(state, "labels", "features", optional=["index_base"])
+        """Restore classes, features and their scales. Raises ModelError."""
+        names = ("labels", "features", *self.scaler.names)
+        checked.known(state, *names, optional=["index_base"])
         self.indices.restore(state)
         labels = checked.words(state, "labels")
         features = checked.array(state, "features", np.int64, (1,), least=0, most=MOST_WEIGHTS)
@@ -254,6 +242,7 @@ class RowClassifier(
             self.fix(labels, int(features[0]))
         except ValueError as error:
             raise ModelError(str(error)) from None
+        self.scaler.restore(state, self.features)
 
     def known_dimension(self) -> int | None:
         """Features times columns."""
@@ -463,13 +452,22 @@ class RowClassifier(
             rare = [name for name, n in zip(self.classes, counts, strict=True) if 0 < n < _FEW]
             if rare:
                 found.append(f"{len(rare):,d} classes have a single example: {listed(rare)}")
-        return found
+        return found + self.scaler.warnings(examples)
+
+    def scale_warnings(self, examples: LabelledRows) -> list[str]:
+        """That the scales of features differ much, if they do."""
+        names = NumberedNames(self.features, self.indices.base)
+        facts = scaling.facts_of(examples.inputs[:, : self.features])
+        return scaling.uneven(facts.largest, names, scaling.BY_DATA)
 
     def training_warnings(self, examples: LabelledRows, predictions: Predictions) -> list[str]:
         """A warning if all training examples got the same label although there are several."""
         given = self.options.class_costs
-        found = collapse(predictions.labels, examples.labels, self.classes, given)
-        return found + self.indices.warnings()
+        return [
+            *collapse(predictions.labels, examples.labels, self.classes, given),
+            *self.indices.warnings(),
+            *self.scaler.warnings(examples),
+        ]
 
     def _search(self, w: np.ndarray, examples: LabelledRows, summed: bool) -> Any:
         return _multiclass.search(

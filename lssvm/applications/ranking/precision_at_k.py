@@ -38,13 +38,22 @@ import numpy as np
 from pydantic import Field
 
 from lssvm import checked
-from lssvm.applications import base
+from lssvm.applications import base, scaling
 from lssvm.applications.index_base import DESCRIPTION as INDEX_BASE
 from lssvm.applications.index_base import Choice, IndexBase
 from lssvm.applications.names import NumberedNames
 from lssvm.applications.parts import InParts
 from lssvm.applications.ranking import query_parts, ranking_metrics
 from lssvm.applications.ranking.queries import MOST_FEATURES, Queries, read_queries
+from lssvm.applications.ranking.query_scaling import (
+    DESCRIPTION as SCALING,
+)
+from lssvm.applications.ranking.query_scaling import (
+    KINDS,
+    QueryScaler,
+    QueryScaling,
+    largest_values,
+)
 from lssvm.applications.ranking.ranking_start import Classifier, PairwiseRanking
 from lssvm.errors import LssvmError
 from lssvm.kernels import _ranking
@@ -84,6 +93,7 @@ class RankingOptions(base.Options):
         allow_inf_nan=False,
         description="C of the problem for the initial weights, as a multiple of objective.C",
     )
+    scaling: QueryScaling = Field(default="none", description=SCALING)
 
 
 @dataclass(frozen=True)
@@ -114,10 +124,12 @@ class PrecisionAtK(base.Application[Queries, Predictions], InParts[Queries, Pred
         super().__init__(options, formulation)
         self.k = options.k
         self.indices = IndexBase(options.index_base)
+        self.scaler = QueryScaler(options.scaling)
 
     def read(self, sources: Sequence[base.Source]) -> Queries:
         """The queries of SVM-light files. Raises DataError."""
-        return read_queries(sources, self.options.relevant_from, self.indices)
+        examples = read_queries(sources, self.options.relevant_from, self.indices)
+        return self.scaler.scaled(examples)
 
     def read_parts(self, sources: Sequence[base.Source]) -> Iterator[Queries]:
         """The queries of :meth:`read`, in parts where each one's documents stand together."""
@@ -125,7 +137,8 @@ class PrecisionAtK(base.Application[Queries, Predictions], InParts[Queries, Pred
             yield self.read(sources)
         else:
             relevant_from = self.options.relevant_from
-            yield from query_parts.query_parts(sources, relevant_from, self.indices)
+            parts = query_parts.query_parts(sources, relevant_from, self.indices)
+            yield from map(self.scaler.scaled, parts)
 
     def kept(self, examples: Queries, predictions: Predictions) -> tuple[Queries, Predictions]:
         """The labels of documents, and their scores."""
@@ -142,13 +155,14 @@ class PrecisionAtK(base.Application[Queries, Predictions], InParts[Queries, Pred
         )
 
     def state(self) -> dict[str, np.ndarray]:
-        """The first index of features, unless it is 1."""
-        return self.indices.state()
+        """The first index of features, unless it is 1, and the scales of features, if any."""
+        return self.indices.state() | self.scaler.state()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Restore the first index of features. Raises ModelError."""
-        checked.known(state, optional=["index_base"])
+        """Restore the first index of features and their scales. Raises ModelError."""
+        checked.known(state, *self.scaler.names, optional=["index_base"])
         self.indices.restore(state)
+        self.scaler.restore(state, None)
 
     def dimension(self, examples: Queries) -> int:
         """The highest feature index of the file."""
@@ -310,7 +324,11 @@ class PrecisionAtK(base.Application[Queries, Predictions], InParts[Queries, Pred
         if np.any(counts > 1):
             shown = _listed(list(names[counts > 1]))
             found.append(f"qids that occur in several files count as separate queries: {shown}")
-        return found + _copies(examples)
+        return found + _copies(examples) + self.scaler.warnings(examples)
+
+    def scale_warnings(self, examples: Queries) -> list[str]:
+        """That the scales of features differ much, if they do."""
+        return scaling.uneven(largest_values(examples), self.feature_names(), KINDS)
 
     def output_warnings(self, examples: Queries, name: str) -> list[str]:
         """Warnings: documents of a run file without their own docid, and no relevant document."""
@@ -335,10 +353,11 @@ class PrecisionAtK(base.Application[Queries, Predictions], InParts[Queries, Pred
         starts = examples.offsets[:-1] - examples.offsets[0]
         scores = predictions.scores
         spread = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
+        found = [*self.indices.warnings(), *self.scaler.warnings(examples)]
         if spread.max() > ALIKE:
-            return self.indices.warnings()
+            return found
         return [
-            *self.indices.warnings(),
+            *found,
             "the scores of every query's documents are almost equal: the weights collapsed to "
             "zero, and the order is that of the input; try a larger C or "
             "initialisation: classification",

@@ -64,6 +64,11 @@ class Queries(Packed):
             return np.diff(self.starts[self.offsets]) + np.diff(self.offsets)
         return np.diff(self.offsets) * self.dimension
 
+    @property
+    def is_sparse(self) -> bool:
+        """Whether the rows of the documents are stored sparsely."""
+        return len(self.starts) > 0
+
     @cached_property
     def rows(self) -> QueryArrays:
         """The documents as the kernel reads them."""
@@ -75,6 +80,11 @@ class Queries(Packed):
             offsets=self.offsets,
             width=self.dimension,
         )
+
+    @cached_property
+    def levels(self) -> np.ndarray:
+        """The labels of the documents in the span, numbered by their order, int32."""
+        return np.unique(self.labels[self.span], return_inverse=True)[1].astype(np.int32)
 
     @property
     def span(self) -> slice:

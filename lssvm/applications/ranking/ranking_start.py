@@ -9,7 +9,6 @@ from abc import abstractmethod
 import numpy as np
 
 from lssvm.applications.names import NumberedNames
-from lssvm.applications.ranking import ranking_metrics
 from lssvm.applications.ranking.queries import MOST_FEATURES, Queries
 from lssvm.kernels import _ranking
 from lssvm.plane import Plane
@@ -23,11 +22,8 @@ class Start(ConvexProblem[Queries]):
         self.weight = weight
 
     @abstractmethod
-    def coefficients(self, scores: np.ndarray, examples: Queries) -> tuple[np.ndarray, float]:
-        """The factor of each document's row in the gradient, and the loss, without weights.
-
-        scores : (documents,), w · x of the documents of ``examples``
-        """
+    def losses(self, w: np.ndarray, examples: Queries) -> tuple[np.ndarray, float]:
+        """The gradient (d,) and the loss that belongs to it, without the weight of the sum."""
 
     def dimension(self, examples: Queries) -> int:
         """The highest feature index of the file."""
@@ -43,9 +39,8 @@ class Start(ConvexProblem[Queries]):
 
     def augmented(self, w: np.ndarray, examples: Queries) -> tuple[Plane, float]:
         """The losses at w as a plane that touches them there; exact."""
-        coefficients, loss = self.coefficients(_ranking.scores(examples.rows, w), examples)
-        gradient = _ranking.combination(examples.rows, self.weight * coefficients)
-        plane = Plane(gradient, self.weight * loss)
+        gradient, loss = self.losses(w, examples)
+        plane = Plane(self.weight * gradient, self.weight * loss)
         return plane, plane.value(w)
 
     def feature_names(self) -> NumberedNames:
@@ -56,12 +51,14 @@ class Start(ConvexProblem[Queries]):
 class Classifier(Start):
     """Relevant documents against the others: Σ c_i 1/m_i Σ_j max(0, 1 − y_ij w · x_ij)."""
 
-    def coefficients(self, scores: np.ndarray, examples: Queries) -> tuple[np.ndarray, float]:
+    def losses(self, w: np.ndarray, examples: Queries) -> tuple[np.ndarray, float]:
         """The documents with y_ij w · x_ij < 1."""
+        scores = _ranking.scores(examples.rows, w)
         signs = np.where(examples.relevant[examples.span], 1.0, -1.0)
         weights = (examples.costs / np.diff(examples.offsets))[examples.query_of]
         weights = np.where(signs * scores < 1.0, weights, 0.0)
-        return -signs * weights, float(weights.sum())
+        gradient = _ranking.combination(examples.rows, -signs * weights)
+        return gradient, float(weights.sum())
 
 
 class PairwiseRanking(Start):
@@ -71,9 +68,6 @@ class PairwiseRanking(Start):
     Obermayer (2000) and Joachims (KDD 2002), every query with the same weight.
     """
 
-    def coefficients(self, scores: np.ndarray, examples: Queries) -> tuple[np.ndarray, float]:
+    def losses(self, w: np.ndarray, examples: Queries) -> tuple[np.ndarray, float]:
         """The pairs with w · x_a < w · x_b + 1."""
-        _, levels = np.unique(examples.labels[examples.span], return_inverse=True)
-        offsets = examples.offsets - examples.offsets[0]
-        order = ranking_metrics.ranked(scores, offsets).astype(np.int64)
-        return _ranking.pairs(levels.astype(np.int32), scores, order, offsets, examples.costs)
+        return _ranking.pairs(examples.rows, examples.levels, examples.costs, w)

@@ -10,13 +10,17 @@ from scipy import sparse
 
 from lssvm.applications.packing import Packed, digest
 from lssvm.applications.row_sums import Columns, by_column
+from lssvm.applications.scaling import Scales
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import LssvmError
 from lssvm.formats.conll_columns import Lines
 from lssvm.kernels.arrays import TokenArrays
 from lssvm.offsets import cumulated, gathered, narrowed
 
+MOST_STATES = 2**28  # numbers that the search for one sequence may take: 2 GB
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
+_BLOCK = 1e5  # ns that a block of sequences takes
+_SUM = 20.0  # ns that it must take for each weight that it has a sum of: a fifth are the sum's
 _UNIT = 64  # multiply-adds of a unit of size: a block is then ten times the work of its overhead
 
 
@@ -65,7 +69,10 @@ class SequenceExamples(Packed):
     @property
     def told(self) -> np.ndarray:
         """Whether each token has a label, also one unseen in training, (tokens,) bool."""
-        return np.array([tag is not None for tag in self.tags], dtype=bool)
+        found = self.labels >= 0
+        lost = np.flatnonzero(~found)
+        found[lost] = [tag is not None for tag in self.tags[lost]]
+        return found
 
     @property
     def known(self) -> np.ndarray:
@@ -81,6 +88,34 @@ class SequenceExamples(Packed):
             numbers = np.diff(self.starts[self.offsets]) + np.diff(self.offsets) * count
         return numbers * count // _UNIT + 1
 
+    def work(self, states: int, order: int, soft: bool, sums: int) -> np.ndarray:
+        """Approximate ns for the scores and the best path (soft: all paths) of each sequence, (n,).
+
+        states : of a token; sums : number of weights that each block of sequences sums up
+
+        These sums take time as well: if they are long, a block must have more work.
+        """
+        tokens = np.diff(self.offsets)
+        padded = -(-states // 8) * 8
+        scores = tokens * (0.1 * self.width * padded)
+        if self.is_sparse:
+            scores = np.diff(self.starts[self.offsets]) * (5.0 + 0.5 * states)
+        steps = padded * float(states) ** order
+        paths = 90.0 + 8.0 * padded + 0.7 * steps if soft else 30.0 + 0.15 * steps
+        share = min(1.0, _BLOCK / max(1.0, _SUM * sums))
+        return share * (scores + tokens * paths) + 1.0
+
+    def check_room(self, states: int, copies: int) -> None:
+        """Refuse a sequence for which so many copies of its states take too much memory."""
+        counts = np.diff(self.offsets)
+        if len(counts) and int(np.max(counts)) * states * copies > MOST_STATES:
+            row = int(np.argmax(counts))
+            raise self.error(
+                row,
+                f"has {counts[row]:,d} tokens: a search with {copies:,d} times {states:,d} states "
+                f"takes too much memory; expected at most {MOST_STATES:,d} numbers",
+            )
+
     @property
     def inputs(self) -> Any:
         """The rows of all tokens, (tokens, width): a dense array or a csr_array."""
@@ -95,6 +130,21 @@ class SequenceExamples(Packed):
         if inputs.shape[0] != len(self.labels):
             raise LssvmError(f"{inputs.shape[0]} rows for {len(self.labels)} tokens")
         return self._with_rows(stored(inputs))
+
+    def scaled(self, scales: Scales) -> Self:
+        """With scaled features; values of dense rows change in place. Raises DataError."""
+        rows = stored(scales.resized(self.width).applied(self.inputs))
+        values = rows.values if len(rows.starts) else rows.dense.ravel()
+        lost = np.flatnonzero(~np.isfinite(values))
+        if len(lost):
+            token = lost[0] // max(1, self.width)
+            if len(rows.starts):
+                token = np.searchsorted(rows.starts, lost[0], side="right") - 1
+            row = int(np.searchsorted(self.offsets, token, side="right")) - 1
+            raise self.error(
+                row, "has a value that overflows when it is scaled; expected smaller ones"
+            )
+        return self._with_rows(rows)
 
     def _with_rows(self, rows: "Rows") -> Self:
         return replace(

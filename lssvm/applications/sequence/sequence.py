@@ -31,14 +31,11 @@ from typing import Any, ClassVar, TextIO
 import numpy as np
 from scipy import sparse
 
-from lssvm.applications import base
+from lssvm.applications import base, scaling
+from lssvm.applications.names import NumberedNames
 from lssvm.applications.parts import InParts
-from lssvm.applications.sequence import (
-    marginals,
-    reading,
-    sequence_metrics,
-    sequence_output,
-)
+from lssvm.applications.scaling import Scaler
+from lssvm.applications.sequence import marginals, reading, sequence_metrics, sequence_output
 from lssvm.applications.sequence.examples import SequenceExamples, joined_labels, labels_alone
 from lssvm.applications.sequence.marginals import Marginals
 from lssvm.applications.sequence.sequence_options import SequenceOptions
@@ -47,11 +44,11 @@ from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
 from lssvm.errors import LssvmError
 from lssvm.kernels import _sequence, _sequence_examples, _sequence_soft
 from lssvm.kernels.arrays import ChainLoss, ChainShape
+from lssvm.offsets import gathered
 from lssvm.plane import Plane
 
 CRF = "crf"
 MOST_PATHS = 1000
-MOST_STATES = 2**28  # numbers that the search for one sequence may take: 2 GB
 _SHOWN = 3  # labels that a warning names
 
 
@@ -69,6 +66,7 @@ class LabelSequences(
     ) -> None:
         super().__init__(options, formulation or base.Formulation("ssvm"))
         self.vocabulary: Vocabulary | None = None
+        self.scaler = Scaler(options.scaling)
         self.soft = self.formulation.model == CRF
         self.slack = self.formulation.rescaling == "slack"
         if self.soft and (self.slack or self.formulation.slack_norm != 1):
@@ -89,7 +87,7 @@ class LabelSequences(
         read = reading.read_conll if self.options.format == "conll" else reading.read_numeric
         examples = read(sources, self._layout(), self.vocabulary)
         self._adopt(examples)
-        return examples
+        return self.scaler.scaled(examples, examples.width - examples.vocabulary.bias)
 
     def read_parts(self, sources: Sequence[base.Source]) -> Iterator[SequenceExamples]:
         """The sequences of :meth:`read`; those of CoNLL files in parts. Raises DataError."""
@@ -120,11 +118,15 @@ class LabelSequences(
 
     def state(self) -> dict[str, np.ndarray]:
         """The names of labels and features."""
-        return {} if self.vocabulary is None else self.vocabulary.arrays()
+        names = {} if self.vocabulary is None else self.vocabulary.arrays()
+        return names | self.scaler.state()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Restore the names of a model. Raises ModelError."""
-        self.vocabulary = Vocabulary.from_arrays(state)
+        scales = self.scaler.names
+        names = {name: array for name, array in state.items() if name not in scales}
+        self.vocabulary = Vocabulary.from_arrays(names)
+        self.scaler.restore(state, self.vocabulary.width - self.vocabulary.bias)
 
     def known_dimension(self) -> int | None:
         """As ``dimension``."""
@@ -151,6 +153,13 @@ class LabelSequences(
         gradient, *_ = self._search(_sequence.TRUTH, w, examples, summed=True)
         return Plane(gradient, 0.0)
 
+    def work(self, examples: SequenceExamples) -> np.ndarray:
+        """From tokens, features, states and the recursion; reduced if w is long."""
+        sums = 0 if self._shared(examples) else self.dimension(examples)
+        soft, order = not self.formulation.hard, self.options.order
+        found = examples.work(self._states(examples), order, soft, sums)
+        return found * np.diff(examples.offsets) if self.task == _sequence.COUNTED else found
+
     def augmented(self, w: np.ndarray, examples: SequenceExamples) -> tuple[Plane, float]:
         """Σ c_i U⁺_i; exact."""
         if self.soft:
@@ -171,7 +180,7 @@ class LabelSequences(
             return Predictions(labels[:, None], values[:, None], w)
         if top > MOST_PATHS:
             raise LssvmError(f"--top {top}: too many paths; expected at most {MOST_PATHS:,d}")
-        self._check_room(examples, 2 * top)
+        examples.check_room(examples.label_count**self.options.order, 2 * top)
         weights = self._weights(w, examples)
         labels, scores = _sequence_soft.best_paths(examples.arrays, weights, top)
         return Predictions(labels, scores, w)
@@ -199,25 +208,27 @@ class LabelSequences(
         """Errors of tokens and of whole sequences in percent, mean Δ, and scores of entities.
 
         precision, recall and f1 are those of conlleval; f1_strict requires that labels follow their
-        scheme (see ``sequence_metrics``). They are None if the labels do not describe entities or
-        seqeval is not installed. A label unseen in training is an error; such labels are counted.
-        Tokens with unknown labels are left out, and so are the entities of their sequences.
+        scheme (see ``sequence_metrics``). They are None if the labels do not describe entities. A
+        label unseen in training is an error; such labels are counted. Tokens with unknown labels
+        are left out, and so are the entities of their sequences.
         """
         told, whole = examples.told, examples.known
         wrong = (predictions.labels[:, 0] != examples.labels) & told
         spoilt = np.logical_or.reduceat(wrong, examples.offsets[:-1])
-        names = np.array(examples.vocabulary.labels, dtype=object)
-        found = names[predictions.labels[:, 0]]
-        edges = list(zip(examples.offsets[:-1][whole], examples.offsets[1:][whole], strict=True))
+        rows: Any = slice(None)
+        offsets = examples.offsets
+        if not np.all(whole):
+            rows, offsets = gathered(examples.offsets, np.flatnonzero(whole))
+        names, truth = sequence_metrics.numbered(
+            examples.vocabulary.labels, examples.labels[rows], examples.tags[rows]
+        )
         error = 100 * float(np.mean(wrong[told]))
         return {
             "error": error,
             "accuracy": 100 - error,
             "sequence_error": 100 * float(np.mean(spoilt)),
             "loss": float(np.mean(self.losses(examples, predictions))),
-            **sequence_metrics.entity_scores(
-                [list(examples.tags[a:b]) for a, b in edges], [list(found[a:b]) for a, b in edges]
-            ),
+            **sequence_metrics.entity_scores(names, truth, predictions.labels[rows, 0], offsets),
             "sequences": len(examples),
             "tokens": int(np.sum(told)),
             "unseen_labels": int(np.sum((examples.labels < 0) & told)),
@@ -264,7 +275,19 @@ class LabelSequences(
             )
         if examples.labelled and len(set(examples.tags)) == 1:
             found.append(f"all labels are {examples.tags[0]!r}: there is nothing to learn")
-        return found + self._unscored(examples)
+        return found + self._unscored(examples) + self.scaler.warnings(examples)
+
+    def training_warnings(self, examples: SequenceExamples, predictions: Predictions) -> list[str]:
+        """That sparse rows are not centred although ``scaling`` would."""
+        return self.scaler.warnings(examples)
+
+    def scale_warnings(self, examples: SequenceExamples) -> list[str]:
+        """That the scales of numeric features differ much, if they do."""
+        if self.options.format != "svm_hmm":
+            return []
+        count = examples.vocabulary.width - examples.vocabulary.bias
+        facts = scaling.facts_of(examples.inputs[:, :count])
+        return scaling.uneven(facts.largest, NumberedNames(count), scaling.BY_DATA)
 
     def output_warnings(self, examples: SequenceExamples, name: str) -> list[str]:
         """A warning about the label because of which entities are not scored, if there is one."""
@@ -309,17 +332,13 @@ class LabelSequences(
                 "latent_sequence, in which they are hidden",
             )
 
-    def _check_room(self, examples: SequenceExamples, copies: int) -> None:
-        """Refuse a sequence for which so many copies of its states take too much memory."""
-        counts = np.diff(examples.offsets)
-        states = examples.label_count**self.options.order
-        if len(counts) and int(np.max(counts)) * states * copies > MOST_STATES:
-            row = int(np.argmax(counts))
-            raise examples.error(
-                row,
-                f"has {counts[row]:,d} tokens: a search with {copies:,d} times {states:,d} states "
-                f"takes too much memory; expected at most {MOST_STATES:,d} numbers",
-            )
+    def _states(self, examples: SequenceExamples) -> int:
+        """States of a token: L."""
+        return examples.label_count
+
+    def _shared(self, examples: SequenceExamples) -> bool:
+        """Whether blocks of examples have no sums of their own."""
+        return False
 
     def _charges(self, examples: SequenceExamples) -> np.ndarray:
         """The cost of an error by true label, (L,)."""
@@ -342,7 +361,7 @@ class LabelSequences(
         charges, margins = self._charges(examples), np.zeros(1)
         if task == _sequence.COUNTED:
             longest = int(np.max(np.diff(examples.offsets), initial=1))
-            self._check_room(examples, longest)
+            examples.check_room(examples.label_count**self.options.order, longest)
             margins = self.formulation.margin(charges[0] * np.arange(longest + 1))
         slack = self.slack and task not in (_sequence.TRUTH, _sequence.PREDICT)
         return ChainLoss(task, charges, margins, slack)
@@ -383,6 +402,9 @@ class SequenceLabelling(
 
     def gathers(self, examples: SequenceExamples) -> bool:
         """For a conditional random field with sparse rows."""
+        return self._shared(examples)
+
+    def _shared(self, examples: SequenceExamples) -> bool:
         return self.soft and examples.is_sparse
 
     def coefficients(self, w: np.ndarray, examples: SequenceExamples) -> Marginals:

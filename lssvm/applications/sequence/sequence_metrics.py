@@ -1,4 +1,4 @@
-"""Entity precision, recall and F1 of label sequences, by seqeval.
+"""Entity precision, recall and F1 of label sequences.
 
 Labels are O or a prefix with a type, B-PER, I-PER. If no label has a type, they are prefixes alone,
 B, I, O, and all entities have one type. The prefixes belong to one family:
@@ -9,23 +9,26 @@ B, I, O, and all entities have one type. The prefixes belong to one family:
     BILOU   B, I, L, U       the same, E being called L and S U
     BMES    B, M, E, S       the same, I being called M
 
-seqeval's lenient mode, which counts as conlleval does, takes any change of type or prefix as a
-border; its strict mode requires that labels follow a scheme. The scheme is found from the true
-labels: IOBES for the last three families; IOB2 if every entity begins with B, otherwise IOB1, where
-B only separates neighbouring entities of one type; IOE2 if every entity ends with E, otherwise
-IOE1, where E only separates neighbouring entities, and for which seqeval has no reliable strict
-mode.
+The lenient count, that of conlleval, takes any change of type or prefix as a border; the strict
+one, that of seqeval's strict mode, requires that labels follow a scheme. The scheme is found from
+the true labels: IOBES for the last three families; IOB2 if every entity begins with B, otherwise
+IOB1, where B only separates neighbouring entities of one type; IOE2 if every entity ends with E,
+otherwise IOE1, where E only separates neighbouring entities, and for which seqeval has no reliable
+strict mode.
 """
 
 import re
 from collections.abc import Iterable, Sequence
-from itertools import pairwise
+
+import numpy as np
+
+from lssvm.applications.sequence import entity_spans
+from lssvm.applications.sequence.entity_spans import I, Spans, Tags
 
 _TYPED = re.compile(r"[BIESLUM]-.+", re.DOTALL)
 _OUTSIDE = "O"
 _IOB, _IOE = "BI", "IE"
 _FAMILIES = (_IOB, _IOE, "BIES", "BILU", "BMES")
-_AS_IOBES = {"L": "E", "U": "S", "M": "I"}
 _UNSURE = "IOE1"
 NAMES = ("precision", "recall", "f1", "f1_strict")
 
@@ -68,64 +71,66 @@ def misfit(labels: Iterable[str]) -> str | None:
     return beside[0] if len(beside) == 1 and len(names) == 3 else None
 
 
-def scheme_of(truth: Sequence[Sequence[str]], family: str | None = None) -> str:
+def numbered(
+    names: Sequence[str], labels: np.ndarray, tags: np.ndarray
+) -> tuple[list[str], np.ndarray]:
+    """Numbers for labels that have none, after those of ``names``.
+
+    labels : (tokens,) int, -1 where ``tags``, (tokens,) object, is none of ``names``
+    Returns all names, and the labels with a number each.
+    """
+    all_names, found = dict.fromkeys(names), labels.copy()
+    lost = np.flatnonzero(labels < 0)
+    all_names.update(dict.fromkeys(tags[lost]))
+    numbers = {name: number for number, name in enumerate(all_names)}
+    found[lost] = [numbers[tag] for tag in tags[lost]]
+    return list(all_names), found
+
+
+def scheme_of(tags: Tags, family: str) -> str:
     """``IOBES``, ``IOB2``, ``IOB1``, ``IOE2`` or ``IOE1``, from the true labels of all sequences.
 
-    family : the prefixes of all labels; by default those of the true ones
+    family : the prefixes of all labels
     """
-    family = family or family_of(label for labels in truth for label in labels)
+    before, after, same = tags.pairs
     if family == _IOB:
-        first = (
-            label[0] != "I" or _alike(label, before)
-            for labels in truth
-            for before, label in pairwise([_OUTSIDE, *labels])
-        )
-        return "IOB2" if all(first) else "IOB1"
+        return "IOB2" if np.all((after != I) | same) else "IOB1"
     if family == _IOE:
-        last = (
-            label[0] != "I" or _alike(label, after)
-            for labels in truth
-            for label, after in pairwise([*labels, _OUTSIDE])
-        )
-        return "IOE2" if all(last) else _UNSURE
+        return "IOE2" if np.all((before != I) | same) else _UNSURE
     return "IOBES"
 
 
-def _alike(label: str, other: str) -> bool:
-    """Whether a neighbour of a label is of an entity of the same type."""
-    return other != _OUTSIDE and label[1:] == other[1:]
-
-
 def entity_scores(
-    truth: Sequence[Sequence[str]], found: Sequence[Sequence[str]]
+    names: Sequence[str], truth: np.ndarray, found: np.ndarray, offsets: np.ndarray
 ) -> dict[str, float | None]:
     """Precision, recall and F1 in percent as conlleval counts, and F1 in strict mode.
 
-    All are None if the labels do not describe entities or seqeval is not installed; F1 in strict
-    mode is None for IOE1.
+    names : what the numbers of labels mean
+    truth, found : (tokens,) int, the true and the predicted label of each token
+    offsets : (n + 1,) int, where the n sequences begin in both, and the end
+
+    All are None if the labels that occur do not describe entities; F1 in strict mode is None for
+    IOE1.
     """
-    family = family_of(label for part in (truth, found) for labels in part for label in labels)
+    used = np.bincount(truth, minlength=len(names)) + np.bincount(found, minlength=len(names)) > 0
+    family = family_of(name for name, occurs in zip(names, used, strict=True) if occurs)
     if family is None:
         return dict.fromkeys(NAMES)
-    try:
-        from seqeval import metrics, scheme
-    except ImportError:
-        return dict.fromkeys(NAMES)
-    rows = [[list(map(_as_iobes, labels)) for labels in part] for part in (truth, found)]
-    lenient: dict[str, float | None] = {
-        name: 100 * float(count(*rows, zero_division=0))
-        for name, count in (
-            ("precision", metrics.precision_score),
-            ("recall", metrics.recall_score),
-            ("f1", metrics.f1_score),
-        )
-    }
-    name = scheme_of(rows[0], family)
+    tags = entity_spans.tags_of(names, (truth, found), offsets)
+    own, other = map(entity_spans.lenient, tags)
+    scores: dict[str, float | None] = dict(
+        zip(("precision", "recall", "f1"), _shares(own, other), strict=True)
+    )
+    name = scheme_of(tags[0], family)
     if name == _UNSURE:
-        return {**lenient, "f1_strict": None}
-    strict = metrics.f1_score(*rows, mode="strict", scheme=getattr(scheme, name), zero_division=0)
-    return {**lenient, "f1_strict": 100 * float(strict)}
+        return {**scores, "f1_strict": None}
+    own, other = (entity_spans.strict(part, entity_spans.SCHEMES[name]) for part in tags)
+    return {**scores, "f1_strict": _shares(own, other)[2]}
 
 
-def _as_iobes(label: str) -> str:
-    return _AS_IOBES.get(label[0], label[0]) + label[1:]
+def _shares(truth: Spans, found: Spans) -> tuple[float, float, float]:
+    """Precision, recall and F1 in percent; 0 where nothing was found or there was nothing."""
+    both = entity_spans.common(truth, found)
+    precision, recall = both / max(len(found.first), 1), both / max(len(truth.first), 1)
+    f1 = 2 * precision * recall / (precision + recall) if both else 0.0
+    return 100 * precision, 100 * recall, 100 * f1

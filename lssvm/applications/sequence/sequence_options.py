@@ -5,7 +5,9 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from lssvm import checked
-from lssvm.applications import base
+from lssvm.applications import base, scaling
+from lssvm.applications.scaling import DESCRIPTION as SCALING
+from lssvm.applications.scaling import Scaling
 from lssvm.applications.sequence import templates
 
 Cost = Annotated[float, Field(ge=0, allow_inf_nan=False)]
@@ -47,6 +49,7 @@ class SequenceOptions(base.Options):
     )
     order: Literal[1, 2] = Field(default=1, description="order of the Markov chain of labels")
     ends: bool = Field(default=False, description="weights for the first and the last label")
+    scaling: Scaling = Field(default="none", description=f"svm_hmm: {SCALING}")
 
     @field_validator("columns")
     @classmethod
@@ -59,6 +62,10 @@ class SequenceOptions(base.Options):
     def _consistent(self) -> Self:
         if self.format == "svm_hmm":
             return self
+        if self.scaling != scaling.NONE:
+            raise ValueError(
+                f"scaling: {self.scaling} is for numeric features, format: svm_hmm; expected none"
+            )
         if self.label and self.label not in self.columns:
             known = ", ".join(self.columns)
             raise ValueError(f"label: there is no column {self.label!r} (known: {known})")

@@ -1,0 +1,55 @@
+"""CPU seconds of ``lssvm-learn`` on a small sample against those of importing what it stands on.
+
+Each round runs one of each, so that both see the same machine; the median of the ratios counts.
+
+    python -m experiments.benchmarks.start_up [--rounds N] [--config FILE]
+"""
+
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import click
+
+ROOT = Path(__file__).parents[2]
+LIBRARIES = "import numpy, scipy.sparse, pydantic, yaml, click"
+LEARN = """
+import sys
+from lssvm.cli.program import learn
+sys.argv = ["lssvm-learn", {config!r}, {model!r}, "--quiet"]
+learn()
+"""
+
+
+def cpu_seconds(code: str) -> float:
+    """CPU seconds, user and system, of a Python process that runs this and succeeds."""
+    # Compiled modules are kept, as they are where a package is installed.
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
+    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, env=environment)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise click.ClickException(f"exit code {process.returncode} of: {code}")
+    return usage.ru_utime + usage.ru_stime
+
+
+@click.command()
+@click.option("--rounds", type=click.IntRange(1), default=11, show_default=True)
+@click.option("--config", default=str(ROOT / "configs" / "multiclass.yaml"))
+def main(rounds: int, config: str) -> None:
+    """Print the median seconds of both, and the median of their ratios."""
+    with tempfile.TemporaryDirectory() as folder:
+        learn = LEARN.format(config=config, model=str(Path(folder) / "model"))
+        for code in (LIBRARIES, learn):
+            cpu_seconds(code)
+        pairs = [(cpu_seconds(LIBRARIES), cpu_seconds(learn)) for _ in range(rounds)]
+    libraries, whole = (statistics.median(column) for column in zip(*pairs, strict=True))
+    ratio = statistics.median(b / a for a, b in pairs)
+    click.echo(f"imports {libraries:.3f} s, lssvm-learn {whole:.3f} s, ratio {ratio:.2f}")
+
+
+if __name__ == "__main__":
+    main()

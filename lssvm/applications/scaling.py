@@ -1,0 +1,235 @@
+"""Features brought to scales that are alike: learnt from the training data, applied to all data.
+
+    max_abs    x / max |x|                       within −1 … 1
+    standard   (x − mean) / standard deviation
+    range      (x − min) / (max − min)           within 0 … 1
+
+Zeros that files leave out count like any other value. Where rows are stored sparsely nothing is
+subtracted, so that what is left out stays 0: ``standard`` and ``range`` only divide. A feature that
+is constant is not divided.
+
+Files are scaled as they are read, and the weights of a model are those of scaled features: the
+objective, the norm and the gap that its record states belong to these, and training can go on from
+them. The scales are part of the model's state. An appended constant feature is never scaled.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from scipy import sparse
+
+from lssvm import checked
+
+Scaling = Literal["none", "max_abs", "standard", "range"]
+NONE, MAX_ABS, STANDARD = "none", "max_abs", "standard"
+BY_DATA = (MAX_ABS, STANDARD, "range")
+DESCRIPTION = (
+    "how features are brought to like scales, learnt from the training data; max_abs: divided by "
+    "the largest absolute value; standard: to mean 0 (not where rows are sparse) and standard "
+    "deviation 1; range: to 0 … 1 (sparse rows: to a range of width 1)"
+)
+STATE = ("scaling_shifts", "scaling_factors")
+UNEVEN = 1e4  # ratio of scales from which training may be slow
+_AT_ONCE = 10_000  # rows
+_SMALLEST = 5e-324  # positive float
+
+
+class Facts(NamedTuple):
+    """What is known of the values of k features, (k,) float64 each."""
+
+    least: np.ndarray
+    most: np.ndarray
+    mean: np.ndarray
+    deviation: np.ndarray
+
+    @property
+    def largest(self) -> np.ndarray:
+        """The largest absolute values."""
+        return np.maximum(np.abs(self.least), np.abs(self.most))
+
+
+class Scales(NamedTuple):
+    """What is subtracted from k features, and what the difference is divided by, (k,) each."""
+
+    shifts: np.ndarray
+    factors: np.ndarray
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """As part of an application's state."""
+        return dict(zip(STATE, self, strict=True))
+
+    def resized(self, count: int) -> "Scales":
+        """Those of the first ``count`` features; further ones are left as they are."""
+        extra = max(0, count - len(self.factors))
+        return Scales(
+            np.append(self.shifts[:count], np.zeros(extra)),
+            np.append(self.factors[:count], np.ones(extra)),
+        )
+
+    def applied(self, inputs: Any) -> Any:
+        """Rows (n, k) with other values: a dense array in place, or a csr_array.
+
+        Sparse rows become dense if something has to be subtracted from them.
+        """
+        if sparse.issparse(inputs) and not np.any(self.shifts):
+            values = divided(inputs.data, self.factors[inputs.indices])
+            return sparse.csr_array((values, inputs.indices, inputs.indptr), shape=inputs.shape)
+        dense = inputs.toarray() if sparse.issparse(inputs) else inputs
+        for first in range(0, len(dense), _AT_ONCE):
+            part = dense[first : first + _AT_ONCE]
+            with np.errstate(over="ignore"):
+                part -= self.shifts
+                part /= self.factors
+        return dense
+
+
+def divided(values: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """The quotients, infinite where they are too large."""
+    with np.errstate(over="ignore"):
+        return values / factors
+
+
+def facts_of(inputs: Any) -> Facts:
+    """Of the columns of (n, k) rows, n > 0, dense or a csr_array."""
+    if sparse.issparse(inputs):
+        counts = np.full(inputs.shape[1], inputs.shape[0])
+        return facts_by_code(inputs.indices, inputs.data, counts)
+    return facts_of_blocks(
+        [inputs[first : first + _AT_ONCE] for first in range(0, len(inputs), _AT_ONCE)]
+    )
+
+
+def facts_of_blocks(blocks: Sequence[np.ndarray]) -> Facts:
+    """Of the columns of dense rows in several parts, (rows, k) each."""
+    rows = sum(map(len, blocks))
+    least = np.min([block.min(axis=0) for block in blocks], axis=0)
+    most = np.max([block.max(axis=0) for block in blocks], axis=0)
+    peak = _divisors(np.maximum(np.abs(least), np.abs(most)))
+    mean = sum(np.sum(block / peak, axis=0) for block in blocks) / rows
+    squares = sum(np.sum((block / peak - mean) ** 2, axis=0) for block in blocks)
+    return _facts(least, most, mean * peak, np.sqrt(squares / rows) * peak)
+
+
+def facts_by_code(codes: np.ndarray, values: np.ndarray, counts: np.ndarray) -> Facts:
+    """Of k features given by those of their values that are not left out.
+
+    codes : (values,) the feature of each value; counts : (k,) values, the zeros left out included
+    """
+    k = len(counts)
+    least, most = np.full(k, np.inf), np.full(k, -np.inf)
+    np.minimum.at(least, codes, values)
+    np.maximum.at(most, codes, values)
+    given = np.bincount(codes, minlength=k)
+    gaps = given < counts
+    least[gaps], most[gaps] = np.minimum(least[gaps], 0.0), np.maximum(most[gaps], 0.0)
+    peak = _divisors(np.maximum(np.abs(least), np.abs(most)))
+    shares = values / peak[codes]
+    mean = np.bincount(codes, weights=shares, minlength=k) / counts
+    squares = np.bincount(codes, weights=(shares - mean[codes]) ** 2, minlength=k)
+    squares += (counts - given) * mean**2
+    return _facts(least, most, mean * peak, np.sqrt(squares / counts) * peak)
+
+
+def _facts(least: np.ndarray, most: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> Facts:
+    """With the mean and the deviation of constants as they are without rounding."""
+    constant = least == most
+    return Facts(least, most, np.where(constant, least, mean), np.where(constant, 0.0, deviation))
+
+
+def scales_of(kind: str, facts: Facts, centred: bool) -> Scales:
+    """The scales of features.
+
+    centred : whether ``standard`` and ``range`` subtract
+    """
+    nothing = np.zeros(len(facts.least))
+    if kind == MAX_ABS:
+        return Scales(nothing, _divisors(facts.largest))
+    if kind == STANDARD:
+        return Scales(facts.mean if centred else nothing, _divisors(facts.deviation))
+    widths = np.minimum(facts.most / 2 - facts.least / 2, np.finfo(float).max / 2) * 2
+    return Scales(facts.least if centred else nothing, _divisors(widths))
+
+
+def learnt(kind: str, inputs: Any) -> Scales:
+    """The scales of the columns of training rows, (n, k), dense or a csr_array."""
+    return scales_of(kind, facts_of(inputs), not sparse.issparse(inputs))
+
+
+def _divisors(sizes: np.ndarray) -> np.ndarray:
+    return np.where(sizes > 0.0, sizes, 1.0)
+
+
+class Scaler:
+    """The scales of an application's features, learnt from the first examples.
+
+    kind : the option; scales : None before they are known, and with ``none``
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.scales: Scales | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the arrays of the state."""
+        return STATE if self.kind in BY_DATA else ()
+
+    def scaled(self, examples: Any, count: int) -> Any:
+        """Examples with scaled features. Raises DataError for a value that overflows.
+
+        examples : with ``inputs`` and ``scaled``; count : of the features, which come first
+        """
+        if self.kind == NONE or not len(examples):
+            return examples
+        if self.scales is None:
+            self.scales = learnt(self.kind, examples.inputs[:, :count])
+        return examples.scaled(self.scales)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The arrays that a model keeps."""
+        return {} if self.scales is None else self.scales.arrays()
+
+    def restore(self, state: Mapping[str, np.ndarray], count: int | None) -> None:
+        """Restore the scales of a model. Raises ModelError for impossible ones.
+
+        count : the number of features, None: any
+        """
+        if self.names:
+            shifts = checked.array(state, STATE[0], np.float64, (count,))
+            factors = checked.array(state, STATE[1], np.float64, (len(shifts),), least=_SMALLEST)
+            self.scales = Scales(shifts, factors)
+
+    def warnings(self, examples: Any) -> list[str]:
+        """A warning that ``standard`` does not centre sparse rows, if that is so."""
+        return not_centred(self.kind, examples.is_sparse)
+
+
+def not_centred(kind: str, is_sparse: bool) -> list[str]:
+    """A warning that sparse rows are not centred, if that was asked for."""
+    if kind.removeprefix("query_") != STANDARD or not is_sparse:
+        return []
+    return [
+        f"application.scaling: {kind} divides features by their standard deviations, but does not "
+        "centre them, as rows are sparse"
+    ]
+
+
+def uneven(largest: np.ndarray, names: Sequence[str], scaling: Sequence[str]) -> list[str]:
+    """A warning that the scales of features differ much, if they do.
+
+    largest : (k,) the largest absolute value of each feature; names : of k features
+    scaling : values of the option that would help
+    """
+    used = np.flatnonzero(largest > 0.0)
+    if not len(used):
+        return []
+    low, high = used[np.argmin(largest[used])], used[np.argmax(largest[used])]
+    if largest[high] / UNEVEN <= largest[low]:
+        return []
+    advice = f"{', '.join(scaling[:-1])} or {scaling[-1]}"
+    return [
+        f"the scales of features differ much, and training may be slow: {names[high]} is up to "
+        f"{largest[high]:.3g}, {names[low]} up to {largest[low]:.3g}; "
+        f"expected application.scaling: {advice}"
+    ]

@@ -1,0 +1,117 @@
+"""What L-BFGS remembers: the last few changes of w and of the gradient, and the step they suggest.
+
+They only decide in which direction a line search goes: single precision is enough, and halves the
+memory. Products are summed in double precision.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from lssvm.checked import Arrays, Values, array, whole
+from lssvm.checked import vector as checked_vector
+from lssvm.errors import ModelError
+from lssvm.kernels import _history
+from lssvm.solvers.kept import Kept, State
+
+CURVED = 1e-6  # cosine of a pair from which it stays curved in single precision
+
+
+@dataclass
+class History:
+    """Changes of w and of the gradient, each divided by its length, in turn in ``size`` rows.
+
+    steps, changes : (size, d) float32, of which the last ``remembered`` are there, at most ``size``
+    ratios : (size,) length of a step divided by that of its change
+    remembered : pairs so far
+    """
+
+    size: int
+    dimension: int
+    steps: np.ndarray = field(init=False)
+    changes: np.ndarray = field(init=False)
+    ratios: np.ndarray = field(init=False)
+    inner: np.ndarray = field(init=False)
+    remembered: int = 0
+
+    def __post_init__(self) -> None:
+        self.steps = np.zeros((self.size, self.dimension), dtype=np.float32)
+        self.changes = np.zeros((self.size, self.dimension), dtype=np.float32)
+        self.ratios, self.inner = np.zeros(self.size), np.zeros(self.size)
+
+    def __len__(self) -> int:
+        return min(self.remembered, self.size)
+
+    def forget(self) -> None:
+        """Begin anew."""
+        self.remembered = 0
+
+    def add(self, step: np.ndarray, change: np.ndarray) -> None:
+        """Remember a pair in the place of the oldest, if its curvature is positive."""
+        lengths = np.sqrt(float(step @ step)), np.sqrt(float(change @ change))
+        if float(step @ change) > CURVED * lengths[0] * lengths[1]:
+            row = self.remembered % self.size
+            np.divide(step, lengths[0], out=self.steps[row], casting="same_kind")
+            np.divide(change, lengths[1], out=self.changes[row], casting="same_kind")
+            self.ratios[row] = lengths[0] / lengths[1]
+            self._measure(row)
+            self.remembered += 1
+
+    def _measure(self, row: int) -> float:
+        """The inner product of a pair, as it is stored."""
+        change = self.changes[row].astype(np.float64)
+        self.inner[row] = _history.inner(self.steps[row], change)
+        return float(self.inner[row])
+
+    def direction(self, slope: np.ndarray, scale: np.ndarray) -> np.ndarray:
+        """−H slope, (d,), with H the inverse Hessian that the pairs suggest.
+
+        scale : (d,) or (1,), of the diagonal that H begins as the inverse of, up to a factor
+
+        Without a pair it is as long as the gradient, 1 at the most.
+        """
+        found = -slope
+        if not self.remembered:
+            found /= scale
+            return found / max(1.0, float(np.sqrt(found @ found)))
+        newest = self.remembered - 1
+        shares = np.zeros(self.size)
+        order = [k % self.size for k in range(newest, self.remembered - len(self) - 1, -1)]
+        for row in order:
+            shares[row] = _history.inner(self.steps[row], found) / self.inner[row]
+            _history.add(self.changes[row], -shares[row], found)
+        row = order[0]
+        change = self.changes[row].astype(np.float64)
+        square = float(change @ (change / scale))
+        found /= scale
+        found *= self.ratios[row] * self.inner[row] / square
+        for row in reversed(order):
+            back = _history.inner(self.changes[row], found) / self.inner[row]
+            _history.add(self.steps[row], shares[row] * self.ratios[row] - back, found)
+        return found
+
+
+class KeptHistory(Kept):
+    """The pairs, in the rows where they are."""
+
+    def save(self, owner: Any, name: str) -> State:
+        """All pairs, and how many there were so far."""
+        history = getattr(owner, name)
+        rows = slice(0, len(history))
+        arrays = {"steps": history.steps[rows], "changes": history.changes[rows]}
+        return {"remembered": history.remembered}, arrays | {"ratios": history.ratios[rows]}
+
+    def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> History:
+        """The same. Raises ModelError."""
+        new = getattr(owner, name)
+        history = History(new.size, new.dimension, whole(values, "remembered"))
+        count = len(history)
+        for each in ("steps", "changes"):
+            rows = array(arrays, each, np.float32, (count, history.dimension))
+            getattr(history, each)[:count] = rows
+        history.ratios[:count] = checked_vector(arrays, "ratios", (count,))
+        curved = [history._measure(row) > 0.0 for row in range(count)]
+        if not all(curved) or np.any(history.ratios[:count] <= 0.0):
+            raise ModelError("arrays 'steps' and 'changes' are not those of a convex function")
+        return history
