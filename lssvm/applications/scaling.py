@@ -25,8 +25,8 @@ Scaling = Literal["none", "max_abs", "standard", "range"]
 NONE, MAX_ABS, STANDARD = "none", "max_abs", "standard"
 BY_DATA = (MAX_ABS, STANDARD, "range")
 DESCRIPTION = (
-    "how features are brought to like scales, learnt from the training data; max_abs: divided by "
-    "the largest absolute value; standard: to mean 0 (not where rows are sparse) and standard "
+    "scaling of the features, learnt from the training data; max_abs: divided by "
+    "the largest absolute value; standard: to mean 0 (not if rows are sparse) and standard "
     "deviation 1; range: to 0 … 1 (sparse rows: to a range of width 1)"
 )
 STATE = ("scaling_shifts", "scaling_factors")
