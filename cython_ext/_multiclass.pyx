@@ -11,31 +11,19 @@ added once, at any depth of the tree. Nothing here calls BLAS. Ties go to the lo
 
 import numpy as np
 
+from _rows cimport (
+    Classes, Rows, add_row, argmax, check_range, descend, point_to_classes, point_to_rows,
+)
+
 cdef extern from "row_scores.h" nogil:
     const Py_ssize_t TILE_ROWS "LSSVM_TILE_ROWS"
     const Py_ssize_t TILE_COLUMNS "LSSVM_TILE_COLUMNS"
     void score_tile "lssvm_score_tile"(
         const double* x, Py_ssize_t width, const double* w, double* out, Py_ssize_t out_stride)
-    void add_row "lssvm_add_row"(
-        double* out, double factor, const double* row, Py_ssize_t size)
 
 cdef enum:
     CHUNK = 64  # rows whose scores are kept at a time; a multiple of TILE_ROWS
     FEWEST = 16  # dense rows from which it pays to lay the weights out in tiles
-
-cdef struct Rows:
-    const double* dense  # null if sparse
-    const double* values
-    const int* indices
-    const long long* starts
-    Py_ssize_t n, width, columns
-
-cdef struct Classes:
-    const int* parents  # null if there is no tree
-    const int* places
-    const double* margins
-    Py_ssize_t columns, count
-    bint slack
 
 cdef struct Scratch:
     const double* w
@@ -43,34 +31,6 @@ cdef struct Scratch:
     double* scores  # CHUNK rows of ``stride``
     const int* parents  # null if there is no tree
     Py_ssize_t stride
-
-
-cdef int _rows(Rows* out, rows, Py_ssize_t columns) except -1:
-    """Point to RowArrays, which must outlive ``out``."""
-    cdef const double[:, ::1] dense = rows.dense
-    cdef const double[::1] values = rows.values
-    cdef const int[::1] indices = rows.indices
-    cdef const long long[::1] starts = rows.starts
-    out.dense, out.values, out.indices, out.starts = NULL, NULL, NULL, NULL
-    out.n, out.columns, out.width = rows.n, columns, rows.width
-    if starts.shape[0] == 0:
-        if out.n and out.width:
-            out.dense = &dense[0, 0]
-        return 0
-    out.starts = &starts[0]
-    if values.shape[0]:
-        out.values, out.indices = &values[0], &indices[0]
-    return 0
-
-
-cdef int _classes(Classes* out, classes) except -1:
-    """Point to ClassArrays, which must outlive ``out``."""
-    cdef const int[::1] parents = classes.parents, places = classes.places
-    cdef const double[:, ::1] margins = classes.margins
-    out.columns, out.count, out.slack = classes.columns, places.shape[0], classes.slack
-    out.parents = &parents[0] if parents.shape[0] else NULL
-    out.places, out.margins = &places[0], &margins[0, 0]
-    return 0
 
 
 cdef int _check_weights(const Rows* rows, Py_ssize_t size) except -1:
@@ -98,10 +58,10 @@ def search(
     cdef Py_ssize_t i, r, chunk, first
     cdef double loss = 0.0, weight, margin
     cdef int y
-    _classes(&among, classes)
-    _rows(&own, rows, among.columns)
+    point_to_classes(&among, classes)
+    point_to_rows(&own, rows, among.columns)
     _check_weights(&own, w.shape[0])
-    _check_range(labels, among.count)
+    check_range(labels, among.count)
     if not own.n == costs.shape[0] == labels.shape[0]:
         raise ValueError(f"search: {costs.shape[0]} costs and {labels.shape[0]} labels do not fit "
                          f"{own.n} rows")
@@ -121,7 +81,7 @@ def search(
             for r in range(_score(&own, &scratch, first)):
                 i = first + r
                 y = labels[i]
-                found_view[i] = _argmax(scratch.scores + r * scratch.stride, &among, y,
+                found_view[i] = argmax(scratch.scores + r * scratch.stride, &among, y,
                                         &maxima_view[i])
                 if not summed:
                     continue
@@ -140,8 +100,8 @@ def scores(rows, const double[::1] w, classes):
     cdef Classes among
     cdef Scratch scratch
     cdef Py_ssize_t r, k, chunk, first
-    _classes(&among, classes)
-    _rows(&own, rows, among.columns)
+    point_to_classes(&among, classes)
+    point_to_rows(&own, rows, among.columns)
     _check_weights(&own, w.shape[0])
     found = np.zeros((own.n, among.count))
     cdef double[:, ::1] view = found
@@ -163,9 +123,9 @@ def combination(rows, const int[::1] labels, const double[::1] coefficients, cla
     cdef Rows own
     cdef Classes among
     cdef Py_ssize_t i
-    _classes(&among, classes)
-    _rows(&own, rows, among.columns)
-    _check_range(labels, among.count)
+    point_to_classes(&among, classes)
+    point_to_rows(&own, rows, among.columns)
+    check_range(labels, among.count)
     if not own.n == labels.shape[0] == coefficients.shape[0]:
         raise ValueError(f"combination: {coefficients.shape[0]} coefficients and {labels.shape[0]} "
                          f"labels do not fit {own.n} rows")
@@ -195,13 +155,13 @@ def gradients(
     cdef const int[::1] path_starts = classes.path_starts, paths = classes.paths
     cdef const double[:, ::1] margins = classes.margins
     cdef bint slack = classes.slack
-    _rows(&own, rows, classes.columns)
+    point_to_rows(&own, rows, classes.columns)
     if not own.n == labels.shape[0] == found.shape[0] or (
             m and (np.min(chosen) < 0 or np.max(chosen) >= own.n)):
         raise ValueError(f"gradients: {found.shape[0]} classes and {m} rows do not fit {own.n} "
                          "examples")
-    _check_range(labels, path_starts.shape[0] - 1)
-    _check_range(found, path_starts.shape[0] - 1)
+    check_range(labels, path_starts.shape[0] - 1)
+    check_range(found, path_starts.shape[0] - 1)
     deepest = int(np.max(np.diff(path_starts)))
     offsets = np.zeros(m + 1, dtype=np.int64)
     cdef long long[::1] offsets_view = offsets
@@ -246,14 +206,6 @@ cdef void _write(const Rows* rows, Py_ssize_t i, const int* nodes, const double*
             values[at] = factors[p] * x
             places[at] = <int>(j * rows.columns + nodes[p])
             at += 1
-
-
-cdef int _check_range(const int[::1] numbers, Py_ssize_t stop) except -1:
-    cdef Py_ssize_t i
-    for i in range(numbers.shape[0]):
-        if not 0 <= numbers[i] < stop:
-            raise ValueError(f"multiclass: {numbers[i]} at {i} is not in 0..{stop - 1}")
-    return 0
 
 
 cdef Py_ssize_t _padded(Py_ssize_t columns) noexcept nogil:
@@ -311,41 +263,8 @@ cdef Py_ssize_t _score(const Rows* rows, const Scratch* scratch, Py_ssize_t firs
                         columns)
     if scratch.parents != NULL:
         for r in range(count):
-            _descend(scratch.parents, columns, scratch.scores + r * scratch.stride)
+            descend(scratch.parents, columns, scratch.scores + r * scratch.stride)
     return count
-
-
-cdef void _descend(const int* parents, Py_ssize_t columns, double* scores) noexcept nogil:
-    """Add to the score of each node that of all nodes above it."""
-    cdef Py_ssize_t node
-    for node in range(columns):
-        if parents[node] >= 0:
-            scores[node] += scores[parents[node]]
-
-
-cdef int _argmax(const double* scores, const Classes* among, int y,
-                 double* maximum) noexcept nogil:
-    """The class of highest augmented score, and that score."""
-    cdef const int* places = among.places
-    cdef const double* margins = among.margins + y * among.count
-    cdef Py_ssize_t k
-    cdef int best = 0
-    cdef double value, highest, truth = scores[places[y]]
-    if among.slack:
-        highest = margins[0] * (1.0 + scores[places[0]] - truth)
-        for k in range(1, among.count):
-            value = margins[k] * (1.0 + scores[places[k]] - truth)
-            if value > highest:
-                best, highest = <int>k, value
-        maximum[0] = highest + truth
-        return best
-    highest = margins[0] + scores[places[0]]
-    for k in range(1, among.count):
-        value = margins[k] + scores[places[k]]
-        if value > highest:
-            best, highest = <int>k, value
-    maximum[0] = highest
-    return best
 
 
 cdef void _add(const Rows* rows, Py_ssize_t i, double factor, Py_ssize_t column,

@@ -15,25 +15,16 @@ kept label by label, so that adding a row runs along it.
 
 import numpy as np
 
-from _chains cimport (
-    UNREACHABLE, Chain, Tokens, chain_states, point_to_chain, point_to_tokens,
-    score_tokens,
+from _chains cimport Chain, Tokens, point_to_chain, point_to_tokens, score_tokens
+from _searches cimport (
+    COUNTED_TASK, HAMMING_TASK, PREDICT_TASK, TRUTH_TASK, ZERO_ONE_TASK, Task, check_labels,
+    point_to_task, scratch_of, solve,
 )
 
 cdef extern from "_sequence_core.h" nogil:
     void sequence_add(const double*, long, double, double*)
-    double sequence_viterbi(const Chain*, const double*, long, double*, int*)
-    double sequence_counted(
-        const Chain*, const double*, const int*, long, const double*, int, double*, int*, long*)
-    double sequence_other(const Chain*, const double*, const int*, long, double*, int*)
-    double sequence_score(const Chain*, const double*, const int*, long)
 
 cdef enum:
-    PREDICT_TASK = 0
-    TRUTH_TASK = 1
-    HAMMING_TASK = 2
-    COUNTED_TASK = 3
-    ZERO_ONE_TASK = 4
     CHUNK = 128  # tokens scored at a time, at least
 
 PREDICT = PREDICT_TASK
@@ -41,13 +32,6 @@ TRUTH = TRUTH_TASK
 HAMMING = HAMMING_TASK
 COUNTED = COUNTED_TASK
 ZERO_ONE = ZERO_ONE_TASK
-
-cdef struct Task:
-    int kind
-    bint slack
-    const double* charges
-    const double* margins
-    Py_ssize_t charge_count, margin_count
 
 cdef struct Sums:
     double* emissions  # (L, width) if the rows are dense, (width, L) if sparse
@@ -193,62 +177,6 @@ cdef int _sums(Sums* out, gradient) except -1:
     return 0
 
 
-cdef Py_ssize_t _scratch(int task, const Chain* chain, Py_ssize_t length) noexcept nogil:
-    """Numbers that the dynamic program of the longest sequence needs."""
-    if task == COUNTED_TASK:
-        return (length + 1) * (length + 2) * chain_states(chain)
-    return 2 * (length + 1) * chain_states(chain)
-
-
-cdef void _add_losses(
-    const Chain* chain, const int* truth, Py_ssize_t length, const double* charges, double* scores,
-) noexcept nogil:
-    """Add a token's charge to all labels but the true one."""
-    cdef Py_ssize_t t, l
-    cdef double kept, charge
-    cdef double* row
-    for t in range(length):
-        row, charge = scores + t * chain.padded, charges[truth[t]]
-        kept = row[truth[t]]
-        for l in range(chain.padded):
-            row[l] += charge
-        row[truth[t]] = kept
-
-
-cdef double _solve(
-    const Task* task, const Chain* chain, double* scores, const int* truth, Py_ssize_t length,
-    double* states, int* path, double* margin,
-) noexcept nogil:
-    """The path that a task asks for and its value; margin: its L."""
-    cdef Py_ssize_t t
-    cdef long errors = 0
-    cdef double value, other
-    margin[0] = 0.0
-    if task.kind == PREDICT_TASK:
-        return sequence_viterbi(chain, scores, length, states, path)
-    if task.kind == HAMMING_TASK:
-        _add_losses(chain, truth, length, task.charges, scores)
-        value = sequence_viterbi(chain, scores, length, states, path)
-        for t in range(length):
-            if path[t] != truth[t]:
-                margin[0] += task.charges[truth[t]]
-        return value
-    if task.kind == COUNTED_TASK:
-        value = sequence_counted(chain, scores, truth, length, task.margins, task.slack, states, path,
-                                 &errors)
-        margin[0] = task.margins[errors]
-        return value
-    value = sequence_score(chain, scores, truth, length)
-    if task.kind == ZERO_ONE_TASK:
-        other = sequence_other(chain, scores, truth, length, states, path)
-        if other > UNREACHABLE and 1.0 + other > value:
-            margin[0] = 1.0
-            return 1.0 + other
-    for t in range(length):
-        path[t] = truth[t]
-    return value
-
-
 def search(
     loss, tokens, const int[::1] labels, const double[::1] costs, weights, bint summed,
 ):
@@ -275,11 +203,11 @@ def search(
     cdef Sums sums
     point_to_chain(&chain, weights)
     point_to_tokens(&own, tokens, weights.width)
-    _point_to_task(&task, loss)
+    point_to_task(&task, loss)
     cdef Py_ssize_t n = own.n, i, j, k, first, length
     if costs.shape[0] != n:
         raise ValueError(f"sequence: {costs.shape[0]} costs do not fit {n} sequences")
-    _check(&task, labels, own.offsets[n], chain.labels, own.most)
+    check_labels(&task, labels, own.offsets[n], chain.labels, own.most)
     gradient = Gradient(weights, own.starts != NULL) if summed else None
     if summed:
         _sums(&sums, gradient)
@@ -292,7 +220,7 @@ def search(
     cdef double[::1] best_view = best, loss_view = losses
     cdef int[::1] path = found
     cdef double[::1] scores = np.empty((CHUNK + own.most) * chain.padded)
-    cdef double[::1] states = np.empty(_scratch(task.kind, &chain, own.most))
+    cdef double[::1] states = np.empty(scratch_of(task.kind, &chain, own.most))
     with nogil:
         i = 0
         while i < n:
@@ -305,7 +233,7 @@ def search(
                 first, length = own.offsets[k], own.offsets[k + 1] - own.offsets[k]
                 if length == 0:
                     continue
-                best_view[k] = _solve(
+                best_view[k] = solve(
                     &task, &chain, &scores[(first - own.offsets[i]) * chain.padded],
                     &labels[first], length, &states[0], &path[first], &loss_view[k])
                 if summed and task.slack:
@@ -315,32 +243,6 @@ def search(
                     _add_path(&own, first, length, &path[first], &chain, costs[k], &sums)
             i = j
     return (gradient.vector() if summed else None), best, losses, found
-
-
-cdef int _point_to_task(Task* out, loss) except -1:
-    """Point to ChainLoss, which must outlive ``out``."""
-    cdef const double[::1] charges = loss.charges, margins = loss.margins
-    out.kind, out.slack = loss.task, loss.slack
-    out.charges, out.margins = &charges[0], &margins[0]
-    out.charge_count, out.margin_count = charges.shape[0], margins.shape[0]
-    return 0
-
-
-cdef int _check(
-    const Task* task, const int[::1] labels, Py_ssize_t tokens, Py_ssize_t count, Py_ssize_t most,
-) except -1:
-    cdef Py_ssize_t t
-    if labels.shape[0] < tokens:
-        raise ValueError(f"sequence: {labels.shape[0]} labels for {tokens} tokens")
-    if task.charge_count != count:
-        raise ValueError(f"sequence: {task.charge_count} charges for {count} labels")
-    if task.kind == COUNTED_TASK and task.margin_count <= most:
-        raise ValueError(f"sequence: {task.margin_count} margins for {most} errors")
-    if task.kind != PREDICT_TASK:
-        for t in range(tokens):
-            if labels[t] < 0 or labels[t] >= count:
-                raise ValueError(f"sequence: label {labels[t]} is not one of {count}")
-    return 0
 
 
 def gradients(

@@ -93,6 +93,8 @@ WIDE void sequence_sparse_scores(const int *indices, const double *values, const
         for (long long p = starts[t]; p < starts[t + 1]; p++) {
             const double *weight = weights + (long)indices[p] * labels;
             double value = values[p];
+            if (p + AHEAD < starts[count])
+                prefetch_row(weights + (long)indices[p + AHEAD] * labels, labels);
             for (long l = 0; l < labels; l++) row[l] += value * weight[l];
         }
     }

@@ -17,7 +17,7 @@ typedef double lssvm_vector
     __attribute__((vector_size(64), aligned(8), may_alias)); /* one row of a tile */
 
 /* out[r * out_stride + c] = sum over j of x[r * width + j] * w[8 * j + c], 8 rows, 8 columns */
-WIDE
+WIDE MAYBE_UNUSED
 static void lssvm_score_tile(const double *x, ptrdiff_t width, const double *w, double *out,
                              ptrdiff_t out_stride)
 {
@@ -43,7 +43,7 @@ static void lssvm_score_tile(const double *x, ptrdiff_t width, const double *w, 
     *(lssvm_vector *)(out + 7 * out_stride) = a7;
 }
 #else
-static void lssvm_score_tile(const double *x, ptrdiff_t width, const double *w, double *out,
+MAYBE_UNUSED static void lssvm_score_tile(const double *x, ptrdiff_t width, const double *w, double *out,
                              ptrdiff_t out_stride)
 {
     for (ptrdiff_t r = 0; r < LSSVM_TILE_ROWS; r++) {
@@ -58,7 +58,7 @@ static void lssvm_score_tile(const double *x, ptrdiff_t width, const double *w, 
 #endif
 
 /* out[c] += factor * row[c], the two apart in memory */
-WIDE
+WIDE MAYBE_UNUSED
 static void lssvm_add_row(double *__restrict out, double factor, const double *__restrict row,
                           ptrdiff_t size)
 {

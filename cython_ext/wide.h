@@ -23,9 +23,21 @@
 #endif
 
 #if defined(__GNUC__)
+#define MAYBE_UNUSED __attribute__((unused))
 #define INLINE static inline __attribute__((always_inline))
 #else
+#define MAYBE_UNUSED
 #define INLINE static __forceinline
 #endif
+
+/* Ask for a run of doubles that will be read soon; where that cannot be said, nothing. */
+INLINE void prefetch_row(const double *row, long count) {
+#if defined(__GNUC__)
+    for (long k = 0; k < count; k += 8) __builtin_prefetch(row + k);
+    if (count > 0) __builtin_prefetch(row + count - 1);
+#endif
+}
+
+enum { AHEAD = 8 }; /* rows that are asked for before they are read */
 
 #endif

@@ -16,6 +16,7 @@ from lssvm.errors import ModelError
 
 LARGEST = 1e100  # of weights and features: sums of products of two of them are finite
 LONGEST = 1e150  # of coordinates: their squares are finite
+MOST_WEIGHTS = 2**31 - 1  # coordinates of w: kernels count them by int32
 MOST = 2**62  # of whole numbers: sums of two of them fit 64 bits
 SHOWN = 60  # letters of a value that a message gives
 ROUNDING = 1e-6  # by which sums of shares may miss what they add up to
@@ -132,7 +133,7 @@ def words(arrays: Arrays, name: str) -> tuple[str, ...]:
     try:
         return distinct(found.tolist(), name)
     except (ValueError, OverflowError):
-        raise ModelError(f"array {name!r} holds what is no text") from None
+        raise ModelError(f"array {name!r} holds what is not text") from None
 
 
 def text(arrays: Arrays, name: str) -> str:
@@ -151,7 +152,7 @@ def distinct(names: Iterable[str], what: str) -> tuple[str, ...]:
         raise ModelError(f"two {what} have one name; expected different names")
     for name in found:
         if not name or not encodable(name):
-            raise ModelError(f"{what}: {shown(name)} is no name; expected text")
+            raise ModelError(f"{what}: {shown(name)} is not a name; expected text")
     return found
 
 

@@ -50,17 +50,17 @@ class ModelError(LssvmError):
     """A model or checkpoint file that cannot be read or does not fit."""
 
 
-class ApplicationFault(LssvmError):
+class ApplicationError(LssvmError):
     """An application's answers cannot be right: nothing that follows from them can be certified."""
 
 
-class ApplicationCrash(LssvmError):
+class ApplicationCrashError(LssvmError):
     """An application raised an error of another kind, which is the cause of this one."""
 
     exit_code = 1
 
 
-class BrokenContract(LssvmError):
+class ContractError(LssvmError):
     """What an application does not keep of what training relies on, one line each."""
 
     def __init__(self, findings: Sequence[str]) -> None:

@@ -15,3 +15,8 @@ def gathered(offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndar
     counts = offsets[rows + 1] - offsets[rows]
     new = cumulated(counts)
     return np.arange(new[-1]) + np.repeat(offsets[rows] - new[:-1], counts), new
+
+
+def narrowed(offsets: np.ndarray) -> np.ndarray:
+    """Offsets as int32 where they fit: beside longer ones SciPy copies indices of 32 bits."""
+    return offsets.astype(np.int32) if offsets[-1] < 2**31 else offsets

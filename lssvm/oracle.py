@@ -8,15 +8,26 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from types import TracebackType
 from typing import Any, Generic, NoReturn, Protocol, TypeVar
 
 import numpy as np
 from scipy import sparse
 
-from lssvm.errors import ApplicationFault, LssvmError
+from lssvm.errors import ApplicationError, LssvmError
 from lssvm.plane import Plane, total
-from lssvm.problem import ByExample, E, Examples, Gathering, Maxima, Problem, by_example
+from lssvm.problem import (
+    ByExample,
+    CompiledByExample,
+    E,
+    ExampleOracle,
+    Examples,
+    Gathering,
+    Maxima,
+    Problem,
+    by_example,
+)
 
 BLOCK_WORK = 100_000  # about 0.1 ms: fan-out costs 25 µs
 MAX_BLOCKS = 64
@@ -25,7 +36,7 @@ MAX_BLOCKS = 64
 # and d coordinates stay below it then.
 INEXACT = 1e-8
 LOOKS = 16  # examples that are looked at alone where a convex problem ends
-MAXIMUM = "it must be an exact maximum, or give an upper bound of it"
+MAXIMUM = "return the maximiser, or a finite upper bound"
 
 Part = TypeVar("Part")
 Result = TypeVar("Result")
@@ -79,20 +90,20 @@ class EachOracle(Oracle, Protocol):
         """c_i, (n,)."""
         ...
 
-    def augmented_each(self, w: np.ndarray) -> "Found":
+    def augmented_each(self, w: np.ndarray) -> "ExampleMaxima":
         """Loss-augmented inference for every example; one oracle pass."""
         ...
 
-    def augmented_rows(self, w: np.ndarray, start: int, stop: int) -> "Found":
+    def augmented_rows(self, w: np.ndarray, start: int, stop: int) -> "ExampleMaxima":
         """Loss-augmented inference for examples start..stop-1."""
         ...
 
-    def completed_each(self, w: np.ndarray) -> "Found":
+    def completed_each(self, w: np.ndarray) -> "ExampleMaxima":
         """Latent completion for every example."""
         ...
 
 
-class Found:
+class ExampleMaxima:
     """What inference found for n examples in blocks that follow each other.
 
     values, losses, uppers : (n,) as in ``Maxima``, without costs
@@ -200,7 +211,7 @@ class DataOracle(Generic[E]):
         self.blocks = [examples]
         if application.decomposes:
             self.blocks = blocks(examples, application.work(examples))
-        # A part of the data is asked a few times only: to lay out its columns would not pay.
+        # A part of the data has only a few passes, too few to pay for its columns.
         self._gathering: Gathering[E] | None = None
         if whole is None and isinstance(application, Gathering) and application.gathers(examples):
             self._gathering = application
@@ -220,7 +231,7 @@ class DataOracle(Generic[E]):
     def augmented(self, w: np.ndarray) -> tuple[Plane, float]:
         """Σ c_i U⁺_i: a plane and an upper bound at w.
 
-        Raises LssvmError if it is not finite, ApplicationFault if it cannot be right.
+        Raises LssvmError if it is not finite, ApplicationError if it cannot be right.
         """
         began = time.perf_counter()
         plane, slack = self._added(w) if self._gathering is None else self._gathered(w)
@@ -230,7 +241,7 @@ class DataOracle(Generic[E]):
         return plane, plane.value(w) + slack
 
     def _added(self, w: np.ndarray) -> tuple[Plane, float]:
-        """The sum of the planes of all blocks, and of what their bounds exceed them by."""
+        """The sum of the planes of all blocks, and the sum of upper bound minus plane at w."""
         parts = self.executor.map(lambda block: self._augmented(w, block), self.blocks)
         # Where inference is exact the bound is the plane's own value, not that value summed
         # in another order: the difference would be rounding and nothing else.
@@ -246,9 +257,9 @@ class DataOracle(Generic[E]):
         return plane, self._checked(plane, upper, w, self.examples) - plane.value(w)
 
     def curvature(self, w: np.ndarray) -> np.ndarray | None:
-        """About the diagonal of the Hessian of Σ c_i U⁺_i, (d,), where the last pass was.
+        """An approximate diagonal of the Hessian of Σ c_i U⁺_i at the w of the last pass, (d,).
 
-        w : of the last pass. None where it is not known.
+        w : of the last pass. Returns None if it is not known.
         """
         if self._gathering is None:
             return None
@@ -269,7 +280,7 @@ class DataOracle(Generic[E]):
     def refuse(self, w: np.ndarray, found: str) -> NoReturn:
         """Loss-augmented inference at w cannot be right, as ``found`` says.
 
-        Raises ApplicationFault, with the name of an example whose true output has more, if there
+        Raises ApplicationError, with the name of an example whose true output has more, if there
         is one when it is asked again.
         """
         application = self.application
@@ -277,11 +288,11 @@ class DataOracle(Generic[E]):
             row, value, truth = self._least(w)
             if truth - value > INEXACT * (abs(truth) + abs(value)):
                 raise self._below(row, value, truth)
-        raise ApplicationFault(f"{_named(application)}{found}; {MAXIMUM}")
+        raise ApplicationError(f"{_named(application)}{found}; {MAXIMUM}")
 
     def look(self, w: np.ndarray) -> None:
         """Compare a few examples with their true outputs, each alone: in a sum over all of them
-        one may hide behind the others. Raises ApplicationFault."""
+        one may hide behind the others. Raises ApplicationError."""
         if not self.application.decomposes:
             return
         for row in np.unique(np.linspace(0, len(self.examples) - 1, LOOKS).astype(int)).tolist():
@@ -292,11 +303,11 @@ class DataOracle(Generic[E]):
             if short > 0.0 and short > INEXACT * (plane.size(w) + truth.size(w)):
                 raise self._below(row, upper, truth.value(w))
 
-    def _below(self, row: int, value: float, truth: float) -> ApplicationFault:
+    def _below(self, row: int, value: float, truth: float) -> ApplicationError:
         name = str(self.examples.names[row])
-        return ApplicationFault(
-            f"{_named(self.application)}example {name!r}: loss-augmented inference has value "
-            f"{value:.6g}, the true output {truth:.6g}; {MAXIMUM}"
+        return ApplicationError(
+            f"{_named(self.application)}example {name!r}: loss-augmented inference is not a "
+            f"maximum: its value {value:.6g} is below the true output's {truth:.6g}; {MAXIMUM}"
         )
 
     def _least(self, w: np.ndarray) -> tuple[int, float, float]:
@@ -313,43 +324,62 @@ class DataOracle(Generic[E]):
             if last - first == 1:
                 return first, value, truth
 
-    def unsettled(self) -> dict[str, tuple[int, int]]:
+    def not_converged(self) -> dict[str, tuple[int, int]]:
         """What the application says of its inference since the last call."""
-        return self.application.unsettled()
+        return self.application.not_converged()
 
     @property
     def costs(self) -> np.ndarray:
         """c_i, (n,)."""
         return self.examples.costs
 
-    def augmented_each(self, w: np.ndarray) -> Found:
+    def augmented_each(self, w: np.ndarray) -> ExampleMaxima:
         """Loss-augmented inference for every example. Raises LssvmError if not finite."""
         self.passes += 1
         return self._each(by_example(self.application).augmented_each, w, self.blocks)
 
-    def augmented_rows(self, w: np.ndarray, start: int, stop: int) -> Found:
+    def augmented_rows(self, w: np.ndarray, start: int, stop: int) -> ExampleMaxima:
         """Loss-augmented inference for examples start..stop-1, a part of a pass."""
         self.passes += (stop - start) / len(self.examples)
         return self._each(
             by_example(self.application).augmented_each, w, [self.examples.slice(start, stop)]
         )
 
-    def completed_each(self, w: np.ndarray) -> Found:
+    def completed_each(self, w: np.ndarray) -> ExampleMaxima:
         """Latent completion for every example."""
         self.completions += 1
         return self._each(by_example(self.application).completed_each, w, self.blocks)
 
-    def found(self, maxima: Maxima) -> Found:
+    @cached_property
+    def compiled(self) -> ExampleOracle:
+        """Inference by example in C. Raises LssvmError if the application has none."""
+        if not isinstance(self.application, CompiledByExample):
+            raise LssvmError(f"{_named(self.application)}there is no compiled inference by example")
+        return self.application.example_oracle(self.examples)
+
+    def visited(self, count: int) -> None:
+        """Count loss-augmented inference for so many examples."""
+        self.passes += count / len(self.examples)
+
+    def over_examples(self, function: Callable[[int, int], None]) -> None:
+        """One pass: function(first, last) for blocks of examples, by the threads."""
+        began = time.perf_counter()
+        ends = np.cumsum([0, *(len(block) for block in self.blocks)]).tolist()
+        self.executor.map(lambda edge: function(*edge), list(itertools.pairwise(ends)))
+        self.passes += 1
+        self._spend(began)
+
+    def found(self, maxima: Maxima) -> ExampleMaxima:
         """What the application found for all examples at once."""
-        return Found(by_example(self.application), [self.examples], [maxima])
+        return ExampleMaxima(by_example(self.application), [self.examples], [maxima])
 
     def _each(
         self, inference: Callable[[np.ndarray, E], Maxima], w: np.ndarray, blocks: Sequence[E]
-    ) -> Found:
+    ) -> ExampleMaxima:
         began = time.perf_counter()
         w = np.ascontiguousarray(w)
         parts = self.executor.map(lambda block: self._fitting(inference(w, block), block), blocks)
-        found = Found(by_example(self.application), blocks, parts)
+        found = ExampleMaxima(by_example(self.application), blocks, parts)
         bad = np.flatnonzero(~np.isfinite(found.values))
         if len(bad):
             name = self.examples.names[int(bad[0])]
@@ -362,7 +392,7 @@ class DataOracle(Generic[E]):
         return plane, self._checked(plane, upper, w, block)
 
     def _checked(self, plane: Plane, upper: float, w: np.ndarray, block: E) -> float:
-        """The upper bound at w, once plane and bound fit each other. Raises ApplicationFault."""
+        """The upper bound at w, after a check that it fits the plane. Raises ApplicationError."""
         self._check_plane(plane, w, block)
         value = plane.value(w)
         if np.isnan(upper) and np.isfinite(value):
@@ -383,7 +413,7 @@ class DataOracle(Generic[E]):
         return plane
 
     def begin(self, plane: Plane) -> None:
-        """Check a first completion. Raises ApplicationFault if it cannot be one."""
+        """Check a first completion. Raises ApplicationError if it cannot be one."""
         size = self.application.dimension(self.examples)
         self._check_completion(plane, np.zeros(size), self.examples, "start")
 
@@ -426,7 +456,7 @@ class DataOracle(Generic[E]):
         names = [str(block.names[i]) for i in {0: [], 1: [0]}.get(len(block), [0, -1])]
         kind = "example " if len(names) == 1 else "examples "
         where = kind + "–".join(map(repr, names))
-        raise ApplicationFault(f"{_named(self.application)}{where}: {text}")
+        raise ApplicationError(f"{_named(self.application)}{where}: {text}")
 
     def _spend(self, began: float) -> None:
         spent = time.perf_counter() - began

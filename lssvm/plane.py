@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+MEGABYTE = 1_000_000  # bytes
 _PIECE = 2**16  # coordinates of a difference that are in memory at a time
 
 

@@ -127,8 +127,8 @@ class Problem(ABC, Generic[E]):
         """
         return examples.sizes
 
-    def unsettled(self) -> dict[str, tuple[int, int]]:
-        """How often iterative inference did not settle, and of how many times, by its name.
+    def not_converged(self) -> dict[str, tuple[int, int]]:
+        """How often iterative inference did not converge, and of how many times, by its name.
 
         Of loss-augmented inference and latent completion since the last call; nothing by default.
         """
@@ -183,26 +183,68 @@ class ByExample(ABC, Generic[E]):
         return self.completed_each(np.zeros(self.dimension(examples)), examples)
 
 
-class Gathering(ABC, Generic[E]):
-    """A problem with sparse rows whose coefficients blocks of examples find, for one sum of all.
+class ExampleOracle(Protocol):
+    """Inference for one example at a time in C, see ``cython_ext/_examples.pxd``.
 
-    Where w is long, sums of blocks, each as long as w, would cost more than inference does. Here
-    threads share the columns of the only sum, see ``applications.row_sums``.
+    capsule : what the C functions are found by
+    truth : (k,) int32 the true outputs, one after another; places : (n + 1,) int64 where that of
+        each example begins; values : all of an output are below it
+    size : of the weights as the kernel keeps them
+    squares : (rows,) ‖x‖²; multiply_adds : of one pass over all examples, about
+    square : an upper bound of Σ ‖x‖² over the rows of an example
+    slack : whether losses multiply differences
+    exact : whether the kernel solves for the multipliers of all outputs of an example at once
+    """
+
+    capsule: Any
+    truth: np.ndarray
+    places: np.ndarray
+    values: int
+    size: int
+    squares: np.ndarray
+    multiply_adds: float
+    square: float
+    slack: bool
+    exact: bool
+
+    def load(self, w: np.ndarray) -> np.ndarray:
+        """Weights (d,) as the kernel keeps them, (size,), a copy."""
+        ...
+
+    def unload(self, w: np.ndarray) -> np.ndarray:
+        """The same the other way, a copy."""
+        ...
+
+
+class CompiledByExample(ByExample[E]):
+    """Planes by example that a compiled loop asks for."""
+
+    @abstractmethod
+    def example_oracle(self, examples: E) -> ExampleOracle:
+        """Inference for these examples, which must not change while it is in use."""
+
+
+class Gathering(ABC, Generic[E]):
+    """A problem with sparse rows: blocks of examples give coefficients, and all have one sum.
+
+    If w is long, one sum of its length for each block would take more time than inference. Here
+    there is a single sum, whose columns are shared among the threads, see
+    ``applications.row_sums``.
     """
 
     @abstractmethod
     def gathers(self, examples: E) -> bool:
-        """Whether it answers in this way for these examples."""
+        """Whether these examples are summed in this way."""
 
     @abstractmethod
     def coefficients(self, w: np.ndarray, examples: E) -> Any:
-        """Loss-augmented inference for a block: what ``gathered`` reads of it."""
+        """Loss-augmented inference for a block: the coefficients that ``gathered`` reads."""
 
     @abstractmethod
     def gathered(
         self, w: np.ndarray, examples: E, parts: Sequence[Any], each: Each
     ) -> tuple[Plane, float]:
-        """As ``augmented``, from the coefficients of blocks that follow each other.
+        """The same as ``augmented``, from the coefficients of all blocks in their order.
 
         each(function, parts) maps a function over parts, perhaps in threads
         """
@@ -210,9 +252,9 @@ class Gathering(ABC, Generic[E]):
     def curvature(
         self, w: np.ndarray, examples: E, parts: Sequence[Any], each: Each
     ) -> np.ndarray | None:
-        """About the diagonal of the Hessian of Σ c_i U⁺_i at w, (d,), none below 0.
+        """An approximate diagonal of the Hessian of Σ c_i U⁺_i at w, (d,), nonnegative.
 
-        None where it is not known. It only decides how fast solvers for smooth models get on.
+        None if it is not known. It only affects the speed of solvers for smooth models.
         """
         return None
 

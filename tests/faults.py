@@ -28,10 +28,10 @@ ROOT = Path(__file__).resolve().parents[1]
 SIGNALS = (signal.SIGKILL, signal.SIGINT, signal.SIGTERM)
 LONGEST = 300  # seconds that any of these runs may take
 OLD = b"an output of yesterday\n"
-DONE = (0, 3)  # 3: the asked precision was not reached, the model is written
+DONE = (0, 3)  # 3: the requested precision was not reached, the model is written
 
 
-class Fault(Exception):
+class FaultError(Exception):
     """What must not be."""
 
 
@@ -143,7 +143,7 @@ def ended(process):
         _, err = process.communicate(timeout=LONGEST)
     except subprocess.TimeoutExpired:
         os.killpg(process.pid, signal.SIGKILL)
-        raise Fault(f"no end in {LONGEST} seconds") from None
+        raise FaultError(f"no end in {LONGEST} seconds") from None
     return process.returncode, err.decode(errors="replace")
 
 
@@ -161,9 +161,9 @@ class Reference:
         self.code, err = ended(started(case, own, self.before))
         self.seconds = time.perf_counter() - began
         if self.code not in DONE:
-            raise Fault(f"exit code {self.code} of a run left alone: {err.strip()}")
+            raise FaultError(f"exit code {self.code} of a run left alone: {err.strip()}")
         if sorted(os.listdir(own)) != sorted(case.outputs):
-            raise Fault(f"a run left alone leaves {sorted(os.listdir(own))}")
+            raise FaultError(f"a run left alone leaves {sorted(os.listdir(own))}")
         self.contents = {name: (own / name).read_bytes() for name in case.outputs}
 
 
@@ -189,18 +189,18 @@ def shoot(reference, folder, rng):
         stopped = judge(reference, folder, number, code, err, where)
         left = set(os.listdir(folder)) - {*there, *case.outputs, case.state}
         if left and stopped != "killed":
-            raise Fault(f"{where}: {sorted(left)} stays")
+            raise FaultError(f"{where}: {sorted(left)} stays")
         outcome = outcome or stopped
         resumed = ("--resume",) if case.state and (folder / case.state).exists() else ()
         if rng.random() < 0.7:
             break
     code, err = ended(started(case, folder, reference.before, *resumed))
     if code != reference.code:
-        raise Fault(f"{where}: the next run ends with {code}: {err.strip()}")
+        raise FaultError(f"{where}: the next run ends with {code}: {err.strip()}")
     if sorted(os.listdir(folder)) != sorted(case.outputs):
-        raise Fault(f"{where}: the next run leaves {sorted(os.listdir(folder))}")
+        raise FaultError(f"{where}: the next run leaves {sorted(os.listdir(folder))}")
     if contents(case, folder) != reference.contents:
-        raise Fault(f"{where}: the next run gives other bytes")
+        raise FaultError(f"{where}: the next run gives other bytes")
     return outcome
 
 
@@ -213,25 +213,25 @@ def judge(reference, folder, number, code, err, where):
     found = contents(reference.case, folder)
     for name, content in found.items():
         if content not in (OLD, reference.contents[name]):
-            raise Fault(f"{where}: {name} is neither the old nor the new one")
+            raise FaultError(f"{where}: {name} is neither the old nor the new one")
     lines = err.splitlines()
     ours = str(ROOT / "lssvm") in err
     # The interpreter answers itself before our first line; while it sets itself up, by code 1.
     early = number == signal.SIGINT and code in (-number, 1) and not ours
     if len(lines) > 1 and not early:
-        raise Fault(f"{where}: more than one line: {lines[-1]}")
+        raise FaultError(f"{where}: more than one line: {lines[-1]}")
     if code == reference.code and not lines:
         if found != reference.contents:
-            raise Fault(f"{where}: exit code {code}, but the outputs are not the new ones")
+            raise FaultError(f"{where}: exit code {code}, but the outputs are not the new ones")
         return "ended"
     if number == signal.SIGKILL:
         if code != -number or err:
-            raise Fault(f"{where}: exit code {code}: {err}")
+            raise FaultError(f"{where}: exit code {code}: {err}")
         return "killed"
     if (early or code == -number) and not ours and set(found.values()) <= {OLD}:
         return "too early"  # the interpreter had not come to our first line, and said so
     if code != 128 + number or len(lines) != 1 or not lines[0].startswith("stopped by SIG"):
-        raise Fault(f"{where}: exit code {code}: {err}")
+        raise FaultError(f"{where}: exit code {code}: {err}")
     return "stopped"
 
 
@@ -246,7 +246,7 @@ def shots(cases, count, seconds, seed, folder, say=print):
         own = folder / str(place)
         try:
             reference = Reference(case, own)
-        except Fault as fault:
+        except FaultError as fault:
             say(f"{case.name:24}        FAULT: {fault}")
             return 1
         for number in range(max(1, per_case[place])):
@@ -257,7 +257,7 @@ def shots(cases, count, seconds, seed, folder, say=print):
             target.mkdir()
             try:
                 outcomes[shoot(reference, target, rng)] += 1
-            except Fault as fault:
+            except FaultError as fault:
                 faults.append(f"  shot {number}: {fault}")
         told = ", ".join(f"{count} {name}" for name, count in sorted(outcomes.items()))
         say("\n".join([f"{case.name:24} {reference.seconds:5.1f}  {told}", *faults]))

@@ -1,6 +1,6 @@
 """Places that cannot be written, closed streams, strange names, plug-ins that end the process.
 
-Each check returns what is wrong, or nothing, or raises Skipped with the reason.
+Each check returns what is wrong, or nothing, or raises SkippedError with the reason.
 """
 
 import os
@@ -19,7 +19,7 @@ LEARN = ("learn", "c.yaml", "m", "-q")
 CHECKS = {}
 
 
-class Skipped(Exception):
+class SkippedError(Exception):
     """This machine cannot show it."""
 
 
@@ -133,12 +133,12 @@ def full_devices(folder):
 @contextmanager
 def mounted(folder, arguments):
     if os.geteuid() != 0:
-        raise Skipped("only root may mount")
+        raise SkippedError("only root may mount")
     small = folder / "small"
     small.mkdir()
     done = subprocess.run(["mount", *arguments, small], capture_output=True, check=False)
     if done.returncode:
-        raise Skipped(f"no mount here: {done.stderr.decode().strip()}")
+        raise SkippedError(f"no mount here: {done.stderr.decode().strip()}")
     try:
         yield small
     finally:
@@ -157,7 +157,7 @@ def read_only(folder):
         return
     done = subprocess.run(["mount", "--bind", folder, folder], capture_output=True, check=False)
     if done.returncode:
-        raise Skipped(f"no mount here: {done.stderr.decode().strip()}")
+        raise SkippedError(f"no mount here: {done.stderr.decode().strip()}")
     try:
         subprocess.run(["mount", "-o", "remount,ro,bind", folder], check=True)
         yield
@@ -342,7 +342,7 @@ def all_places(only, folder):
         own.mkdir()
         try:
             problem = function(own)
-        except Skipped as skipped:
+        except SkippedError as skipped:
             print(f"{name:34} skipped: {skipped}")
             continue
         count += problem is not None

@@ -33,7 +33,7 @@ LIMITS = {
 }
 OPTIONS = {  # what decides how long a run of an application is
     "motif": {"trials": 3, "length": 4},
-    "mrf": {"sweeps": 5, "table": 1000},
+    "mrf": {"sweeps": 5, "max_table": 1000},
     "correlation_clustering": {"sweeps": 2},
 }
 SEVERAL = {"motif", "sequence", "coreference", "correlation_clustering"}  # those with --top

@@ -192,7 +192,7 @@ def refusal(function, *arguments):
     return ""
 
 
-class Stop(Exception):
+class StopError(Exception):
     """Ends a run in the middle."""
 
 
@@ -202,10 +202,10 @@ class Stopper(Observer):
     def __init__(self, after):
         self.left = after
 
-    def passed(self, passes, gap, goal, unsettled):
+    def passed(self, passes, gap, goal, not_converged):
         self.left -= 1
         if self.left == 0:
-            raise Stop
+            raise StopError
 
 
 def solver(method, **options):
@@ -268,7 +268,7 @@ class Interrupted:
         self.whole = self.run()
         try:
             self.run(observer=Stopper(passes), saving=train.Saving(self.path, 1))
-        except Stop:
+        except StopError:
             return
         raise AssertionError(f"{name}: the run ended before it was stopped")
 

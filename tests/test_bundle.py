@@ -108,7 +108,7 @@ def test_few_planes_are_enough_and_the_incumbents_own_stays():
 def test_a_limit_on_passes_is_kept_and_said():
     _, _, oracle, bundle = prepared(2, n=30)
     solution = bundle.minimise(oracle, 10.0, lambda primal: 1e-9 * primal, max_passes=7)
-    assert bundle.asked == 7
+    assert bundle.problem_passes == 7
     assert not solution.converged
     assert solution.gap > 1e-9
 
@@ -184,7 +184,7 @@ def test_inference_that_is_no_maximum_is_refused():
 
         look, refuse = oracle.look, oracle.refuse
 
-    with pytest.raises(LssvmError, match=r"loss-augmented inference found .* less"):
+    with pytest.raises(LssvmError, match=r"loss-augmented inference is not a maximum: .* below"):
         bundle.minimise(Wrong(), 10.0, lambda primal: 1e-6 * primal)
 
 

@@ -16,13 +16,13 @@ from lssvm.solvers.bcfw import Bcfw
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.n_slack import NSlack
 from lssvm.solvers.qp import SimplexQP
-from lssvm.solvers.solver import Start
+from lssvm.solvers.solver import Initialisation
 from lssvm.solvers.working_sets import WorkingSets
 from lssvm.training import session as train
 from lssvm.training.cccp import Observer, Rules, Run
 
 SEQUENCES = Path(__file__).parents[1] / "data" / "sequence"
-KINDS = {"n-slack": NSlack, "bcfw": lambda d: Bcfw(d, block=3)}
+KINDS = {"n-slack": NSlack, "bcfw": lambda d: Bcfw(d, batch_size=3)}
 
 
 def prepared(seed, kind, **sizes):
@@ -30,7 +30,7 @@ def prepared(seed, kind, **sizes):
     oracle = DataOracle(app, pairs, Executor(1))
     solver = KINDS[kind](app.tables.shape[-1])
     first = app.start_each(pairs, np.random.default_rng(seed))
-    solver.begin(oracle, Start(oracle.found(first)))
+    solver.initialise(oracle, Initialisation(oracle.found(first)))
     return app, pairs, oracle, solver, app.start(pairs, np.random.default_rng(seed))
 
 
@@ -79,7 +79,7 @@ def test_an_example_that_costs_nothing_is_left_out(kind):
     found = []
     for examples in (pairs, pairs.take(np.flatnonzero(pairs.costs))):
         oracle, solver = DataOracle(app, examples, Executor(1)), KINDS[kind](app.tables.shape[-1])
-        solver.begin(oracle, Start(np.zeros(app.tables.shape[-1])))
+        solver.initialise(oracle, Initialisation(np.zeros(app.tables.shape[-1])))
         found.append(solver.minimise(oracle, 1.0, lambda primal: 1e-5 * primal, max_passes=5000))
     assert all(one.converged for one in found)
     assert found[0].primal == pytest.approx(found[1].primal, rel=1e-5)
@@ -152,7 +152,7 @@ def test_other_slacks_agree_with_a_general_solver(norm):
     app.losses[:] = 1.0 - np.eye(3)
     oracle = DataOracle(app, pairs, Executor(1))
     solver = NSlack(12, norm)
-    solver.begin(oracle, Start(np.zeros(12)))
+    solver.initialise(oracle, Initialisation(np.zeros(12)))
     C = 0.7
     solution = solver.minimise(oracle, C, lambda primal: 1e-6 * primal, max_passes=500)
     rows, bounds = [], []
@@ -180,7 +180,7 @@ def test_other_slacks_agree_with_a_general_solver(norm):
 
 
 USED_UP = (
-    r"^no w that needs no slack was found before the passes were used up; expected "
+    r"^no feasible w was found within solver\.max_passes \(hard margin\); expected "
     r"a larger solver\.max_passes, or objective\.slack_norm: 1 or 2$"
 )
 
@@ -263,7 +263,7 @@ def test_cuts_of_kept_planes_save_passes_and_change_no_optimum(step):
 
 
 def test_kept_planes_are_not_asked_for_ever(monkeypatch):
-    monkeypatch.setattr(bundle, "MOST_UNASKED", 2)
+    monkeypatch.setattr(bundle, "MOST_CACHED_CUTS", 2)
     monkeypatch.setattr(bundle, "CACHE_SHARE", -np.inf)  # every cut of kept planes seems to help
     values = {
         "application": {"name": "sequence", "columns": ["word", "tag", "label"]},
@@ -347,7 +347,7 @@ def test_a_kernel_gives_what_its_explicit_features_give():
             sets.climb(10)
         assert sets.gap() <= 1e-8 * sets.dual()
     assert dual.dual() == pytest.approx(plain.dual(), rel=1e-8)
-    np.testing.assert_allclose(dual.images(), explicit @ plain.w, atol=1e-4)
+    np.testing.assert_allclose(dual.kernel_scores(), explicit @ plain.w, atol=1e-4)
 
 
 def test_dropped_planes_leave_the_others_as_they_are():

@@ -19,7 +19,7 @@ class Recorder(Observer):
     def iterated(self, row):
         self.rows.append(row)
 
-    def passed(self, passes, gap, goal, unsettled):
+    def passed(self, passes, gap, goal, not_converged):
         self.gaps.append((gap, goal))
 
 

@@ -48,7 +48,7 @@ class Stopper(Observer):
     def __init__(self, after, number=signal.SIGINT):
         self.left, self.number = after, number
 
-    def passed(self, passes, gap, goal, unsettled):
+    def passed(self, passes, gap, goal, not_converged):
         self.left -= 1
         if self.left == 0:
             os.kill(os.getpid(), self.number)

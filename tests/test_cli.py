@@ -148,8 +148,8 @@ def test_quiet_training_prints_nothing(run):
 
 def test_a_higher_verbosity_tells_each_start_and_each_pass(run):
     text = run(learn, "c.yaml", "m", "-v", "3", "--set", "cccp.restarts=2").stderr
-    assert "start 1 of 2\n" in text
-    assert re.search(r"^start 2 ended at objective \d", text, re.MULTILINE)
+    assert "restart 1 of 2\n" in text
+    assert re.search(r"^restart 2 ended at objective \d", text, re.MULTILINE)
     assert re.search(r"^pass \d+: gap \S+, goal \S+$", text, re.MULTILINE)
 
 
@@ -186,11 +186,11 @@ def test_the_letters_of_svm_struct_are_translated(run):
     [
         (
             "-w 5",
-            "-w 5: not available; expected 0 or 1: n-slack; 2, 3 or 4: one slack, as the bundle "
-            "has it",
+            "-w 5: not available; expected 0 or 1: solver n-slack; 2, 3 or 4: one slack variable "
+            "(solver bundle)",
         ),
         ("-o 3", "-o 3: not available; expected 1: slack rescaling; 2: margin rescaling"),
-        ("-l 1", "-l 1: not available; expected 0: zero-one loss, as the application has it"),
+        ("-l 1", "-l 1: not available; expected 0: zero-one loss, if the application has it"),
         ("-c -1", "-c -1: expected a finite number greater than 0"),
         ("-c nan", "-c nan: expected a finite number greater than 0"),
         ("-c inf", "-c inf: expected a finite number greater than 0"),
@@ -257,12 +257,12 @@ def test_exit_code_3_says_that_the_precision_was_not_reached(run):
     result = run(learn, "c.yaml", "m", "--set", "cccp.max_iterations=1", expect=3)
     last = result.stderr.splitlines()[-1]
     assert re.fullmatch(
-        r"warning: the asked precision was not reached \(the iterations ran out, gap \S+\); "
+        r"warning: the requested precision was not reached \(the iterations ran out, gap \S+\); "
         r"raise cccp\.max_iterations or solver\.max_passes, or solver\.epsilon",
         last,
     )
     assert not Model.load("m").record["converged"]
-    assert "the asked precision was NOT reached" in run(main, "show", "m").stdout
+    assert "the requested precision was NOT reached" in run(main, "show", "m").stdout
 
 
 def test_a_failed_run_leaves_the_old_model(run, trained, folder):
@@ -316,7 +316,9 @@ def test_a_signal_leaves_a_checkpoint_from_which_the_same_model_comes(
 def test_a_checkpoint_that_will_be_overwritten_is_mentioned(run, folder):
     (folder / "m.checkpoint").write_text("")
     first = run(learn, "c.yaml", "m").stderr.splitlines()[0]
-    assert first == ("warning: m.checkpoint of an interrupted run is overwritten; --resume goes on")
+    assert first == (
+        "warning: m.checkpoint of an interrupted run is overwritten; --resume would continue it"
+    )
 
 
 def test_training_starts_from_a_given_model(run, trained, folder):
@@ -615,11 +617,11 @@ def test_an_early_stop_is_what_was_asked_for_and_spent_passes_are_not(run, folde
     result = run(learn, "c.yaml", "m", *held, *bounds, "--set", "held_out.patience=1")
     assert "the weights are those after" in result.stderr
     assert "was not reached" not in result.stderr
-    assert "stopped early, as held-out scores got no better" in run(main, "show", "m").stdout
+    assert "stopped early: the held-out scores did not improve" in run(main, "show", "m").stdout
     few = ("--set", "solver.max_passes=1", "--set", "cccp.max_iterations=1")
     result = run(learn, "c.yaml", "m", *held, *bounds, *few, expect=3)
-    assert "the asked precision was not reached" in result.stderr
-    assert "the asked precision was NOT reached" in run(main, "show", "m").stdout
+    assert "the requested precision was not reached" in result.stderr
+    assert "the requested precision was NOT reached" in run(main, "show", "m").stdout
 
 
 def test_lines_of_iterations_stand_under_their_heading():
@@ -627,8 +629,8 @@ def test_lines_of_iterations_stand_under_their_heading():
     assert iteration_line(row) == (
         "  12       123457          0.5  0.2500  1.0e-03     300    4567    12.3"
     )
-    some = row._replace(unsettled={"propagation": (1012, 4000), "other": (0, 7)})
-    told = "  propagation: 1,012 of 4,000 did not settle"
+    some = row._replace(not_converged={"propagation": (1012, 4000), "other": (0, 7)})
+    told = "  propagation: 1,012 of 4,000 did not converge"
     assert iteration_line(some) == iteration_line(row) + told
 
 
@@ -637,9 +639,10 @@ def test_the_summary_says_when_a_gap_is_not_certified():
         3.0, 5.0, -2.0, 0.01, False, False, 4, 50, 70, 20, 3, 2, 3.5, 0.7071, 1.0, 2.0, 3.0, 99.9
     )
     assert summary_lines(summary) == [
-        "2 starts: objective 3.5 ± 0.71; the lowest is kept",
+        "2 restarts: objective 3.5 ± 0.71 (mean ± standard deviation); the lowest is kept",
         "objective 3 = convex 5 + concave -2; gap: not certified (approximate inference)",
-        "4 CCCP iterations, 50 passes and 70 saved, 20 planes kept, 3 problems left to OSQP",
+        "4 CCCP iterations, 50 passes and 70 saved, 20 planes kept, "
+        "3 quadratic programs solved by OSQP",
         "seconds: inference 1.0, QP 2.0, rest 3.0; peak memory 100 MB",
     ]
     assert "50 passes, 20 planes" in summary_lines(summary._replace(passes_saved=0))[2]
@@ -649,7 +652,7 @@ def test_the_summary_counts_in_words_that_are_true():
     summary = Summary(
         3.0, 5.0, -2.0, 0.01, True, False, 1, 1, 0, 1, 1, 1, 3.0, 0.0, 1.0, 2.0, 3.0, 99.9
     )
-    one = "1 CCCP iteration, 1 pass, 1 plane kept, 1 problem left to OSQP"
+    one = "1 CCCP iteration, 1 pass, 1 plane kept, 1 quadratic program solved by OSQP"
     assert summary_lines(summary)[1] == one
     descent = summary._replace(descent=True, passes=1234)
     assert summary_lines(descent)[1] == "descent on the objective itself, 1,234 passes"

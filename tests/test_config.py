@@ -87,7 +87,7 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
             "epsilon_h": None,
         },
         "solver": {
-            "method": "bundle",
+            "method": "auto",
             "epsilon": 1e-3,
             "step": 0.08,
             "max_passes": 10000,
@@ -96,8 +96,8 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
             "cache": 0,
             "max_cache_mb": 4000.0,
             "sweeps": 20,
-            "block": 8,
-            "rate": None,
+            "batch_size": 8,
+            "learning_rate": None,
             "decay": "inverse",
             "epochs": 100,
             "average": True,
@@ -106,7 +106,7 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
             "tolerance": 1e-3,
             "max_iterations": 100,
             "restarts": 1,
-            "looseness": 0.1,
+            "inexactness": 0.1,
         },
         "held_out": {"every": 0, "patience": 5, "metric": ""},
         "search": {"grid": {}, "folds": 10, "seeds": 1},
@@ -232,8 +232,8 @@ data: {train: {pth: x}, test: [3], validate: [{path: a, cost: 0}]}
         "search, seed)",
         "c.yaml:8:3: objective.C: expected a number greater than 0, got -1",
         "c.yaml:9:3: objective.model: application 'lines' has no model 'hcrf' (known: lssvm, ssvm)",
-        "c.yaml:10:10: solver.method: expected 'bundle', 'proximal', 'cutting-plane', 'n-slack', "
-        "'bcfw', 'lbfgs', 'gradient' or 'sgd', got 'bundel'",
+        "c.yaml:10:10: solver.method: expected 'auto', 'bundle', 'proximal', 'cutting-plane', "
+        "'n-slack', 'bcfw', 'dual-coordinate', 'lbfgs', 'gradient' or 'sgd', got 'bundel'",
         "c.yaml:10:26: solver.epsilon: expected a finite number, got '.inf'",
         "c.yaml:10:41: solver.step: expected a number of at most 1, got 2",
         "c.yaml:11:1: seed: expected a whole number, got 1.0",
@@ -382,7 +382,7 @@ def test_faults_of_overrides_name_the_override(faults):
     ) == [
         "--set solver.epsilom: unknown key; did you mean 'epsilon'? "
         "(known: method, epsilon, step, max_passes, max_planes, qp, cache, "
-        "max_cache_mb, sweeps, block, rate, decay, epochs, average)",
+        "max_cache_mb, sweeps, batch_size, learning_rate, decay, epochs, average)",
         "--set seed: expected KEY=VALUE, such as solver.epsilon=1e-4",
         "--set =3: expected KEY=VALUE, such as solver.epsilon=1e-4",
         "--set solver..step=1: expected KEY=VALUE, such as solver.epsilon=1e-4",
@@ -400,8 +400,6 @@ def test_faults_of_overrides_name_the_override(faults):
         ("solver.max_iterations", "max_passes"),
         ("solver.max_iter", "max_passes"),
         ("solver.tolerance", "epsilon"),
-        ("solver.learning_rate", "rate"),
-        ("solver.batch_size", "block"),
         ("cccp.max_iter", "max_iterations"),
         ("objective.tolerance", None),
     ],
@@ -430,7 +428,7 @@ def test_grid_entries_are_checked_against_the_schema(faults):
         f"c.yaml:7:60: search.grid.seed: cannot be searched; expected a key of {every}",
         "c.yaml:7:71: search.grid.solver.epsilom: unknown key; did you mean 'epsilon'? "
         "(known: method, epsilon, step, max_passes, max_planes, qp, cache, "
-        "max_cache_mb, sweeps, block, rate, decay, epochs, average)",
+        "max_cache_mb, sweeps, batch_size, learning_rate, decay, epochs, average)",
         f"c.yaml:7:95: search.grid.application.name: cannot be searched; expected a key of {every}",
     ]
 
@@ -625,7 +623,7 @@ def test_keys_and_values_in_messages_are_printable(faults):
 
 def test_a_search_of_too_many_settings_is_refused(faults):
     grid = ", ".join(
-        f"solver.{key}: [1, 2, 3, 4]" for key in ("block", "sweeps", "epochs", "cache")
+        f"solver.{key}: [1, 2, 3, 4]" for key in ("batch_size", "sweeps", "epochs", "cache")
     )
     more = ", ".join(f"cccp.{key}: [1, 2, 3, 4, 5, 6, 7]" for key in ("restarts", "max_iterations"))
     assert faults(f"{GOOD}search: {{grid: {{{grid}, {more}}}}}") == [

@@ -113,14 +113,17 @@ def ranking(form, folder):
 
 CASES = {
     "motif": [(motif, form, {}) for form in [*TEMPERED, *MARGINAL]]
-    + [(motif, TEMPERED[0], {"strands": "both", "start": "random"})],
+    + [(motif, TEMPERED[0], {"strands": "both", "initialisation": "random"})],
     "multiclass": [(multiclass, form, {}) for form in SLACK],
     "taxonomy": [(taxonomy, form, {}) for form in SLACK],
     "sequence": [(sequence, form, {}) for form in [*SLACK, Formulation("crf")]]
     + [(sequence, SLACK[1], {"order": 2, "ends": True})],
     "latent_sequence": [(latent_sequence, form, {}) for form in TEMPERED],
     "mrf": [(random_field, form, {}) for form in [*TEMPERED, *MARGINAL, Formulation("ssvm")]]
-    + [(random_field, TEMPERED[0], {"shape": "loop", "inference": how}) for how in ("bp", "trw")],
+    + [
+        (random_field, TEMPERED[0], {"shape": "loop", "inference": how})
+        for how in ("bp", "spanning-forests")
+    ],
     "coreference": [(clusters(Coreference), TEMPERED[0], {})],
     "correlation_clustering": [(clusters(CorrelationClustering), Formulation("ssvm"), {})],
     "precision_at_k": [(ranking, TEMPERED[0], {})],

@@ -14,7 +14,7 @@ from lssvm.errors import DataError, LssvmError
 from lssvm.simulation import motif as simulate
 from lssvm.training.cross_validation import (
     CrossValidation,
-    Run,
+    FoldRun,
     assign_folds,
     cross_validate,
     evaluate,
@@ -184,7 +184,7 @@ def test_only_counted_examples_are_scored_but_all_are_trained_on(config):
 
 
 def scored(setting, fold, validation, test, seed=0, objective=1.0):
-    return Run(setting, fold, seed, objective, 0.0, True, True, 1, 1, validation, test)
+    return FoldRun(setting, fold, seed, objective, 0.0, True, True, 1, 1, validation, test)
 
 
 def test_setting_is_picked_on_the_validation_fold_and_scored_on_the_test_fold():

@@ -70,7 +70,7 @@ def test_a_step_on_f_is_along_the_difference_of_the_subgradients(seed):
     app, pairs, oracle, _ = problem(seed, n_hidden=3)
     rng = np.random.default_rng(seed)
     w = rng.integers(-8, 9, 5) / 8
-    solver = Sgd(w, Steps(0.01, "constant"), epochs=3, block=len(pairs), average=False)
+    solver = Sgd(w, Steps(0.01, "constant"), epochs=3, batch_size=len(pairs), average=False)
     solver.minimise(oracle, 0.5, lambda primal: 0.0)
     for _ in range(3):
         w = w - 0.01 * enumerated(app, pairs, w, 0.5)[1]
@@ -118,7 +118,7 @@ def test_on_a_convex_problem_sgd_and_the_bundle_agree(seed, rate):
     bundle = Bundle(np.zeros(5), completion, SimplexQP())
     known = bundle.minimise(oracle, 0.3, lambda primal: 1e-6 * primal)
     for block in (1, 7, 40):
-        solver = Sgd(np.zeros(5), Steps(rate), epochs=300, block=block)
+        solver = Sgd(np.zeros(5), Steps(rate), epochs=300, batch_size=block)
         found = solver.minimise(oracle, 0.3, lambda primal: 0.0)
         assert found.gap == np.inf
         assert found.lower == -np.inf
@@ -192,7 +192,7 @@ def test_the_mean_is_weighted_by_the_number_of_the_step():
             points.append(w)
             return super()._slope(part, w, runs)
 
-    solver = Watched(np.zeros(5), Steps(0.02), epochs=4, block=5, seed=3)
+    solver = Watched(np.zeros(5), Steps(0.02), epochs=4, batch_size=5, seed=3)
     solver.minimise(oracle, 0.5, lambda primal: 0.0)
     points = np.array([*points[1:], solver.point])
     assert len(points) == solver.taken == 4 * 5
@@ -231,7 +231,9 @@ def test_an_epoch_takes_every_run_once_and_sums_to_all():
             seen.append(part.examples.inputs)
             return super()._slope(part, w, runs)
 
-    Watched(np.zeros(5), Steps(0.1), epochs=2, block=5).minimise(oracle, 0.5, lambda primal: 0.0)
+    Watched(np.zeros(5), Steps(0.1), epochs=2, batch_size=5).minimise(
+        oracle, 0.5, lambda primal: 0.0
+    )
     runs = [part.examples.inputs for part in parts]
     assert sorted(seen[:5]) == sorted(seen[5:]) == runs
     assert seen[:5] != seen[5:] or seen[:5] != runs
@@ -240,7 +242,7 @@ def test_an_epoch_takes_every_run_once_and_sums_to_all():
 def test_passes_are_counted_by_their_share_of_the_examples():
     app, pairs, _, _ = problem(0, n_hidden=3, n=22)
     for average, evaluations in ((True, 2), (False, 1)):
-        settings = config("sgd", epochs=7, block=5, rate=0.1, average=average)
+        settings = config("sgd", epochs=7, batch_size=5, learning_rate=0.1, average=average)
         record = learn_on(app, pairs, settings).record
         assert record["passes"] == 7 + evaluations
         assert record["completions"] == record["passes"] - 1  # the first is that of the start
@@ -250,7 +252,7 @@ def test_passes_are_counted_by_their_share_of_the_examples():
 @pytest.mark.parametrize("seed", range(8))
 def test_the_rate_that_is_found_is_no_worse_than_its_neighbours(seed):
     _, _, oracle, _ = problem(seed, n_hidden=3, n=30)
-    solver = Sgd(np.zeros(5), epochs=1, block=3, seed=seed)
+    solver = Sgd(np.zeros(5), epochs=1, batch_size=3, seed=seed)
     solver.C = 1.0
     parts = oracle.parts(3)
     assert len(parts) == 10
@@ -279,7 +281,7 @@ def test_the_rate_that_is_found_is_no_worse_than_its_neighbours(seed):
 
 def test_a_first_completion_takes_the_place_of_completing_at_zero():
     _, _, oracle, completion = problem(3, n_hidden=3)
-    solver = Sgd(np.zeros(5), Steps(0.1), epochs=1, block=100, average=False, first=completion)
+    solver = Sgd(np.zeros(5), Steps(0.1), epochs=1, batch_size=100, average=False, first=completion)
     solver.minimise(oracle, 0.5, lambda primal: 0.0)
     zero = np.zeros(5)
     slope = 0.5 * (oracle.augmented(zero)[0].gradient - completion.gradient)
@@ -298,7 +300,7 @@ def test_without_hidden_values_the_truth_is_that_of_the_run(given):
     """Steps begin at w = 0, or at the weights of a first model."""
     app, pairs, _, _ = problem(0, n=22)
     app = Truthful(app.tables, app.losses)
-    settings = config("sgd", C=0.5, epochs=1, block=5, rate=0.01, average=False)
+    settings = config("sgd", C=0.5, epochs=1, batch_size=5, learning_rate=0.01, average=False)
     w, order = np.zeros(5), np.random.default_rng(0).permutation(5)
     initial = None
     if given:
@@ -319,13 +321,16 @@ def test_without_hidden_values_the_truth_is_that_of_the_run(given):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ({"rate": 0.0}, "solver.rate: expected a number greater than 0, got 0.0"),
-        ({"rate": 1.5}, "solver.rate: expected a number of at most 1, got 1.5"),
+        ({"learning_rate": 0.0}, "solver.learning_rate: expected a number greater than 0, got 0.0"),
+        ({"learning_rate": 1.5}, "solver.learning_rate: expected a number of at most 1, got 1.5"),
         ({"epochs": 0}, "solver.epochs: expected a number of at least 1, got 0"),
         ({"decay": "invers"}, "solver.decay: expected 'inverse' or 'constant', got 'invers'"),
-        ({"ratee": 0.1}, "solver.ratee: unknown key; did you mean 'rate'?"),
+        (
+            {"learning_ratee": 0.1},
+            "solver.learning_ratee: unknown key; did you mean 'learning_rate'?",
+        ),
         ({"average": 1}, "solver.average: expected true or false, got 1"),
-        ({"cache": 2}, "solver.cache: a cache is for bundle and cutting-plane"),
+        ({"cache": 2}, "solver.cache: a cache needs the solver bundle or cutting-plane"),
     ],
 )
 def test_faults_of_the_settings_are_told(text, message):
@@ -364,7 +369,7 @@ def test_the_command_says_that_no_gap_is_known(tmp_path):
     assert done.exit_code == 0
     assert "gap: none known (descent)" in done.stderr
     assert (
-        "no gap is known: more solver.epochs show whether the objective still falls" in done.stderr
+        "no gap is known; more solver.epochs show whether the objective still falls" in done.stderr
     )
     assert "not reached" not in done.stderr
     row = done.stderr.splitlines()[1].split()
@@ -377,7 +382,7 @@ def test_the_command_says_that_no_gap_is_known(tmp_path):
     assert record["lower_bound"] is None
     assert not record["certified"]
     shown = CliRunner().invoke(show, [str(path)])
-    assert "no gap is known: the solver was sgd" in shown.stdout
+    assert "no gap is known (solver sgd)" in shown.stdout
     assert "NOT reached" not in shown.stdout
 
 

@@ -14,7 +14,7 @@ from lssvm.applications.pairs import Pairs
 from lssvm.applications.per_example import PerExample
 from lssvm.cli import classify, learn, main
 from lssvm.config import Config
-from lssvm.errors import ApplicationFault, LssvmError
+from lssvm.errors import ApplicationError, LssvmError
 from lssvm.testing import check_application
 from lssvm.training.session import learn_on
 
@@ -178,7 +178,7 @@ def test_features_of_another_length_are_refused_with_the_example():
     pairs = Pairs(inputs, pairs.outputs, pairs.names, pairs.costs)
     app = Labels(Options(name="labels"))
     expected = r"example 'x4': joint_feature has shape \(3,\); expected \(5,\)"
-    with pytest.raises(ApplicationFault, match=expected):
+    with pytest.raises(ApplicationError, match=expected):
         app.augmented(np.zeros(app.dimension(pairs)), pairs)
 
 
@@ -186,7 +186,7 @@ def test_a_true_output_that_is_no_candidate_is_refused():
     pairs = bags(np.random.default_rng(0))
     pairs = Pairs(pairs.inputs, (7, *pairs.outputs[1:]), pairs.names, pairs.costs)
     app = Points(Options(name="points"))
-    with pytest.raises(ApplicationFault, match="example 'bag0': its true output is none of its"):
+    with pytest.raises(ApplicationError, match="example 'bag0': its true output is none of its"):
         app.start(pairs, np.random.default_rng(0))
 
 

@@ -22,7 +22,7 @@ def test_a_run_stopped_at_a_random_time_loses_nothing(name, tmp_path):
 def test_a_place_that_cannot_be_written_is_told_in_one_line(name, tmp_path):
     try:
         assert faults_places.CHECKS[name](tmp_path) is None
-    except faults_places.Skipped as skipped:
+    except faults_places.SkippedError as skipped:
         pytest.skip(str(skipped))
 
 

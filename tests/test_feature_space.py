@@ -429,7 +429,7 @@ def test_cross_validation_searches_the_kernel(folder):
 def test_weights_of_a_kernel_are_no_start(folder):
     config = Config.from_dict(json.loads((folder / "c.yaml").read_text()), base=folder)
     model = learn(config)
-    refusal = "weights of a kernel cannot be started from; expected kernel.type: linear"
+    refusal = "--init does not support kernel models; expected kernel.type: linear"
     with pytest.raises(LssvmError, match=refusal):
         learn(config, initial=model)
     linear = json.loads((folder / "c.yaml").read_text()) | {"kernel": {}}
@@ -486,8 +486,8 @@ REFUSED = {
     "poly, degree: 3; expected poly of degree 2",
     "{explicit: true}": "kernel.explicit: there are no explicit features for type: linear, "
     "degree: 3; expected poly of degree 2",
-    "{type: rbf}": "kernel.type: rbf cannot be trained by solver.method: bundle; expected n-slack, "
-    "or explicit: true with degree: 2",
+    "{type: rbf}": "kernel.type: rbf cannot be trained by solver.method: bundle; expected auto, "
+    "n-slack, or explicit: true with degree: 2",
 }
 
 

@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("LSSVM_DATA", ROOT / "../shared/data"))
 SMALL = {  # options, file of shipped data, number of examples, grid
     "motif finding": (
-        {"name": "motif", "length": 11, "background_order": 0, "start": "random"},
+        {"name": "motif", "length": 11, "background_order": 0, "initialisation": "random"},
         "motif/simulated/train.fa",
         40,
         (0.01, 0.1),
@@ -74,7 +74,7 @@ def test_the_count_is_that_of_a_run_that_stops_there(name, monkeypatch):
                     "solver": {"epsilon": figure2.EPSILON},
                     "cccp": {
                         "tolerance": multiple * made.tolerance * share,
-                        "looseness": figure2.EXACT,
+                        "inexactness": figure2.EXACT,
                     },
                 }
             )

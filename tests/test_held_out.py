@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from lssvm.config import Config
-from lssvm.config.sections import HeldOut as Section
+from lssvm.config.sections import HeldOutOptions
 from lssvm.errors import ConfigError, LssvmError, StoppedError
 from lssvm.model import Model
 from lssvm.oracle import DataOracle, Executor
 from lssvm.training import session as train
 from lssvm.training.cccp import Observer
-from lssvm.training.held_out import HeldOut, Scores, sign_of
+from lssvm.training.held_out import HeldOutScorer, Scores, sign_of
 
 DATA = Path(__file__).parents[1] / "data" / "sequence"
 
@@ -165,7 +165,7 @@ def test_held_out_examples_must_be_labelled(tmp_path):
     values["data"]["validate"] = [{"path": str(bare)}]
     for every in (0, 2):
         values["held_out"]["every"] = every
-        with pytest.raises(LssvmError, match=r"data\.validate: examples without label"):
+        with pytest.raises(LssvmError, match=r"data\.validate: examples without labels"):
             train.learn(Config.from_dict(values))
 
 
@@ -192,7 +192,9 @@ class Scripted:
     ],
 )
 def test_patience_begins_when_the_objective_is_near_its_minimum(values, far, seen):
-    watching = HeldOut(Scripted(values), None, Section(every=1, patience=2), Scores(), Observer())
+    watching = HeldOutScorer(
+        Scripted(values), None, HeldOutOptions(every=1, patience=2), Scores(), Observer()
+    )
     for passes in range(1, len(values) + 1):
         solver = SimpleNamespace(
             w=np.array([float(passes)]), primal=lambda C: 1.0, lower=0.4 if passes <= far else 0.6

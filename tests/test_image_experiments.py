@@ -247,7 +247,7 @@ def test_test_photographs_are_not_looked_at_before_c_is_chosen(folder):
         found, other = (segments.solve((p, settings), method).record for p in (parts, spoiled))
         for record in (found, other):
             record.pop("seconds")
-            record.pop("unsettled", None)
+            record.pop("not_converged", None)
         assert found == other
 
 

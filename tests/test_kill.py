@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 CONFIG = Path(__file__).parent.parent / "configs" / "motif-simulated.yaml"
-SETTINGS = ["objective.C=1", "cccp.restarts=2", "application.start=random"]
+SETTINGS = ["objective.C=1", "cccp.restarts=2", "application.initialisation=random"]
 LEARN = "from lssvm.cli import learn; learn()"
 
 

@@ -142,7 +142,7 @@ def plain_file():
 
 UNFIT = {
     "out": (occupied, "out: the folder is not empty; expected a new or an empty one"),
-    "./out": (plain_file, "./out: is no folder; expected a new or an empty one"),
+    "./out": (plain_file, "./out: is not a folder; expected a new or an empty one"),
     "no/out": (lambda: None, "no/out: the folder 'no' does not exist"),
     "no/out/": (lambda: None, "no/out/: the folder 'no' does not exist"),
     "-": (lambda: None, "PREDICTIONS: expected the name of a folder, got '-'"),

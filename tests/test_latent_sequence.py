@@ -225,7 +225,11 @@ def test_substates_tell_kinds_of_tokens_apart_that_one_weight_cannot():
     errors = []
     for count in (1, 2):
         values = {
-            "application": {"name": "latent_sequence", "substates": count, "start_scale": 0.5},
+            "application": {
+                "name": "latent_sequence",
+                "substates": count,
+                "initialisation_scale": 0.5,
+            },
             "objective": {"model": "hcrf", "C": 100.0},
             "solver": {"method": "lbfgs", "epsilon": 0.01},
         }

@@ -222,7 +222,7 @@ def test_a_graph_whose_outputs_need_a_large_table_is_refused(tmp_path):
     w = np.zeros(app.dimension(examples))
     expected = re.escape(
         f"{path}:4: graph 'star' has width 9, as hidden nodes have to be summed out first: exact "
-        "inference needs a factor of 1,024 entries; expected at most 1,023 (application.table)"
+        "inference needs a factor of 1,024 entries; expected at most 1,023 (application.max_table)"
     )
     with pytest.raises(DataError, match=f"^{expected}$"):
         app.augmented(w, examples)

@@ -65,13 +65,13 @@ REFUSED = {  # configuration, training data, other files, what the one line must
         MULTICLASS.replace("train: train", "train: train, validate: held"),
         ROWS,
         {"held": "? 1:1\n"},
-        "data.validate: examples without label",
+        "data.validate: examples without labels",
     ),
     "held out, in part": (
         MULTICLASS.replace("train: train", "train: train, validate: held"),
         ROWS,
         {"held": "? 1:1\na 1:1\n"},
-        "data.validate: examples without label",
+        "data.validate: examples without labels",
     ),
     "held out, unknown metric": (
         MULTICLASS.replace("train: train", "train: train, validate: held")

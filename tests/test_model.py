@@ -311,7 +311,10 @@ def test_arrays_that_are_not_as_listed_are_refused(refusal, model, tmp_path, dat
             "damaged: array 'w' is float64 of shape (3,); expected float64 of shape (4,)",
         ),
         ({"config": None}, "damaged: config is None; expected a mapping"),
-        ({"application": {"name": "motif"}}, "damaged: two names of its application"),
+        (
+            {"application": {"name": "motif"}},
+            "damaged: the header gives two names of its application; expected one",
+        ),
         (
             {"application": {"name": "x"}, "config": {"application": {"name": "x"}}},
             "a model of application 'x': unknown application 'x' (known: lines)",

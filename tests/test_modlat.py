@@ -202,7 +202,7 @@ def test_a_graph_that_is_too_wide_is_refused():
     app.dimension(examples)
     expected = re.escape(
         "graph '0' has width 2: exact inference needs a factor of 27 entries; expected at most 26 "
-        "(application.table)"
+        "(application.max_table)"
     )
     with pytest.raises(DataError, match=f"{expected}$"):
         app.augmented(np.zeros(examples.classes.dimension), examples)

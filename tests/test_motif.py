@@ -257,7 +257,7 @@ def test_the_fingerprint_sees_letters_lengths_labels_and_costs(read):
 
 
 def test_the_random_first_completion_is_uniform_over_the_windows(read):
-    app = _motif(length=3, background_order=0, strands="both", start="random")
+    app = _motif(length=3, background_order=0, strands="both", initialisation="random")
     records = [("AAANCGTTC", 1, 0.5), ("TTTT", -1, 1.0)]
     examples = read(app, records)
     windows = reference.motif_candidates(records[0][0], 3, True)

@@ -24,7 +24,7 @@ from lssvm.solvers.bcfw import Bcfw
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.n_slack import NSlack
 from lssvm.solvers.qp import SimplexQP
-from lssvm.solvers.solver import Start
+from lssvm.solvers.solver import Initialisation
 from lssvm.training.session import learn_on
 
 ROOT = Path(__file__).parent.parent
@@ -118,8 +118,8 @@ def test_solvers_of_single_graphs_certify_the_optimum_of_the_convex_problem(meth
     w0 = app.start(examples, np.random.default_rng(1))
     oracle = DataOracle(app, examples, Executor(1))
     completion = app.completed(w0, examples)
-    solver = {"n-slack": NSlack, "bcfw": lambda d: Bcfw(d, block=2)}[method](problem.d)
-    solver.begin(oracle, Start(w0))
+    solver = {"n-slack": NSlack, "bcfw": lambda d: Bcfw(d, batch_size=2)}[method](problem.d)
+    solver.initialise(oracle, Initialisation(w0))
     bundle = Bundle(np.zeros(problem.d), completion, SimplexQP("auto"), 0.1)
     found, known = [
         each.minimise(oracle, 2.0, lambda primal: 1e-5 * abs(primal), max_passes=5000)
@@ -136,7 +136,7 @@ def test_solvers_of_single_graphs_certify_the_optimum_of_the_convex_problem(meth
 @pytest.mark.parametrize("method", ["n-slack", "bcfw"])
 @pytest.mark.parametrize("model", ["lssvm", "mssvm", "hcrf", "loss_augmented_likelihood"])
 def test_cccp_with_planes_of_single_graphs_lowers_the_objective_itself(model, method):
-    settings = config(model, 0.3, solver={"method": method, "epsilon": 1e-3, "block": 4})
+    settings = config(model, 0.3, solver={"method": method, "epsilon": 1e-3, "batch_size": 4})
     app = settings.create_application()
     examples = app.read(settings.sources("train")).slice(0, 12)
     model = learn_on(app, examples, settings)
@@ -156,9 +156,11 @@ def test_cccp_with_planes_of_single_graphs_lowers_the_objective_itself(model, me
 def test_solvers_of_single_graphs_go_on_from_what_they_saved(method):
     problem = Problem(np.random.default_rng(3), "mssvm", shape="any", n=6)
     oracle = DataOracle(problem.app, problem.examples, Executor(1))
-    new = {"n-slack": NSlack, "bcfw": lambda d: Bcfw(d, block=2)}[method]
+    new = {"n-slack": NSlack, "bcfw": lambda d: Bcfw(d, batch_size=2)}[method]
     first, second = new(problem.d), new(problem.d)
-    first.begin(oracle, Start(problem.app.start(problem.examples, np.random.default_rng(1))))
+    first.initialise(
+        oracle, Initialisation(problem.app.start(problem.examples, np.random.default_rng(1)))
+    )
     first.minimise(oracle, 2.0, lambda primal: 0.1 * abs(primal))
     first.complete(oracle)
     assert np.any(first.truth_losses > 1.0)
@@ -214,7 +216,7 @@ def test_the_first_weights_are_random_by_seed_or_zero():
     again = problem.app.start(problem.examples, np.random.default_rng(1))
     np.testing.assert_array_equal(first, again)
     assert 0 < np.abs(first).max() < 1
-    zero = MarkovRandomField(MrfOptions(start="zero"), Formulation("mssvm"))
+    zero = MarkovRandomField(MrfOptions(initialisation="zero"), Formulation("mssvm"))
     assert not zero.start(problem.examples, np.random.default_rng(1)).any()
 
 
@@ -230,7 +232,7 @@ def test_a_structural_svm_refuses_what_is_hidden(tmp_path):
 
 
 def test_a_structural_svm_is_one_convex_problem():
-    settings = config("ssvm", application={"start": "zero"})
+    settings = config("ssvm", application={"initialisation": "zero"})
     problem = Problem(np.random.default_rng(0), "ssvm", n=8)
     found = learn_on(settings.create_application(), problem.examples, settings)
     assert len(found.record["restarts"][0]["history"]) == 1
@@ -256,7 +258,7 @@ def test_metrics_and_outputs_count_what_is_known(tmp_path):
         "labels": 3,
         "missing": 1,
         "hidden": 1,
-        "unsettled": 0,
+        "not_converged": 0,
     }
     worst = app.predict(-w, examples)
     assert app.score(examples, worst)["error"] == pytest.approx(200 / 3)

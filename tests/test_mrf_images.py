@@ -118,7 +118,7 @@ def test_images_may_be_one_pixel_wide_or_high(shape):
     chain = [[k, k + 1] for k in range(pixels - 1)]
     assert found.ends.reshape(-1, 2).tolist() == chain
     assert found.edge_features.starts.tolist() == list(range(pixels))
-    application = MarkovRandomField(MrfOptions(start="zero"), Formulation("mssvm"))
+    application = MarkovRandomField(MrfOptions(initialisation="zero"), Formulation("mssvm"))
     examples = packed([(Source("a"), found)])
     plane, upper = application.augmented(np.zeros(application.dimension(examples)), examples)
     assert upper == plane.value(np.zeros(application.dimension(examples))) == pixels

@@ -256,7 +256,7 @@ def test_sums_hold_at_any_scale_of_the_weights(scale):
 def test_a_graph_that_is_too_wide_is_refused_with_its_width():
     rng = np.random.default_rng(9)
     while True:
-        problem = Problem(rng, "lssvm", shape="any", n=1, table=3, inference="exact")
+        problem = Problem(rng, "lssvm", shape="any", n=1, max_table=3, inference="exact")
         if problem.graphs[0].edges:
             break
     with pytest.raises(DataError, match=r"memory:1: graph 'g0' has width 1: .* at most 3 \(app"):

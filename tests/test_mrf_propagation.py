@@ -138,7 +138,7 @@ def test_graphs_that_fit_are_exact_beside_others_that_do_not():
     examples.costs[:] = rng.random(5)
     w = rng.normal(size=examples.classes.dimension)
     for model in ("lssvm", "mssvm", "hcrf"):
-        mixed = application(model, table=8)
+        mixed = application(model, max_table=8)
         found = mixed.predict(w, examples)
         parts = {
             "exact": application(model, inference="exact"),
@@ -171,7 +171,7 @@ def test_a_sum_given_the_states_that_is_too_wide_is_left_to_beliefs_too():
     examples = packed([(Source("memory"), graph_file([graph]))])
     w = 0.2 * rng.normal(size=examples.classes.dimension)
     exact = application("mssvm", inference="exact").predict(w, examples)
-    found = application("mssvm", table=4).predict(w, examples)
+    found = application("mssvm", max_table=4).predict(w, examples)
     assert found.states[0] == exact.states[0]
     assert found.values[0] == pytest.approx(exact.values[0], rel=0.05)
 
@@ -197,14 +197,14 @@ def test_beliefs_that_do_not_settle_are_counted():
     app = application("mssvm", inference="bp", sweeps=1)
     examples = grids(rng, 3, 4)
     found = app.predict(rng.normal(size=app.dimension(examples)), examples)
-    assert app.score(examples, found)["unsettled"] == 4
+    assert app.score(examples, found)["not_converged"] == 4
     assert app.training_warnings(examples, found) == [
         "belief propagation did not converge for 4 of 4 graphs at the end"
     ]
 
 
 class Counting(MarkovRandomField):
-    """Counts by itself what is asked and what does not settle."""
+    """Counts by itself what is asked and what does not converge."""
 
     def __init__(self, *arguments):
         super().__init__(*arguments)
@@ -228,23 +228,23 @@ def test_every_iteration_tells_how_often_beliefs_did_not_settle(threads, method,
         "application": {"name": "mrf", "inference": "bp", "sweeps": 12},
         "objective": {"model": "mssvm", "C": 5.0},
         "cccp": {"max_iterations": 3},
-        "solver": {"epsilon": 0.05, "method": method, "epochs": 4, "block": 20},
+        "solver": {"epsilon": 0.05, "method": method, "epochs": 4, "batch_size": 20},
     }
     settings = Config.from_dict(values)
     app = Counting(settings.application, settings.objective.formulation())
     observer, rows, between = Observer(), [], []
     observer.iterated = rows.append
-    observer.passed = lambda passes, gap, goal, unsettled: between.append(unsettled)
+    observer.passed = lambda passes, gap, goal, not_converged: between.append(not_converged)
     examples = grids(np.random.default_rng(6), 3, 60)
     assert len(blocks(examples)) > 1
     learn_on(app, examples, settings, threads=threads, observer=observer)
-    told = [row.unsettled["propagation"] for row in rows]
+    told = [row.not_converged["propagation"] for row in rows]
     assert len(told) == (1 if method == "sgd" else 3)
     assert np.sum(told, axis=0).tolist() == np.sum(app.seen, axis=0).tolist()
     assert all(0 < failed < runs for failed, runs in told)
     earlier = sum(some["propagation"][1] for some in between if some)
     assert 0 < earlier < sum(runs for _, runs in told)
-    assert app.unsettled() == {}
+    assert app.not_converged() == {}
 
 
 def test_the_lines_and_the_log_of_a_run_tell_it(tmp_path, monkeypatch):
@@ -259,11 +259,11 @@ def test_the_lines_and_the_log_of_a_run_tell_it(tmp_path, monkeypatch):
         told = ["c.yaml", "m", "--log", "l", "--set", f"application.sweeps={sweeps}", "-v", "3"]
         lines = CliRunner().invoke(learn, told).stderr.splitlines()
         (line,) = [line for line in lines if line.startswith("   1 ")]
-        assert line.endswith("propagation: 5 of 5 did not settle") == bool(failed)
+        assert line.endswith("propagation: 5 of 5 did not converge") == bool(failed)
         log = [json.loads(line) for line in Path("l").read_text().splitlines()]
         (row,) = [row for row in log if row["event"] == "iteration"]
-        assert row["unsettled"] == {"propagation": [failed, 5]}
-        passes = [row["unsettled"] for row in log if row["event"] == "pass"]
+        assert row["not_converged"] == {"propagation": [failed, 5]}
+        passes = [row["not_converged"] for row in log if row["event"] == "pass"]
         assert passes[-1] == {"propagation": [failed // 5, 1]}
 
 
@@ -271,16 +271,16 @@ def test_exact_inference_has_nothing_to_settle():
     app = application("mssvm", inference="auto")
     examples = grids(np.random.default_rng(7), 3, 4)
     app.augmented(np.zeros(app.dimension(examples)), examples)
-    assert app.unsettled() == {}
+    assert app.not_converged() == {}
 
 
 def test_graphs_that_were_not_left_to_it_do_not_count():
     rng = np.random.default_rng(4)
     graphs = [grid(rng, side) for side in (2, 4, 2, 3, 4)]
     examples = packed([(Source("memory"), graph_file(graphs))])
-    app = application("hcrf", table=8, sweeps=1)
+    app = application("hcrf", max_table=8, sweeps=1)
     app.augmented(rng.normal(size=app.dimension(examples)), examples)
-    assert app.unsettled() == {"propagation": (3, 3)}
+    assert app.not_converged() == {"propagation": (3, 3)}
 
 
 def test_both_schedules_settle_at_the_same_beliefs():

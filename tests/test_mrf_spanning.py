@@ -49,7 +49,7 @@ def test_the_bound_is_above_and_its_planes_are_below_it(model, epsilons, shape):
     for _ in range(60):
         problem = Problem(rng, model, epsilons, shape)
         # No table over three nodes: every loop is parted.
-        app = application(model, epsilons, inference="trw", table=9)
+        app = application(model, epsilons, inference="spanning-forests", max_table=9)
         w, v = rng.normal(size=(2, problem.d))
         plane, upper = app.augmented(w, problem.examples)
         value, _ = problem.convex(w)
@@ -64,14 +64,14 @@ def test_the_bound_is_above_and_its_planes_are_below_it(model, epsilons, shape):
 def test_a_graph_that_fits_is_exact():
     problem = Problem(np.random.default_rng(1), "hcrf", shape="any")
     w = np.random.default_rng(2).normal(size=problem.d)
-    app = application("hcrf", inference="trw")
+    app = application("hcrf", inference="spanning-forests")
     assert app.augmented(w, problem.examples)[1] == problem.app.augmented(w, problem.examples)[1]
 
 
 def test_its_gradient_equals_differences():
     rng = np.random.default_rng(3)
     examples = grids(rng, 3, 2)
-    app = application("hcrf", inference="trw", table=4)
+    app = application("hcrf", inference="spanning-forests", max_table=4)
     w = rng.normal(size=examples.classes.dimension)
     slopes = approx_fprime(w, lambda v: app.augmented(v, examples)[1], 1e-6)
     np.testing.assert_allclose(app.augmented(w, examples)[0].gradient, slopes, atol=1e-4)
@@ -80,7 +80,7 @@ def test_its_gradient_equals_differences():
 @pytest.mark.parametrize("model", ["lssvm", "hcrf"])
 def test_training_with_it_has_a_certified_gap(model):
     values = {
-        "application": {"name": "mrf", "inference": "trw", "table": 16},
+        "application": {"name": "mrf", "inference": "spanning-forests", "max_table": 16},
         "objective": {"model": model, "C": 0.1},
     }
     settings = Config.from_dict(values)
@@ -93,6 +93,6 @@ def test_training_with_it_has_a_certified_gap(model):
 def test_a_completion_that_is_too_wide_is_refused():
     examples = grids(np.random.default_rng(5), 3, 1)
     examples.labels[:] = -2
-    app = application("lssvm", inference="trw", table=4)
+    app = application("lssvm", inference="spanning-forests", max_table=4)
     with pytest.raises(DataError, match=r"has width \d: exact inference needs a factor"):
         app.completed(np.zeros(app.dimension(examples)), examples)

@@ -83,7 +83,7 @@ def test_a_bundle_that_opens_so_certifies_the_same_optimum(model):
         bundle = Bundle(w0.copy(), oracle.completed(w0), SimplexQP("auto"), opening=size)
         before = oracle.passes
         found.append(bundle.minimise(oracle, 2.0, lambda primal: 1e-5 * abs(primal)))
-        assert bundle.asked == oracle.passes - before + size * opening.EPOCHS  # in parts
+        assert bundle.problem_passes == oracle.passes - before + size * opening.EPOCHS  # in parts
     assert found[0].lower <= found[1].primal
     assert found[1].lower <= found[0].primal
     assert found[1].primal - found[1].lower <= 1e-5 * found[1].primal

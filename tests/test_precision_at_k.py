@@ -397,7 +397,7 @@ def test_the_first_problem_is_the_weighted_classifier(data):
 
 def test_the_pairwise_problem_is_the_mean_over_pairs(read):
     rng = np.random.default_rng(22)
-    app = ranker(1, start="pairwise", start_weight=0.5)
+    app = ranker(1, initialisation="pairwise", initialisation_weight=0.5)
     text, queries = "", []
     for q in range(30):
         m = int(rng.integers(1, 9))
@@ -432,12 +432,12 @@ def test_the_weight_of_the_start_is_a_factor_of_its_c(data):
     _, examples, _, _ = data
     found = []
     for C, weight in ((2.0, 1.0), (0.5, 4.0)):
-        app = ranker(3, start="pairwise", start_weight=weight)
+        app = ranker(3, initialisation="pairwise", initialisation_weight=weight)
         config = Config.from_dict(
             {
                 "application": app.options.model_dump(),
                 "objective": {"C": C},
-                "solver": {"epsilon": 1e-8},
+                "solver": {"method": "bundle", "epsilon": 1e-8},
             }
         )
         oracle = DataOracle(app, examples, Executor(1))
@@ -452,7 +452,7 @@ def test_the_first_weights_are_those_of_scikit_learn(data):
         {
             "application": {"name": "precision_at_k", "k": 3},
             "objective": {"C": 2.0},
-            "solver": {"epsilon": 1e-8},
+            "solver": {"method": "bundle", "epsilon": 1e-8},
         }
     )
     oracle = DataOracle(app, examples, Executor(1))
@@ -468,7 +468,7 @@ def test_the_first_weights_are_those_of_scikit_learn(data):
 
 
 def test_the_random_start_is_uniform_over_the_orderings_of_loss_0(read):
-    app = ranker(2, start="random")
+    app = ranker(2, initialisation="random")
     first, second = np.split(np.eye(8), 2)
     examples = read(app, [([1, 1, 1, 0], first, 1.0), ([0, 0, 1, 0], second, 1.0)])
     expected = {}
@@ -502,7 +502,7 @@ def separable(rng, queries=12, m=20):
 def test_training_lowers_the_objective_and_finds_the_relevant_documents(read, start):
     config = Config.from_dict(
         {
-            "application": {"name": "precision_at_k", "k": 3, "start": start},
+            "application": {"name": "precision_at_k", "k": 3, "initialisation": start},
             "objective": {"C": 10.0},
         }
     )
@@ -526,7 +526,7 @@ def test_training_with_two_threads_gives_the_same_bytes(read, start):
     relevant = (rows[:, :, 0] + rng.normal(0, 0.3, (60, 60)) > 0.9).astype(int)
     config = Config.from_dict(
         {
-            "application": {"name": "precision_at_k", "k": 3, "start": start},
+            "application": {"name": "precision_at_k", "k": 3, "initialisation": start},
             "cccp": {"max_iterations": 3},
         }
     )
@@ -541,7 +541,7 @@ def test_training_with_two_threads_gives_the_same_bytes(read, start):
 def test_a_collapse_of_the_weights_is_told(read):
     config = Config.from_dict(
         {
-            "application": {"name": "precision_at_k", "k": 3, "start": "random"},
+            "application": {"name": "precision_at_k", "k": 3, "initialisation": "random"},
             "objective": {"C": 1e-9},
         }
     )
@@ -550,14 +550,14 @@ def test_a_collapse_of_the_weights_is_told(read):
     (warning,) = model.record["warnings"]
     assert warning == (
         "the scores of every query's documents are almost equal: the weights collapsed to "
-        "zero, and the order is that of the input; try a larger C or start: classification"
+        "zero, and the order is that of the input; try a larger C or initialisation: classification"
     )
 
 
 def test_queries_without_a_choice_do_not_change_the_training(read):
     config = Config.from_dict(
         {
-            "application": {"name": "precision_at_k", "k": 3, "start": "random"},
+            "application": {"name": "precision_at_k", "k": 3, "initialisation": "random"},
             "objective": {"C": 1.0},
         }
     )
@@ -756,7 +756,8 @@ def test_a_broken_file_gives_one_line_and_exit_code_2(folder, name):
 
 
 @pytest.mark.parametrize(
-    "setting", ["k=0", "k=2.5", "relevant_from=.nan", "start=zero", "depth=3", "relevant_from=one"]
+    "setting",
+    ["k=0", "k=2.5", "relevant_from=.nan", "initialisation=zero", "depth=3", "relevant_from=one"],
 )
 def test_a_wrong_option_gives_one_line_and_exit_code_2(folder, setting):
     result = CliRunner().invoke(learn, ["c.yaml", "model", "--set", f"application.{setting}"])
@@ -811,12 +812,12 @@ def test_a_query_without_a_relevant_document_counts_as_0_alone_and_beside_others
     assert "without label" not in checked
     Path("unknown").write_text("? qid:7 1:1\n? qid:7 1:2\n")
     checked = run(main, "check", "c.yaml", "--set", "data.test=unknown").stdout
-    assert "warning: data.test: examples without label" in checked
+    assert "warning: data.test: examples without labels" in checked
     assert "no relevant document" not in checked
 
 
 def test_a_file_of_queries_without_a_relevant_document_does_not_change_training(folder):
-    pairs = ("-q", "--set", "application.start=pairwise")
+    pairs = ("-q", "--set", "application.initialisation=pairwise")
     run(learn, "c.yaml", "model", *pairs)
     Path("none.txt").write_text("0 qid:7 1:1\n0 qid:7 1:2\n0 qid:7 2:1\n")
     run(learn, "c.yaml", "other", *pairs, "--set", "data.train=[train.txt, none.txt]")

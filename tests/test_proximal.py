@@ -122,7 +122,9 @@ def test_the_centre_moves_with_serious_steps_alone_and_the_weight_follows(seed):
 
     def between(gap, goal):
         primal = solver.primal(1.0)
-        rows.append((solver.w, solver.weight, primal, solver.promised, solver.tied, solver.lower))
+        rows.append(
+            (solver.w, solver.weight, primal, solver.promised, solver.at_zero, solver.lower)
+        )
 
     solver.minimise(oracle, 1.0, lambda primal: 1e-6 * primal, between=between)
     factors = set()

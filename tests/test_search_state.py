@@ -157,7 +157,8 @@ def test_nothing_to_resume_and_what_is_overwritten_are_told(folder, stopped_afte
     told = cv(*FILES)
     assert told.exit_code == 0
     assert told.stderr == (
-        "warning: cv.json.checkpoint of an interrupted run is overwritten; --resume goes on\n"
+        "warning: cv.json.checkpoint of an interrupted run is overwritten; "
+        "--resume would continue it\n"
     )
 
 

@@ -219,7 +219,7 @@ def test_two_commands_lead_from_nothing_to_a_scored_model(name, file, tmp_path):
     assert f"wrote {tmp_path}/data/{file}" in made.stdout
     trained = CliRunner().invoke(learn, [f"{tmp_path}/data/{file}", f"{tmp_path}/model"])
     assert trained.exit_code == (3 if file in APPROXIMATE else 0), trained.output
-    assert re.search(r"^held out: \w+ [\d.]+ after", trained.stderr, re.MULTILINE)
+    assert re.search(r"^held-out \w+ [\d.]+ after", trained.stderr, re.MULTILINE)
 
 
 @pytest.mark.parametrize("name", KINDS)

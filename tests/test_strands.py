@@ -18,7 +18,7 @@ COMPLEMENT = str.maketrans("ACGTRYSWKMBDHVNX.", "TGCAYRSWMKVHDBNX.")
 SITE = "TGGCCAAAATG"
 MODELS = {
     "lssvm": {},
-    "random": {"application": {"start": "random"}},
+    "random": {"application": {"initialisation": "random"}},
     "order 0": {"application": {"background_order": 0}},
     "weighted": {"application": {"class_costs": "balanced"}},
     "background": {"application": {"background": {"A": 0.3, "C": 0.2, "G": 0.1, "T": 0.4}}},

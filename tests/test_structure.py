@@ -30,8 +30,8 @@ MAY_IMPORT = {
     "output": {"errors"},
     "problem": {"errors", "plane"},
     "oracle": {"errors", "plane", "problem"},
-    "formats": {"errors", "offsets"},
-    "solvers": {"checked", "errors", "kernels", "oracle", "plane"},
+    "formats": {"errors", "kernels", "offsets"},
+    "solvers": {"checked", "errors", "kernels", "offsets", "oracle", "plane"},
     "applications": {
         *("checked", "errors", "formats", "kernels", "offsets", "output", "plane", "problem"),
     },

@@ -375,7 +375,6 @@ BROKEN = {
     "a value of words": b"a/b 1:one\n",
     "a value that is not a number": b"a/b 1:nan\n",
     "an infinite value": b"a/b 1:-inf\n",
-    "index 0": b"a/b 0:1\n",
     "a negative index": b"a/b -1:1\n",
     "indices that decrease": b"a/b 2:1 1:1\n",
     "an index twice": b"a/b 2:1 2:1\n",

@@ -71,7 +71,7 @@ def test_a_frank_wolfe_step_is_the_best_point_of_its_line(labels):
         whole = np.abs(corner - before.alpha).max()
         inner_steps += 0.0 < moved < 0.999 * whole
         np.testing.assert_allclose(sets.w, copied(sets).w, atol=1e-12)
-        np.testing.assert_allclose(sets.images(), copied(sets).images(), atol=1e-12)
+        np.testing.assert_allclose(sets.kernel_scores(), copied(sets).kernel_scores(), atol=1e-12)
     assert inner_steps > 20
 
 

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from lssvm import applications
 from lssvm.cli import learn
 from lssvm.config import Config
-from lssvm.errors import ApplicationCrash, ApplicationFault
+from lssvm.errors import ApplicationCrashError, ApplicationError
 from lssvm.training import session as train
 
 CERTIFYING = ("bundle", "proximal", "cutting-plane", "n-slack", "bcfw", "gradient")
@@ -53,7 +53,7 @@ def trained(kind, method, seed=0, n=12, C=10.0, threads=1, passes=100, **sizes):
 )
 @pytest.mark.parametrize("seed", range(3))
 def test_no_certificate_comes_of_wrong_answers(kind, method, seed):
-    with pytest.raises(ApplicationFault) as caught:
+    with pytest.raises(ApplicationError) as caught:
         trained(kind, method, seed)
     assert "\n" not in str(caught.value)
 
@@ -72,7 +72,7 @@ def test_no_certificate_comes_of_wrong_answers(kind, method, seed):
     ],
 )
 def test_what_one_example_shows_is_told_with_its_name(kind, found, method):
-    with pytest.raises(ApplicationFault, match=f"^application 'toy': {found}"):
+    with pytest.raises(ApplicationError, match=f"^application 'toy': {found}"):
         trained(kind, method)
 
 
@@ -85,7 +85,7 @@ def test_what_one_example_shows_is_told_with_its_name(kind, found, method):
 def test_an_error_of_a_function_names_it_and_its_example(function, method, threads):
     if (function, method) == ("complete_latent", "sgd") or function == "first_completion":
         threads = 1
-    with pytest.raises(ApplicationCrash) as caught:
+    with pytest.raises(ApplicationCrashError) as caught:
         trained(wrong.fails(function), method, n=30, threads=threads)
     assert str(caught.value) == (
         f"application 'toy': {function} of example 'x3': ZeroDivisionError: "
@@ -98,7 +98,7 @@ def test_an_error_of_a_function_names_it_and_its_example(function, method, threa
 def test_descent_that_knows_no_gap_certifies_nothing(kind):
     try:
         record = trained(kind, "sgd").record
-    except ApplicationFault:
+    except ApplicationError:
         return
     assert not record["certified"]
     assert record["gap"] is None
@@ -172,7 +172,8 @@ def test_whatever_an_application_raises_is_no_success(trained_as, kind, found):
     [
         (
             "OneWrongLine",
-            r"example '4': loss-augmented inference has value \S+, the true output \S+; it must",
+            r"example '4': loss-augmented inference is not a maximum: its value \S+ is below the "
+            r"true output's \S+; return the maximiser",
         ),
         ("ShortLines", r"examples '1'–'6': gradient of shape \(2,\); expected a plane of 3 "),
         ("LowBoundLines", r"examples '1'–'6': augmented: the upper bound \S+ is below"),

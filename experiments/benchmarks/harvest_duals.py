@@ -37,7 +37,7 @@ def harvest(config_path, C):
     oracle = DataOracle(application, examples, Executor(1))
     run = new_run(application, examples, oracle, config, 0, None)
     rules = rules_of(config, len(examples), application.hidden)._replace(
-        epsilon=1e-9, tolerance=1e-9, looseness=1e-9
+        epsilon=1e-9, tolerance=1e-9, inexactness=1e-9
     )
     bundle = run.solver
 

@@ -39,7 +39,7 @@ from lssvm.output.tables import make_folder, text_table, write_results
 from lssvm.training.cccp import Observer
 from lssvm.training.setup import new_run, rules_of
 
-SOLVERS = ("bundle", "proximal", "cutting-plane", "n-slack", "bcfw")
+SOLVERS = ("bundle", "proximal", "cutting-plane", "n-slack", "bcfw", "dual-coordinate")
 GAPS = (1e-2, 1e-3, 1e-4)
 ABSOLUTE = 0.6
 # Training folds, C, seconds of processor a row, and where the optimum is known to be.
@@ -80,7 +80,7 @@ class Clock(Observer):
         self.began, self.used = time.perf_counter(), time.process_time()
         self.run, self.reached = None, {}
 
-    def passed(self, passes, gap, goal, unsettled):
+    def passed(self, passes, gap, goal, not_converged):
         """Note it, and stop the run if it takes too long."""
         self.note()
         if time.process_time() - self.used > self.seconds:
@@ -91,6 +91,8 @@ class Clock(Observer):
         solver = self.run.solver
         primal = solver.primal(self.C)
         self.gap = primal - solver.lower
+        if not np.isfinite(primal):
+            return
         found = [f"{gap:g}" for gap in GAPS if self.gap <= gap * primal]
         found += ["absolute"] if self.gap <= ABSOLUTE else []
         for name in found:
@@ -252,9 +254,9 @@ def main():
     """Run all rows, print the tables and write them; or one row as JSON."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     default = Path(os.environ.get("LSSVM_DATA", "../shared/data")) / "ocr-letters"
-    parser.add_argument("--data", type=Path, default=default, help="folder of letters.npz")
+    parser.add_argument("--data", type=Path, default=default, help="folder that holds letters.npz")
     parser.add_argument("--out", type=Path, default=Path("out/bench-letters"))
-    parser.add_argument("--quick", action="store_true", help="fold 0 at C = 0.01 alone")
+    parser.add_argument("--quick", action="store_true", help="fold 0 at C = 0.01 only")
     parser.add_argument("--row", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.row is not None:

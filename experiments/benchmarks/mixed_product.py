@@ -4,7 +4,7 @@ Nodes with two states are outputs and hidden in turn, as the squares of a chessb
 nodes and the signs of edges are random, weights are normal times a scale. For each size and scale:
 how often the outputs that are found attain the maximum of log sum over h of exp(score), and by how
 much they fall short of it in the mean over all graphs; the same for the outputs of the best joint
-states, which are exact too; and how often messages did not settle.
+states, which are exact too; and how often messages did not converge.
 
 Usage: python -m experiments.benchmarks.mixed_product
 """
@@ -85,7 +85,7 @@ def main():
         print(
             f"{side} x {side}, scale {scale}: {100 * np.mean(mixed < 1e-9):.1f} % equal, mean loss "
             f"{mixed.mean():.4f}; best joint states {100 * np.mean(maxima < 1e-9):.1f} %, "
-            f"{maxima.mean():.4f}; {100 * np.mean(~found.converged):.1f} % did not settle"
+            f"{maxima.mean():.4f}; {100 * np.mean(~found.converged):.1f} % did not converge"
         )
 
 

@@ -79,7 +79,9 @@ def main():
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--C", type=float, default=1e-4)
     parser.add_argument("--epsilon", type=float, default=1e-2)
-    parser.add_argument("--slack", action="store_true", help="slack rescaling, not margin")
+    parser.add_argument(
+        "--slack", action="store_true", help="slack rescaling instead of margin rescaling"
+    )
     options = parser.parse_args()
     config = Config.from_dict(
         {

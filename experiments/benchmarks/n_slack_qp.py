@@ -59,7 +59,7 @@ class Harvest(Observer):
     def __init__(self, monitored):
         self.found, self._run = [], monitored
 
-    def passed(self, passes, gap, goal, unsettled):
+    def passed(self, passes, gap, goal, not_converged):
         """Before a pass, and so before sweeps."""
         solver = self._run.solver
         if len(solver.sets):
@@ -133,7 +133,7 @@ def main():
     """One line for each run: problems, sizes, seconds of both."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     default = Path(os.environ.get("LSSVM_DATA", "../shared/data")) / "ocr-letters"
-    parser.add_argument("--data", type=Path, default=default, help="folder of letters.npz")
+    parser.add_argument("--data", type=Path, default=default, help="folder that holds letters.npz")
     options = parser.parse_args()
     print("run                  problems  planes  CPU s: block steps    OSQP  OSQP falls short")
     for name, config, application, examples in problems(options.data):

@@ -50,9 +50,9 @@ METHODS: dict[str, dict[str, Any]] = {
     "gradient": {"method": "gradient"},
     "lbfgs": {"method": "lbfgs"},
     PEER: {},
-    "sgd, 1": {"method": "sgd", "block": 1},
-    "sgd, 8": {"method": "sgd", "block": 8},
-    "sgd, all": {"method": "sgd", "block": 10**6},
+    "sgd, 1": {"method": "sgd", "batch_size": 1},
+    "sgd, 8": {"method": "sgd", "batch_size": 8},
+    "sgd, all": {"method": "sgd", "batch_size": 10**6},
 }
 
 

@@ -36,7 +36,10 @@ def main(
     parser.add_argument("--out", type=Path, required=True, help="folder for the results")
     parser.add_argument("--quick", action="store_true", help=quick)
     parser.add_argument(
-        "--jobs", type=_count, default=os.cpu_count() or 1, help="processes (default: all cores)"
+        "--jobs",
+        type=_count,
+        default=os.cpu_count() or 1,
+        help="number of processes (default: all cores)",
     )
     options = parser.parse_args()
     with streams.standing():

@@ -5,7 +5,8 @@
 Algorithm 1 of the paper as it is printed, a step for all training instances together, from the same
 first weights for every model: MSSVM and LSSVM take subgradients, of a sum over h or of a maximum
 over h, HCRF the gradient. The chain is that of ``mssvm_table2``, C one value for all. The step
-size, which the paper leaves open, is found by trial for each model and trial (``solver.rate``).
+size, which the paper leaves open, is found by trial for each model and trial
+(``solver.learning_rate``).
 
 The first figure is by how much the objective F after so many steps lies above the lowest F that is
 known, in percent of that: the lowest of this descent and of CCCP, solved precisely; geometric means
@@ -80,7 +81,7 @@ def descended(plan: Plan, task: Task) -> list[dict[str, Any]]:
     """A row for every step: objective, its excess in percent, where shown the test error too."""
     trial = new_trial(Draw(plan.nodes, 1), task.trial, plan.training)
     config = config_of(CCCP[task.method], plan.C)
-    descent = {"method": "sgd", "block": plan.training, "epochs": plan.steps, "average": False}
+    descent = {"method": "sgd", "batch_size": plan.training, "epochs": plan.steps, "average": False}
     points, rate = path(trial, set_values(config, {"solver": descent}))
     application = config.create_application()
     application.restore(trial.training.classes.arrays())
@@ -118,7 +119,7 @@ def path(trial: Trial, config: Config) -> tuple[list[np.ndarray], float]:
 
         rules = rules_of(config, len(trial.training), application.hidden)
         run.proceed(oracle, rules, Observer(), between=look)
-    return points, float(solver.rate)
+    return points, float(solver.learning_rate)
 
 
 def objective(application: Any, trial: Trial, C: float, w: np.ndarray) -> float:

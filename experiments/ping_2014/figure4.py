@@ -18,7 +18,7 @@ them ("labelled only", also shown), which takes no part in what is missing. C is
 model and share by the mean accuracy on the new images of trials that are not among the 20; the
 smallest of equal ones. The grid is too wide for exact inference: it is belief propagation (for
 mssvm mixed-product) throughout, so that no gap is certified, and the number of training images
-whose messages had not settled at the end stands in the table. To keep the run short, convex
+whose messages had not converged at the end stands in the table. To keep the run short, convex
 problems end at a gap of 5 % or after 60 passes, CCCP after twelve iterations. Messages are damped
 and have a hundred sweeps in training. hcrf, being smooth, is trained by L-BFGS: its line search
 looks at the objective itself, while the planes of propagation, which are no bounds, lead the
@@ -62,7 +62,7 @@ TRAINING = {
         "sweeps": 100,
         "damping": 0.5,
         "tolerance": 1e-3,
-        "start": "zero",
+        "initialisation": "zero",
     },
     "solver": {"epsilon": 0.05, "max_passes": 60},
     "cccp": {"tolerance": 0.1, "max_iterations": 12},
@@ -163,7 +163,7 @@ def solve(_: None, task: Task) -> dict[str, Any]:
         "test": application.score(test, application.predict(model.w, test))["accuracy"],
         "missing": 100 * float(np.mean((found.reshape(missing.shape) == truth)[missing])),
         **{key: model.record[key] for key in kept},
-        "unsettled": model.record["training"]["unsettled"],
+        "not_converged": model.record["training"]["not_converged"],
         "seconds": time.process_time() - began,
     }
 
@@ -181,7 +181,7 @@ def best(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[float, str], float]:
 
 
 def summarised(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """A row for each share and measure; then C and unsettled images by method."""
+    """A row for each share and measure; then C and images not converged by method."""
     table = []
     for share in dict.fromkeys(row["share"] for row in rows):
         own = {m: [r for r in rows if (r["share"], r["method"]) == (share, m)] for m in METHODS}
@@ -191,13 +191,13 @@ def summarised(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
             pairs = zip(own["mssvm"], own["lssvm"], strict=True)
             paired = plus_minus((first[measure] - second[measure] for first, second in pairs), 1)
             table.append({**head, "pixels": measure, **cells, "mssvm − lssvm": paired})
-        for name, value in (("C", lambda r: r[0]["C"]), ("unsettled", _unsettled)):
+        for name, value in (("C", lambda r: r[0]["C"]), ("not_converged", _not_converged)):
             table.append({**head, "pixels": name, **{m: f"{value(own[m]):g}" for m in METHODS}})
     return table
 
 
-def _unsettled(rows: Sequence[Mapping[str, Any]]) -> int:
-    return sum(row["unsettled"] for row in rows)
+def _not_converged(rows: Sequence[Mapping[str, Any]]) -> int:
+    return sum(row["not_converged"] for row in rows)
 
 
 def draw(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:

@@ -60,8 +60,8 @@ class MinEntropy(RandomField):
     methods raise DataError for a graph that needs a larger table.
     """
 
-    def __init__(self, alpha: float, table: int = MrfOptions().table) -> None:
-        options = MrfOptions(inference="exact", table=table)
+    def __init__(self, alpha: float, table: int = MrfOptions().max_table) -> None:
+        options = MrfOptions(inference="exact", max_table=table)
         super().__init__(options, Formulation("mssvm"))
         if not alpha > 0.0 or alpha == 1.0:
             raise LssvmError(f"alpha {alpha:g}: expected a number above 0 other than 1")

@@ -124,8 +124,8 @@ class ExpectedLoss(RandomField):
         a node has; those of nodes with a label are not read
     """
 
-    def __init__(self, shares: np.ndarray, table: int = MrfOptions().table) -> None:
-        super().__init__(MrfOptions(inference="exact", table=table), Formulation("lssvm"))
+    def __init__(self, shares: np.ndarray, table: int = MrfOptions().max_table) -> None:
+        super().__init__(MrfOptions(inference="exact", max_table=table), Formulation("lssvm"))
         self.shares = shares
 
     def augmented(self, w: np.ndarray, examples: Graphs) -> tuple[Plane, float]:

@@ -97,10 +97,10 @@ def _field(
                 "inference": "bp",
                 "sweeps": 10,
                 "tolerance": 1e-2,
-                "start": "zero",
+                "initialisation": "zero",
             },
             "objective": {"model": model, "C": C},
-            "solver": {"method": "sgd", "epochs": settings.epochs, "block": BATCH},
+            "solver": {"method": "sgd", "epochs": settings.epochs, "batch_size": BATCH},
         }
     )
     found = trained(config, {}, examples)
@@ -109,7 +109,7 @@ def _field(
     kept = ("objective", "passes")
     return predictions.states, {
         **{key: found.record[key] for key in kept},
-        "unsettled": int(np.sum(~predictions.converged)),
+        "not_converged": int(np.sum(~predictions.converged)),
     }
 
 
@@ -185,7 +185,7 @@ def differences(outcomes: Sequence[Outcome], test: GraphFile) -> list[dict[str, 
 
 def every_run(outcomes: Sequence[Outcome], head: Mapping[str, Any]) -> list[dict[str, Any]]:
     """One row a trained model."""
-    keys = ("C", "validation", "objective", "passes", "unsettled", "seconds")
+    keys = ("C", "validation", "objective", "passes", "not_converged", "seconds")
     return [
         {**head, "method": each.method, **{key: each.record.get(key) for key in keys}}
         for each in outcomes

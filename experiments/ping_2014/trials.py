@@ -52,7 +52,7 @@ CCCP = {
     "HCRF": Method("hcrf", {"method": "bundle"}),
 }
 SGD = {
-    name: Method(method.model, {"method": "sgd", "block": 4, "epochs": 50})
+    name: Method(method.model, {"method": "sgd", "batch_size": 4, "epochs": 50})
     for name, method in CCCP.items()
 }
 PAIRS = (("MSSVM", "HCRF"), ("HCRF", "LSSVM"), ("MSSVM", "LSSVM"))

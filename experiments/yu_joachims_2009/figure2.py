@@ -36,7 +36,7 @@ from lssvm.training.session import learn_on
 
 TIGHTER = 0.1  # of τ
 EPSILON = 1e-3
-EXACT = 1e-6  # cccp.looseness that leaves nothing undone
+EXACT = 1e-6  # cccp.inexactness that leaves nothing undone
 MAX_ITERATIONS = 200
 LENGTH, TOP = 11, 10
 FOLDS = 5
@@ -103,7 +103,7 @@ def motif(data: Path, out: Path, plan: Plan) -> Subject:
     settings = motif_yeast.FULL._replace(background=plan.background)
     folder = motif_yeast.prepare(data / "yeast-ars", out, settings)
     study = motif_yeast.study_with_strata(motif_yeast.configuration(folder, settings, LENGTH))
-    options = study.config.application.model_dump() | {"start": "random"}
+    options = study.config.application.model_dump() | {"initialisation": "random"}
     rows = [np.flatnonzero(study.fold != fold) for fold in range(plan.folds)]
     return Subject(options, 1e-3, plan.grid, [study.examples[0].take(part) for part in rows])
 
@@ -111,7 +111,7 @@ def motif(data: Path, out: Path, plan: Plan) -> Subject:
 def ranking(data: Path, out: Path, plan: Plan) -> Subject:
     """Precision at k on OHSUMED."""
     collection = ohsumed.read_collection(data / "letor3-ohsumed", ohsumed.FULL)
-    options = {"name": "precision_at_k", "k": TOP, "start": "classification"}
+    options = {"name": "precision_at_k", "k": TOP, "initialisation": "classification"}
     parts = [collection.training(fold) for fold in range(plan.folds)]
     return Subject(options, 1e-3, plan.grid, parts)
 
@@ -147,7 +147,7 @@ def trained(subjects: dict[str, Subject], task: Task) -> dict[str, Any]:
             "solver": {"epsilon": EPSILON},
             "cccp": {
                 "tolerance": TIGHTER * fall / (task.C * len(examples)),
-                "looseness": EXACT,
+                "inexactness": EXACT,
                 "max_iterations": MAX_ITERATIONS,
             },
         }

@@ -127,7 +127,7 @@ def configuration(folder: Path, order: int, start: str, restarts: int) -> Config
                 "name": "motif",
                 "length": SIZES["width"],
                 "background_order": order,
-                "start": start,
+                "initialisation": start,
             },
             "data": {"train": "train.fa", "test": "test.fa"},
             "objective": {"C": C, "c_scaling": "sum"},
@@ -233,6 +233,6 @@ if __name__ == "__main__":
     command.main(
         "Planted motifs beside the oracle that knows them.",
         None,
-        "one conservation, the default start and two seeds",
+        "one conservation, the default initialisation and two seeds",
         experiment,
     )

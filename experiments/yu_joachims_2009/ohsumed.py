@@ -253,7 +253,7 @@ def ranker(k: int, start: str, C: float) -> tuple[Application, Config]:
     """The application and its settings; the sum over queries is weighted by C."""
     config = Config.from_dict(
         {
-            "application": {"name": "precision_at_k", "k": k, "start": start},
+            "application": {"name": "precision_at_k", "k": k, "initialisation": start},
             "objective": {"C": C, "c_scaling": "sum"},
         }
     )

@@ -157,7 +157,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Write the yeast data set that is shipped.")
     parser.add_argument("--data", type=Path, required=True, help="folder of the two FASTA files")
     parser.add_argument("--out", type=Path, required=True, help="folder to write into")
-    parser.add_argument("--seed", type=int, default=0, help="of the choice (default: 0)")
+    parser.add_argument(
+        "--seed", type=int, default=0, help="random seed of the choice (default: 0)"
+    )
     options = parser.parse_args()
     try:
         print("\n".join(write_shipped(options.data, options.out, options.seed)))

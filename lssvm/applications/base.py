@@ -9,6 +9,7 @@
 | prediction and scores | ``Predictor`` | ``prediction.py`` |
 | reading, and what a model keeps of it | ``Reader`` | ``reading.py`` |
 | writing | ``Writer`` | ``writing.py`` |
+| predictions for files of any size | ``InParts`` | ``parts.py`` |
 
 An application is a ``Problem``, ``Predictor``, ``Reader`` and ``Writer``. If it keeps planes by
 example or has rows for kernels, it also derives from these types. To write an application for one
@@ -26,6 +27,7 @@ from lssvm.applications.reading import Reader, Source, labelled_part
 from lssvm.applications.writing import JSON, Export, FolderFormat, Writer
 from lssvm.problem import (
     ByExample,
+    CompiledByExample,
     E,
     Each,
     Examples,
@@ -43,6 +45,7 @@ __all__ = [
     "TEMPERATURES",
     "Application",
     "ByExample",
+    "CompiledByExample",
     "Each",
     "Examples",
     "Export",
@@ -69,7 +72,7 @@ FLAGS = {"each": "ByExample", "kernels": "KernelRows"}  # that types took the pl
 class Application(Problem[E], Predictor[E, P], Reader[E], Writer[E, P], Generic[E, P]):
     """A structured problem with score w · Φ(x, y, h), solved for whole data sets.
 
-    An error that a method raises, if it is not an LssvmError, becomes an ApplicationCrash.
+    An error that a method raises, if it is not an LssvmError, becomes an ApplicationCrashError.
     """
 
     Options: ClassVar[type[sections.Options]] = sections.Options

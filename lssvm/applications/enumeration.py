@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Protocol, runtime_checkable
 import numpy as np
 
 from lssvm.applications.pairs import H, X, Y, same
-from lssvm.applications.per_example import PerExample, WrongAnswer
+from lssvm.applications.per_example import PerExample, WrongAnswerError
 
 
 @runtime_checkable
@@ -70,27 +70,32 @@ class Enumerated(PerExample[X, Y, H]):
     def _of(self, x: X, y: Y) -> list[tuple[Y, H]]:
         found = [pair for pair in self.candidates(x) if same(y, pair[0])]
         if not found:
-            raise WrongAnswer("its true output is none of its candidates; expected every (y, h)")
+            raise WrongAnswerError(
+                "its true output is none of its candidates; expected every (y, h)"
+            )
         return found
 
     def _value(self, w: np.ndarray, x: X, y: Y, h: Any) -> float:
         """w · Φ, computed one by one, so that equal features have equal values, to the last bit."""
         features = np.asarray(self.joint_feature(x, y, h), dtype=np.float64)
         if features.shape != w.shape:
-            raise WrongAnswer(f"joint_feature has shape {features.shape}; expected {w.shape}")
+            raise WrongAnswerError(f"joint_feature has shape {features.shape}; expected {w.shape}")
         value = float(features @ w)
         if not np.isfinite(value):
-            raise WrongAnswer(f"w · joint_feature is {value} for y = {y!r}, h = {h!r}")
+            raise WrongAnswerError(f"w · joint_feature is {value} for y = {y!r}, h = {h!r}")
         return value
 
 
 def _first_best(candidates: Iterable[tuple[Y, H]], value: Callable[[Y, H], float]) -> tuple[Y, H]:
-    """The candidate with the highest value, the first of equal ones. Raises WrongAnswer if none."""
+    """The candidate with the highest value, the first of equal ones.
+
+    Raises WrongAnswerError if there is none.
+    """
     best, highest = None, -np.inf
     for y, h in candidates:
         found = value(y, h)
         if best is None or found > highest:
             best, highest = (y, h), found
     if best is None:
-        raise WrongAnswer("candidates gave none; expected every (y, h)")
+        raise WrongAnswerError("candidates gave none; expected every (y, h)")
     return best

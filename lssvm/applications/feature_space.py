@@ -31,12 +31,12 @@ from scipy import sparse
 
 from lssvm.applications.base import Application, KernelRows
 from lssvm.applications.names import LazyNames
+from lssvm.applications.occurring import Occurring
+from lssvm.checked import LARGEST, MOST_WEIGHTS
 from lssvm.errors import LssvmError
+from lssvm.plane import MEGABYTE
 
-MEGABYTE = 1_000_000
 CHUNK = 8_000_000  # numbers that are computed at a time
-LARGEST = 1e100  # of kernel values and products: sums of squares are then finite
-MOST_WEIGHTS = 2**31 - 1
 
 
 class Kernel(BaseModel):
@@ -47,24 +47,24 @@ class Kernel(BaseModel):
     type: Literal["linear", "poly", "rbf"] = Field(
         default="linear",
         description="linear: x · x'; poly: (gamma x · x' + coef0)^degree; "
-        "rbf: exp(−gamma ‖x − x'‖²) (both need solver n-slack, or explicit)",
+        "rbf: exp(−gamma ‖x − x'‖²); poly and rbf need the solver n-slack, unless explicit is true",
     )
-    degree: int = Field(default=3, ge=1, le=1000, description="degree of poly")
+    degree: int = Field(default=3, ge=1, le=1000, description="poly: degree of the polynomial")
     gamma: Annotated[float, Field(gt=0, allow_inf_nan=False)] | Literal["scale"] = Field(
         default="scale",
-        description="gamma of poly and rbf; scale: 1 / (features · variance of training values)",
+        description="poly and rbf: factor γ; scale: 1 / (number of features · variance of all "
+        "training values)",
     )
-    coef0: float = Field(
-        default=0.0, ge=0, allow_inf_nan=False, description="constant term of poly"
-    )
+    coef0: float = Field(default=0.0, ge=0, allow_inf_nan=False, description="poly: constant term")
     explicit: bool = Field(
         default=False,
-        description="compute the products of poly of degree 2 as features, for any solver",
+        description="use the explicit feature map of poly with degree 2, which every solver can "
+        "train",
     )
     max_mb: float = Field(
         default=2000.0,
         gt=0,
-        description="memory limit, in megabytes, of the Gram matrix or the products",
+        description="largest size in megabytes of the Gram matrix, or of the explicit features",
     )
 
 
@@ -139,7 +139,7 @@ def training(settings: Kernel, application: Application, examples: Any) -> Train
     Raises LssvmError if this takes more than ``max_mb``, or if numbers become too large.
     """
     if settings.type == "linear":
-        return Training(examples, Linear(), np.zeros((0, 0)), 0)
+        return _linear(application, examples)
     if not isinstance(application, KernelRows):
         raise LssvmError(f"kernel.type: {settings.type}: the application has no rows for kernels")
     columns = application.columns_per_row(examples)
@@ -162,6 +162,18 @@ def training(settings: Kernel, application: Application, examples: Any) -> Train
     )
     gram = support.inner(support.rows)
     return Training(examples.with_inputs(units), support, gram, columns)
+
+
+def _linear(application: Application, examples: Any) -> Training:
+    """The rows as they are, or without the features that do not occur."""
+    none = np.zeros((0, 0))
+    if isinstance(application, KernelRows):
+        columns = application.columns_per_row(examples)
+        occurring = Occurring.of(examples.inputs, columns)
+        if occurring is not None:
+            shown, _ = occurring.prepared(examples, np.empty(0))
+            return Training(shown, occurring, none, 0)
+    return Training(examples, Linear(), none, 0)
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,14 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from lssvm.errors import TRACEBACK, ApplicationCrash, ApplicationFault, DataError, LssvmError
+from lssvm.errors import TRACEBACK, ApplicationCrashError, ApplicationError, DataError, LssvmError
 
 LONGEST = 200  # characters of an error's own message
 ANSWERS = (
     "__init__",
     "read",
+    "kept",
+    "joined",
     "state",
     "dimension",
     "feature_names",
@@ -35,10 +37,10 @@ ANSWERS = (
     "summary",
     "warnings",
     "training_warnings",
-    "unsettled",
+    "not_converged",
 )
-ITERATORS = ("examples", "records")  # methods that yield one piece after the other
-READERS = ("read", "examples")  # an OSError is that of a file
+ITERATORS = ("examples", "records", "read_parts")  # methods that yield one piece after the other
+READERS = ("read", "examples", "read_parts")  # an OSError is that of a file
 WRITERS = ("write", "records")  # an OSError is that of the output
 PASSED = (LssvmError, MemoryError)
 
@@ -53,21 +55,21 @@ def protect(kind: type) -> None:
             setattr(kind, name, wrap(function, name, passed))
 
 
-def crash(application: object, where: str, error: BaseException) -> ApplicationCrash:
+def crash(application: object, where: str, error: BaseException) -> ApplicationCrashError:
     """The line for an error in an application's code; where : method and examples."""
     lines = str(error).splitlines()
     told = "".join(c if c.isprintable() else "?" for c in lines[0][:LONGEST]) if lines else ""
     text = f"{type(error).__name__}: {told}" if told else type(error).__name__
     if isinstance(error, SystemExit):
         text = f"called sys.exit({told})"
-    return ApplicationCrash(
+    return ApplicationCrashError(
         f"{named(application)}{where}: {text} ({TRACEBACK}=1 shows the traceback)"
     )
 
 
-def fault(application: object, text: str) -> ApplicationFault:
+def fault(application: object, text: str) -> ApplicationError:
     """The line for an answer that cannot be right."""
-    return ApplicationFault(f"{named(application)}{text}")
+    return ApplicationError(f"{named(application)}{text}")
 
 
 def named(application: object) -> str:

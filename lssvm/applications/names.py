@@ -22,24 +22,24 @@ class LazyNames(Sequence[str]):
 
 
 class NumberedNames(LazyNames):
-    """``feature 1``, ``feature 2`` …, as files count, as many as there may be."""
+    """``feature 1``, ``feature 2`` …, as files count from ``base``, as many as there may be."""
 
-    def __init__(self, count: int) -> None:
-        self._count = count
+    def __init__(self, count: int, base: int = 1) -> None:
+        self._count, self._base = count, base
 
     def __len__(self) -> int:
         return self._count
 
     def name(self, place: int) -> str:
         """The name at a place."""
-        return f"feature {place + 1}"
+        return f"feature {place + self._base}"
 
 
 class ColumnNames(LazyNames):
-    """``feature 1 × a``, ``feature 1 × b`` … for features as files count, ``bias × a`` …"""
+    """``feature 1 × a``, ``feature 1 × b`` … as files count from ``base``, ``bias × a`` …"""
 
-    def __init__(self, features: int, bias: bool, columns: Sequence[str]) -> None:
-        self._features, self._bias, self._columns = features, bias, columns
+    def __init__(self, features: int, bias: bool, columns: Sequence[str], base: int = 1) -> None:
+        self._features, self._bias, self._columns, self._base = features, bias, columns, base
 
     def __len__(self) -> int:
         return (self._features + self._bias) * len(self._columns)
@@ -47,5 +47,5 @@ class ColumnNames(LazyNames):
     def name(self, place: int) -> str:
         """The name at a place."""
         feature, column = divmod(place, len(self._columns))
-        name = "bias" if feature == self._features else f"feature {feature + 1}"
+        name = "bias" if feature == self._features else f"feature {feature + self._base}"
         return f"{name} × {self._columns[column]}"

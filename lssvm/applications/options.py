@@ -1,12 +1,22 @@
 """The base class of the options of applications."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import ClassVar
 
 from pydantic import BaseModel, ConfigDict, ValidationInfo
 
 
 class Options(BaseModel):
-    """Base of an application's section of the configuration; unknown keys are refused."""
+    """Base of an application's section of the configuration; unknown keys are refused.
+
+    renamed : former names of options, and what they are called now: a configuration that has a
+        former name is refused with the present one, and an older model is translated
+    renamed_values : the same for the words that an option takes, by the option
+    """
+
+    renamed: ClassVar[Mapping[str, str]] = {}
+    renamed_values: ClassVar[Mapping[str, Mapping[str, str]]] = {}
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 

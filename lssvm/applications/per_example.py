@@ -22,14 +22,14 @@ from lssvm.applications.pairs import UNSEEN, H, Pairs, X, Y, same
 from lssvm.errors import LssvmError
 from lssvm.plane import Plane
 
-__all__ = ["Pairs", "PerExample", "WrongAnswer", "same"]
+__all__ = ["Pairs", "PerExample", "WrongAnswerError", "same"]
 
 ROUNDING = 1e-9  # relative to the size of the summed terms: 10^4 terms of float64 stay far below it
 LOOKS = 2, 16  # examples that a pass compares with their truth: so many, or one in so many
 MOST_FEATURES = 2**31 - 1
 
 
-class WrongAnswer(Exception):
+class WrongAnswerError(Exception):
     """The result of a function cannot be right; the example is not known yet."""
 
 
@@ -233,7 +233,7 @@ class PerExample(
         """The result of a function for example i; errors name the example."""
         try:
             return getattr(self, method)(*arguments)
-        except WrongAnswer as error:
+        except WrongAnswerError as error:
             self._wrong(examples, i, str(error))
         except (LssvmError, MemoryError):
             raise

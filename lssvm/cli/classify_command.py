@@ -4,8 +4,9 @@ Nothing heavy is imported before a command runs, so that help and completion are
 """
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -23,7 +24,7 @@ from lssvm.cli.messages import message, printable_json
 from lssvm.errors import LssvmError
 
 if TYPE_CHECKING:
-    from lssvm.applications.base import FolderFormat
+    from lssvm.applications.base import FolderFormat, Source
     from lssvm.cli.files import Files
     from lssvm.config import Config
     from lssvm.formats.limit import Limit
@@ -43,18 +44,18 @@ if TYPE_CHECKING:
     default=1,
     show_default=True,
     metavar="N",
-    help="Best hidden values, or label sequences, to write for each example.",
+    help="Number of best hidden values, or label sequences, to write for each example.",
 )
 @click.option(
-    "--format", "format_name", metavar="NAME", help="Format to write, among the application's."
+    "--format", "format_name", metavar="NAME", help="One of the output formats of the application."
 )
-@click.option("--json", "as_json", is_flag=True, help="Write one JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Write one JSON object per line.")
 @click.option("--metrics", metavar="FILE", type=click.Path(), help="Write the metrics as JSON.")
 @click.option(
     "--max-mb",
     type=float,
     metavar="X",
-    help="Most megabytes that a file may take once it is decompressed.  [default: data.max_mb of "
+    help="Largest size of a decompressed file in megabytes.  [default: data.max_mb of "
     "the configuration, else 1000]",
 )
 @quiet_option
@@ -62,11 +63,11 @@ if TYPE_CHECKING:
 def classify(examples: str, model: str, predictions: str, **options: Any) -> None:
     """Predict the outputs of EXAMPLES with MODEL, write them to PREDICTIONS and score them.
 
-    EXAMPLES and PREDICTIONS may be - for standard input and output; where --format stands for
-    several files, such as label images, PREDICTIONS is a new or an empty folder. If EXAMPLES
-    ends in .yaml or .yml it is a configuration, whose test files are read with their labels. The
-    metrics of labelled examples go to standard output, or to standard error if the predictions
-    go to standard output.
+    EXAMPLES and PREDICTIONS may be - for standard input and output. If --format writes several
+    files, such as label images, PREDICTIONS is a new or an empty folder. If EXAMPLES ends in
+    .yaml or .yml it is a configuration, whose test files are read with their labels. The metrics
+    of labelled examples go to standard output, or to standard error if the predictions go to
+    standard output.
 
     \b
     lssvm-classify test.fa motif.model sites.tsv
@@ -94,11 +95,79 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     alone = Source(examples, options["label"], limit=_limit(options["max_mb"]))
     sources = config.sources("test") if config else [alone]
     with owned(predictions, metrics):
-        packed = trained.application.read(sources)
+        parts = _parts(trained, sources, _written(options))
+        begun = list(islice(parts, 2))
+        if len(begun) > 1:
+            together = _all(begun, parts)
+            with arithmetic():
+                _classified_in_parts(together, examples, trained, form, predictions, options)
+            return
+        packed = begun.pop()
         if metrics and labelled_part(packed) is None:
-            raise LssvmError(f"--metrics: {examples} has no labels; expected labelled examples")
+            raise _unlabelled(examples)
         with arithmetic():
             _classified(packed, trained, form, predictions, options)
+
+
+def _written(options: dict[str, Any]) -> str:
+    """The name of the format; empty where it is the application's first."""
+    from lssvm.applications.base import JSON
+
+    return JSON if options["as_json"] else options["format_name"] or ""
+
+
+def _parts(trained: "Model", sources: Sequence["Source"], name: str) -> Iterator[Any]:
+    """The examples part after part, where the application and the format of that name can."""
+    from lssvm.applications.parts import InParts
+
+    application = trained.application
+    if isinstance(application, InParts) and name not in application.whole_formats:
+        return application.read_parts(sources)
+    return iter([application.read(sources)])
+
+
+def _all(begun: list[Any], parts: Iterator[Any]) -> Iterator[Any]:
+    """The parts that were read already, which are let go of, and those that follow."""
+    while begun:
+        yield begun.pop(0)
+    yield from parts
+
+
+def _unlabelled(examples: str) -> LssvmError:
+    return LssvmError(f"--metrics: {examples} has no labels; expected labelled examples")
+
+
+def _classified_in_parts(
+    parts: Iterator[Any],
+    path: str,
+    trained: "Model",
+    form: Any,
+    predictions: str,
+    options: dict[str, Any],
+) -> None:
+    """As :func:`_classified`, part after part; of each what scores need is kept."""
+    from lssvm.applications.base import labelled_part
+    from lssvm.training.prediction import predicted, prepared
+
+    application: Any = trained.application
+    kept, count, scored = [], 0, 0
+    with _opened(predictions) as file:
+        for packed in parts:
+            model, examples = prepared(trained, packed)
+            found = predicted(model, examples, top=options["top"])
+            form(examples, found, file)
+            known = labelled_part(examples)
+            count += len(examples)
+            if known is not None:
+                own = found if known is examples else predicted(model, known)
+                kept.append(application.kept(known, own))
+                scored += len(known)
+        if options["metrics"] and not kept:
+            raise _unlabelled(path)
+    whole = application.joined(kept) if kept else None
+    if whole is not None and scored == count:
+        _warn(trained, whole[0], options)
+    _scored(trained, whole, count - scored, predictions, options)
 
 
 def _classified(
@@ -109,8 +178,7 @@ def _classified(
     options: dict[str, Any],
 ) -> None:
     """Predict, write what was predicted, and score it."""
-    from lssvm.applications.base import JSON, FolderFormat, labelled_part
-    from lssvm.cli.console import counted
+    from lssvm.applications.base import FolderFormat, labelled_part
     from lssvm.output.whole import write_folder
     from lssvm.training.prediction import predicted, prepared
 
@@ -123,15 +191,37 @@ def _classified(
     else:
         with _opened(predictions) as file:
             form(packed, found, file)
-    if not options["quiet"]:
-        written = JSON if options["as_json"] else options["format_name"] or ""
-        for text in trained.application.output_warnings(packed, written):
-            streams.tell(f"warning: {message(text)}")
-    known, metrics, quiet = labelled_part(packed), options["metrics"], options["quiet"]
+    _warn(trained, packed, options)
+    known, whole, rest = labelled_part(packed), None, len(packed)
     if known is not None:
-        own = found if known is packed else predicted(trained, known)
-        _score(trained, known, own, metrics, quiet, to_stderr=predictions == "-")
-    rest = len(packed) - (0 if known is None else len(known))
+        whole = known, found if known is packed else predicted(trained, known)
+        rest -= len(known)
+    _scored(trained, whole, rest, predictions, options)
+
+
+def _warn(trained: "Model", examples: Any, options: dict[str, Any]) -> None:
+    """Say what is doubtful about predictions for these examples."""
+    if not options["quiet"]:
+        for text in trained.application.output_warnings(examples, _written(options)):
+            streams.tell(f"warning: {message(text)}")
+
+
+def _scored(
+    trained: "Model",
+    known: tuple[Any, Any] | None,
+    rest: int,
+    predictions: str,
+    options: dict[str, Any],
+) -> None:
+    """Score the labelled examples and their predictions, if there are some.
+
+    rest : how many examples have no label
+    """
+    from lssvm.cli.console import counted
+
+    metrics, quiet = options["metrics"], options["quiet"]
+    if known is not None:
+        _score(trained, *known, metrics, quiet, to_stderr=predictions == "-")
     if rest and not quiet:
         what = "nothing to score" if known is None else "they are not scored"
         streams.tell(f"{counted(rest, 'example')} without labels: {what}")
@@ -160,11 +250,11 @@ def _opened(path: str) -> AbstractContextManager[Any]:
 
 def _limit(max_mb: float | None) -> "Limit":
     """The limit of what a file may take that --max-mb sets. Raises LssvmError."""
-    from lssvm.formats.limit import MEGABYTES, Limit
+    from lssvm.formats.limit import DEFAULT_MAX_MB, Limit
 
     if max_mb is not None and not 0 < max_mb <= 1e9:
         raise LssvmError(f"--max-mb {max_mb:g}: expected a number greater than 0, at most 1e9")
-    return Limit(MEGABYTES if max_mb is None else max_mb, "--max-mb")
+    return Limit(DEFAULT_MAX_MB if max_mb is None else max_mb, "--max-mb")
 
 
 def _test_config(

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from lssvm.cli import streams
-from lssvm.errors import TRACEBACK, ApplicationCrash, LssvmError, StoppedError
+from lssvm.errors import TRACEBACK, ApplicationCrashError, LssvmError, StoppedError
 from lssvm.output import stopping
 
 BAD_USAGE, NOT_REACHED, INTERRUPTED, BROKEN_PIPE = 2, 3, 130, 141
@@ -23,9 +23,10 @@ EXIT_CODES = """\b
 Exit codes: 0 done; 1 internal error, or an error in an application's code, of
 which LSSVM_TRACEBACK=1 in the environment, or -v 3, shows the traceback;
 2 bad usage, configuration or data, an application whose answers cannot be
-right, or a result that cannot be written; 3 the asked precision was not reached
-(the model is written and says so); 130 (Ctrl-C) and 143 (SIGTERM) interrupted:
-standard error says how to go on; 141 whoever read standard output went away.
+right, or a result that cannot be written; 3 the requested precision was not
+reached (the model is written and says so); 130 (Ctrl-C) and 143 (SIGTERM)
+interrupted: standard error says how to continue; 141 the reader of standard
+output has closed it.
 """
 
 
@@ -70,7 +71,7 @@ class _Guarded:
             streams.tell("interrupted")
             context.exit(INTERRUPTED)
         except BrokenPipeError:
-            raise streams.PipeClosed from None
+            raise streams.PipeClosedError from None
         except SystemExit as error:
             from lssvm.applications import of_exit
 
@@ -85,7 +86,7 @@ def _exit_code(run: Callable[[], Any]) -> int:
     except LssvmError as error:
         if isinstance(error, streams.OutputError):
             streams.abandon_output()
-        if isinstance(error, ApplicationCrash) and (error.traced or os.environ.get(TRACEBACK)):
+        if isinstance(error, ApplicationCrashError) and (error.traced or os.environ.get(TRACEBACK)):
             click.echo("".join(traceback.format_exception(error.__cause__ or error)), err=True)
         streams.tell_error(error)
         return error.exit_code
@@ -103,7 +104,7 @@ def _exit_code(run: Callable[[], Any]) -> int:
             raise stop.__cause__ from None
         streams.tell("interrupted")
         return INTERRUPTED
-    except streams.PipeClosed:
+    except streams.PipeClosedError:
         streams.abandon_output()
         return BROKEN_PIPE
 
@@ -169,5 +170,5 @@ settings_option = click.option(
 quiet_option = click.option("-q", "--quiet", is_flag=True, help="Print errors only.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 threads_option = click.option(
-    "--threads", type=click.IntRange(1), metavar="N", help="Threads to use. [default: all cores]"
+    "--threads", type=click.IntRange(1), metavar="N", help="Number of threads. [default: all cores]"
 )

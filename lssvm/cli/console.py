@@ -16,7 +16,7 @@ from lssvm.cli.streams import tell
 from lssvm.errors import LssvmError
 from lssvm.output.descriptors import place_of
 from lssvm.output.plain import finite
-from lssvm.training.cccp import Iteration, Observer, Summary, Unsettled
+from lssvm.training.cccp import Iteration, NotConverged, Observer, Summary
 
 HEADING = "iter    objective     decrease    loss      gap  planes  passes    secs"
 QUIET, NORMAL, MORE, EVERYTHING = 0, 1, 2, 3
@@ -25,8 +25,8 @@ QUIET, NORMAL, MORE, EVERYTHING = 0, 1, 2, 3
 class Console(Observer):
     """Reports a run; a context manager, so that bar and log are closed whatever happens.
 
-    verbosity : 0 nothing; 1 a line for each CCCP iteration and the summary; 2 each restart's
-        result besides; 3 every oracle pass
+    verbosity : 0: nothing; 1: a line for each CCCP iteration, and the summary; 2: also the result
+        of each restart; 3: also every oracle pass
     log : file for one JSON object a line; ``append`` keeps what it holds
     files : names of files that warnings may quote, which are never shortened
     """
@@ -113,15 +113,15 @@ class Console(Observer):
         self.event("restart", number=number, of=of)
         self._tell_restart()
         if of > 1:
-            self.say(f"start {number} of {of}")
-        self._describe(f"start {number}/{of}, iteration 1" if of > 1 else "iteration 1")
+            self.say(f"restart {number} of {of}")
+        self._describe(f"restart {number}/{of}, iteration 1" if of > 1 else "iteration 1")
 
-    def passed(self, passes: int, gap: float, goal: float, unsettled: Unsettled) -> None:
+    def passed(self, passes: int, gap: float, goal: float, not_converged: NotConverged) -> None:
         """Move the bar: the distance to the goal is measured in logarithms of the gap."""
-        known = f"gap {gap:.1e}, goal {goal:.1e}" if math.isfinite(gap) else "gap none known"
-        self.say("; ".join([f"pass {passes}: {known}", *_told(unsettled)]), EVERYTHING)
+        known = f"gap {gap:.1e}, goal {goal:.1e}" if math.isfinite(gap) else "no gap is known"
+        self.say("; ".join([f"pass {passes}: {known}", *_told(not_converged)]), EVERYTHING)
         if self.verbosity >= EVERYTHING:
-            self.event("pass", passes=passes, gap=gap, goal=goal, unsettled=unsettled)
+            self.event("pass", passes=passes, gap=gap, goal=goal, not_converged=not_converged)
         if self._progress is not None:
             state = f"gap {gap:.1e} → {goal:.1e}" if math.isfinite(gap) else ""
             done = 100 * progress_of(gap, goal)
@@ -140,8 +140,8 @@ class Console(Observer):
         self._describe(f"iteration {row.iteration + 1}")
 
     def scored(self, passes: int, metric: str, value: float) -> None:
-        """Tell a score of held-out examples."""
-        self.say(f"held out: {metric} {value:.6g} after {counted(passes, 'pass', 'passes')}")
+        """Print a score of the held-out examples."""
+        self.say(f"held-out {metric} {value:.6g} after {counted(passes, 'pass', 'passes')}")
         self.event("scored", passes=passes, metric=metric, value=value)
 
     def finished(self, summary: Summary) -> None:
@@ -150,6 +150,11 @@ class Console(Observer):
         self._tell_restart()
         for line in summary_lines(summary):
             self.say(line)
+
+    def noted(self, text: str) -> None:
+        """Print a choice that was made for the user."""
+        self.event("note", text=text)
+        self.say(text)
 
     def warned(self, text: str) -> None:
         """Print a warning, of a bounded length."""
@@ -163,11 +168,11 @@ class Console(Observer):
     def _tell_restart(self) -> None:
         last, self._last = self._last, None
         if last is not None:
-            self.say(f"start {last.restart + 1} ended at objective {last.objective:.6g}", MORE)
+            self.say(f"restart {last.restart + 1} ended at objective {last.objective:.6g}", MORE)
 
 
 def progress_of(gap: float, goal: float) -> float:
-    """How much of the way from gap 1 to the goal is gone, from 0 to 1, in logarithms."""
+    """The share of the way from gap 1 to the goal that is done, in logarithms, from 0 to 1."""
     if gap <= goal:
         return 1.0
     if not 0 < goal < 1 or gap >= 1:
@@ -183,13 +188,13 @@ def iteration_line(row: Iteration) -> str:
         f"{row.iteration:4d} {row.objective:12.6g} {decrease} {row.loss:7.4f} {gap} "
         f"{row.planes:7d} {row.passes:7d} {row.seconds:7.1f}"
     )
-    return "  ".join([columns, *_told(row.unsettled)])
+    return "  ".join([columns, *_told(row.not_converged)])
 
 
-def _told(unsettled: Unsettled) -> list[str]:
+def _told(not_converged: NotConverged) -> list[str]:
     return [
-        f"{name}: {failed:,d} of {runs:,d} did not settle"
-        for name, (failed, runs) in unsettled.items()
+        f"{name}: {failed:,d} of {runs:,d} did not converge"
+        for name, (failed, runs) in not_converged.items()
         if failed
     ]
 
@@ -201,9 +206,9 @@ def summary_lines(summary: Summary) -> list[str]:
         gap = "gap: none known (descent)"
     elif not summary.certified:
         gap = "gap: not certified (approximate inference)"
-    starts = (
-        f"{summary.restarts} starts: objective {summary.objective_mean:.6g} "
-        f"± {summary.objective_std:.2g}; the lowest is kept"
+    spread = (
+        f"{summary.restarts} restarts: objective {summary.objective_mean:.6g} "
+        f"± {summary.objective_std:.2g} (mean ± standard deviation); the lowest is kept"
     )
     saved = f" and {summary.passes_saved:,d} saved" if summary.passes_saved else ""
     work = [counted(summary.passes, "pass", "passes") + saved]
@@ -212,9 +217,9 @@ def summary_lines(summary: Summary) -> list[str]:
     else:
         work.insert(0, counted(summary.iterations, "CCCP iteration"))
         work.append(f"{counted(summary.planes, 'plane')} kept")
-        work.append(f"{counted(summary.osqp, 'problem')} left to OSQP")
+        work.append(f"{counted(summary.osqp, 'quadratic program')} solved by OSQP")
     return [
-        *([starts] if summary.restarts > 1 else []),
+        *([spread] if summary.restarts > 1 else []),
         f"objective {summary.objective:.6g} = convex {summary.convex:.6g} "
         f"+ concave {summary.concave:.6g}; {gap}",
         ", ".join(work),
@@ -224,7 +229,7 @@ def summary_lines(summary: Summary) -> list[str]:
 
 
 def metric_lines(metrics: Mapping[str, float | str | None], width: int = 0) -> list[str]:
-    """Metrics one a line, aligned; n/a where one is not defined."""
+    """One line for each metric, aligned; n/a where a metric is not defined."""
     width = max([width, *map(len, metrics)])
     return [f"{name:<{width}} {number(value)}" for name, value in metrics.items()]
 
@@ -237,7 +242,7 @@ def number(value: float | str | None) -> str:
 
 
 def counted(count: int, word: str, words: str = "") -> str:
-    """``1 plane``, ``2,000 planes``; ``words`` where more than one end otherwise than in s."""
+    """``1 plane``, ``2,000 planes``; ``words`` is the plural if it is not formed with s."""
     return f"{count:,d} {word if count == 1 else words or word + 's'}"
 
 

@@ -22,7 +22,7 @@ from lssvm.cli.common import (
 )
 from lssvm.cli.messages import printable_json
 from lssvm.cli.simulate_command import simulate
-from lssvm.errors import BrokenContract, LssvmError
+from lssvm.errors import ContractError, LssvmError
 from lssvm.output import stopping
 
 if TYPE_CHECKING:
@@ -109,13 +109,13 @@ def config(file: str | None, settings: tuple[str, ...], schema: bool) -> None:
 @click.option(
     "--contract",
     is_flag=True,
-    help="Try the application on the training data instead, and tell what it does not keep.",
+    help="Instead, test on the training data whether the application keeps its contract.",
 )
 def check(config: str, settings: tuple[str, ...], as_json: bool, contract: bool) -> None:
-    """Read all data that CONFIG names; print counts and warn of what looks wrong.
+    """Read all data that CONFIG names; print counts, and warn of what looks wrong.
 
-    What lssvm-learn would refuse is refused: all that training begins with is done, up to its
-    first pass and one prediction.
+    What lssvm-learn would refuse is refused here, too: everything is done up to the first pass
+    over the data, and one prediction.
 
     \b
     lssvm check configs/motif.yaml
@@ -140,7 +140,7 @@ def check(config: str, settings: tuple[str, ...], as_json: bool, contract: bool)
 
 
 def _check_contract(config: "Config", as_json: bool) -> None:
-    """Print that nothing was found, or raise a BrokenContract with all that was."""
+    """Print that nothing was found, or raise a ContractError with all that was."""
     from lssvm.testing import MOST_EXAMPLES, check_application
 
     application = config.create_application()
@@ -149,7 +149,7 @@ def _check_contract(config: "Config", as_json: bool) -> None:
     if as_json:
         _print_json({"application": config.application.name, "findings": findings})
     if findings:
-        raise BrokenContract(findings)
+        raise ContractError(findings)
     if not as_json:
         name, n = config.application.name, len(examples)
         looked = f"looked at {min(n, MOST_EXAMPLES)} of {n:,d} examples"
@@ -174,14 +174,14 @@ class Show(Command):
 
 @main.command(cls=Show)
 @click.argument("model", type=click.Path())
-@count_option("--top", "Largest weights to list by name.", 10, least=0)
+@count_option("--top", "Number of the largest weights to list by name.", 10, least=0)
 @json_option
 @click.option(
     "--export",
     "named",
     metavar="NAME=FILE",
     multiple=True,
-    help="Write what the application calls NAME; may be repeated.",
+    help="Write the export NAME of the application; may be repeated.",
 )
 def show(model: str, top: int, as_json: bool, named: tuple[str, ...]) -> None:
     """Print the settings of MODEL, how it was trained, and its largest weights.
@@ -233,8 +233,12 @@ def _exports(named: Sequence[str]) -> dict[str, str]:
 @main.command()
 @click.argument("config", type=click.Path())
 @settings_option
-@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes. [default: all cores]")
-@click.option("--criterion", metavar="METRIC", help="Metric to choose by. [default: the first]")
+@click.option(
+    "--jobs", type=click.IntRange(1), metavar="N", help="Number of processes. [default: all cores]"
+)
+@click.option(
+    "--criterion", metavar="METRIC", help="Metric that selects the setting. [default: the first]"
+)
 @click.option("--csv", "csv_file", metavar="FILE", type=click.Path(), help="Write all runs.")
 @click.option("--json", "json_file", metavar="FILE", type=click.Path(), help="Write all results.")
 @click.option(
@@ -245,13 +249,13 @@ def _exports(named: Sequence[str]) -> dict[str, str]:
     "for that of --json or --csv, else CONFIG.SETTINGS.checkpoint in the working directory, "
     "SETTINGS being eight digits that depend on the configuration]",
 )
-@click.option("--resume", is_flag=True, help="Go on from the checkpoint of an interrupted run.")
+@click.option("--resume", is_flag=True, help="Continue an interrupted run from its checkpoint.")
 @quiet_option
 def cv(config: str, settings: tuple[str, ...], **options: Any) -> None:
     """Compare the settings in CONFIG's search.grid by cross-validation on its training data.
 
-    For each test fold the setting is chosen on the next fold and trained on the others, so no
-    score comes from a fold that was chosen by. Values of objective.C are started from each other.
+    For each test fold the setting is selected on the next fold and trained on the others: the
+    test fold is never used for selection. Values of objective.C are warm-started.
 
     \b
     lssvm cv configs/motif.yaml --set 'search.grid={objective.C: [0.1, 1, 10]}' --csv cv.csv
@@ -296,8 +300,8 @@ def _cross_validate(config: "Config", checkpoint: Path, options: dict[str, Any])
         raise LssvmError(f"{checkpoint}: does not exist; nothing to resume")
     begun = resume
     if checkpoint.exists() and not resume and not quiet:
-        text = f"warning: {checkpoint} of an interrupted run is overwritten; --resume goes on"
-        streams.tell(text)
+        text = f"{checkpoint} of an interrupted run is overwritten; --resume would continue it"
+        streams.tell(f"warning: {text}")
     shown = sys.stderr.isatty() and not quiet
 
     def progress(done: int, of: int) -> None:

@@ -50,7 +50,7 @@ def data_facts(config: Config) -> dict[str, Any]:
         splits[split]["files"] = [entry.path for entry in config.entries(split)]
         warnings += [f"data.{split}: {text}" for text in application.warnings(examples)]
         if not examples.labelled and split != "train":
-            warnings.append(f"data.{split}: examples without label")
+            warnings.append(f"data.{split}: examples without labels")
         seen[split] = _fingerprints(examples)
     for split in ("validate", "test"):
         shared = len(seen.get("train", set()) & seen.get(split, set()))
@@ -134,11 +134,11 @@ def model_lines(facts: dict[str, Any], path: str | Path) -> list[str]:
         lines += ["  on data.validate:"]
         lines += [f"    {line}" for line in metric_lines(record["validation"])]
     if record.get("gap", 0.0) is None:
-        lines.append("  no gap is known: the solver was sgd")
+        lines.append("  no gap is known (solver sgd)")
     elif (record.get("held_out") or {}).get("stopped"):
-        lines.append("  stopped early, as held-out scores got no better")
+        lines.append("  stopped early: the held-out scores did not improve any more")
     elif not (record.get("certified", True) and record.get("converged", True)):
-        lines.append("  the asked precision was NOT reached")
+        lines.append("  the requested precision was NOT reached")
     lines += [f"  warning: {message(text)}" for text in record.get("warnings", [])]
     if facts["weights"]:
         lines += ["", "largest weights"]

@@ -46,23 +46,30 @@ KERNELS = {
 @click.argument("config", type=click.Path())
 @click.argument("model", type=click.Path())
 @settings_option
-@click.option("--resume", is_flag=True, help="Go on from MODEL.checkpoint of an interrupted run.")
+@click.option("--resume", is_flag=True, help="Continue an interrupted run from MODEL.checkpoint.")
 @click.option(
-    "--init", "initial", metavar="MODEL", type=click.Path(), help="Start from this model's weights."
+    "--init",
+    "initial",
+    metavar="MODEL",
+    type=click.Path(),
+    help="Begin with the weights of this model.",
 )
 @click.option(
-    "--log", metavar="FILE", type=click.Path(), help="Write a JSON object a line for each event."
+    "--log",
+    metavar="FILE",
+    type=click.Path(),
+    help="Write one JSON object per line for each event.",
 )
 @threads_option
 @count_option(
     "--checkpoint-every",
-    "Passes between two checkpoints; there is one after each CCCP iteration besides.",
+    "Passes between two checkpoints; one is also written after every CCCP iteration.",
     100,
 )
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Do all that training begins with, up to its first pass; do not train.",
+    help="Do everything up to the first pass over the data, but do not train.",
 )
 @quiet_option
 @click.option(
@@ -71,21 +78,29 @@ KERNELS = {
     type=click.IntRange(0, 3),
     default=1,
     show_default=True,
-    help="0 as -q; 1 a line for each CCCP iteration; 2 each start besides; 3 each pass, and the "
-    "traceback of an application that fails.",
+    help="0: same as -q; 1: a line for each CCCP iteration; 2: also one for each restart; 3: also "
+    "one for each pass, and the traceback if an application fails.",
 )
 @click.option(
-    "-c", "c", type=float, metavar="C", help="objective.C, with c_scaling: mean as in svm_struct."
+    "-c",
+    "c",
+    type=float,
+    metavar="C",
+    help="Sets objective.C, and c_scaling: mean as in svm_struct.",
 )
-@click.option("-e", "e", type=float, metavar="EPS", help="Mean violation allowed; see below.")
-@letter_option("-w", "0 or 1: n-slack; 2, 3 or 4: one slack, as the bundle has it.", METHODS)
+@click.option("-e", "e", type=float, metavar="EPS", help="Allowed mean violation; see below.")
+@letter_option(
+    "-w", "0 or 1: solver n-slack; 2, 3 or 4: one slack variable (solver bundle).", METHODS
+)
 @letter_option("-o", "1: slack rescaling; 2: margin rescaling.", RESCALINGS)
-@letter_option("-p", "1: linear slack; 2: quadratic slack, solver n-slack.", SLACKS)
-@letter_option("-l", "0: zero-one loss, as the application has it.", {"0": ()})
-@letter_option("-t", "0: linear; 1: poly; 2: rbf, solver n-slack; with -d, -g and -r.", KERNELS)
-@click.option("-d", "degree", type=int, metavar="D", help="kernel.degree.")
-@click.option("-g", "gamma", type=float, metavar="G", help="kernel.gamma.")
-@click.option("-r", "coef0", type=float, metavar="R", help="kernel.coef0.")
+@letter_option("-p", "1: linear slack; 2: quadratic slack (solver n-slack).", SLACKS)
+@letter_option("-l", "0: zero-one loss, if the application has it.", {"0": ()})
+@letter_option(
+    "-t", "0: linear; 1: poly; 2: rbf (both with solver n-slack); see -d, -g and -r.", KERNELS
+)
+@click.option("-d", "degree", type=int, metavar="D", help="Sets kernel.degree.")
+@click.option("-g", "gamma", type=float, metavar="G", help="Sets kernel.gamma.")
+@click.option("-r", "coef0", type=float, metavar="R", help="Sets kernel.coef0.")
 @click.version_option(__version__)
 def learn(config: str, model: str, **options: Any) -> None:
     """Train on the data that CONFIG names and write the weights to MODEL.
@@ -101,19 +116,20 @@ def learn(config: str, model: str, **options: Any) -> None:
     objective  F(w) = ½‖w‖² + C Σ c_i (U⁺ − U⁻), which is minimised
     decrease   how much F fell
     loss       mean of U⁺ − U⁻, an upper bound of the mean training loss; for
-               models without loss, crf and hcrf, minus the log-likelihood
+               models without a loss (crf, hcrf) the negative log-likelihood
     gap        relative duality gap of the convex problem: it certifies that
-               problem, not that F has no lower minimum elsewhere; none: sgd
-               knows no gap
-    planes     cutting planes kept
-    passes     loss-augmented inference over all examples, so far
-    secs       seconds since this start began
+               problem, not a global minimum of F; none: no gap is known
+               (solver sgd)
+    planes     number of cutting planes that are kept
+    passes     passes of loss-augmented inference over all examples so far
+    secs       seconds since this restart began
 
     The letters of svm_struct: -c sets objective.C and c_scaling: mean, since all its modes
     divide C by the number of examples. -e sets solver.epsilon and cccp.tolerance: training then
-    ends when the absolute gap is at most C·EPS (mean scaling), which is what a mean violation of
-    EPS amounts to there, and the relative gap at most EPS. -w, -o, -p and -t choose the solver,
-    the rescaling, the slack and the kernel. All of them come after --set.
+    ends when the absolute gap is at most C·EPS (with c_scaling: mean), which corresponds to a
+    mean violation of EPS in svm_struct, and the relative gap is at most EPS. -w, -o, -p and -t
+    choose the solver, the rescaling, the slack and the kernel. All of them are applied after
+    --set.
     """
     from lssvm.cli.console import Console
     from lssvm.config import load_config
@@ -200,7 +216,9 @@ def _train(
 
     _check_resumable(path, checkpoint, options["resume"])
     if checkpoint and checkpoint.exists() and not options["resume"]:
-        console.warned(f"{checkpoint} of an interrupted run is overwritten; --resume goes on")
+        console.warned(
+            f"{checkpoint} of an interrupted run is overwritten; --resume would continue it"
+        )
     before = _stamp(checkpoint)
 
     def how() -> str:
@@ -268,7 +286,7 @@ def _dry_run(
 
 
 def _tell_written(config: "Config", model: "Model", path: str, console: "Console") -> bool:
-    """Say what was written and how to score it; whether the asked precision was reached."""
+    """Say what was written and how to score it; whether the requested precision was reached."""
     from lssvm.cli.console import counted, size
 
     examples = config.origin if config.data.test else "EXAMPLES"
@@ -284,7 +302,7 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
         taken = counted(passes, "pass", "passes")
         console.say(f"the weights are those after {taken}, held-out score {value:.6g}")
     if record["gap"] is None:
-        console.say("no gap is known: more solver.epochs show whether the objective still falls")
+        console.say("no gap is known; more solver.epochs show whether the objective still falls")
         return True
     stopped = held is not None and held["stopped"]
     reached = bool(record["certified"] and record["converged"]) or stopped
@@ -294,6 +312,6 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
         if not record["certified"] and record["converged"]:
             advice = "no bound is known where inference is approximate, whatever the settings"
         console.warned(
-            f"the asked precision was not reached ({why}, gap {record['gap']:.1e}); {advice}"
+            f"the requested precision was not reached ({why}, gap {record['gap']:.1e}); {advice}"
         )
     return reached

@@ -25,7 +25,7 @@ class _Simulations(Group):
 
 @click.group(cls=_Simulations)
 def simulate() -> None:
-    """Write simulated data and a configuration, and tell the best possible error."""
+    """Write simulated data and a configuration, and print the best possible error."""
 
 
 def _command(name: str, kind: Simulation) -> click.Command:

@@ -43,12 +43,12 @@ class OutputError(LssvmError):
         super().__init__(f"standard output: cannot be written: {error.strerror or error}")
 
 
-class PipeClosed(BrokenPipeError):
+class PipeClosedError(BrokenPipeError):
     """Whoever reads standard output has seen enough."""
 
 
 def _unwritten(error: OSError) -> Exception:
-    return PipeClosed() if isinstance(error, BrokenPipeError) else OutputError(error)
+    return PipeClosedError() if isinstance(error, BrokenPipeError) else OutputError(error)
 
 
 class _Stream:
@@ -174,7 +174,7 @@ def results() -> Iterator[TextIO]:
     """Standard output as a file of text in UTF-8, whatever the terminal's encoding is.
 
     A terminal itself gets what it can show, control characters written out.
-    Raises OutputError or PipeClosed if it cannot be written.
+    Raises OutputError or PipeClosedError if it cannot be written.
     """
     buffer = getattr(sys.stdout, "buffer", None)
     if buffer is None or sys.stdout.isatty():

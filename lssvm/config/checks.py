@@ -6,15 +6,14 @@ Each function gives what is wrong as pairs of a place in the document and a mess
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lssvm.applications.base import Application, ByExample
+from lssvm.applications.base import ANNEALED, Application, ByExample, CompiledByExample
 from lssvm.config.faults import nearest, shown
 from lssvm.config.yaml12 import Document, Place
 from lssvm.solvers.needs import Asked
-from lssvm.solvers.table import CLASSES, DEFAULT, solver_class
+from lssvm.solvers.table import AUTO, CLASSES, solver_class
 
 DEFAULT_MODEL = "lssvm"
-ANNEALED = "epsilon"  # the model whose temperatures are settings
-TEMPERATURES = ("epsilon_y", "epsilon_h")
+TEMPERATURE_KEYS = ("epsilon_y", "epsilon_h")
 USUAL_MODELS = (DEFAULT_MODEL, "ssvm")  # the first of them that an application has is its default
 
 
@@ -28,7 +27,7 @@ def meaningful(settings: Mapping[str, Any]) -> dict[str, Any]:
     objective = settings.get("objective")
     if not isinstance(objective, Mapping):
         return dict(settings)
-    unset = {key for key in TEMPERATURES if objective.get(key) is None}
+    unset = {key for key in TEMPERATURE_KEYS if objective.get(key) is None}
     kept = {key: value for key, value in objective.items() if key not in unset}
     return {**settings, "objective": kept}
 
@@ -57,7 +56,7 @@ def _temperatures(kind: type[Application], document: Document) -> list[tuple[Pla
     objective = document.value.get("objective", {})
     annealed = objective.get("model", default_model(kind)) == ANNEALED
     faults = []
-    for key in TEMPERATURES:
+    for key in TEMPERATURE_KEYS:
         if (objective.get(key) is not None) != annealed:
             wrong = (
                 "missing; expected a number" if annealed else "expected objective.model: epsilon"
@@ -71,19 +70,19 @@ def _unsolvable(kind: type[Application], document: Document) -> list[tuple[Place
     objective, solver = document.value.get("objective", {}), document.value.get("solver", {})
     if not isinstance(objective, dict) or not isinstance(solver, dict):
         return []
-    method = solver.get("method", DEFAULT)
-    model = objective.get("model", default_model(kind))
+    method, model = solver.get("method", AUTO), objective.get("model", "")
     if not isinstance(method, str) or method not in CLASSES or not isinstance(model, str):
-        return []  # the schema refuses them
-    needs, asked = solver_class(method).needs, _asked(kind, document, model)
+        return []  # the schema refuses them, or the choice is made when the data are known
+    asked = asked_of(kind, document.value["application"]["name"], objective)
+    needs = solver_class(method).needs
     unmet = needs.unmet(asked)
     if unmet:
         expected = either(name for name in CLASSES if not solver_class(name).needs.unmet(asked))
         place = document.place(("solver", "method"))
         return [(place, f"solver.method: {method} {unmet}; expected {expected}")]
     if solver.get("cache") and not (needs.cache and gives_each(kind) and not kind.hidden):
-        caching = " and ".join(name for name in CLASSES if solver_class(name).needs.cache)
-        wrong = f"a cache is for {caching}, and applications without hidden values"
+        caching = either(name for name in CLASSES if solver_class(name).needs.cache)
+        wrong = f"a cache needs the solver {caching}, and an application without hidden values"
         return [(document.place(("solver", "cache")), f"solver.cache: {wrong}; expected 0")]
     return []
 
@@ -98,17 +97,17 @@ def kernel_solvers() -> list[str]:
     return [name for name in CLASSES if solver_class(name).needs.kernels]
 
 
-def _asked(kind: type[Application], document: Document, model: str) -> Asked:
-    """What a configuration asks its solver to do."""
-    objective, name = document.value.get("objective", {}), document.value["application"]["name"]
+def asked_of(kind: type[Application], name: str, objective: Mapping[str, Any]) -> Asked:
+    """What the section ``objective`` asks the solver of an application with this name to do."""
     norm = objective.get("slack_norm", 1)
     return Asked(
         application=name,
         each=gives_each(kind),
+        compiled=issubclass(kind, CompiledByExample),
         decomposes=kind.decomposes,
         smooth=frozenset(kind.smooth),
-        model=model,
-        sharp=any(objective.get(key) == 0 for key in TEMPERATURES),
+        model=objective.get("model", default_model(kind)),
+        sharp=any(objective.get(key) == 0 for key in TEMPERATURE_KEYS),
         slack_norm=norm if norm in (0, 2) and norm in kind.slack_norms else 1,
     )
 
@@ -127,7 +126,12 @@ def unstoppable(config: Any, document: Document) -> list[tuple[Place, str]]:
     if not config.data.validate_:
         return [(place, "held_out.every: there are no files under data.validate; expected some")]
     if config.cccp.restarts > 1:
-        return [(place, "held_out.every: expected cccp.restarts: 1, as F alone compares restarts")]
+        return [
+            (
+                place,
+                "held_out.every: expected cccp.restarts: 1, since restarts are compared by F alone",
+            )
+        ]
     if config.kernel.type != "linear" and not config.kernel.explicit:
         return [(place, "held_out.every: expected kernel.type: linear, or kernel.explicit: true")]
     if config.objective.slack_norm == 0:

@@ -27,9 +27,20 @@ from lssvm.config import yaml12
 from lssvm.config.checks import default_model, kernel_solvers, unfit, unstoppable
 from lssvm.config.faults import explained, shown, told
 from lssvm.config.option_files import named_files
-from lssvm.config.sections import Cccp, Data, Entry, HeldOut, Objective, Search, Section, Solver
+from lssvm.config.renamed import refuse_former_names, translate_former_names
+from lssvm.config.sections import (
+    Cccp,
+    Data,
+    Entry,
+    HeldOutOptions,
+    Objective,
+    SearchOptions,
+    Section,
+    SolverOptions,
+)
 from lssvm.config.yaml12 import DEEPEST, Document, KeyPath, NotAMappingError, Place, dotted, is_text
 from lssvm.errors import ConfigError, LssvmError
+from lssvm.solvers.table import AUTO
 
 SEARCHABLE = ("application", "kernel", "objective", "solver", "cccp")
 MOST_SETTINGS = 10_000  # of a search, each of which is trained many times over
@@ -37,19 +48,22 @@ SPLITS = ("train", "validate", "test")
 
 
 class Config(Section):
-    """Everything that a run depends on, besides the data themselves."""
+    """Everything that a run depends on, except the data themselves."""
 
-    version: Literal[1] = Field(default=1, description="version of this format")
+    version: Literal[1] = Field(default=1, description="version of the configuration format")
     application: SerializeAsAny[Options] = Field(description="what is learnt")
-    data: Data = Field(default=Data(), description="files")
+    data: Data = Field(default=Data(), description="files of each split")
     kernel: Kernel = Field(default=Kernel(), description="inner products of features")
     objective: Objective = Field(default=Objective(), description="what is minimised")
-    solver: Solver = Field(default=Solver(), description="how each convex problem is solved")
-    cccp: Cccp = Field(default=Cccp(), description="the outer loop")
-    held_out: HeldOut = Field(
-        default=HeldOut(), description="scores of data.validate during training, early stopping"
+    solver: SolverOptions = Field(
+        default=SolverOptions(), description="how each convex problem is solved"
     )
-    search: Search = Field(default=Search(), description="what lssvm cv tries")
+    cccp: Cccp = Field(default=Cccp(), description="the outer loop (CCCP)")
+    held_out: HeldOutOptions = Field(
+        default=HeldOutOptions(),
+        description="evaluation on data.validate during training, and early stopping",
+    )
+    search: SearchOptions = Field(default=SearchOptions(), description="what lssvm cv tries")
     seed: int = Field(default=0, ge=0, description="seed of the one random generator")
 
     _origin: str = PrivateAttr(default="configuration")
@@ -143,9 +157,13 @@ def set_values(config: Config, values: Mapping[str, Any]) -> Config:
 def stored_config(values: Mapping[str, Any], origin: str) -> Config:
     """The configuration that a model holds; it names data, but no file is opened.
 
+    Keys that had other names when the model was made are translated.
+
     Raises ConfigError if an option holds a path in the place of contents, as for all other faults.
     """
     document = Document(deepcopy(dict(values)), {(): Place((0, 0, 0), origin)})
+    kind, _ = _application(document)
+    translate_former_names(kind.Options if kind else None, document)
     config, faults = _checked(Config, document, None)
     if config is None or faults:
         raise ConfigError(told(faults))
@@ -220,6 +238,7 @@ def _checked(
     base : from which paths of the application's options count; None: there may be none
     """
     kind, faults = _application(document)
+    faults += refuse_former_names(kind.Options if kind else None, document)
     options = _options(kind, document, base, faults) if kind else None
     if kind is not None:
         _choose_model(kind, document)
@@ -234,7 +253,7 @@ def _checked(
         faults += unfit(kind, document)
     if kind is not None and config is not None:
         name, method = document.value["application"]["name"], config.solver.method
-        able = [] if config.kernel.type == "linear" else kernel_solvers()
+        able = [] if config.kernel.type == "linear" else [AUTO, *kernel_solvers()]
         for key, text in unfit_kernel(config.kernel, kind, name, method, able):
             faults.append((document.place(("kernel", key)), f"kernel.{key}: {text}"))
     if config is not None and options is not None:
@@ -303,8 +322,8 @@ def _unsearchable(config: Config, document: Document) -> list[tuple[Place, str]]
             sections = ", ".join(f"{name}.*" for name in SEARCHABLE)
             faults.append((place, f"{where}: cannot be searched; expected a key of {sections}"))
             continue
-        plain = config.model_copy(update={"search": Search()})
+        plain = config.model_copy(update={"search": SearchOptions()})
         for value in values:
             found = _checked(Config, _replaced(plain, {key: value}), config.base)[1]
             faults += [(place, f"{where}: {fault.partition(': ')[2]}") for _, fault in found]
-    return faults
+    return list(dict.fromkeys(faults))

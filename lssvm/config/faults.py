@@ -147,8 +147,6 @@ def _schema(model: type[BaseModel]) -> dict[str, Any]:
 
 # What other tools, or other sections, call a key.
 SYNONYMS = {
-    "batch_size": "block",
-    "learning_rate": "rate",
     "max_iter": "max_passes",
     "max_iterations": "max_passes",
     "tolerance": "epsilon",

@@ -10,8 +10,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from lssvm.applications.base import Formulation
 from lssvm.config.checks import DEFAULT_MODEL
-from lssvm.formats.limit import MEGABYTES, Limit
-from lssvm.solvers.table import DEFAULT, Method
+from lssvm.formats.limit import DEFAULT_MAX_MB, Limit
+from lssvm.solvers.table import AUTO, Method
 
 
 class Section(BaseModel):
@@ -35,33 +35,38 @@ def _as_label(value: Any) -> Any:
 class Entry(Section):
     """One file of a split."""
 
-    path: str = Field(min_length=1, description="file to read, - for standard input")
+    path: str = Field(min_length=1, description="name of the file; - is standard input")
     label: Annotated[str | None, BeforeValidator(_as_label)] = Field(
-        default=None, description="label of all its examples, if the file itself has none"
+        default=None,
+        description="label of all examples of the file, if the file itself has no labels",
     )
-    cost: float = Field(default=1.0, gt=0, description="weight of each of its examples")
+    cost: float = Field(
+        default=1.0, gt=0, description="factor of the loss of each example of the file"
+    )
 
 
 Entries = Annotated[list[Annotated[Entry, BeforeValidator(_as_entry)]], BeforeValidator(_as_list)]
 
 
 class Data(Section):
-    """Files by split; a relative path counts from the folder of the configuration."""
+    """The files of each split; relative paths are relative to the folder of the configuration."""
 
     train: Entries = Field(default=[], description="files to train on")
     validate_: Entries = Field(
         default=[],
         alias="validate",
-        description="labelled files to choose settings by: the model is scored on them",
+        description="labelled files on which the model is scored, to choose settings by",
     )
-    test: Entries = Field(default=[], description="held-out files, for lssvm-classify and check")
+    test: Entries = Field(
+        default=[], description="held-out files, which lssvm-classify and lssvm check read"
+    )
     max_mb: float = Field(
-        default=MEGABYTES,
+        default=DEFAULT_MAX_MB,
         gt=0,
         le=1e9,
         allow_inf_nan=False,
-        description="most megabytes that one file may take once it is decompressed, or the weights "
-        "that the data ask for: larger ones are refused",
+        description="largest size in megabytes of one decompressed file, and of the weights that "
+        "the data need; what is larger is refused",
     )
 
     @property
@@ -74,30 +79,35 @@ class Objective(Section):
     """What is minimised: ½‖w‖² + C Σ c_i (U⁺_i − U⁻_i)."""
 
     model: str = Field(
-        default=DEFAULT_MODEL, description="kind of model, among those of the application"
+        default=DEFAULT_MODEL, description="kind of model; the application says which ones it has"
     )
-    C: float = Field(default=1.0, gt=0, description="weight of the loss against ½‖w‖²")
+    C: float = Field(default=1.0, gt=0, description="weight of the loss relative to ½‖w‖²")
     c_scaling: Literal["sum", "mean"] = Field(
         default="sum",
-        description="sum: C multiplies the summed loss, as in the papers; "
-        "mean: the mean loss, as in svm_struct",
+        description="sum: C multiplies the sum of the losses, as in the papers; "
+        "mean: C multiplies their mean, as in svm_struct",
     )
     rescaling: Literal["margin", "slack"] = Field(
         default="margin",
-        description="margin: a wrong output must score lower by its loss; slack: by 1, and what is "
-        "missing counts times its loss (models without hidden values)",
+        description="margin: the margin of a wrong output is its loss (margin rescaling); slack: "
+        "the margin is 1, and the slack is multiplied by the loss (slack rescaling; only for "
+        "models without hidden values)",
     )
     slack_norm: Literal[0, 1, 2] = Field(
         default=1,
-        description="1: C Σ ξ; 2: C/2 Σ ξ², the loss then being its square root; 0: no slack, "
-        "every output must be separated (2 and 0: solver n-slack)",
+        description="1: C Σ ξ; 2: C/2 Σ ξ², with the square root of the loss as the margin; 0: "
+        "hard margin, without slack (2 and 0 need the solver n-slack)",
     )
 
     epsilon_y: float | None = Field(
-        default=None, ge=0, description="model epsilon: temperature of outputs; 0: the maximum"
+        default=None,
+        ge=0,
+        description="model epsilon: temperature of the outputs; 0: the maximum is taken",
     )
     epsilon_h: float | None = Field(
-        default=None, ge=0, description="model epsilon: temperature of hidden values; 0: maximum"
+        default=None,
+        ge=0,
+        description="model epsilon: temperature of the hidden values; 0: the maximum is taken",
     )
 
     def formulation(self) -> Formulation:
@@ -107,109 +117,134 @@ class Objective(Section):
         )
 
 
-class Solver(Section):
+class SolverOptions(Section):
     """How each convex problem is solved."""
 
     method: Method = Field(
-        default=DEFAULT,
-        description="bundle: cutting planes, kept and stabilised around the best point; "
-        "proximal: cutting planes, stabilised by a proximal term around the best point; "
-        "cutting-plane: the same without stabilising (1-slack); n-slack: planes of every example, "
-        "fewest passes; bcfw: block-coordinate Frank-Wolfe; lbfgs: quasi-Newton steps, for smooth "
-        "models such as crf; gradient: (sub)gradient descent; sgd: the same on F itself, after "
-        "every few examples, no gap is known",
+        default=AUTO,
+        description="auto: one of the following, chosen by the objective and counts of the data; "
+        "bundle: bundle method, whose cutting planes are computed between the best "
+        "iterate and the minimiser of the cutting-plane model (in-out); proximal: proximal bundle "
+        "method; cutting-plane: cutting planes without stabilisation (1-slack); n-slack: cutting "
+        "planes for each example, which needs the fewest passes; bcfw: block-coordinate "
+        "Frank-Wolfe; dual-coordinate: exact steps in the dual for one example at a time, in "
+        "compiled code, for many examples or many weights; lbfgs: limited-memory BFGS, for smooth "
+        "models such as crf; gradient: (sub)gradient descent; sgd: stochastic (sub)gradient "
+        "descent on F itself, for which no gap is known",
     )
     epsilon: float = Field(
-        default=1e-3, gt=0, lt=1, description="relative duality gap that ends the last problem"
+        default=1e-3,
+        gt=0,
+        lt=1,
+        description="relative duality gap at which the last convex problem is solved",
     )
     step: float = Field(
         default=0.08,
         gt=0,
         le=1,
-        description="bundle: where inference is asked, this far from the best point to the model's",
+        description="bundle: step from the best iterate towards the minimiser of the "
+        "cutting-plane model; 1: no stabilisation",
     )
     max_passes: int = Field(
-        default=10000, ge=1, description="most passes over the data for one convex problem"
+        default=10000,
+        ge=1,
+        description="largest number of passes over the data for one convex problem",
     )
-    max_planes: int = Field(default=300, ge=10, description="most cutting planes kept")
+    max_planes: int = Field(
+        default=300, ge=10, description="largest number of cutting planes that are kept"
+    )
     qp: Literal["auto", "osqp", "exact"] = Field(
         default="auto",
-        description="auto: warm exact steps, then OSQP where they fall short; "
-        "osqp: OSQP alone; exact: never OSQP",
+        description="solver of the quadratic programs; auto: a warm-started active-set method, "
+        "then OSQP if that is not precise enough; osqp: OSQP alone; exact: the active-set method "
+        "alone",
     )
     cache: int = Field(
         default=0,
         ge=0,
-        description="bundle and cutting-plane: planes kept of each example, of which cuts are made "
-        "without asking for inference; for dear inference and no hidden values",
+        description="bundle and cutting-plane: number of planes cached for each example; cuts are "
+        "built from the cache without an oracle call, which is worthwhile if inference is "
+        "expensive (only without hidden values); 0: no cache",
     )
     max_cache_mb: float = Field(
-        default=4000.0, gt=0, description="most megabytes of planes kept by example"
+        default=4000.0,
+        gt=0,
+        description="largest size in megabytes of the planes that are kept for single examples",
     )
     sweeps: int = Field(
-        default=20, ge=1, description="n-slack: most sweeps over the planes between two passes"
-    )
-    block: int = Field(
-        default=8,
+        default=20,
         ge=1,
-        description="bcfw and sgd: examples that are asked together, then stepped over",
+        description="n-slack: largest number of sweeps over the planes between two passes",
     )
-    rate: float | None = Field(
+    batch_size: int = Field(
+        default=8, ge=1, description="bcfw and sgd: mini-batch size (examples per oracle call)"
+    )
+    learning_rate: float | None = Field(
         default=None,
         gt=0,
         le=1,
-        description="gradient and sgd: first step size; if left out, chosen at every step "
-        "(gradient) or found by trial (sgd)",
+        description="gradient and sgd: first step size; null: chosen at every step (gradient), or "
+        "found by trial (sgd)",
     )
     decay: Literal["inverse", "constant"] = Field(
         default="inverse",
-        description="gradient and sgd: step t is rate / (1 + rate·t), or always rate",
+        description="gradient and sgd: inverse: step t has the size r / (1 + r·t), where r is the "
+        "learning rate; constant: every step has the size r",
     )
-    epochs: int = Field(
-        default=100, ge=1, description="sgd: times that all examples are stepped over"
-    )
+    epochs: int = Field(default=100, ge=1, description="sgd: number of epochs")
     average: bool = Field(
-        default=True, description="sgd: keep the mean of the points, weighted towards the last"
+        default=True,
+        description="sgd: use the average of the iterates, weighted towards the last ones",
     )
 
 
 class Cccp(Section):
-    """The outer loop: complete the hidden values, solve, repeat."""
+    """The outer loop: complete the hidden values, solve the convex problem, repeat."""
 
     tolerance: float = Field(
         default=1e-3,
         gt=0,
         description="stop when the objective falls by less than C Σ c_i times this",
     )
-    max_iterations: int = Field(default=100, ge=1, description="most iterations of a start")
-    restarts: int = Field(
-        default=1, ge=1, description="starts from other hidden values; the lowest objective is kept"
+    max_iterations: int = Field(
+        default=100, ge=1, description="largest number of CCCP iterations of a restart"
     )
-    looseness: float = Field(
+    restarts: int = Field(
+        default=1,
+        ge=1,
+        description="number of restarts, each from another random initialisation; the lowest "
+        "objective wins",
+    )
+    inexactness: float = Field(
         default=0.1,
         gt=0,
         lt=1,
-        description="share of what a convex problem can lower F by that early ones leave undone",
+        description="inexact early subproblems: stop when the gap is this fraction of the possible "
+        "decrease",
     )
 
 
-class HeldOut(Section):
-    """Scores of ``data.validate`` while training goes on; the best point becomes the model."""
+class HeldOutOptions(Section):
+    """Scores of ``data.validate`` during training; the best iterate becomes the model."""
 
-    every: int = Field(default=0, ge=0, description="passes between two scores; 0: none are made")
+    every: int = Field(default=0, ge=0, description="evaluate every N passes; 0: never")
     patience: int = Field(
         default=5,
         ge=1,
-        description="stop after so many scores, once the gap is 0.5, without a better",
+        description="evaluations without improvement before training stops; counted once the "
+        "relative gap is below 0.5",
     )
-    metric: str = Field(default="", description="metric of the scores; the first one if left out")
+    metric: str = Field(
+        default="",
+        description="metric to evaluate; if left out, the first metric of the application",
+    )
 
 
-class Search(Section):
+class SearchOptions(Section):
     """What ``lssvm cv`` tries."""
 
     grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
         default={}, description="values to try, by dotted key, such as objective.C: [0.1, 1, 10]"
     )
-    folds: int = Field(default=10, ge=3, description="parts that the data are cut into")
-    seeds: int = Field(default=1, ge=1, description="runs of each setting, from different seeds")
+    folds: int = Field(default=10, ge=3, description="number of folds")
+    seeds: int = Field(default=1, ge=1, description="number of seeds with which a setting is run")

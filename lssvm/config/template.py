@@ -1,4 +1,4 @@
-"""What is made from the schema: a commented configuration to start from, a JSON schema."""
+"""What is made from the schema: a commented configuration to begin with, and a JSON schema."""
 
 import textwrap
 from collections.abc import Mapping
@@ -45,7 +45,7 @@ def _part(key: str, info: FieldInfo, name: str, kind: type[Application]) -> list
     if section is Data:
         chosen = kind.starter_files
         notes = [
-            "  # Each entry is a file name, or has more to say of its examples, such as",
+            "  # Each entry is a file name, or a mapping that says more of its examples, such as",
             "  # {path: positive.txt, label: +1, cost: 0.5}; - is standard input.",
         ]
     return [*_comment(_summary(section), ""), f"{key}:", *notes, *_keys(section, chosen)]
@@ -82,7 +82,9 @@ def _summary(section: type[BaseModel]) -> str:
 
 def _comment(text: str, indent: str) -> list[str]:
     prefix = f"{indent}# "
-    return textwrap.wrap(text, WIDTH, initial_indent=prefix, subsequent_indent=prefix)
+    return textwrap.wrap(
+        text, WIDTH, initial_indent=prefix, subsequent_indent=prefix, break_on_hyphens=False
+    )
 
 
 def json_schema(name: str | None = None) -> dict[str, Any]:

@@ -82,7 +82,7 @@ class Document:
             self._forget((*path, part), item)
 
 
-class _Refused(yaml.MarkedYAMLError):
+class _RefusedError(yaml.MarkedYAMLError):
     """What is valid YAML, but not in a configuration."""
 
 
@@ -97,17 +97,17 @@ class _Loader(yaml.SafeLoader):
 
     def fetch_alias(self) -> None:
         wrong = "aliases (*name) are not supported; write the value out"
-        raise _Refused(problem=wrong, problem_mark=self.get_mark())
+        raise _RefusedError(problem=wrong, problem_mark=self.get_mark())
 
     def fetch_anchor(self) -> None:
         wrong = "anchors (&name) are not supported; write the value out, or quote the text"
-        raise _Refused(problem=wrong, problem_mark=self.get_mark())
+        raise _RefusedError(problem=wrong, problem_mark=self.get_mark())
 
     def compose_node(self, parent: Any, index: Any) -> yaml.Node | None:
         self.composed += 1
         if self.composed > MOST:
             wrong = f"more than {MOST:,} keys and values; expected a YAML configuration"
-            raise _Refused(problem=wrong, problem_mark=self.get_mark())
+            raise _RefusedError(problem=wrong, problem_mark=self.get_mark())
         return super().compose_node(parent, index)
 
 
@@ -194,7 +194,7 @@ def _compose(text: str, source: str, marks: bool = True) -> yaml.Node | None:
 
 def _explained(error: yaml.MarkedYAMLError) -> str:
     problem = " ".join((error.problem or "cannot be parsed").split())
-    if isinstance(error, _Refused):
+    if isinstance(error, _RefusedError):
         return problem
     if "'\\t'" in problem:
         return "a tab character where YAML wants spaces; indent with spaces"

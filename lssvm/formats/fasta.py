@@ -12,6 +12,7 @@ text; but if the label comes from the header itself, its cost has to be a number
 """
 
 import math
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,13 +20,17 @@ from pathlib import Path
 import numpy as np
 
 from lssvm.errors import DataError
+from lssvm.formats.blocks import append, read_blocks
 from lssvm.formats.limit import DEFAULT, Limit
-from lssvm.formats.text import open_text
+from lssvm.formats.text import decoded
+from lssvm.kernels._text import letters as encoded
 
 LETTERS = "ACGT"
 AMBIGUOUS = 4
 UNKNOWN = "?"  # an unknown label
 _ILLEGAL = 255
+_LINE_FEED = 10
+_ROOM = 1 << 18  # letters that are read at a time
 _IUPAC = "RYSWKMBDHVN"
 _AMBIGUOUS = _IUPAC + _IUPAC.lower() + "Xx."  # the last ones are wildcards of the MEME suite
 _LABELS = ("+1", "1", "-1")
@@ -74,7 +79,6 @@ class _Record:
     label: int
     unread: str
     cost: float
-    pieces: list[tuple[int, str]]
 
 
 def read_fasta(
@@ -87,52 +91,97 @@ def read_fasta(
 
     Raises DataError, with the line, if it is not FASTA of DNA with distinct names.
     """
-    records = _records(path, limit, given)
-    for record in records:
-        if not record.pieces and not empty:
-            message = f"record {record.name!r} has no letters; expected a sequence below its header"
-            raise DataError(path, record.line, message)
-    letters = [_encoded(path, record.pieces) for record in records]
-    return Fasta(
-        names=np.array([record.name for record in records], dtype=object),
-        descriptions=tuple(record.description for record in records),
-        lines=np.array([record.line for record in records], dtype=np.int64),
-        letters=np.concatenate(letters),
-        offsets=np.cumsum([0, *map(len, letters)], dtype=np.int64),
-        labels=np.array([record.label for record in records], dtype=np.int8),
-        unread=np.array([record.unread for record in records], dtype=object),
-        costs=np.array([record.cost for record in records]),
-    )
+    reader = _Reader(path, given)
+    read_blocks(path, limit, reader.block, reader.line, longest=None)
+    return reader.file(empty)
 
 
-def _records(path: str | Path, limit: Limit, given: bool) -> list[_Record]:
-    records: list[_Record] = []
-    first: dict[str, int] = {}
-    empty = True
-    with open_text(path, limit, longest=None) as lines:
-        for number, line in lines:
-            text = line.rstrip()
-            empty = empty and not text
-            if text.startswith(">"):
-                record = _header(path, number, text, given)
-                if record.name in first:
-                    message = (
-                        f"name {record.name!r} is given twice, first on line "
-                        f"{first[record.name]}; expected distinct names"
-                    )
-                    raise DataError(path, number, message)
-                first[record.name] = number
-                records.append(record)
-            elif records and text:
-                records[-1].pieces.append((number, text))
-            elif text and text[0] not in ";#":
-                shown = text if len(text) <= 20 else text[:20] + "…"
-                message = f"{shown!r} comes before the first header; expected '>name'"
-                raise DataError(path, number, message)
-    if not records:
-        wrong = "the file is empty" if empty else "no records, only comments"
-        raise DataError(path, None, f"{wrong}; expected FASTA records")
-    return records
+class _Reader:
+    """The records so far, and their letters in one array."""
+
+    def __init__(self, path: str | Path, given: bool) -> None:
+        self.path, self.given = path, given
+        self.records: list[_Record] = []
+        self.starts, self.letters = array("q"), array("B")
+        self._first: dict[str, int] = {}  # line of each name
+        self._fault: DataError | None = None  # of the first illegal letter, told at the end
+        self._buffer = np.empty(_ROOM, dtype=np.uint8)
+        self._headers = np.empty((_ROOM >> 4, 4), dtype=np.int32)
+        self._empty, self._within = True, False  # the file; the place where a line is taken up
+
+    def block(self, block: bytearray, at: int, number: int) -> tuple[int, int]:
+        """Letters of a block, as :data:`lssvm.formats.blocks.Compiled`."""
+        lines, full = 0, bool(self.records)
+        while full:
+            place, before = len(self.letters), lines
+            at, size, count, more = encoded(block, at, _CODES, self._buffer, self._headers)
+            append(self.letters, self._buffer[:size])
+            for letters, begin, end, line in self._headers[:count].tolist():
+                own = number + before + line
+                text = decoded(self.path, own, block[begin:end]).rstrip()
+                self._begin(_header(self.path, own, text, self.given), place + letters)
+            full = size == len(self._buffer) or count == len(self._headers)
+            lines += more
+        self._within = 0 < at < len(block) and block[at - 1] != _LINE_FEED
+        return at, lines
+
+    def line(self, number: int, text: str) -> None:
+        """A line of any kind. Raises DataError."""
+        text = text.rstrip()
+        self._empty = self._empty and not text
+        if text.startswith(">") and not self._within:
+            self._begin(_header(self.path, number, text, self.given), len(self.letters))
+        elif self.records and text:
+            self._take(number, text)
+        elif text and text[0] not in ";#":
+            shown = text if len(text) <= 20 else text[:20] + "…"
+            message = f"{shown!r} comes before the first header; expected '>name'"
+            raise DataError(self.path, number, message)
+
+    def _begin(self, record: _Record, start: int) -> None:
+        first = self._first.setdefault(record.name, record.line)
+        if first != record.line:
+            message = (
+                f"name {record.name!r} is given twice, first on line {first}; "
+                "expected distinct names"
+            )
+            raise DataError(self.path, record.line, message)
+        self.records.append(record)
+        self.starts.append(start)
+
+    def _take(self, number: int, text: str) -> None:
+        """Letters that compiled code did not understand."""
+        raw = text.encode("latin-1", errors="replace")
+        codes = _CODES[np.frombuffer(raw, dtype=np.uint8)]
+        append(self.letters, codes)
+        if self._fault is None and codes.max() == _ILLEGAL:
+            letter = next(c for c in text if ord(c) > 255 or _CODES[ord(c)] == _ILLEGAL)
+            self._fault = DataError(self.path, number, _illegal(letter))
+
+    def file(self, empty: bool) -> Fasta:
+        """All that was read. empty : whether records without letters are taken."""
+        records = self.records
+        if not records:
+            wrong = "the file is empty" if self._empty else "no records, only comments"
+            raise DataError(self.path, None, f"{wrong}; expected FASTA records")
+        offsets = np.array([*self.starts, len(self.letters)], dtype=np.int64)
+        bare = np.flatnonzero(np.diff(offsets) == 0)
+        if len(bare) and not empty:
+            name, line = records[bare[0]].name, records[bare[0]].line
+            message = f"record {name!r} has no letters; expected a sequence below its header"
+            raise DataError(self.path, line, message)
+        if self._fault is not None:
+            raise self._fault
+        return Fasta(
+            names=np.array([record.name for record in records], dtype=object),
+            descriptions=tuple(record.description for record in records),
+            lines=np.array([record.line for record in records], dtype=np.int64),
+            letters=np.asarray(self.letters),
+            offsets=offsets,
+            labels=np.array([record.label for record in records], dtype=np.int8),
+            unread=np.array([record.unread for record in records], dtype=object),
+            costs=np.array([record.cost for record in records]),
+        )
 
 
 def _header(path: str | Path, number: int, line: str, given: bool) -> _Record:
@@ -151,7 +200,7 @@ def _header(path: str | Path, number: int, line: str, given: bool) -> _Record:
             message = f"cost {others[0]!r} is not a number; expected one >= 0"
             raise DataError(path, number, message)
         cost = _cost(path, number, _once(path, number, "cost", costs))
-    return _Record(number, words[0], description, label, unread, cost, [])
+    return _Record(number, words[0], description, label, unread, cost)
 
 
 def _values(description: str, key: str, fits: Callable[[str], bool]) -> tuple[list[str], list[str]]:
@@ -188,18 +237,6 @@ def _cost(path: str | Path, number: int, value: str | None) -> float:
             path, number, f"cost {value!r} is out of range; expected a finite number >= 0"
         )
     return cost
-
-
-def _encoded(path: str | Path, pieces: Sequence[tuple[int, str]]) -> np.ndarray:
-    """The codes of one record's letters."""
-    raw = "".join([text for _, text in pieces]).encode("latin-1", errors="replace")
-    codes = _CODES[np.frombuffer(raw, dtype=np.uint8)]
-    if codes.max(initial=0) == _ILLEGAL:
-        for number, text in pieces:
-            for letter in text:
-                if ord(letter) > 255 or _CODES[ord(letter)] == _ILLEGAL:
-                    raise DataError(path, number, _illegal(letter))
-    return codes
 
 
 def _illegal(letter: str) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from lssvm.errors import DataError
 
-MEGABYTES = 1000.0  # where nothing else is said
+DEFAULT_MAX_MB = 1000.0  # where nothing else is said
 _BYTES = 1_000_000  # of a megabyte
 
 
@@ -16,7 +16,7 @@ class Limit:
     key : the setting that raises the limit, for messages; empty where there is none
     """
 
-    megabytes: float = MEGABYTES
+    megabytes: float = DEFAULT_MAX_MB
     key: str = field(default="", compare=False)
 
     @property

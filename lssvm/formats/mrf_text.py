@@ -23,8 +23,11 @@ import numpy as np
 
 from lssvm.errors import DataError
 from lssvm.formats import tokens
+from lssvm.formats.blocks import append, read_blocks
 from lssvm.formats.limit import DEFAULT, Limit
-from lssvm.formats.text import open_text
+from lssvm.kernels._text import EDGE, NODE, graph_lines
+from lssvm.kernels.text_arrays import RowBuffers
+from lssvm.offsets import cumulated
 
 MISSING, HIDDEN = -1, -2
 MOST_FEATURES = 1_000_000
@@ -98,25 +101,36 @@ class _Rows:
     classes: list[str] = field(default_factory=list)
     numbers: list[tuple[int, int]] = field(default_factory=list)
     lines: array = field(default_factory=lambda: array("q"))
-    starts: array = field(default_factory=lambda: array("q", [0]))
+    sizes: array = field(default_factory=lambda: array("q"))
     indices: array = field(default_factory=lambda: array("i"))
     values: array = field(default_factory=lambda: array("d"))
 
-    def add(self, number: int, name: str, pair: tuple[int, int], features: Sequence[str]) -> None:
+    def add(self, number: int, name: str, pair: tuple[int, int]) -> None:
         self.classes.append(name)
         self.numbers.append(pair)
         self.lines.append(number)
+
+    def parse(self, features: Sequence[str]) -> None:
+        """The features of the last row. Raises ValueError."""
         indices, values = tokens.features(" ".join(features), MOST_FEATURES)
         self.indices.extend(indices)
         self.values.extend(values)
-        self.starts.append(len(self.indices))
+        self.sizes.append(len(indices))
+
+    def take(self, found: RowBuffers, mine: np.ndarray, size: int) -> None:
+        """The features of the last rows, of lines that compiled code read. mine : which lines"""
+        sizes = found.sizes[: len(mine)]
+        own = np.repeat(mine, sizes)
+        append(self.sizes, sizes[mine])
+        append(self.indices, found.indices[:size][own])
+        append(self.values, found.values[:size][own])
 
     def pairs(self) -> np.ndarray:
         return np.array(self.numbers, dtype=np.int32).reshape(-1, 2)
 
     def features(self) -> Features:
         return Features(
-            np.array(self.starts, dtype=np.int64),
+            cumulated(self.sizes),
             np.array(self.indices, dtype=np.int32) - np.int32(1),
             np.array(self.values),
         )
@@ -125,7 +139,8 @@ class _Rows:
 class _Reader:
     """The graphs so far; ``own`` are the nodes of the current graph, None between graphs."""
 
-    def __init__(self) -> None:
+    def __init__(self, path: str | Path) -> None:
+        self.path, self.number = path, 0  # of the last line
         self.names: dict[str, None] = {}
         self.costs, self.lines = array("d"), array("q")
         self.node_offsets, self.edge_offsets = array("q"), array("q")
@@ -133,9 +148,40 @@ class _Reader:
         self.nodes, self.edges = _Rows(), _Rows()
         self.own: dict[str, int] | None = None
         self.pairs: set[tuple[int, int, str]] = set()
+        self._buffers = RowBuffers()
 
-    def take(self, number: int, words: list[str]) -> None:
-        """Read a line that is not blank. Raises ValueError."""
+    def block(self, block: bytearray, at: int, number: int) -> tuple[int, int]:
+        """Lines of a block, as :data:`lssvm.formats.blocks.Compiled`. Raises DataError."""
+        found = self._buffers
+        found.fit(len(block))
+        start = at
+        at, count, size = graph_lines(block, start, MOST_FEATURES, found)
+        text = block[start:at].decode("ascii")
+        for own, (begin, end) in enumerate((found.spans[:count, :2] - start).tolist(), number):
+            try:
+                self.take(own, text[begin:end].split(), parsed=True)
+            except ValueError as error:
+                raise DataError(self.path, own, error) from None
+        kinds = found.spans[:count, 2]
+        self.nodes.take(found, kinds == NODE, size)
+        self.edges.take(found, kinds == EDGE, size)
+        return at, count
+
+    def line(self, number: int, text: str) -> None:
+        """A line of any kind. Raises ValueError with what is wrong."""
+        self.take(number, text.split())
+
+    def take(self, number: int, words: list[str], parsed: bool = False) -> None:
+        """Read the words of a line. Raises ValueError.
+
+        parsed : whether its features were read, and do not stand among them
+        """
+        self.number = number
+        if not words:
+            self.end()
+            return
+        if words[0].startswith("#"):
+            return
         kind, *rest = words
         if kind not in _WORDS:
             raise ValueError(
@@ -149,9 +195,13 @@ class _Reader:
         if self.own is None:
             self._open(number, self._number(), math.nan)
         if kind == "node":
-            self._node(number, rest)
+            features = self._node(number, rest)
+            if not parsed:
+                self.nodes.parse(features)
         else:
-            self._edge(number, rest)
+            features = self._edge(number, rest)
+            if not parsed:
+                self.edges.parse(features or ["1:1"])
 
     def end(self) -> None:
         """Close the current graph. Raises ValueError."""
@@ -183,7 +233,7 @@ class _Reader:
         self.own = {}
         self.pairs.clear()
 
-    def _node(self, number: int, rest: list[str]) -> None:
+    def _node(self, number: int, rest: list[str]) -> list[str]:
         name, kind, states, label, *features = rest
         own = self.own
         assert own is not None
@@ -193,11 +243,12 @@ class _Reader:
         state = _SPECIAL.get(label)
         if state is None:
             state = tokens.whole(label, "label", 0, count - 1, "? (not known) or - (hidden)")
-        self.nodes.add(number, kind, (count, state), features)
+        self.nodes.add(number, kind, (count, state))
         own[name] = len(own)
         self.node_names.append(name)
+        return features
 
-    def _edge(self, number: int, rest: list[str]) -> None:
+    def _edge(self, number: int, rest: list[str]) -> list[str]:
         first, second, kind, *features = rest
         own = self.own
         assert own is not None
@@ -210,7 +261,8 @@ class _Reader:
         if (*pair, kind) in self.pairs:
             raise ValueError(f"there are two edges {first} {second} {kind}; expected one")
         self.pairs.add((*pair, kind))
-        self.edges.add(number, kind, pair, features or ["1:1"])
+        self.edges.add(number, kind, pair)
+        return features
 
     def file(self) -> GraphFile:
         """All that was read."""
@@ -239,22 +291,12 @@ def read_graphs(path: str | Path, limit: Limit = DEFAULT) -> GraphFile:
 
     Raises DataError with the line for what is not in the format.
     """
-    reader = _Reader()
-    number = 0
-    with open_text(path, limit) as rows:
-        for number, line in rows:
-            words = line.split()
-            try:
-                if not words:
-                    reader.end()
-                elif not words[0].startswith("#"):
-                    reader.take(number, words)
-            except ValueError as error:
-                raise DataError(path, number, error) from None
+    reader = _Reader(path)
+    read_blocks(path, limit, reader.block, reader.line)
     try:
         reader.end()
     except ValueError as error:
-        raise DataError(path, number, error) from None
+        raise DataError(path, reader.number, error) from None
     if not reader.names:
         raise DataError(path, None, "no graphs; expected lines 'node NAME CLASS STATES LABEL …'")
     return reader.file()

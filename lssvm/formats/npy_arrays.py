@@ -56,7 +56,7 @@ _UNREADABLE = (
 )
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     """What is wrong with a file, without its name."""
 
 
@@ -88,7 +88,7 @@ def read_array(path: str | Path, limit: Limit = DEFAULT) -> np.ndarray:
         size = os.fstat(file.fileno()).st_size
         header = _header(file, size)
         if header.dtype.kind not in "fiub":
-            raise _Refused(f"holds {header.dtype}; expected numbers")
+            raise _RefusedError(f"holds {header.dtype}; expected numbers")
         limit.check(path, header.memory)
         file.seek(0)
         return _body(file, header)
@@ -120,7 +120,7 @@ def read_archive(
             members = _members(archive, size, kinds, others)
             missing = [name for name in kinds if name not in members and name not in optional]
             if missing:
-                raise _Refused(f"there is no array {missing[0]!r}; expected all of them")
+                raise _RefusedError(f"there is no array {missing[0]!r}; expected all of them")
             headers = {}
             for name, member in members.items():
                 with _named(name), archive.open(member) as stream:
@@ -141,10 +141,10 @@ def _opened(path: str | Path, expected: str) -> Iterator[BinaryIO]:
     """A regular file; all its errors become a DataError."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
-            raise _Refused(f"is not a regular file; expected {expected}")
+            raise _RefusedError(f"is not a regular file; expected {expected}")
         with open(path, "rb") as file:
             yield file
-    except _Refused as error:
+    except _RefusedError as error:
         raise DataError(path, None, error) from None
     except _UNREADABLE as error:
         reason = getattr(error, "strerror", None)
@@ -157,10 +157,10 @@ def _named(name: str) -> Iterator[None]:
     """Put the name of an array before the message about it."""
     try:
         yield
-    except _Refused as error:
-        raise _Refused(f"array {name!r} {error}") from None
+    except _RefusedError as error:
+        raise _RefusedError(f"array {name!r} {error}") from None
     except _UNREADABLE as error:
-        raise _Refused(
+        raise _RefusedError(
             f"array {name!r} is damaged, or not an array; expected a complete one"
         ) from error
 
@@ -175,16 +175,16 @@ def _members(
         if name not in known or not member.filename.endswith(SUFFIX):
             if others:
                 continue
-            raise _Refused(f"unknown array {name!r}; known: {', '.join(known)}")
+            raise _RefusedError(f"unknown array {name!r}; known: {', '.join(known)}")
         if name in found:
-            raise _Refused(f"array {name!r} is given twice; expected it once")
+            raise _RefusedError(f"array {name!r} is given twice; expected it once")
         if member.flag_bits & _ENCRYPTED:
-            raise _Refused(f"array {name!r} is encrypted; expected plain members")
+            raise _RefusedError(f"array {name!r} is encrypted; expected plain members")
         if member.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-            raise _Refused(f"array {name!r} is compressed in another way than deflate")
+            raise _RefusedError(f"array {name!r} is compressed in another way than deflate")
         ratio = 1 if member.compress_type == zipfile.ZIP_STORED else _RATIO
         if member.compress_size > size or member.file_size > ratio * member.compress_size:
-            raise _Refused(f"array {name!r} is larger than the file; expected a complete one")
+            raise _RefusedError(f"array {name!r} is larger than the file; expected a complete one")
         found[name] = member
     return found
 
@@ -194,20 +194,20 @@ def _header(stream: IO[bytes], size: int) -> _Header:
     beginning = io.BytesIO(stream.read(_HEADER))
     version = npy.read_magic(beginning)
     if version not in ((1, 0), (2, 0)):
-        raise _Refused("has another npy version; expected 1.0 or 2.0")
+        raise _RefusedError("has another npy version; expected 1.0 or 2.0")
     read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of what Python 2 wrote, and old names of types
         shape, fortran, dtype = read(beginning)
     header = _Header(tuple(map(int, shape)), fortran, dtype, beginning.tell())
     if dtype.hasobject or dtype.kind not in "biufU" or dtype.itemsize == 0:
-        raise _Refused(f"holds {dtype}; expected plain numbers or text")
+        raise _RefusedError(f"holds {dtype}; expected plain numbers or text")
     if dtype.kind != "U" and dtype.itemsize > _COUNTED:
-        raise _Refused(f"holds {dtype}; expected numbers of at most 8 bytes")
+        raise _RefusedError(f"holds {dtype}; expected numbers of at most 8 bytes")
     if min(header.shape, default=0) < 0 or len(header.shape) > _MOST_AXES:
-        raise _Refused(f"has shape {header.shape}; expected an array")
+        raise _RefusedError(f"has shape {header.shape}; expected an array")
     if header.start + header.entries * dtype.itemsize != size:
-        raise _Refused(
+        raise _RefusedError(
             f"claims {header.entries:,d} entries of {dtype.itemsize} bytes and has "
             f"{size - header.start:,d} bytes; expected as many as it claims"
         )
@@ -216,9 +216,9 @@ def _header(stream: IO[bytes], size: int) -> _Header:
 
 def _check_kind(header: _Header, kind: str) -> None:
     if not header.shape:
-        raise _Refused("is a single value; expected a row of them")
+        raise _RefusedError("is a single value; expected a row of them")
     if header.dtype.kind not in _TYPES[kind] and header.entries:
-        raise _Refused(f"holds {header.dtype}; expected {_CALLED[kind]}")
+        raise _RefusedError(f"holds {header.dtype}; expected {_CALLED[kind]}")
 
 
 def _body(stream: IO[bytes], header: _Header) -> np.ndarray:
@@ -233,7 +233,7 @@ def _body(stream: IO[bytes], header: _Header) -> np.ndarray:
         data[done : done + len(piece)] = np.frombuffer(piece, dtype=np.uint8)
         done += len(piece)
     if stream.read(1):  # the end of a member, where its checksum is compared
-        raise _Refused("has more bytes than it claims; expected as many")
+        raise _RefusedError("has more bytes than it claims; expected as many")
     flat = data.view(header.dtype)
     native = flat.astype(header.dtype.newbyteorder("="), copy=False)
     _check_entries(native)
@@ -246,10 +246,10 @@ def _check_entries(flat: np.ndarray) -> None:
     """Refuse bytes that are not values of their type."""
     kind = flat.dtype.kind
     if kind == "b" and np.any(flat.view(np.uint8) > 1):
-        raise _Refused("holds invalid truth values; expected 0 and 1")
+        raise _RefusedError("holds invalid truth values; expected 0 and 1")
     if kind == "u" and len(flat) and flat.max() > np.iinfo(np.int64).max:
-        raise _Refused(f"holds {flat.max()}; expected whole numbers below 2**63")
+        raise _RefusedError(f"holds {flat.max()}; expected whole numbers below 2**63")
     if kind == "U":
         codes = flat.view(np.uint32)
         if np.any((codes > _HIGHEST_CHARACTER) | ((codes >= 0xD800) & (codes <= 0xDFFF))):
-            raise _Refused("holds invalid characters; expected text")
+            raise _RefusedError("holds invalid characters; expected text")

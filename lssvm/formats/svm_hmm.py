@@ -15,9 +15,12 @@ import numpy as np
 
 from lssvm.errors import DataError
 from lssvm.formats import tokens
+from lssvm.formats.blocks import Utf8, append, read_blocks, shifted
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.svmlight import MOST
-from lssvm.formats.text import open_text
+from lssvm.kernels._text import SEQUENCES, rows
+from lssvm.kernels.text_arrays import DistinctWords, RowBuffers
+from lssvm.offsets import cumulated
 
 UNKNOWN = "?"
 _PREFIX = "qid:"
@@ -54,43 +57,86 @@ def read_svm_hmm(path: str | Path, limit: Limit = DEFAULT) -> TaggedTokens:
     Raises DataError, with the line, for lines that are not in the format, sequences whose lines do
     not follow one another, indices that do not increase and values that are not finite.
     """
-    tags: list[str | None] = []
-    offsets, starts, lines = array("q"), array("q", [0]), array("q")
-    indices, values = array("i"), array("d")
-    names: dict[str, int] = {}
-    last = None
-    with open_text(path, limit) as rows:
-        for number, line in rows:
-            body = line.partition("#")[0].split()
-            if not body:
-                continue
-            try:
-                tag, name, pairs = _head(body)
-                if name != last and name in names:
-                    message = f"sequence {tokens.cut(name)!r} continues after other sequences"
-                    raise ValueError(f"{message}; expected its lines one after another")
-                row_indices, row_values = tokens.features(" ".join(pairs), MOST)
-            except ValueError as error:
-                raise DataError(path, number, error) from None
-            if name != last:
-                names[name], last = len(names), name
-                offsets.append(len(tags))
-                lines.append(number)
-            tags.append(None if tag == UNKNOWN else tag)
-            indices.extend(row_indices)
-            values.extend(row_values)
-            starts.append(len(indices))
-    if not tags:
+    reader = _Reader(path)
+    read_blocks(path, limit, reader.block, reader.line)
+    if not reader.tags:
         raise DataError(path, None, "no tokens; expected 'TAG qid:EX index:value …'")
-    return TaggedTokens(
-        tags=tuple(tags),
-        names=tuple(names),
-        offsets=np.array([*offsets, len(tags)], dtype=np.int64),
-        lines=np.array(lines, dtype=np.int64),
-        starts=np.array(starts, dtype=np.int64),
-        indices=np.array(indices, dtype=np.int32) - np.int32(1),
-        values=np.array(values),
-    )
+    return reader.tokens()
+
+
+class _Reader:
+    """The tokens so far, in flat arrays."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = path
+        self.tags, self.words = array("i"), DistinctWords()
+        self.offsets, self.lines = array("q"), array("q")
+        self.indices, self.values, self.sizes = array("i"), array("d"), array("q")
+        self.names = DistinctWords()
+        self._last = -1  # number of the sequence at hand
+        self._buffers, self._is_utf8 = RowBuffers(), Utf8()
+
+    def block(self, block: bytearray, at: int, number: int) -> tuple[int, int]:
+        """Tokens of a block, as :data:`lssvm.formats.blocks.Compiled`. Raises DataError."""
+        found, before = self._buffers, len(self.names)
+        found.fit(len(block))
+        at, count, size, lines = rows(block, at, SEQUENCES, self._is_utf8(block), 1, MOST, found)
+        spans = found.spans[:count]
+        codes = self.names.codes(block, spans[:, 2:4])
+        first = np.flatnonzero(np.diff(codes, prepend=self._last))
+        places = shifted(found.lines[first], number)
+        torn = np.flatnonzero(codes[first] != np.arange(before, before + len(first)))
+        if len(torn):
+            begin, end = spans[first[torn[0]], 2:4]
+            raise DataError(self.path, int(places[torn[0]]), _torn(block[begin:end].decode()))
+        append(self.offsets, shifted(first, len(self.tags)))
+        append(self.lines, places)
+        append(self.tags, self.words.codes(block, spans[:, :2]))
+        append(self.indices, found.indices[:size])
+        append(self.values, found.values[:size])
+        append(self.sizes, found.sizes[:count])
+        self._last = int(codes[-1]) if count else self._last
+        return at, lines
+
+    def line(self, number: int, text: str) -> None:
+        """A line of any kind. Raises ValueError with what is wrong."""
+        body = text.partition("#")[0].split()
+        if not body:
+            return
+        tag, name, pairs = _head(body)
+        before = len(self.names)
+        code = self.names.code(name)
+        if code != self._last:
+            if code < before:
+                raise ValueError(_torn(name))
+            self.offsets.append(len(self.tags))
+            self.lines.append(number)
+        indices, values = tokens.features(" ".join(pairs), MOST)
+        self.tags.append(self.words.code(tag))
+        self.indices.extend(indices)
+        self.values.extend(values)
+        self.sizes.append(len(indices))
+        self._last = code
+
+    def tokens(self) -> TaggedTokens:
+        """All that was read."""
+        columns = np.asarray(self.indices)
+        columns -= 1
+        words = [None if word == UNKNOWN else word for word in self.words.texts()]
+        return TaggedTokens(
+            tags=tuple(words[code] for code in self.tags),
+            names=self.names.texts(),
+            offsets=np.array([*self.offsets, len(self.tags)], dtype=np.int64),
+            lines=np.asarray(self.lines),
+            starts=cumulated(self.sizes),
+            indices=columns,
+            values=np.asarray(self.values),
+        )
+
+
+def _torn(name: str) -> str:
+    message = f"sequence {tokens.cut(name)!r} continues after other sequences"
+    return f"{message}; expected its lines one after another"
 
 
 def _head(body: list[str]) -> tuple[str, str, list[str]]:

@@ -2,14 +2,15 @@
 
 A line is ``label qid:ID index:value index:value … # comment``; ``qid:ID`` may be left out, and so
 may features that are 0. Labels are numbers, or ``?`` if not known, or any words if the caller asks
-for words. Indices count from 1 and increase. Blank lines and lines with only a comment are skipped.
+for words. Indices count from 1 and increase; in some files they count from 0, see ``base`` of
+:func:`read_svmlight`. Blank lines and lines with only a comment are skipped.
 """
 
 import math
 import re
 from array import array
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,13 +18,18 @@ import numpy as np
 
 from lssvm.errors import DataError
 from lssvm.formats import tokens
+from lssvm.formats.blocks import Utf8, append, each_block, read_blocks, shifted
 from lssvm.formats.limit import DEFAULT, Limit
-from lssvm.formats.text import open_text
+from lssvm.kernels._text import LABELS_ARE_NUMBERS, LABELS_ARE_WORDS
+from lssvm.kernels._text import rows as tokenised
+from lssvm.kernels.text_arrays import DistinctWords, RowBuffers
 from lssvm.offsets import cumulated
 
 MOST = 2**31 - 1  # highest index
 UNKNOWN = "?"  # an unknown label
 _PREFIX = "qid:"
+_NO_ROWS = "no rows; expected 'label qid:ID index:value …'"
+_PART = 1_000_000  # numbers of a part
 _NO_LABEL = re.compile(r"qid:|\d+:", re.ASCII)
 
 
@@ -35,12 +41,13 @@ class SvmLight:
     queries : (n,) int32, row of ``names``, -1 if a row has no qid
     names : the distinct qids, in the order in which they first occur
     offsets : (n + 1,) int64, where each row's features start, and the end
-    indices : (size,) int32 from 0: feature 1 of the file is 0 here
+    indices : (size,) int32 from 0: the first feature of the file is 0 here
     values : (size,) float64, finite
     comments : n strings, what follows ``#`` without the blanks around it
     lines : (n,) int64, line of each row, from 1
     words : the distinct labels as they are written, in the order in which they first occur;
         empty if labels were read as numbers
+    base : what the file counts indices from, 0 or 1
     """
 
     labels: np.ndarray
@@ -52,11 +59,23 @@ class SvmLight:
     comments: tuple[str, ...]
     lines: np.ndarray
     words: tuple[str, ...] = ()
+    base: int = 1
 
     @property
     def dimension(self) -> int:
-        """The highest feature index of the file, as the file counts."""
+        """The columns up to the highest index of the file."""
         return int(self.indices.max()) + 1 if len(self.indices) else 0
+
+    @property
+    def highest(self) -> int:
+        """The highest feature index, as the file counts."""
+        return self.dimension - 1 + self.base
+
+    def counted_from(self, base: int) -> "SvmLight":
+        """The same file for what counts indices from 0 or 1. Takes over the indices."""
+        if base != self.base:
+            np.add(self.indices, self.base - base, out=self.indices)
+        return replace(self, base=base)
 
     @property
     def widest_line(self) -> int:
@@ -65,60 +84,128 @@ class SvmLight:
         return int(self.lines[row])
 
 
-def read_svmlight(path: str | Path, words: bool = False, limit: Limit = DEFAULT) -> SvmLight:
+def read_svmlight(
+    path: str | Path,
+    words: bool = False,
+    limit: Limit = DEFAULT,
+    base: int | None = 1,
+    why: str = "",
+) -> SvmLight:
     """Read an SVM-light file, plain or compressed, ``-`` for standard input.
 
     words : labels are words, not numbers: ``1``, ``1.0`` and ``+1`` are three labels
+    base : what indices count from; None: from 0 if an index 0 occurs, else from 1
+    why : why 0 is no index, for the message where it is none
 
     Raises DataError, with the line, for lines that are not in the format, indices that do not
     increase and values that are not finite.
     """
-    labels: array[Any] = array("i" if words else "d")
-    values, indices = array("d"), array("i")
-    lines, sizes, queries = array("q"), array("q"), array("i")
-    names: dict[str, int] = {}
-    distinct: dict[str, int] = {}
-    comments: list[str] = []
-    for number, body, comment in _rows(path, limit):
-        try:
-            first, query, row_indices, row_values = _parsed(body)
-            label = distinct.setdefault(_word(first), len(distinct)) if words else _label(first)
-        except ValueError as error:
-            raise DataError(path, number, error) from None
-        labels.append(label)
-        queries.append(-1 if query is None else names.setdefault(query, len(names)))
-        indices.extend(row_indices)
-        values.extend(row_values)
-        sizes.append(len(row_indices))
-        lines.append(number)
-        comments.append(comment)
-    if not comments:
-        raise DataError(path, None, "no rows; expected 'label qid:ID index:value …'")
-    columns = np.asarray(indices)
-    columns -= 1
-    return SvmLight(
-        labels=np.asarray(labels),
-        queries=np.asarray(queries),
-        names=tuple(names),
-        offsets=cumulated(sizes),
-        indices=columns,
-        values=np.asarray(values),
-        comments=tuple(comments),
-        lines=np.asarray(lines),
-        words=tuple(distinct),
-    )
+    reader = _Reader(words, base, why)
+    read_blocks(path, limit, reader.block, reader.line)
+    if not reader.lines:
+        raise DataError(path, None, _NO_ROWS)
+    return reader.rows(base)
 
 
-def _rows(path: str | Path, limit: Limit) -> Iterator[tuple[int, str, str]]:
-    """Number, body and comment of every line that has a body."""
-    with open_text(path, limit) as lines:
-        for number, line in lines:
-            body, _, comment = line.partition("#")
-            if body and not body.isspace():
-                yield number, body, comment.strip()
+def svmlight_parts(
+    path: str | Path, words: bool, limit: Limit, base: int, why: str
+) -> Iterator[SvmLight]:
+    """An SVM-light file in parts of some megabytes, in order, as :func:`read_svmlight` reads it."""
+    reader, parts = _Reader(words, base, why), 0
+    for _ in each_block(path, limit, reader.block, reader.line):
+        if len(reader.values) + len(reader.lines) > _PART:
+            yield reader.rows(base)
+            reader.clear()
+            parts += 1
+    if reader.lines:
+        yield reader.rows(base)
+    elif not parts:
+        raise DataError(path, None, _NO_ROWS)
 
 
-def _parsed(body: str) -> tuple[str, str | None, array, array]:
+class _Reader:
+    """The rows so far, in flat arrays."""
+
+    def __init__(self, words: bool, base: int | None, why: str) -> None:
+        self.form = LABELS_ARE_WORDS if words else LABELS_ARE_NUMBERS
+        self.least, self.why = base or 0, why
+        self._buffers, self._is_utf8 = RowBuffers(), Utf8()
+        self.clear()
+
+    def clear(self) -> None:
+        """Begin anew, with the lines that follow."""
+        self.labels: array[Any] = array("i" if self.form == LABELS_ARE_WORDS else "d")
+        self.values, self.indices = array("d"), array("i")
+        self.lines, self.sizes, self.queries = array("q"), array("q"), array("i")
+        self.names, self.words = DistinctWords(), DistinctWords()
+        self.comments: list[str] = []
+
+    def block(self, block: bytearray, at: int, number: int) -> tuple[int, int]:
+        """Rows of a block, as :data:`lssvm.formats.blocks.Compiled`."""
+        found = self._buffers
+        found.fit(len(block))
+        at, rows, size, lines = tokenised(
+            block, at, self.form, self._is_utf8(block), self.least, MOST, found
+        )
+        spans = found.spans[:rows]
+        if self.form == LABELS_ARE_WORDS:
+            labels = self.words.codes(block, spans[:, :2])
+        else:
+            labels = found.labels[:rows]
+        append(self.labels, labels)
+        append(self.queries, self.names.codes(block, spans[:, 2:4]))
+        append(self.indices, found.indices[:size])
+        append(self.values, found.values[:size])
+        append(self.sizes, found.sizes[:rows])
+        append(self.lines, shifted(found.lines[:rows], number))
+        self.comments += _comments(block, spans[:, 4:])
+        return at, lines
+
+    def line(self, number: int, text: str) -> None:
+        """A line of any kind. Raises ValueError with what is wrong."""
+        body, _, comment = text.partition("#")
+        if not body or body.isspace():
+            return
+        first, query, indices, values = _parsed(body, self.least, self.why)
+        if self.form == LABELS_ARE_WORDS:
+            self.labels.append(self.words.code(_word(first)))
+        else:
+            self.labels.append(_label(first))
+        self.queries.append(-1 if query is None else self.names.code(query))
+        self.indices.extend(indices)
+        self.values.extend(values)
+        self.sizes.append(len(indices))
+        self.lines.append(number)
+        self.comments.append(comment.strip())
+
+    def rows(self, base: int | None) -> SvmLight:
+        """All that was read. base : as for :func:`read_svmlight`"""
+        columns = np.asarray(self.indices)
+        if base is None:
+            base = int(columns.min(initial=1) > 0)
+        columns -= base
+        return SvmLight(
+            labels=np.asarray(self.labels),
+            queries=np.asarray(self.queries),
+            names=self.names.texts(),
+            offsets=cumulated(self.sizes),
+            indices=columns,
+            values=np.asarray(self.values),
+            comments=tuple(self.comments),
+            lines=np.asarray(self.lines),
+            words=self.words.texts(),
+            base=base,
+        )
+
+
+def _comments(block: bytearray, spans: np.ndarray) -> list[str]:
+    """The comments of rows, empty where there is none. spans : (rows, 2), where they stand."""
+    if not len(spans) or spans.max() < 0:
+        return [""] * len(spans)
+    return [block[a:b].decode().strip() if a >= 0 else "" for a, b in spans.tolist()]
+
+
+def _parsed(body: str, least: int, why: str) -> tuple[str, str | None, array, array]:
     """Label, qid, indices and values of a line. Raises ValueError with what is wrong."""
     first, *rest = body.split(None, 1)
     text, query = rest[0] if rest else "", None
@@ -128,7 +215,7 @@ def _parsed(body: str) -> tuple[str, str | None, array, array]:
         query = word.removeprefix(_PREFIX)
         if not query:
             raise ValueError("'qid:' names no query; expected qid:ID")
-    return first, query, *tokens.features(text, MOST)
+    return first, query, *tokens.features(text, MOST, least, why)
 
 
 def _word(text: str) -> str:

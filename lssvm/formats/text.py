@@ -51,6 +51,20 @@ def open_text(
     Raises DataError if the file is missing, is a directory or a device, cannot be read, is
     not UTF-8, is larger than allowed or is a compressed file that is cut short or damaged.
     """
+    with open_blocks(path, limit, longest) as blocks:
+        numbered = _lines(path, blocks, ends)
+        yield numbered if ends else ((number, line.rstrip("\r\n")) for number, line in numbered)
+
+
+@contextmanager
+def open_blocks(
+    path: str | Path, limit: Limit = DEFAULT, longest: int | None = LONGEST
+) -> Iterator[Iterator[tuple[int, bytearray]]]:
+    """A text file as blocks of whole lines, each with the number of its first line.
+
+    Every line but perhaps the last one of the file ends in LF. Whether they are UTF-8 is not
+    known: see :func:`decoded`. Parameters and errors are else those of :func:`open_text`.
+    """
     with contextlib.ExitStack() as stack:
         try:
             raw = _opened(path, stack)
@@ -59,8 +73,19 @@ def open_text(
         except OSError as error:
             message = f"cannot be read: {error.strerror or error}; expected a file"
             raise DataError(path, None, message) from None
-        numbered = _lines(path, kind, _split(path, stream, limit, longest, b"\n" if ends else b""))
-        yield numbered if ends else ((number, line.rstrip("\r\n")) for number, line in numbered)
+        yield _blocks(path, kind, stream, limit, longest)
+
+
+def decoded(path: str | Path, number: int, raw: bytes | bytearray) -> str:
+    """The text of a line. Raises DataError if it is not UTF-8, or no text."""
+    try:
+        line = raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        byte = error.object[error.start]
+        raise DataError(path, number, f"byte 0x{byte:02x} is not UTF-8; expected text") from None
+    if "\0" in line:
+        raise DataError(path, number, "byte 0x00 is no part of text; expected text")
+    return line.removeprefix("\ufeff") if number == 1 else line
 
 
 def _opened(path: str | Path, stack: contextlib.ExitStack) -> BinaryIO:
@@ -104,49 +129,60 @@ def _decompressed(raw: BinaryIO, stack: contextlib.ExitStack) -> tuple[str | Non
     return None, whole
 
 
-def _split(
-    path: str | Path, stream: BinaryIO, limit: Limit, longest: int | None, end: bytes
-) -> Iterator[bytes | bytearray]:
-    """The lines of a stream, each LF replaced by ``end``. Raises DataError beyond the limits."""
+def _blocks(
+    path: str | Path, kind: str | None, stream: BinaryIO, limit: Limit, longest: int | None
+) -> Iterator[tuple[int, bytearray]]:
+    """The blocks of a stream. Raises DataError beyond the limits, and for what cannot be read."""
     size, number, begun = 0, 1, bytearray()
-    while piece := stream.read(_PIECE):
-        size += len(piece)
-        if size > limit.bytes:
-            raise limit.exceeded(path)
-        first, *others = piece.split(b"\n")
-        begun += first
-        if others:
-            yield begun + end
-            yield from (line + end for line in others[:-1])
-            number += len(others)
-            begun = bytearray(others[-1])
-        if longest is not None and len(begun) > longest:
-            message = f"the line is longer than {longest / 1e6:,g} MB; expected a shorter line"
-            raise DataError(path, number, message)
-    if begun:
-        yield begun
+    with _told(path):
+        while piece := _piece(path, kind, stream, number):
+            size += len(piece)
+            if size > limit.bytes:
+                raise limit.exceeded(path)
+            end = piece.rfind(b"\n") + 1
+            begun += piece[:end]
+            if end:
+                yield number, begun
+                number += begun.count(b"\n")
+                begun = bytearray()
+            begun += piece[end:]
+            if longest is not None and len(begun) > longest:
+                message = f"the line is longer than {longest / 1e6:,g} MB; expected a shorter line"
+                raise DataError(path, number, message)
+        if begun:
+            yield number, begun
 
 
-def _lines(
-    path: str | Path, kind: str | None, raw_lines: Iterator[bytes | bytearray]
-) -> Iterator[tuple[int, str]]:
-    number = 0
+def _piece(path: str | Path, kind: str | None, stream: BinaryIO, number: int) -> bytes:
+    """What comes next of a stream whose line ``number`` was not read to its end."""
     try:
-        for number, raw in enumerate(raw_lines, 1):
-            line = raw.decode("utf-8")
-            if "\0" in line:
-                raise DataError(path, number, "byte 0x00 is no part of text; expected text")
-            if number == 1:
-                line = line.removeprefix("\ufeff")
-            yield number, line
-    except UnicodeDecodeError as error:
-        byte = error.object[error.start]
-        raise DataError(path, number, f"byte 0x{byte:02x} is not UTF-8; expected text") from None
+        return stream.read(_PIECE)
     except _CORRUPT as error:
         if kind is None:
             reason = getattr(error, "strerror", None) or error
-            raise DataError(path, number + 1, f"cannot be read: {reason}; expected text") from None
+            raise DataError(path, number, f"cannot be read: {reason}; expected text") from None
         message = f"the {kind} stream is cut short or damaged; expected a complete {kind} file"
         raise DataError(path, None, message) from None
+
+
+@contextmanager
+def _told(path: str | Path) -> Iterator[None]:
+    """Where reading takes more memory than there is, a DataError."""
+    try:
+        yield
     except MemoryError:
         raise DataError(path, None, "needs more memory than is available; expected less") from None
+
+
+def _lines(
+    path: str | Path, blocks: Iterator[tuple[int, bytearray]], ends: bool
+) -> Iterator[tuple[int, str]]:
+    """The lines of blocks, with the LF of each if ``ends``."""
+    with _told(path):
+        for first, block in blocks:
+            parts = block.split(b"\n")
+            rest = parts.pop()  # of a last line that has no LF
+            for number, raw in enumerate(parts, first):
+                yield number, decoded(path, number, raw + b"\n" if ends else raw)
+            if rest:
+                yield first + len(parts), decoded(path, first + len(parts), rest)

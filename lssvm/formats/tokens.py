@@ -61,37 +61,39 @@ def cost(text: str) -> float:
     return number
 
 
-def features(text: str, most: int) -> tuple[array, array]:
-    """Indices ("i", from 1, as they are written) and values ("d") of words ``index:value``.
+def features(text: str, most: int, least: int = 1, why: str = "") -> tuple[array, array]:
+    """Indices ("i", as they are written) and values ("d") of words ``index:value``.
 
-    text : the words, separated by blanks; most : highest index, at most 2³¹ − 1
+    text : the words, separated by blanks
+    least, most : lowest and highest index, 0 or 1 and at most 2³¹ − 1
+    why : what the message about an index 0 that is too low adds to what is expected
 
     Indices increase, values are finite.
     """
     if not _PAIRS.fullmatch(f" {text}"):
-        return _examined(text.split(), most)
+        return _examined(text.split(), most, least, why)
     numbers = text.replace(":", " ").split()
     try:
         indices, values = array("i", map(int, numbers[::2])), array("d", map(float, numbers[1::2]))
     except (ValueError, OverflowError):
-        return _examined(text.split(), most)
+        return _examined(text.split(), most, least, why)
     in_order = not indices or (
-        indices[0] >= 1 and indices[-1] <= most and all(map(lt, indices, indices[1:]))
+        indices[0] >= least and indices[-1] <= most and all(map(lt, indices, indices[1:]))
     )
     if not in_order or not math.isfinite(sum(values)):
-        return _examined(text.split(), most)
+        return _examined(text.split(), most, least, why)
     return indices, values
 
 
-def _examined(pairs: Sequence[str], most: int) -> tuple[array, array]:
+def _examined(pairs: Sequence[str], most: int, least: int, why: str) -> tuple[array, array]:
     """The same for words that look wrong: one at a time, to report the first wrong one."""
     indices, values = array("i"), array("d")
-    last = 0
+    last = least - 1
     for pair in pairs:
         index, colon, value = pair.partition(":")
         if not colon or not is_whole(index):
             raise ValueError(f"{cut(pair)!r} is not a feature; expected index:value")
-        place = whole(index, "index", 1, most)
+        place = whole(index, "index", least, most, "" if index.strip("0") else why)
         if place <= last:
             raise ValueError(f"index {place} follows {last}; expected increasing indices")
         indices.append(place)

@@ -86,7 +86,7 @@ def read_container(path: str | Path, format: str) -> tuple[dict[str, Any], dict[
     try:
         with open(path, "rb") as file:
             return _read(file, format)
-    except _Refused as error:
+    except _RefusedError as error:
         raise ModelError(f"{path}: {error}") from None
     except OSError as error:
         reason = error.strerror or "damaged"
@@ -107,7 +107,7 @@ def is_container(path: str | Path) -> bool:
         return False
 
 
-class Misfit(ModelError):
+class MisfitError(ModelError):
     """A model that is whole, but not for what is installed here."""
 
 
@@ -119,7 +119,7 @@ def refused_as_damaged(path: str | Path, advice: str = "") -> Iterator[None]:
     """
     try:
         yield
-    except Misfit as error:
+    except MisfitError as error:
         raise ModelError(f"{path}: {_line(error)}{advice}") from None
     except Exception as error:
         # A plug-in's restore may raise anything; ours raise ModelError.
@@ -133,7 +133,7 @@ def _line(error: Exception) -> str:
     return text if isinstance(error, LssvmError) else text[:QUOTED]
 
 
-class _Refused(Exception):
+class _RefusedError(Exception):
     """What is wrong with a container, without its name."""
 
 
@@ -147,14 +147,14 @@ def _read(file: Any, format: str) -> tuple[dict[str, Any], dict[str, np.ndarray]
     start = file.read(len(_MAGIC))
     if start != _MAGIC:
         found = "empty" if not start else f"it starts with {start!r}"
-        raise _Refused(f"not a file of lssvm ({found}); expected a {format}")
+        raise _RefusedError(f"not a file of lssvm ({found}); expected a {format}")
     with zipfile.ZipFile(file) as archive:
         members = _members(archive, os.fstat(file.fileno()).st_size)
         header = _header(archive.read(members[0]).decode("utf-8"))
         listed = _checked_header(header, format)
         names = [member.filename for member in members[1:]]
         if names != [f"{entry.name}.npy" for entry in listed]:
-            raise _Refused("damaged: its members are not those that the header lists")
+            raise _RefusedError("damaged: its members are not those that the header lists")
         arrays = {
             entry.name: _array(archive.read(member), entry)
             for entry, member in zip(listed, members[1:], strict=True)
@@ -166,17 +166,19 @@ def _members(archive: zipfile.ZipFile, size: int) -> list[zipfile.ZipInfo]:
     """The members, once it is sure that reading them takes no more memory than the file."""
     members = archive.infolist()
     if not members or members[0].filename != HEADER or members[0].header_offset != 0:
-        raise _Refused(f"not a file of lssvm: its first member is not {HEADER}")
+        raise _RefusedError(f"not a file of lssvm: its first member is not {HEADER}")
     for member in members:
         if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
-            raise _Refused(f"member {member.filename!r} is compressed; expected stored members")
+            raise _RefusedError(
+                f"member {member.filename!r} is compressed; expected stored members"
+            )
         if member.flag_bits & 1:
-            raise _Refused(f"member {member.filename!r} is encrypted; expected plain members")
+            raise _RefusedError(f"member {member.filename!r} is encrypted; expected plain members")
     names = [member.filename for member in members]
     if len(set(names)) != len(names):
-        raise _Refused("damaged: a member is there twice")
+        raise _RefusedError("damaged: a member is there twice")
     if sum(member.file_size for member in members) > size:
-        raise _Refused("damaged: its members are larger than the file")
+        raise _RefusedError("damaged: its members are larger than the file")
     return members
 
 
@@ -184,12 +186,12 @@ def _checked_header(header: dict[str, Any], format: str) -> list[_Listed]:
     """The arrays that a header lists, its format and version being right."""
     found, version = header.get("format"), header.get("format_version")
     if found != format:
-        raise _Refused(f"is a {found!r} file; expected a {format!r}")
+        raise _RefusedError(f"is a {found!r} file; expected a {format!r}")
     if type(version) is not int or version < 1:
-        raise _Refused(f"format version {version!r} is not known; expected {FORMAT_VERSION}")
+        raise _RefusedError(f"format version {version!r} is not known; expected {FORMAT_VERSION}")
     if version > FORMAT_VERSION:
         made = header.get("lssvm_version", "unknown")
-        raise _Refused(
+        raise _RefusedError(
             f"format version {version} was written by a newer lssvm ({made}), this is "
             f"{lssvm.__version__} and reads up to {FORMAT_VERSION}; upgrade lssvm"
         )
@@ -199,9 +201,11 @@ def _checked_header(header: dict[str, Any], format: str) -> list[_Listed]:
     ]
     for entry in listed:
         if entry.dtype.kind not in KINDS or entry.dtype.hasobject:
-            raise _Refused(f"array {entry.name!r} has type {entry.dtype}; expected plain values")
+            raise _RefusedError(
+                f"array {entry.name!r} has type {entry.dtype}; expected plain values"
+            )
         if not all(type(length) is int and length >= 0 for length in entry.shape):
-            raise _Refused(f"array {entry.name!r} has shape {str(list(entry.shape))[:QUOTED]}")
+            raise _RefusedError(f"array {entry.name!r} has shape {str(list(entry.shape))[:QUOTED]}")
     return listed
 
 
@@ -209,18 +213,20 @@ def _array(data: bytes, entry: _Listed) -> np.ndarray:
     """The array of one member, equal in type, shape and size to what the header says."""
     stream = io.BytesIO(data)
     if npy.read_magic(stream) != (1, 0):
-        raise _Refused(f"array {entry.name!r} has another npy version; expected 1.0")
+        raise _RefusedError(f"array {entry.name!r} has another npy version; expected 1.0")
     shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
     if dtype.hasobject:
-        raise _Refused(f"array {entry.name!r} holds objects; expected plain values")
+        raise _RefusedError(f"array {entry.name!r} holds objects; expected plain values")
     if (shape, dtype) != (entry.shape, entry.dtype) or fortran_order:
-        raise _Refused(
+        raise _RefusedError(
             f"array {entry.name!r} is {dtype.str} of shape {list(shape)}; "
             f"the header says {entry.dtype.str} of shape {list(entry.shape)}"
         )
     start = stream.tell()
     if len(data) - start != math.prod(shape) * dtype.itemsize:
-        raise _Refused(f"array {entry.name!r} has {len(data) - start} bytes, too few or too many")
+        raise _RefusedError(
+            f"array {entry.name!r} has {len(data) - start} bytes, too few or too many"
+        )
     return np.frombuffer(bytearray(data), dtype, offset=start).reshape(shape)
 
 
@@ -228,7 +234,7 @@ def _header(text: str) -> dict[str, Any]:
     """The header, all its numbers finite and all its texts such that they can be written."""
     header = json.loads(text, parse_constant=_no_constant, parse_float=_finite_number)
     if not isinstance(header, dict):
-        raise _Refused("damaged: the header is not a JSON object")
+        raise _RefusedError("damaged: the header is not a JSON object")
     _check_depth(header)
     if "\\u" in text:
         json.dumps(header, ensure_ascii=False).encode("utf-8")
@@ -247,7 +253,7 @@ def _check_depth(header: Any) -> None:
         ]
         if not level:
             return
-    raise _Refused("damaged: the header is nested too deeply")
+    raise _RefusedError("damaged: the header is nested too deeply")
 
 
 def _no_constant(text: str) -> float:

@@ -14,7 +14,7 @@ from lssvm.applications.feature_space import Linear, Space
 from lssvm.config import Config, stored_config
 from lssvm.errors import ConfigError, LssvmError, ModelError
 from lssvm.model import space as stored_space
-from lssvm.model.container import Misfit, read_container, refused_as_damaged, write_container
+from lssvm.model.container import MisfitError, read_container, refused_as_damaged, write_container
 from lssvm.model.record import checked_record
 from lssvm.model.space import restored
 from lssvm.output.plain import finite
@@ -154,16 +154,16 @@ def _config(name: Any, values: dict[str, Any]) -> Config:
     """The configuration of a model, whose application must be installed."""
     section = checked.mapping(values, "application")
     if not isinstance(name, str) or section.get("name") != name:
-        raise ModelError("two names of its application")
+        raise ModelError("the header gives two names of its application; expected one")
     kind = f"a model of application {checked.shown(name)}"
     try:
         applications.load(name)
     except LssvmError as error:
-        raise Misfit(f"{kind}: {error}") from None
+        raise MisfitError(f"{kind}: {error}") from None
     try:
         return stored_config(values, kind)
     except ConfigError as error:
-        raise Misfit(error.messages[0]) from None
+        raise MisfitError(error.messages[0]) from None
 
 
 def _check_features(header: dict[str, Any], dimension: int) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 import numpy as np
 
 from lssvm.applications.feature_space import (
-    MOST_WEIGHTS,
     Kernel,
     KernelFunction,
     Linear,
@@ -13,7 +12,8 @@ from lssvm.applications.feature_space import (
     Space,
     Support,
 )
-from lssvm.checked import LARGEST, MOST, array, known, sparse_rows
+from lssvm.applications.occurring import Occurring
+from lssvm.checked import LARGEST, MOST, MOST_WEIGHTS, array, known, sparse_rows
 from lssvm.errors import ModelError
 
 DENSE = ("gamma", "shape", "rows")
@@ -30,8 +30,9 @@ def restored(
     Raises ModelError.
     """
     if kernel.type == "linear":
-        known(arrays)
-        return Linear()
+        if not arrays:
+            return Linear()
+        return _occurring(arrays, inputs)
     return (
         _products(kernel, arrays, inputs) if kernel.explicit else _support(kernel, arrays, inputs)
     )
@@ -48,9 +49,20 @@ def dimension(space: Space, linear: int | None) -> int | None:
         count, width = space.rows.shape
     elif isinstance(space, Products):
         count, width = len(space.pairs), space.width
+    elif isinstance(space, Occurring):
+        count, width = len(space.features), space.width
     else:
         return None
     return linear + (count - width) * space.columns
+
+
+def _occurring(arrays: Mapping[str, np.ndarray], inputs: tuple[int, int] | None) -> Occurring:
+    known(arrays, "features", "shape")
+    width, columns = _shape(arrays, 2, inputs)
+    features = array(arrays, "features", np.int64, (None,), least=0, most=width - 1)
+    if np.any(features[1:] <= features[:-1]):
+        raise ModelError("array 'features' does not increase; expected each feature once, in order")
+    return Occurring(features, width, columns)
 
 
 def _products(
@@ -64,7 +76,7 @@ def _products(
     if np.any(pairs[1:] <= pairs[:-1]):
         raise ModelError("array 'pairs' does not increase; expected each product once, in order")
     if np.any(first > second) or np.any(second >= width + constant):
-        raise ModelError(f"array 'pairs' holds what are no products of two of {width} features")
+        raise ModelError(f"array 'pairs' holds what are not products of two of {width} features")
     return Products(pairs, width, columns, _gamma(kernel, arrays), kernel.coef0)
 
 

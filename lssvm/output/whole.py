@@ -108,7 +108,7 @@ def check_folder(path: str | Path) -> None:
     target = os.path.realpath(path)
     with explaining(path):
         if os.path.exists(target) and not os.path.isdir(target):
-            raise LssvmError(f"{path}: is no folder; expected a new or an empty one")
+            raise LssvmError(f"{path}: is not a folder; expected a new or an empty one")
         if os.path.isdir(target) and os.listdir(target):
             raise LssvmError(f"{path}: the folder is not empty; expected a new or an empty one")
         check_parent(path)

@@ -81,8 +81,8 @@ application:
   name: precision_at_k
   k: 5
   relevant_from: 1
-  start: classification
-  start_weight: 100
+  initialisation: classification
+  initialisation_weight: 100
 data: {train: train.txt, validate: test.txt, test: test.txt}
 objective: {model: lssvm, C: 1.0}
 seed: 0

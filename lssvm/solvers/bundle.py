@@ -8,9 +8,9 @@ every later completion and for every C (Yu & Joachims 2009, section 4; Teo et al
 for the bundle method). The completion plane itself bounds U⁺ from below and is always in
 the bundle: measured from it, it is the zero plane.
 
-The oracle is asked between the best point and the minimiser of the model ("in-out", after
-Ben-Ameur & Neto 2007), which needs a fraction of the passes of the plain cutting-plane
-method and one QP each.
+Each pass adds one cutting plane, computed between the best iterate and the minimiser of the model
+("in-out", after Ben-Ameur & Neto 2007). That needs a fraction of the passes of the plain
+cutting-plane method, and one QP for each.
 """
 
 import time
@@ -26,20 +26,19 @@ from lssvm.checked import ROUNDING, Arrays, Values, same, whole
 from lssvm.checked import vector as checked_vector
 from lssvm.errors import ModelError
 from lssvm.oracle import Oracle
-from lssvm.plane import Plane, Planes
-from lssvm.solvers.by_example import MEGABYTE
+from lssvm.plane import MEGABYTE, Plane, Planes
 from lssvm.solvers.kept import Kept, State, array, kept, plane, value, vector
 from lssvm.solvers.needs import Needs
 from lssvm.solvers.opening import EPOCHS, opened, parts_of
 from lssvm.solvers.plane_cache import PlaneCache
 from lssvm.solvers.qp import SimplexQP
-from lssvm.solvers.solver import Metric, Start, SummedSolver
+from lssvm.solvers.solver import Initialisation, InnerProduct, SummedSolver
 
 QP_SHARE = 1e-3  # the QP's own gap, as a share of the duality gap
 QP_FLOOR = 1e-12  # and never below this share of the bound
 CACHE_SHARE = 0.1  # of the gap, that a cut of kept planes must raise the model by
 LEVEL_SHARE = 1e-2  # cuts may differ in height by this share of the goal
-MOST_UNASKED = 200  # cuts of kept planes in a row, without an oracle pass
+MOST_CACHED_CUTS = 200  # cuts of kept planes in a row, without an oracle pass
 COMPARED = 8  # cuts, those of the largest multipliers, that must not exceed a new value
 ASYMMETRY = 1e-8  # of a Gram matrix, as a share of its largest entry: rounding
 
@@ -106,11 +105,11 @@ class Bundle(SummedSolver):
     gram : (k + 1, k + 1) inner products of the differences; index 0 is the completion
     beta : (k + 1,) multipliers on the simplex
     idle : (k,) number of QPs since a cut had a multiplier
-    w : (d,) the incumbent; row : its own cut (−1: not yet asked)
+    w : (d,) the incumbent; row : its own cut (−1: there is none yet)
     step : share of the way from the incumbent to the model's minimiser (κ)
     cached, cache_bytes : planes of each example that ``cache`` keeps, and the most memory of it
     cache : planes of single examples; a cut of them that helps saves an oracle pass
-    unasked : such cuts since the last pass
+    cached_cuts : number of such cuts since the last pass
     square, above : ½‖w‖² at the incumbent, and what its cut is above the completion there
     opening : examples of a part, where the first cut is that of ``opening``; 0: it is not
     """
@@ -133,12 +132,14 @@ class Bundle(SummedSolver):
     beta: np.ndarray = field(init=False, metadata=array(np.float64, _with_zero))
     idle: np.ndarray = field(init=False, metadata=array(np.int64, _by_cut, least=0))
     row: int = field(default=-1, metadata=value(partial(whole, least=-1)))
-    unasked: int = field(default=0, metadata=value(whole))
+    cached_cuts: int = field(default=0, metadata=value(whole))
     square: float = field(default=0.0, init=False)
     above: float = field(default=0.0, init=False)
 
     @classmethod
-    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+    def from_config(
+        cls, config: Any, dimension: int, restart: int, inner_product: InnerProduct
+    ) -> Self:
         """The solver that a configuration asks for, at w = 0."""
         w, section = np.zeros(dimension), config.solver
         return cls(
@@ -151,14 +152,14 @@ class Bundle(SummedSolver):
             section.max_cache_mb * MEGABYTE,
         )
 
-    def begin(self, oracle: Any, start: Start) -> None:
-        """Stand at the first weights, completed there, or at w = 0 with the first completion."""
+    def initialise(self, oracle: Any, initial: Initialisation) -> None:
+        """Begin at the first weights, completed there, or at w = 0 with the first completion."""
         if self.cached:
             truth = oracle.completed_each(self.w).gradients(np.arange(len(oracle.costs)))
             self.cache = PlaneCache(oracle.costs, truth, self.cached, self.cache_bytes)
-        elif self.opens and start.by_parts:
+        elif self.opens and initial.by_parts:
             self.opening = parts_of(len(oracle.costs), len(self.w))
-        super().begin(oracle, start)
+        super().initialise(oracle, initial)
 
     def __post_init__(self) -> None:
         none = np.zeros(0), sparse.csr_array((0, len(self.w)))
@@ -180,7 +181,7 @@ class Bundle(SummedSolver):
 
     @property
     def osqp_calls(self) -> int:
-        """Quadratic programs that were left to OSQP."""
+        """Quadratic programs that OSQP solved."""
         return self.qp.osqp_calls
 
     def measure_from(self, completion: Plane) -> None:
@@ -221,19 +222,23 @@ class Bundle(SummedSolver):
         self._compare(oracle, self.w, self.own_plane(), self.slack, highest)
 
     def _begin(self, oracle: Oracle, C: float) -> None:
-        """Ask once where nothing was asked before."""
+        """Compute a first cut if there is none yet."""
         if self.row < 0:
             self._ask(oracle, C, self.w)
-            self.tied = not np.any(self.w)
+            self.at_zero = not np.any(self.w)
             if self.opening and np.isfinite(self.slack):
                 self._open(oracle, C)
 
     def _improve(self, oracle: Oracle, C: float, target: Callable[[], float]) -> bool:
         """A cut near the minimiser of those that are there, unless that closed the gap."""
         point = self._model_minimiser(C, target())
-        if not self.open(C, target()):
+        if not self.is_unsolved(C, target()):
             return False
-        if self.cache is None or self.unasked >= MOST_UNASKED or not self._cut_from_cache(C, point):
+        if (
+            self.cache is None
+            or self.cached_cuts >= MOST_CACHED_CUTS
+            or not self._cut_from_cache(C, point)
+        ):
             self._ask(oracle, C, self.w + self.step * (point - self.w))
         return True
 
@@ -308,17 +313,17 @@ class Bundle(SummedSolver):
     def _ask(self, oracle: Any, C: float, w: np.ndarray) -> None:
         """One oracle pass at w: a new cut, and a new incumbent where P is lower there."""
         plane, upper = oracle.augmented(w) if self.cache is None else self.cache.ask(oracle, w)
-        self.asked += 1
-        self.unasked = 0
+        self.problem_passes += 1
+        self.cached_cuts = 0
         slack = upper - plane.value(w)
         self._check(oracle, w, plane, slack)
         began = time.perf_counter()
-        better = self.row < 0 or self.tied or self._moves(C, w, plane, slack)
+        better = self.row < 0 or self.at_zero or self._moves(C, w, plane, slack)
         self._make_room()
         self._append(plane)
         if better:
             self.w, self.row, self.slack = w, len(self.planes) - 1, slack
-            self.tied = False
+            self.at_zero = False
             self._measure()
         self.seconds += time.perf_counter() - began
 
@@ -330,7 +335,7 @@ class Bundle(SummedSolver):
         """Block steps from where the hidden values were completed; their cut, and a pass there."""
         began, spent = time.perf_counter(), oracle.seconds
         point, cut = opened(oracle.parts(self.opening), C, self.w)
-        self.asked += EPOCHS
+        self.problem_passes += EPOCHS
         self._append(cut)
         self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
         self._ask(oracle, C, point)
@@ -344,7 +349,7 @@ class Bundle(SummedSolver):
         if helps:
             self._make_room()
             self._append(cut)
-            self.unasked += 1
+            self.cached_cuts += 1
             self.cache.saved += 1  # type: ignore[union-attr]
         self.seconds += time.perf_counter() - began
         return helps
@@ -412,7 +417,7 @@ class Bundle(SummedSolver):
         rounding = ASYMMETRY * np.abs(self.gram).max()
         crooked = np.abs(self.gram - self.gram.T).max() > rounding
         if crooked or np.any(np.diag(self.gram) < -rounding):
-            raise ModelError("array 'gram' is no Gram matrix; expected a symmetric one")
+            raise ModelError("array 'gram' is not a Gram matrix; expected a symmetric one")
         if np.any(self.beta < 0.0) or abs(float(self.beta.sum()) - 1.0) > ROUNDING:
             raise ModelError("array 'beta' is not on the simplex; expected multipliers of sum 1")
         if self.row >= len(self.idle):
@@ -433,14 +438,16 @@ class Bundle(SummedSolver):
 
 
 class CuttingPlane(Bundle):
-    """The plain cutting-plane method: the oracle is asked at the model's minimiser itself."""
+    """The plain cutting-plane method: cuts are computed at the model's minimiser itself."""
 
     name: ClassVar[str] = "cutting-plane"
     opens: ClassVar[bool] = False
 
     @classmethod
-    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+    def from_config(
+        cls, config: Any, dimension: int, restart: int, inner_product: InnerProduct
+    ) -> Self:
         """The solver that a configuration asks for, at w = 0."""
-        solver = super().from_config(config, dimension, restart, metric)
+        solver = super().from_config(config, dimension, restart, inner_product)
         solver.step = 1.0
         return solver

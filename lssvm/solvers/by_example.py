@@ -3,8 +3,8 @@
 The dual point w = −Σ α δ is where they work; the best point of the primal is kept apart. Every
 oracle pass gives P at the w where it was made, so with the dual value a certified gap.
 
-With a kernel w is a vector of coefficients, and what inference is asked at is its images: the
-products of w with the unit vector of every coordinate (see ``working_sets``).
+With a kernel w is a vector of coefficients, and inference is computed at its kernel scores: the
+inner products of w with the unit vector of every coordinate (see ``working_sets``).
 """
 
 from dataclasses import dataclass, field
@@ -15,15 +15,15 @@ from scipy import sparse
 
 from lssvm.checked import Arrays, Values, positive, sparse_rows, whole
 from lssvm.checked import vector as checked_vector
-from lssvm.errors import ApplicationFault, LssvmError
-from lssvm.oracle import INEXACT, MAXIMUM, EachOracle, Found
+from lssvm.errors import ApplicationError, LssvmError
+from lssvm.oracle import INEXACT, MAXIMUM, EachOracle, ExampleMaxima
+from lssvm.plane import MEGABYTE
 from lssvm.solvers.kept import Kept, State, array, kept, value, vector
 from lssvm.solvers.solution import Solution
-from lssvm.solvers.solver import Solver, Start
+from lssvm.solvers.solver import Initialisation, Solver
 from lssvm.solvers.working_sets import WorkingSets
 
 ADDED_SHARE = 0.01  # of the mean gap of an example: less is no reason to keep a plane
-MEGABYTE = 1_000_000
 LOWEST = float(np.finfo(np.float64).min)
 
 
@@ -54,11 +54,11 @@ class _KeptTruth(Kept):
         return sparse_rows(arrays, f"{name}_", (len(owner.costs), owner.dimension))
 
 
-class _KeptImages(Kept):
-    """Nothing without a kernel: then the images are w itself."""
+class _KeptScores(Kept):
+    """Nothing without a kernel: then the kernel scores are w itself."""
 
     def save(self, owner: Any, name: str) -> State:
-        return {}, {name: owner.images} if len(owner.gram) else {}
+        return {}, {name: owner.kernel_scores} if len(owner.gram) else {}
 
     def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> np.ndarray:
         return checked_vector(arrays, name, owner.w.shape) if len(owner.gram) else owner.w
@@ -71,7 +71,7 @@ class ByExample(Solver):
     dimension : d; norm : of the slacks, gram, labels : of a kernel, see ``working_sets``
     sets : the planes and the dual point; truth, truth_losses : (n, d), (n,) gradients and loss
         parts of the completion's planes; the latter are 0 but for a sum over hidden values
-    w : (d,) the best point; images : (d,) of it, w itself without a kernel
+    w : (d,) the best point; kernel_scores : (d,) of it, w itself without a kernel
     heights : (n,) U⁺_i there, upper bounds if they are known
     """
 
@@ -87,8 +87,8 @@ class ByExample(Solver):
     truth: sparse.csr_array = field(init=False, metadata=kept(_KeptTruth()))
     truth_losses: np.ndarray = field(init=False, metadata=vector(_by_example))
     w: np.ndarray = field(init=False, metadata=vector())
-    images: np.ndarray = field(init=False, metadata=kept(_KeptImages()))
-    # Infinite are those of examples that were not asked yet.
+    kernel_scores: np.ndarray = field(init=False, metadata=kept(_KeptScores()))
+    # They are infinite for examples whose inference was not computed yet.
     heights: np.ndarray = field(
         init=False, metadata=array(np.float64, _by_example, least=LOWEST, infinite=True)
     )
@@ -98,22 +98,22 @@ class ByExample(Solver):
         self.costs = self.heights = self.truth_losses = np.zeros(0)
         self.sets = self._new_sets(self.costs)
         self.truth = sparse.csr_array((0, self.dimension))
-        self.w = self.images = np.zeros(self.dimension)
+        self.w = self.kernel_scores = np.zeros(self.dimension)
 
     @property
     def planes_kept(self) -> int:
         """Planes that are kept now."""
         return len(self.sets)
 
-    def begin(self, oracle: EachOracle, start: Start) -> None:
-        """Stand at the first weights, completed there, or at w = 0 with the first completion."""
-        given = isinstance(start.first, np.ndarray)
+    def initialise(self, oracle: EachOracle, initial: Initialisation) -> None:
+        """Begin at the first weights, completed there, or at w = 0 with the first completion."""
+        given = isinstance(initial.first, np.ndarray)
         self.costs = oracle.costs
         self.sets = self._new_sets(np.ones(len(self.costs)))
-        self.w = start.first.copy() if given else np.zeros(self.dimension)
-        self.images = self.sets.images_of(self.w)
+        self.w = initial.first.copy() if given else np.zeros(self.dimension)
+        self.kernel_scores = self.sets.kernel_scores_of(self.w)
         self.heights = np.full(len(self.costs), np.inf)
-        found = oracle.completed_each(self.images) if given else start.first
+        found = oracle.completed_each(self.kernel_scores) if given else initial.first
         self.truth, self.truth_losses = _planes_of(found)
 
     def complete(self, oracle: EachOracle) -> None:
@@ -122,7 +122,7 @@ class ByExample(Solver):
         A plane of U⁺ does not change; its difference from the completion does. The multipliers
         stay, and so the weight that the old completion's plane had goes to the new one.
         """
-        truth, losses = _planes_of(oracle.completed_each(self.images))
+        truth, losses = _planes_of(oracle.completed_each(self.kernel_scores))
         shifts = sparse.csr_array(self.truth - truth)
         rows = np.flatnonzero((np.diff(shifts.indptr) > 0) | (losses != self.truth_losses))
         if len(rows) and len(self.sets):
@@ -132,25 +132,25 @@ class ByExample(Solver):
 
     def primal(self, C: float) -> float:
         """P at the best point."""
-        return self._objective(C, self.w, self.images, self.heights)
+        return self._objective(C, self.w, self.kernel_scores, self.heights)
 
     def sizes(self, C: float) -> float:
         """The size of what P at the best point, and the lower bound, are sums of."""
-        terms = self._terms(np.arange(len(self.costs)), self.images)
+        terms = self._terms(np.arange(len(self.costs)), self.kernel_scores)
         terms += np.abs(self.heights)
         if self.norm == 0:
             return (self.primal(C) + self.lower) * (1.0 + float(terms.max(initial=0.0)))
         if self.norm == 2:
-            terms *= 1.0 + np.abs(self.heights - self._completed(self.images))
+            terms *= 1.0 + np.abs(self.heights - self._completed(self.kernel_scores))
         return self.primal(C) + self.lower + C * float(self.costs @ terms)
 
-    def _terms(self, rows: np.ndarray, images: np.ndarray) -> np.ndarray:
+    def _terms(self, rows: np.ndarray, kernel_scores: np.ndarray) -> np.ndarray:
         """The sizes of what the scores of the true outputs sum up, (k,)."""
-        return abs(self.truth[rows]) @ np.abs(images) + np.abs(self.truth_losses[rows])
+        return abs(self.truth[rows]) @ np.abs(kernel_scores) + np.abs(self.truth_losses[rows])
 
     def concave(self, C: float) -> float:
         """−C Σ c_i U⁻_i at the best point, as the completion has it."""
-        return -C * float(self.costs @ self._completed(self.images))
+        return -C * float(self.costs @ self._completed(self.kernel_scores))
 
     def objective_at(
         self, oracle: EachOracle, C: float, w: np.ndarray
@@ -165,25 +165,25 @@ class ByExample(Solver):
         return value, -C * float(self.costs @ completion.values), bool(known.all())
 
     def _begin(self, oracle: EachOracle, C: float) -> None:
-        """Take over C; ask once where nothing was asked before."""
+        """Take over C; make a first oracle pass if there was none yet."""
         self._weigh(C)
         if not np.all(np.isfinite(self.heights)):
             self._ask(oracle, self.w, keep=not np.any(self.w))
-            self.tied = not np.any(self.w)
+            self.at_zero = not np.any(self.w)
 
-    def solution(self, C: float, w: np.ndarray, aim: float) -> Solution:
+    def solution(self, C: float, w: np.ndarray, target: float) -> Solution:
         """What is known at the end of the problem. Raises LssvmError without a w of finite P."""
         if not np.isfinite(self.primal(C)):
             raise LssvmError(
-                "no w that needs no slack was found before the passes were used up; "
-                "expected a larger solver.max_passes, or objective.slack_norm: 1 or 2"
+                "no feasible w was found within solver.max_passes (hard margin); expected a "
+                "larger solver.max_passes, or objective.slack_norm: 1 or 2"
             )
-        return super().solution(C, w, aim)._replace(images=self.images)
+        return super().solution(C, w, target)._replace(kernel_scores=self.kernel_scores)
 
     def exhausted(self, C: float, max_passes: int) -> bool:
         """Whether the passes are used up, or bring nothing any more; see ``Solver``."""
         if not np.isfinite(self.primal(C)):
-            return self.asked >= max_passes
+            return self.problem_passes >= max_passes
         return super().exhausted(C, max_passes)
 
     def _weigh(self, C: float) -> None:
@@ -197,74 +197,76 @@ class ByExample(Solver):
         self.sets.refresh()
         self.C = C
 
-    def _objective(self, C: float, w: np.ndarray, images: np.ndarray, heights: np.ndarray) -> float:
+    def _objective(
+        self, C: float, w: np.ndarray, kernel_scores: np.ndarray, heights: np.ndarray
+    ) -> float:
         """P at w where U⁺ has these values; with norm 0 infinite unless no slack is needed."""
-        half = 0.5 * float(w @ images)
+        half = 0.5 * float(w @ kernel_scores)
         if not np.all(np.isfinite(heights)):
             return np.inf
-        slacks = np.maximum(0.0, heights - self._completed(images))
+        slacks = np.maximum(0.0, heights - self._completed(kernel_scores))
         if self.norm == 1:
             return half + C * float(self.costs @ slacks)
         if self.norm == 2:
             return half + 0.5 * C * float(self.costs @ slacks**2)
         return half if slacks.max(initial=0.0) <= 0.0 else np.inf
 
-    def _completed(self, images: np.ndarray) -> np.ndarray:
+    def _completed(self, kernel_scores: np.ndarray) -> np.ndarray:
         """The completion's planes at any w, (n,): no higher than U⁻_i."""
-        return self.truth @ images + self.truth_losses
+        return self.truth @ kernel_scores + self.truth_losses
 
     def _raise_bound(self) -> None:
         self.lower = max(self.lower, self.sets.dual())
 
     def _ask(self, oracle: EachOracle, w: np.ndarray, keep: bool = True) -> None:
         """One oracle pass at w: the best point if P is lower there, and planes to keep."""
-        images = self.sets.images_of(w)
-        found = oracle.augmented_each(images)
-        self.asked += 1
-        self._check_truth(images, found, self._completed(images))
+        kernel_scores = self.sets.kernel_scores_of(w)
+        found = oracle.augmented_each(kernel_scores)
+        self.problem_passes += 1
+        self._check_truth(kernel_scores, found, self._completed(kernel_scores))
         known = np.isfinite(found.uppers)
         heights = np.where(known, found.uppers, found.values)
         if self.norm == 0:
-            scale, heights = self._feasible(images, heights)
-            w, images = scale * w, scale * images
-        new = self.tied or not np.all(np.isfinite(self.heights))
-        if new or self._objective(self.C, w, images, heights) < self.primal(self.C):
-            self.tied = False
+            scale, heights = self._feasible(kernel_scores, heights)
+            w, kernel_scores = scale * w, scale * kernel_scores
+        new = self.at_zero or not np.all(np.isfinite(self.heights))
+        if new or self._objective(self.C, w, kernel_scores, heights) < self.primal(self.C):
+            self.at_zero = False
             self.w, self.heights = w.copy(), heights
-            self.images = images if len(self.gram) else self.w
+            self.kernel_scores = kernel_scores if len(self.gram) else self.w
             self.slack = 0.0 if known.all() else np.inf
         if keep:
             self._keep(found)
 
-    def _feasible(self, images: np.ndarray, heights: np.ndarray) -> tuple[float, np.ndarray]:
+    def _feasible(self, kernel_scores: np.ndarray, heights: np.ndarray) -> tuple[float, np.ndarray]:
         """With norm 0: by what w is scaled until no slack is left, if that can be, and U⁺ there.
 
         Every L is at least 1, so a largest slack ξ < 1 vanishes at w / (1 − ξ).
         """
-        largest = float(np.max(heights - self.truth @ images, initial=0.0))
+        largest = float(np.max(heights - self.truth @ kernel_scores, initial=0.0))
         if largest >= 1.0:
             return 1.0, heights
         scale = 1.0 / (1.0 - largest)
-        return scale, self.truth @ (scale * images)
+        return scale, self.truth @ (scale * kernel_scores)
 
-    def _keep(self, found: Found, first: int = 0) -> np.ndarray:
+    def _keep(self, found: ExampleMaxima, first: int = 0) -> np.ndarray:
         """Keep the planes that are higher at the dual point than those kept, by enough to matter.
 
         found : of examples from ``first`` on, at the dual point. Returns the examples that were
         asked, (k,).
         """
         rows = np.arange(first, first + len(found.values))
-        images = self.sets.images()
-        heights = found.values - self.truth[rows] @ images - self.truth_losses[rows]
+        kernel_scores = self.sets.kernel_scores()
+        heights = found.values - self.truth[rows] @ kernel_scores - self.truth_losses[rows]
         excess = heights - self.sets.highest(rows)[1]
-        self._check_kept(images, found, rows, excess)
+        self._check_kept(kernel_scores, found, rows, excess)
         rounding = 1e-12 * (1.0 + np.abs(found.values))
         new = np.flatnonzero(excess > np.maximum(self._enough()[rows], rounding))
         self._append(found, rows, new)
         self._check_room()
         return rows
 
-    def _append(self, found: Found, rows: np.ndarray, new: np.ndarray) -> None:
+    def _append(self, found: ExampleMaxima, rows: np.ndarray, new: np.ndarray) -> None:
         """Keep the planes ``new`` of those that were found for ``rows``."""
         own = rows[new]
         if len(new):
@@ -291,7 +293,9 @@ class ByExample(Solver):
                 "or use solver.method: bundle"
             )
 
-    def _check_truth(self, images: np.ndarray, found: Found, scores: np.ndarray) -> None:
+    def _check_truth(
+        self, kernel_scores: np.ndarray, found: ExampleMaxima, scores: np.ndarray
+    ) -> None:
         """Refuse a loss-augmented maximum that is lower than the true output's score.
 
         scores : (n,) of the true outputs
@@ -300,16 +304,17 @@ class ByExample(Solver):
         below = np.flatnonzero(short > INEXACT * (1.0 + np.abs(scores)))
         if not len(below):
             return
-        below = below[short[below] > INEXACT * self._terms(below, images)]
+        below = below[short[below] > INEXACT * self._terms(below, kernel_scores)]
         if len(below):
             row = int(below[np.argmax(short[below])])
-            raise ApplicationFault(
-                f"example {found.name(row)!r}: loss-augmented inference has value "
-                f"{found.uppers[row]:.6g}, the true output {scores[row]:.6g}; {MAXIMUM}"
+            raise ApplicationError(
+                f"example {found.name(row)!r}: loss-augmented inference is not a maximum: its "
+                f"value {found.uppers[row]:.6g} is below the true output's {scores[row]:.6g}; "
+                f"{MAXIMUM}"
             )
 
     def _check_kept(
-        self, images: np.ndarray, found: Found, rows: np.ndarray, excess: np.ndarray
+        self, kernel_scores: np.ndarray, found: ExampleMaxima, rows: np.ndarray, excess: np.ndarray
     ) -> None:
         """Refuse a loss-augmented maximum that is lower than a plane found before.
 
@@ -319,21 +324,21 @@ class ByExample(Solver):
         below = np.flatnonzero(short > INEXACT * (1.0 + np.abs(found.values)))
         if not len(below):
             return
-        sizes = self._terms(rows[below], images) + np.abs(found.values[below])
-        below = below[short[below] > INEXACT * (sizes + self._lengths(rows[below], images))]
+        sizes = self._terms(rows[below], kernel_scores) + np.abs(found.values[below])
+        below = below[short[below] > INEXACT * (sizes + self._lengths(rows[below], kernel_scores))]
         if len(below):
             row = int(below[np.argmax(short[below])])
-            raise ApplicationFault(
-                f"example {found.name(row)!r}: loss-augmented inference has value "
-                f"{found.uppers[row]:.6g}, less by {short[row]:.3g} than what it found before has "
-                f"at the same w; {MAXIMUM}"
+            raise ApplicationError(
+                f"example {found.name(row)!r}: loss-augmented inference is not a maximum: its "
+                f"value {found.uppers[row]:.6g} is {short[row]:.3g} below that of an output that "
+                f"it found before, at the same w; {MAXIMUM}"
             )
 
-    def _lengths(self, rows: np.ndarray, images: np.ndarray) -> np.ndarray:
+    def _lengths(self, rows: np.ndarray, kernel_scores: np.ndarray) -> np.ndarray:
         """The sizes of what the heights of the examples' kept planes sum up at most, (k,)."""
         sets = self.sets
         planes = np.arange(len(sets))
-        sizes = abs(sets.matrix(planes)) @ np.abs(images) + np.abs(sets.losses)
+        sizes = abs(sets.matrix(planes)) @ np.abs(kernel_scores) + np.abs(sets.losses)
         most = np.zeros(len(self.costs))
         np.maximum.at(most, sets.owner, sizes)
         return most[rows]
@@ -342,6 +347,6 @@ class ByExample(Solver):
         return WorkingSets(limits, self.dimension, self.norm, self.gram, self.labels)
 
 
-def _planes_of(found: Found) -> tuple[sparse.csr_array, np.ndarray]:
+def _planes_of(found: ExampleMaxima) -> tuple[sparse.csr_array, np.ndarray]:
     """Gradients and loss parts of what was found for all examples, (n, d) and (n,)."""
     return found.gradients(np.arange(len(found.values))), found.losses

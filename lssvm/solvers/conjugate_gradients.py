@@ -91,16 +91,16 @@ class _Face:
     def slopes(self) -> np.ndarray:
         """∂D/∂α."""
         sets = self.sets
-        slopes = sets.losses[self.planes] + sets.dots(self.planes, sets.images())
+        slopes = sets.losses[self.planes] + sets.dots(self.planes, sets.kernel_scores())
         if sets.norm == 2:
-            slopes = slopes - (sets.sums() / sets.limits)[self.owner]
+            slopes = slopes - sets.shares(sets.sums())[self.owner]
         return slopes
 
     def curvature(self, direction: np.ndarray) -> np.ndarray:
         """−∂²D/∂α² times a direction."""
-        change = self._dots(self._images(self._combined(direction)))
+        change = self._dots(self._kernel_scores(self._combined(direction)))
         if self.sets.norm == 2:
-            change = change + (self._summed(direction) / self.sets.limits)[self.owner]
+            change = change + self.sets.shares(self._summed(direction))[self.owner]
         return change
 
     def follow(self, moves: np.ndarray) -> bool:
@@ -114,9 +114,9 @@ class _Face:
         alpha *= factors[self.owner]
         change = alpha - own
         w = self._combined(change)
-        rise = float(change @ self.slopes()) - 0.5 * float(w @ self._images(w))
+        rise = float(change @ self.slopes()) - 0.5 * float(w @ self._kernel_scores(w))
         if sets.norm == 2:
-            rise -= 0.5 * float(np.sum(self._summed(change) ** 2 / sets.limits))
+            rise -= 0.5 * float(np.sum(sets.shares(self._summed(change) ** 2)))
         if not rise > 0.0:
             return False
         sets.alpha[self.planes] = alpha
@@ -128,16 +128,16 @@ class _Face:
             return self.sets.combined(self.planes, coefficients)
         return self.active.T @ coefficients
 
-    def _dots(self, images: np.ndarray) -> np.ndarray:
+    def _dots(self, kernel_scores: np.ndarray) -> np.ndarray:
         if self.active is None:
-            return self.sets.dots(self.planes, images)
-        return self.active @ images
+            return self.sets.dots(self.planes, kernel_scores)
+        return self.active @ kernel_scores
 
-    def _images(self, w: np.ndarray) -> np.ndarray:
-        return images_of(w, self.gram, self.sets.labels)
+    def _kernel_scores(self, w: np.ndarray) -> np.ndarray:
+        return kernel_scores_of(w, self.gram, self.sets.labels)
 
 
-def images_of(w: np.ndarray, gram: np.ndarray, labels: int) -> np.ndarray:
+def kernel_scores_of(w: np.ndarray, gram: np.ndarray, labels: int) -> np.ndarray:
     """The product of coefficients, (d,), with the unit vector of every coordinate."""
     rows = len(gram)
     if not rows:

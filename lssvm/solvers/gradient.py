@@ -10,7 +10,7 @@ mean of the planes, moved by the same η, ḡ ← (1 − η) ḡ + η g, is a pl
 
     D = C (ℓ̄ − ℓ_c) − ½ ‖C (ḡ − v)‖² ≤ min P
 
-which costs no pass. Unless a rate is given, η = min(1, (P(w) − D) / ‖s‖²): Polyak's step
+which costs no pass. Unless a learning rate is given, η = min(1, (P(w) − D) / ‖s‖²): Polyak's step
 (Introduction to Optimization, 1987, section 5.3) with D for the minimum that is not known. Once
 w = −C (ḡ − v), as it is from the start where w_0 = 0 and ever more nearly otherwise, that step
 raises D by as much as can be (Frank-Wolfe in the dual: Bach, SIAM J. Optimization 25, 2015).
@@ -26,8 +26,8 @@ import numpy as np
 from lssvm.checked import above, number, positive, whole
 from lssvm.oracle import Oracle
 from lssvm.plane import Plane
-from lssvm.solvers.kept import asked, plane, value, vector
-from lssvm.solvers.solver import Metric, SummedSolver
+from lssvm.solvers.kept import evaluated_shape, plane, value, vector
+from lssvm.solvers.solver import InnerProduct, SummedSolver
 from lssvm.solvers.steps import Steps, height
 
 
@@ -48,8 +48,10 @@ class Gradient(SummedSolver):
     completion: Plane = field(metadata=plane())
     steps: Steps = field(default_factory=Steps)
     point: np.ndarray = field(init=False, metadata=vector())
-    outputs: np.ndarray = field(default_factory=lambda: np.empty(0), metadata=vector(asked))
-    cut: np.ndarray = field(default_factory=lambda: np.empty(0), metadata=vector(asked))
+    outputs: np.ndarray = field(
+        default_factory=lambda: np.empty(0), metadata=vector(evaluated_shape)
+    )
+    cut: np.ndarray = field(default_factory=lambda: np.empty(0), metadata=vector(evaluated_shape))
     mean: np.ndarray = field(init=False, metadata=vector())
     C: float = field(default=0.0, metadata=value(positive))
     taken: int = field(default=0, metadata=value(whole))
@@ -59,10 +61,12 @@ class Gradient(SummedSolver):
     mean_loss: float = field(default=0.0, metadata=value(number))
 
     @classmethod
-    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+    def from_config(
+        cls, config: Any, dimension: int, restart: int, inner_product: InnerProduct
+    ) -> Self:
         """The solver that a configuration asks for, at w = 0."""
         w, section = np.zeros(dimension), config.solver
-        return cls(w, Plane(w, 0.0), Steps(section.rate, section.decay))
+        return cls(w, Plane(w, 0.0), Steps(section.learning_rate, section.decay))
 
     def __post_init__(self) -> None:
         self.measure_from(self.completion)
@@ -91,13 +95,13 @@ class Gradient(SummedSolver):
         return Plane(self.outputs, self.loss)
 
     def _begin(self, oracle: Oracle, C: float) -> None:
-        """Take over C; ask once where nothing was asked before."""
+        """Take over C; compute a first plane if there is none yet."""
         if C != self.C:
             self.C, self.taken, self.lower = C, 0, 0.0
         if not len(self.outputs):
             self.point = self.w
             self._ask(oracle)
-            self.tied = not np.any(self.w)
+            self.at_zero = not np.any(self.w)
         self._raise_bound()
 
     def _improve(self, oracle: Oracle, C: float, target: Callable[[], float]) -> bool:
@@ -109,16 +113,16 @@ class Gradient(SummedSolver):
     def _ask(self, oracle: Oracle) -> None:
         """One oracle pass where descent stands: a new best point where P is lower there."""
         plane, upper = oracle.augmented(self.point)
-        self.asked += 1
+        self.problem_passes += 1
         self.cut, self.cut_loss = plane.gradient, plane.loss
         self.cut_slack = upper - plane.value(self.point)
         self.check_truth(oracle, self.point, plane, self.cut_slack, self.completion)
         self.check_plane(
             oracle, self.point, plane, self.cut_slack, Plane(self.mean, self.mean_loss)
         )
-        if not len(self.outputs) or self.tied or self._here() < self.primal(self.C):
+        if not len(self.outputs) or self.at_zero or self._here() < self.primal(self.C):
             self.w, self.outputs, self.loss = self.point, self.cut, self.cut_loss
-            self.slack, self.tied = self.cut_slack, False
+            self.slack, self.at_zero = self.cut_slack, False
 
     def _here(self) -> float:
         """P where descent stands."""
@@ -137,7 +141,7 @@ class Gradient(SummedSolver):
         """Move along −s, and the mean of the planes with it."""
         began = time.perf_counter()
         slope = self.point + self.C * (self.cut - self.completion.gradient)
-        if self.steps.rate is None:
+        if self.steps.learning_rate is None:
             square = float(slope @ slope)
             most = (self._here() - self._dual()) / square if square > 0.0 else 0.0
             size = min(1.0, max(0.0, most))

@@ -115,7 +115,7 @@ def array(
     return kept(_Array(check, shape, stored))
 
 
-def asked(owner: Any, arrays: Arrays) -> tuple[int]:
+def evaluated_shape(owner: Any, arrays: Arrays) -> tuple[int]:
     """The shape of ``outputs``, empty before the first pass, and of what goes with it."""
     return (len(owner.w) if arrays["outputs"].size else 0,)
 

@@ -39,7 +39,7 @@ from lssvm.plane import Plane, inner_difference
 from lssvm.solvers import kept
 from lssvm.solvers.history import History, KeptHistory
 from lssvm.solvers.needs import Needs
-from lssvm.solvers.solver import Metric, Start, SummedSolver
+from lssvm.solvers.solver import Initialisation, InnerProduct, SummedSolver
 from lssvm.solvers.steps import height
 
 DECREASE, SLOPE = 1e-4, 0.9  # of the Wolfe conditions
@@ -73,9 +73,11 @@ class Lbfgs(SummedSolver):
     completion: Plane = field(metadata=kept.plane())
     memory: int = 8
     outputs: np.ndarray = field(
-        default_factory=lambda: np.empty(0), metadata=kept.vector(kept.asked)
+        default_factory=lambda: np.empty(0), metadata=kept.vector(kept.evaluated_shape)
     )
-    mean: np.ndarray = field(default_factory=lambda: np.empty(0), metadata=kept.vector(kept.asked))
+    mean: np.ndarray = field(
+        default_factory=lambda: np.empty(0), metadata=kept.vector(kept.evaluated_shape)
+    )
     history: History = field(init=False, metadata=kept.kept(KeptHistory()))
     scale: np.ndarray = field(
         default_factory=lambda: np.ones(1), metadata=kept.array(np.float64, _scaled, least=1.0)
@@ -88,7 +90,9 @@ class Lbfgs(SummedSolver):
     mean_loss: float = field(default=0.0, metadata=kept.value(number))
 
     @classmethod
-    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+    def from_config(
+        cls, config: Any, dimension: int, restart: int, inner_product: InnerProduct
+    ) -> Self:
         """The solver that a configuration asks for, at w = 0."""
         w = np.zeros(dimension)
         return cls(w, Plane(w, 0.0))
@@ -101,10 +105,10 @@ class Lbfgs(SummedSolver):
         """Changes that are remembered."""
         return len(self.history)
 
-    def begin(self, oracle: Oracle, start: Start) -> None:
+    def initialise(self, oracle: Oracle, initial: Initialisation) -> None:
         """Stand at the first weights or completion; without hidden values that is the truth."""
-        super().begin(oracle, start)
-        if not start.hidden:
+        super().initialise(oracle, initial)
+        if not initial.hidden:
             self.completes = False
 
     def complete(self, oracle: Oracle) -> None:
@@ -134,7 +138,7 @@ class Lbfgs(SummedSolver):
         return Plane(self.outputs, self.loss)
 
     def _begin(self, oracle: Oracle, C: float) -> None:
-        """Take over C; ask once where nothing was asked before."""
+        """Take over C; compute a first plane if there is none yet."""
         if C != self.C:
             self.C, self.lower = C, 0.0
             self.history.forget()
@@ -209,7 +213,7 @@ class Lbfgs(SummedSolver):
     ) -> tuple[Plane, float, Plane]:
         """The plane of U⁺ and its slack at w, and the completion there, unless it is given."""
         plane, upper = oracle.augmented(w)
-        self.asked += 1
+        self.problem_passes += 1
         if completion is None:
             completion = oracle.completed(w) if self.completes else self.completion
         slack = upper - plane.value(w)

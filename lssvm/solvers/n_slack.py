@@ -1,9 +1,9 @@
 """The n-slack cutting-plane method: planes of every example, and steps in the dual over them.
 
-Tsochantaridis et al. (ICML 2004), Algorithm 1, with all examples asked at once: an oracle pass
-finds the most violated output of every example, those that exceed what is kept join the working
-sets, and sweeps of exact block steps raise the dual over all that is kept. A pass thus counts for
-more than one of a one-slack method, at the price of sparse planes by example.
+Tsochantaridis et al. (ICML 2004), Algorithm 1, with inference for all examples at once: an oracle
+pass finds the most violated output of every example, those that exceed what is kept join the
+working sets, and sweeps of exact block steps raise the dual over all that is kept. A pass thus
+counts for more than one of a one-slack method, at the price of sparse planes by example.
 """
 
 import itertools
@@ -17,10 +17,11 @@ import numpy as np
 from lssvm.checked import flag
 from lssvm.errors import LssvmError
 from lssvm.oracle import EachOracle
-from lssvm.solvers.by_example import MEGABYTE, ByExample
+from lssvm.plane import MEGABYTE
+from lssvm.solvers.by_example import ByExample
 from lssvm.solvers.kept import value
 from lssvm.solvers.needs import Needs
-from lssvm.solvers.solver import Metric
+from lssvm.solvers.solver import InnerProduct
 
 INNER_SHARE = 0.1  # of the gap: what sweeps may leave of it undone
 AGE = 1  # passes after which an idle plane is dropped
@@ -43,11 +44,13 @@ class NSlack(ByExample):
     first_phase: bool = field(default=True, metadata=value(flag))
 
     @classmethod
-    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+    def from_config(
+        cls, config: Any, dimension: int, restart: int, inner_product: InnerProduct
+    ) -> Self:
         """The solver that a configuration asks for, at w = 0."""
         section, norm = config.solver, config.objective.slack_norm
         room = section.max_cache_mb * MEGABYTE
-        return cls(dimension, norm, *metric, sweeps=section.sweeps, max_bytes=room)
+        return cls(dimension, norm, *inner_product, sweeps=section.sweeps, max_bytes=room)
 
     def complete(self, oracle: EachOracle) -> None:
         """Start the next convex problem, with its planes already there."""
@@ -63,21 +66,21 @@ class NSlack(ByExample):
         self._raise_bound()
         self.first_phase &= self.lower - before > SLOW * self.lower
         self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
-        if not self.first_phase and self.open(C, target()):
+        if not self.first_phase and self.is_unsolved(C, target()):
             self._ask(oracle, self.sets.w.copy())
         return True
 
     def _pass_in_blocks(self, oracle: EachOracle) -> None:
-        """An oracle pass in parts, the planes of one put to use before the next is asked.
+        """An oracle pass in parts, the planes of one part are used before the next part begins.
 
-        From w = 0 all examples would be asked at the same bad point, and nearly all that is
+        From w = 0 inference for all examples would be at the same bad point, and nearly all that is
         found would be idle once a few multipliers have moved.
         """
         edges = np.linspace(0, len(self.costs), min(BLOCKS, len(self.costs)) + 1).astype(int)
         for start, stop in itertools.pairwise(edges.tolist()):
-            found = oracle.augmented_rows(self.sets.images(), start, stop)
+            found = oracle.augmented_rows(self.sets.kernel_scores(), start, stop)
             self.sets.sweep(self._keep(found, start), 1)
-        self.asked += 1
+        self.problem_passes += 1
 
     def _sweep(self) -> None:
         """Sweeps until they have closed the gap over what is kept, all but a share of the whole."""
@@ -86,8 +89,8 @@ class NSlack(ByExample):
         self.passes_saved += self.sets.settle(self.sweeps, goal) - 1
         if self.norm == 0 and self.sets.inseparable():
             raise LssvmError(
-                "the training data cannot be separated: without slack w would have to be longer "
-                f"than {self.sets.least_norm():.1e}; expected objective.slack_norm: 1 or 2"
+                "the training data cannot be separated: without slack, the norm of w would exceed "
+                f"{self.sets.least_norm():.1e}; expected objective.slack_norm: 1 or 2"
             )
         self.sets.evict(AGE)
         self.sets.refresh()

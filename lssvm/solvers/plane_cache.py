@@ -1,7 +1,7 @@
 """Planes of single examples found at earlier passes, of which cuts are made without the oracle.
 
 The constraint cache of Joachims, Finley & Yu (Machine Learning 77, 2009, section 3.4): where
-inference is dear, the highest kept plane of every example gives a cut of the sum for the price
+inference is expensive, the highest kept plane of every example gives a cut of the sum for the price
 of a few sparse products. It is as valid as any, but gives no value of the sum at the point.
 """
 
@@ -12,8 +12,8 @@ import numpy as np
 from scipy import sparse
 
 from lssvm.checked import Arrays, array, sparse_rows
-from lssvm.errors import ApplicationFault
-from lssvm.oracle import INEXACT, MAXIMUM, EachOracle, Found
+from lssvm.errors import ApplicationError
+from lssvm.oracle import INEXACT, MAXIMUM, EachOracle, ExampleMaxima
 from lssvm.plane import Plane
 from lssvm.solvers.working_sets import WorkingSets
 
@@ -83,7 +83,7 @@ class PlaneCache:
         gradient = self.costs @ self.truth + self.costs @ differences
         return Plane(gradient, float(self.costs @ losses))
 
-    def _keep(self, found: Found, differences: sparse.csr_array, w: np.ndarray) -> None:
+    def _keep(self, found: ExampleMaxima, differences: sparse.csr_array, w: np.ndarray) -> None:
         """Add planes that are higher at w than those kept; the longest idle make room."""
         self.sets.w[:] = w
         rows = np.arange(len(self.costs))
@@ -102,17 +102,17 @@ class PlaneCache:
         self.sets.append(new, sparse.csr_array(differences[new]), found.losses[new])
 
     def _check(
-        self, found: Found, differences: sparse.csr_array, excess: np.ndarray, w: np.ndarray
+        self, found: ExampleMaxima, differences: sparse.csr_array, excess: np.ndarray, w: np.ndarray
     ) -> None:
         """Refuse a maximum that is lower than what is kept of its example, or than the truth."""
         short = -excess - (found.uppers - found.values)
         row = int(np.argmax(short))
         size = 1.0 + float(abs(self.truth[[row]] + abs(differences[[row]])).sum(axis=0) @ np.abs(w))
         if short[row] > INEXACT * (size + abs(found.values[row])):
-            raise ApplicationFault(
-                f"example {found.name(row)!r}: loss-augmented inference has value "
-                f"{found.uppers[row]:.6g}, less by {short[row]:.3g} than what it found before, or "
-                f"the true output, has at the same w; {MAXIMUM}"
+            raise ApplicationError(
+                f"example {found.name(row)!r}: loss-augmented inference is not a maximum: its "
+                f"value {found.uppers[row]:.6g} is {short[row]:.3g} below that of the true output, "
+                f"or of an output that it found before, at the same w; {MAXIMUM}"
             )
 
     def _oldest(self, full: np.ndarray) -> np.ndarray:

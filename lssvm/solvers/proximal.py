@@ -9,7 +9,7 @@ the cuts, the dual over multipliers β on the simplex is
     w' = (μ ŵ − C A'β) / (1 + μ)
 
 with A, b the gradients and heights of the cuts, measured from the completion, and G = A A'. The
-oracle is asked at w'. If P falls by at least a share of what the model promised, the step is
+plane is computed at w'. If P falls by at least a share of what the model promised, the step is
 serious and w' becomes the centre; otherwise it is a null step, which only adds its cut (Kiwiel,
 Mathematical Programming 46, 1990). The weight μ falls by a factor after a serious step, since w'
 could have been farther away, and rises by a smaller one after a null step: so about one step in
@@ -72,7 +72,7 @@ class Proximal(Bundle):
 
     @property
     def osqp_calls(self) -> int:
-        """Quadratic programs that were left to OSQP."""
+        """Quadratic programs that OSQP solved."""
         return self.qp.osqp_calls + self.near_qp.osqp_calls
 
     def _improve(self, oracle: Oracle, C: float, target: Callable[[], float]) -> bool:
@@ -80,9 +80,9 @@ class Proximal(Bundle):
         began = time.perf_counter()
         point = self._proximal_point(C, target())
         self.seconds += time.perf_counter() - began
-        if self.promised <= target() and self.open(C, target()):
+        if self.promised <= target() and self.is_unsolved(C, target()):
             self._model_minimiser(C, target())
-        if not self.open(C, target()):
+        if not self.is_unsolved(C, target()):
             return False
         self._ask(oracle, C, point)
         return True

@@ -41,7 +41,7 @@ class Solved:
 
     beta : (k,) on the simplex
     gap : proved bound on the distance to the maximum, in units of the objective
-    osqp_calls : how often OSQP was asked
+    osqp_calls : how often OSQP was called
     """
 
     beta: np.ndarray

@@ -4,16 +4,16 @@
 
 Ping, Liu & Ihler (ICML 2014), Algorithm 1: the direction is the difference of the (sub)gradients of
 the two convex parts, so hidden values are completed anew at every step. The examples are cut into M
-runs of ``block`` that follow each other in the data; an epoch takes each once, in random order, and
-M times its sum stands for that of all:
+mini-batches of ``batch_size`` that follow each other in the data; an epoch takes each once, in
+random order, and M times its sum stands for that of all:
 
-    w ← w − η_t [ w + C M Σ_run c_i (∇U⁺_i − ∇U⁻_i) ]
+    w ← w − η_t [ w + C M Σ_batch c_i (∇U⁺_i − ∇U⁻_i) ]
 
-With one run of all examples that is Algorithm 1 as it is printed. The paper leaves η open: unless a
-rate is given, it is found by trial, as L. Bottou's SGD (COMPSTAT 2010) and CRFsuite do: an epoch
-over a sample of the runs with one rate after the other, from w_0; the one that ends lowest is
-taken. The point that is kept is the weighted mean of all points, the t-th one by t (Lacoste-Julien,
-Schmidt & Bach, 2012), or the last one, whichever has the lower F.
+With one batch of all examples that is Algorithm 1 as it is printed. The paper leaves η open: unless
+a learning rate is given, it is found by trial, as L. Bottou's SGD (COMPSTAT 2010) and CRFsuite do:
+an epoch over a sample of the batches with one rate after the other, from w_0; the one that ends
+lowest is taken. The point that is kept is the weighted mean of all points, the t-th one by t
+(Lacoste-Julien, Schmidt & Bach, 2012), or the last one, whichever has the lower F.
 
 F is not convex, and nothing is proved of what is found but the value of F.
 """
@@ -26,24 +26,23 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from lssvm.checked import Arrays, flag, number, positive, whole
+from lssvm.checked import LONGEST, Arrays, flag, number, positive, whole
 from lssvm.errors import LssvmError
 from lssvm.oracle import Oracle, PartsOracle
 from lssvm.plane import Plane, total
-from lssvm.solvers.kept import asked, generator, plane, value, vector
+from lssvm.solvers.kept import evaluated_shape, generator, plane, value, vector
 from lssvm.solvers.needs import Needs
 from lssvm.solvers.solution import Solution
-from lssvm.solvers.solver import Metric, Start, SummedSolver
+from lssvm.solvers.solver import Initialisation, InnerProduct, SummedSolver
 from lssvm.solvers.steps import Steps, height
 
-SAMPLE = 10  # runs of a trial at least, and a tenth of them
+SAMPLE = 10  # batches of a trial at least, and a tenth of them
 TRIALS = 12  # rates that are tried, at most
 FACTOR = 2.0  # between one rate and the next
-LONGEST = 1e150  # entries of a slope: their squares and sums of them are finite
 
 
-def _evaluated_or_asked(owner: Any, arrays: Arrays) -> tuple[int]:
-    return (len(owner.w),) if owner.evaluated else asked(owner, arrays)
+def _shape_at_w(owner: Any, arrays: Arrays) -> tuple[int]:
+    return (len(owner.w),) if owner.evaluated else evaluated_shape(owner, arrays)
 
 
 @dataclass
@@ -51,8 +50,8 @@ class Sgd(SummedSolver):
     """Steps after every few examples.
 
     w : (d,) what training ends with: the mean, or the last point
-    steps, epochs, block, average, seed : as the configuration has them
-    point : (d,) where descent stands; taken : steps so far; rate : η_0
+    steps, epochs, batch_size, average, seed : as the configuration has them
+    point : (d,) where descent stands; taken : steps so far; learning_rate : η_0
     mean : (d,) weighted mean of the points; averaged : how many went into it
     epoch : epochs done; evaluated : whether F is known at w
     completion, outputs, loss : planes of Σ c_i U⁻_i and Σ c_i U⁺_i at w once that is so
@@ -68,7 +67,7 @@ class Sgd(SummedSolver):
     w: np.ndarray = field(metadata=vector())
     steps: Steps = field(default_factory=Steps)
     epochs: int = 100
-    block: int = 8
+    batch_size: int = 8
     average: bool = True
     seed: int = 0
     first: Plane | None = field(default=None, metadata=plane(optional=True))
@@ -78,25 +77,25 @@ class Sgd(SummedSolver):
     completion: Plane = field(init=False, metadata=plane())
     rng: np.random.Generator = field(init=False, metadata=generator())
     C: float = field(default=0.0, metadata=value(positive))
-    rate: float = field(default=0.0, metadata=value(partial(number, least=0.0, most=1.0)))
+    learning_rate: float = field(default=0.0, metadata=value(partial(number, least=0.0, most=1.0)))
     taken: int = field(default=0, metadata=value(whole))
     averaged: int = field(default=0, metadata=value(whole))
     epoch: int = field(default=0, metadata=value(whole))
     loss: float = field(default=0.0, metadata=value(number))
     evaluated: bool = field(default=False, metadata=value(flag))
-    outputs: np.ndarray = field(
-        default_factory=lambda: np.empty(0), metadata=vector(_evaluated_or_asked)
-    )
+    outputs: np.ndarray = field(default_factory=lambda: np.empty(0), metadata=vector(_shape_at_w))
 
     @classmethod
-    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
+    def from_config(
+        cls, config: Any, dimension: int, restart: int, inner_product: InnerProduct
+    ) -> Self:
         """The solver that a configuration asks for, at w = 0."""
         section = config.solver
         return cls(
             np.zeros(dimension),
-            Steps(section.rate, section.decay),
+            Steps(section.learning_rate, section.decay),
             min(section.epochs, section.max_passes),
-            section.block,
+            section.batch_size,
             section.average,
             config.seed + restart,
         )
@@ -112,15 +111,15 @@ class Sgd(SummedSolver):
         """None."""
         return 0
 
-    def begin(self, oracle: Oracle, start: Start) -> None:
-        """Stand at the first weights, or at w = 0 with a first completion of hidden values.
+    def initialise(self, oracle: Oracle, initial: Initialisation) -> None:
+        """Begin at the first weights, or at w = 0 with a first completion of hidden values.
 
         Without these the truth is known part by part.
         """
-        if isinstance(start.first, np.ndarray):
-            self.w = start.first.copy()
-        elif start.hidden:
-            self.measure_from(start.first)
+        if isinstance(initial.first, np.ndarray):
+            self.w = initial.first.copy()
+        elif initial.hidden:
+            self.measure_from(initial.first)
 
     def complete(self, oracle: Oracle) -> None:
         """Nothing: every step completes its own examples."""
@@ -139,11 +138,11 @@ class Sgd(SummedSolver):
         """The plane that was found at w."""
         return Plane(self.outputs, self.loss)
 
-    def aim(self, C: float, goal: Callable[[float], float], looseness: float) -> float:
+    def target_gap(self, C: float, goal: Callable[[float], float], inexactness: float) -> float:
         """0: no gap is known, and none would end it."""
         return 0.0
 
-    def open(self, C: float, aim: float) -> bool:
+    def is_unsolved(self, C: float, target: float) -> bool:
         """Whether F was not evaluated yet, which is done once all epochs are."""
         return not self.evaluated
 
@@ -151,13 +150,13 @@ class Sgd(SummedSolver):
         """Never: the epochs are counted, and the last round evaluates F."""
         return False
 
-    def solution(self, C: float, w: np.ndarray, aim: float) -> Solution:
+    def solution(self, C: float, w: np.ndarray, target: float) -> Solution:
         """What is known at the end, which is no gap."""
         return Solution(w, self.primal(C), self.lower, np.inf, certified=False, converged=False)
 
     def _begin(self, oracle: PartsOracle, C: float) -> None:
-        """Start from w for a new C, and find the rate."""
-        self.parts = oracle.parts(self.block)
+        """Begin at w for a new C, and find the learning rate."""
+        self.parts = oracle.parts(self.batch_size)
         if C != self.C:
             self._start(self.parts, C)
 
@@ -170,15 +169,15 @@ class Sgd(SummedSolver):
         return True
 
     def _start(self, parts: Sequence[Oracle], C: float) -> None:
-        """Start from w for this C, and find the rate."""
+        """Begin at w for this C, and find the learning rate."""
         self.C, self.point, self.mean = C, self.w, self.w
         self.taken = self.averaged = self.epoch = 0
         self.evaluated, self.lower = False, -np.inf
         self.rng = np.random.default_rng(self.seed)
-        self.rate = self.steps.rate or self._calibrated(parts)
+        self.learning_rate = self.steps.learning_rate or self._calibrated(parts)
 
     def _calibrated(self, parts: Sequence[Oracle]) -> float:
-        """The rate with which an epoch over a sample of the runs ends lowest.
+        """The rate with which an epoch over a sample of the batches ends lowest.
 
         The first one tried is Polyak's step for a minimum of 0. From there rates rise as long as
         that is better; they fall if it is not, or as long as F ends no lower than it began.
@@ -208,44 +207,45 @@ class Sgd(SummedSolver):
         factor: float,
         start: float,
         sample: Sequence[Oracle],
-        runs: int,
+        batches: int,
     ) -> None:
         """Try rates that grow or shrink by the factor until one is no better, once F has fallen."""
         rate *= factor
         while 0.0 < rate <= 1.0 and len(tried) < TRIALS:
             lowest = min(tried.values())
-            tried[rate] = self._trial(sample, rate, runs)
+            tried[rate] = self._trial(sample, rate, batches)
             if tried[rate] >= lowest and lowest < start:
                 break
             rate *= factor
 
-    def _trial(self, sample: Sequence[Oracle], rate: float, runs: int) -> float:
+    def _trial(self, sample: Sequence[Oracle], rate: float, batches: int) -> float:
         """F of the sample after an epoch over it, from w."""
-        point, steps = self.w, self.steps._replace(rate=rate)
+        point, steps = self.w, self.steps._replace(learning_rate=rate)
         for taken, part in enumerate(sample):
-            point = point - steps.size(taken) * self._slope(part, point, runs)
-        return self._of_sample(sample, point, runs)[0]
+            point = point - steps.size(taken) * self._slope(part, point, batches)
+        return self._of_sample(sample, point, batches)[0]
 
     def _of_sample(
-        self, sample: Sequence[Oracle], w: np.ndarray, runs: int
+        self, sample: Sequence[Oracle], w: np.ndarray, batches: int
     ) -> tuple[float, np.ndarray]:
-        """F and its slope at w where the sample stands for all runs."""
-        plane = total([self._difference(part, w, runs) for part in sample])
-        weight = self.C * runs / len(sample)
+        """F and its slope at w where the sample stands for all batches."""
+        plane = total([self._difference(part, w, batches) for part in sample])
+        weight = self.C * batches / len(sample)
         return 0.5 * float(w @ w) + weight * plane.value(w), w + weight * plane.gradient
 
-    def _difference(self, part: Oracle, w: np.ndarray, runs: int) -> Plane:
-        """The planes of U⁺ and U⁻ of a run, the second taken from the first."""
+    def _difference(self, part: Oracle, w: np.ndarray, batches: int) -> Plane:
+        """The planes of U⁺ and U⁻ of a batch, the second taken from the first."""
         if self.first is None:
             return part.augmented(w)[0] - part.completed(w)
-        return part.augmented(w)[0] - Plane(self.first.gradient / runs, self.first.loss / runs)
+        first = Plane(self.first.gradient / batches, self.first.loss / batches)
+        return part.augmented(w)[0] - first
 
-    def _slope(self, part: Oracle, w: np.ndarray, runs: int) -> np.ndarray:
-        return w + self.C * runs * self._difference(part, w, runs).gradient
+    def _slope(self, part: Oracle, w: np.ndarray, batches: int) -> np.ndarray:
+        return w + self.C * batches * self._difference(part, w, batches).gradient
 
     def _take_epoch(self, parts: Sequence[Oracle]) -> None:
         began, spent = time.perf_counter(), _seconds(parts)
-        steps = self.steps._replace(rate=self.rate)
+        steps = self.steps._replace(learning_rate=self.learning_rate)
         for k in self.rng.permutation(len(parts)):
             slope = self._slope(parts[k], self.point, len(parts))
             self.point = self.point - steps.size(self.taken) * slope
@@ -256,7 +256,7 @@ class Sgd(SummedSolver):
                 self.averaged += 1
         self.first = None
         self.w = self.mean if self.average else self.point
-        self.asked += 1
+        self.problem_passes += 1
         self.epoch += 1
         self.seconds += time.perf_counter() - began - (_seconds(parts) - spent)
 

@@ -14,7 +14,7 @@ class Solution(NamedTuple):
     gap : (primal − lower) / primal, 0 where the primal is 0
     certified : whether the primal is a proved upper bound (inference exact or bounded)
     converged : whether the goal was reached
-    images : (d,) with a kernel, whose coefficients w then is: the products of w with the
+    kernel_scores : (d,) with a kernel, whose coefficients w then is: the products of w with the
         coordinates; None: w itself
     """
 
@@ -24,12 +24,12 @@ class Solution(NamedTuple):
     gap: float
     certified: bool
     converged: bool
-    images: np.ndarray | None = None
+    kernel_scores: np.ndarray | None = None
 
     @property
     def squared_norm(self) -> float:
         """‖w‖²."""
-        return float(self.w @ (self.w if self.images is None else self.images))
+        return float(self.w @ (self.w if self.kernel_scores is None else self.kernel_scores))
 
 
 # Called before an oracle pass with the absolute gap and its goal, when the state is whole: it

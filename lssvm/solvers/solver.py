@@ -1,4 +1,4 @@
-"""What a solver is: what it needs, where it begins, its bounds, its rounds to a small gap."""
+"""The base class of solvers: requirements, initialisation, bounds, and the main loop."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from lssvm.checked import Arrays, Values, above, below, flag, positive
-from lssvm.errors import ApplicationFault
+from lssvm.errors import ApplicationError
 from lssvm.oracle import INEXACT, MAXIMUM, Oracle
 from lssvm.plane import Plane
 from lssvm.solvers import kept
@@ -19,12 +19,12 @@ from lssvm.solvers.steps import height
 
 STALLED_PASSES = 100  # without the gap falling by a millionth: rounding is the limit
 ROUGH = 1e-3  # lengths of vectors stand for sums of products, which are rounded like few of them
-Metric = tuple[np.ndarray, int]  # a kernel's ``gram`` and ``labels``, see ``working_sets``
-EUCLIDEAN: Metric = (np.zeros((0, 0)), 0)
+InnerProduct = tuple[np.ndarray, int]  # a kernel's ``gram`` and ``labels``, see ``working_sets``
+EUCLIDEAN: InnerProduct = (np.zeros((0, 0)), 0)
 
 
-class Start(NamedTuple):
-    """Where a run begins.
+class Initialisation(NamedTuple):
+    """What a run begins with.
 
     first : weights (d,), or a first completion: a plane of the sum, or planes by example where the
         solver needs these
@@ -48,14 +48,15 @@ class Solver(ABC):
 
     w : (d,) the best point seen
     slack : what the upper bound at the best point exceeds its plane by, infinite if none is known
-    tied : whether the best point is w = 0, where a run began. There all outputs tie, and the
-        next completion would not depend on the first: the point that is asked next takes its
+    at_zero : whether the best point is w = 0, where a run began. There all outputs tie, and the
+        next completion would not depend on the first: the next point takes its
         place, even if P is a little higher there
     lower : the best lower bound of the current problem; 0 is always one (the zero plane); −infinity
         where none is known
-    began : P where the current problem began (infinite before its first pass)
-    asked : oracle passes in the current problem
-    mark, marked : the gap when it last fell by a millionth, and the pass of that
+    initial_primal : P where the current problem began (infinite before its first pass)
+    problem_passes : oracle passes in the current problem
+    last_progress, gap_at_progress : the pass in which the gap last fell by a millionth, and the gap
+        then
     seconds : time spent outside of the oracle
     """
 
@@ -66,25 +67,27 @@ class Solver(ABC):
 
     w: np.ndarray = field(init=False)
     slack: float = field(default=0.0, metadata=value(above))
-    tied: bool = field(default=False, metadata=value(flag))
+    at_zero: bool = field(default=False, metadata=value(flag))
     lower: float = field(default=0.0, metadata=value(below))
-    began: float = field(default=np.inf, metadata=value(above))
-    asked: float = field(default=0, metadata=value(positive))
-    mark: float = field(default=np.inf, metadata=value(above))
-    marked: float = field(default=0, metadata=value(positive))
+    initial_primal: float = field(default=np.inf, metadata=value(above))
+    problem_passes: float = field(default=0, metadata=value(positive))
+    gap_at_progress: float = field(default=np.inf, metadata=value(above))
+    last_progress: float = field(default=0, metadata=value(positive))
     seconds: float = 0.0
 
     @classmethod
     @abstractmethod
-    def from_config(cls, config: Any, dimension: int, restart: int, metric: Metric) -> Self:
-        """The solver that a configuration asks for, at w = 0; it is not yet at its ``Start``.
+    def from_config(
+        cls, config: Any, dimension: int, restart: int, inner_product: InnerProduct
+    ) -> Self:
+        """The solver that a configuration asks for, at w = 0; it is not yet initialised.
 
-        restart : from 0; metric : of a kernel, ``EUCLIDEAN`` without one
+        restart : from 0; inner_product : of a kernel, ``EUCLIDEAN`` without one
         """
 
     @abstractmethod
-    def begin(self, oracle: Any, start: Start) -> None:
-        """Stand at the first weights, completed there, or at w = 0 with the first completion."""
+    def initialise(self, oracle: Any, initial: Initialisation) -> None:
+        """Begin at the first weights, completed there, or at w = 0 with the first completion."""
 
     @abstractmethod
     def complete(self, oracle: Any) -> None:
@@ -115,13 +118,13 @@ class Solver(ABC):
         """The size of what P at the best point, and the lower bound, are sums of."""
 
     def check_gap(self, C: float) -> None:
-        """Raise ApplicationFault if P is below its lower bound by more than rounding."""
+        """Raise ApplicationError if P is below its lower bound by more than rounding."""
         gap = self.gap(C)
         if gap < 0.0 and np.isfinite(self.slack) and -gap > INEXACT * self.sizes(C):
-            raise ApplicationFault(
+            raise ApplicationError(
                 f"loss-augmented inference contradicts itself: the objective is "
-                f"{self.primal(C):.6g}, and no less than {self.lower:.6g} by what was found "
-                f"before; {MAXIMUM}"
+                f"{self.primal(C):.6g}, but what it found before proves at least "
+                f"{self.lower:.6g}; {MAXIMUM}"
             )
 
     @property
@@ -131,39 +134,39 @@ class Solver(ABC):
 
     @property
     def osqp_calls(self) -> int:
-        """Quadratic programs that were left to OSQP: none, unless a solver has some."""
+        """Quadratic programs that OSQP solved: none, unless a solver has some."""
         return 0
 
     def begin_problem(self) -> None:
         """Forget what was known of the problem before: the next one has another C or completion."""
-        self.lower, self.began, self.asked = 0.0, np.inf, 0
-        self.mark, self.marked = np.inf, 0
+        self.lower, self.initial_primal, self.problem_passes = 0.0, np.inf, 0
+        self.gap_at_progress, self.last_progress = np.inf, 0
 
-    def aim(self, C: float, goal: Callable[[float], float], looseness: float) -> float:
+    def target_gap(self, C: float, goal: Callable[[float], float], inexactness: float) -> float:
         """The absolute gap that ends the problem: ``goal(primal)``, or a share of its decrease."""
         primal = self.primal(C)
         if not np.isfinite(primal):
             return 0.0
-        if not np.isfinite(self.began):
-            self.began = primal
-        return max(goal(primal), looseness * (self.began - self.lower))
+        if not np.isfinite(self.initial_primal):
+            self.initial_primal = primal
+        return max(goal(primal), inexactness * (self.initial_primal - self.lower))
 
     def gap(self, C: float) -> float:
         """The absolute duality gap."""
         return self.primal(C) - self.lower
 
-    def open(self, C: float, aim: float) -> bool:
+    def is_unsolved(self, C: float, target: float) -> bool:
         """Whether the problem is not solved yet."""
-        return self.tied or self.gap(C) > aim
+        return self.at_zero or self.gap(C) > target
 
     def exhausted(self, C: float, max_passes: int) -> bool:
         """Whether the passes are used up, or bring nothing any more."""
-        if self.gap(C) < self.mark * (1.0 - 1e-6):
-            self.mark, self.marked = self.gap(C), self.asked
-        stalled = self.asked - self.marked >= STALLED_PASSES
-        return (self.asked >= max_passes and not self.tied) or stalled
+        if self.gap(C) < self.gap_at_progress * (1.0 - 1e-6):
+            self.gap_at_progress, self.last_progress = self.gap(C), self.problem_passes
+        stalled = self.problem_passes - self.last_progress >= STALLED_PASSES
+        return (self.problem_passes >= max_passes and not self.at_zero) or stalled
 
-    def solution(self, C: float, w: np.ndarray, aim: float) -> Solution:
+    def solution(self, C: float, w: np.ndarray, target: float) -> Solution:
         """What is known at the end of the problem."""
         primal = self.primal(C)
         return Solution(
@@ -172,7 +175,7 @@ class Solver(ABC):
             self.lower,
             (primal - self.lower) / primal if primal > 0.0 else 0.0,
             bool(np.isfinite(self.slack)),
-            self.gap(C) <= aim,
+            self.gap(C) <= target,
         )
 
     def minimise(
@@ -180,13 +183,13 @@ class Solver(ABC):
         oracle: Any,
         C: float,
         goal: Callable[[float], float],
-        looseness: float = 0.0,
+        inexactness: float = 0.0,
         max_passes: int = 10_000,
         between: Between = lambda gap, goal: None,
     ) -> Solution:
         """Minimise P until its absolute duality gap is at most ``goal(primal)``.
 
-        looseness : the gap may also be this share of what P could fall by from where it began:
+        inexactness : the gap may also be this share of what P could fall by from where it began:
             enough to make nearly all the progress that the problem allows. A share of P
             itself would not do for early CCCP iterations: with a random first completion P
             can barely fall, w would stay 0 and the next completion would be one big tie
@@ -197,9 +200,9 @@ class Solver(ABC):
         self._begin(oracle, C)
 
         def target() -> float:
-            return self.aim(C, goal, looseness)
+            return self.target_gap(C, goal, inexactness)
 
-        while self.open(C, target()) and not self.exhausted(C, max_passes):
+        while self.is_unsolved(C, target()) and not self.exhausted(C, max_passes):
             between(self.gap(C), target())
             improved = self._improve(oracle, C, target)
             self.check_gap(C)
@@ -246,13 +249,13 @@ class SummedSolver(Solver):
 
     completion: Plane
 
-    def begin(self, oracle: Oracle, start: Start) -> None:
-        """Stand at the first weights, completed there, or at w = 0 with the first completion."""
-        if isinstance(start.first, np.ndarray):
-            self.w = start.first.copy()
+    def initialise(self, oracle: Oracle, initial: Initialisation) -> None:
+        """Begin at the first weights, completed there, or at w = 0 with the first completion."""
+        if isinstance(initial.first, np.ndarray):
+            self.w = initial.first.copy()
             self.complete(oracle)
         else:
-            self.measure_from(start.first)
+            self.measure_from(initial.first)
 
     def complete(self, oracle: Oracle) -> None:
         """Complete the hidden values at the best point, and start the next convex problem."""
@@ -285,8 +288,8 @@ class SummedSolver(Solver):
         if short > 0.0 and short > INEXACT * (plane.size(w) + completion.size(w)):
             oracle.refuse(
                 w,
-                f"loss-augmented inference found {short:.3g} less, summed over the examples, than "
-                "the true outputs have",
+                "loss-augmented inference is not a maximum: summed over the examples, its value is "
+                f"{short:.3g} below that of the true outputs",
             )
 
     def check_end(self, oracle: Oracle) -> None:
@@ -302,8 +305,8 @@ class SummedSolver(Solver):
         if above > 0.0 and above > INEXACT * (plane.size(w) + before.size(w)):
             oracle.refuse(
                 w,
-                f"loss-augmented inference found {above:.3g} less, summed over the examples, than "
-                "what it found before has at the same w",
+                "loss-augmented inference is not a maximum: summed over the examples, its value is "
+                f"{above:.3g} below that of outputs that it found before, at the same w",
             )
 
     def concave(self, C: float) -> float:

@@ -10,18 +10,20 @@ from lssvm.plane import Plane
 class Steps(NamedTuple):
     """Step sizes η_t for an objective with ½‖w‖² in it, t = 0, 1, …
 
-    rate : η_0, at most 1, from which on ½‖w‖² alone would be overshot; None: found by the solver
-    decay : ``inverse``, η_t = rate / (1 + rate t), which tends to the 1/t of Shalev-Shwartz et al.
+    learning_rate : η_0, at most 1, as a longer step would overshoot the minimum of ½‖w‖² alone;
+        None: chosen by the solver
+    decay : ``inverse``, η_t = η_0 / (1 + η_0 t), which tends to the 1/t of Shalev-Shwartz et al.
         (Pegasos, Mathematical Programming 127, 2011); or ``constant``
     """
 
-    rate: float | None = None
+    learning_rate: float | None = None
     decay: str = "inverse"
 
     def size(self, taken: int) -> float:
-        """η_t after so many steps; the rate must be known."""
-        assert self.rate is not None
-        return self.rate / (1.0 + self.rate * taken) if self.decay == "inverse" else self.rate
+        """η_t after so many steps; the learning rate must be known."""
+        first = self.learning_rate
+        assert first is not None
+        return first / (1.0 + first * taken) if self.decay == "inverse" else first
 
 
 def height(w: np.ndarray, C: float, plane: Plane, completion: Plane, slack: float) -> float:

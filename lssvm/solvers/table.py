@@ -15,15 +15,16 @@ CLASSES = {  # the value of ``solver.method``: module of this package, class
     "cutting-plane": ("bundle", "CuttingPlane"),
     "n-slack": ("n_slack", "NSlack"),
     "bcfw": ("bcfw", "Bcfw"),
+    "dual-coordinate": ("dual_coordinate", "DualCoordinate"),
     "lbfgs": ("lbfgs", "Lbfgs"),
     "gradient": ("gradient", "Gradient"),
     "sgd": ("sgd", "Sgd"),
 }
-DEFAULT = "bundle"
+AUTO = "auto"  # the default; see ``choice``
 if TYPE_CHECKING:
     Method = str
 else:
-    Method = Literal[tuple(CLASSES)]  # the type of ``solver.method``
+    Method = Literal[(AUTO, *CLASSES)]  # the type of ``solver.method``
 
 
 def solver_class(name: str) -> "type[Solver]":

@@ -18,7 +18,7 @@ from lssvm.checked import Arrays, array, vector
 from lssvm.errors import ModelError
 from lssvm.kernels import _sweep
 from lssvm.kernels.dual_arrays import DualArrays, PlaneArrays, SpaceArrays
-from lssvm.solvers.conjugate_gradients import climb, images_of
+from lssvm.solvers.conjugate_gradients import climb, kernel_scores_of
 
 GARBAGE = 0.5  # share of the arena that may be dropped planes
 STEPS = 1  # at most, at each visit of an example by a sweep
@@ -42,7 +42,7 @@ class WorkingSets:
 
     limits : (n,) u_i = C c_i
     norm : of the slacks
-    w : (d,) −Σ α δ; with a kernel its coefficients, and ``scores`` their images
+    w : (d,) −Σ α δ; with a kernel its coefficients, and ``scores`` its kernel scores
     gram, labels : inner products of the rows and number of labels, (0, 0) without a kernel
     indices, values : entries of the rows δ, an arena with spare room of which ``used`` are taken
     added : planes that were ever appended
@@ -99,9 +99,9 @@ class WorkingSets:
     @property
     def squared_norm(self) -> float:
         """‖w‖²."""
-        return float(self.w @ self.images())
+        return float(self.w @ self.kernel_scores())
 
-    def images(self) -> np.ndarray:
+    def kernel_scores(self) -> np.ndarray:
         """The product of w with the unit vector of every coordinate, (d,): w without a kernel."""
         rows = len(self.gram)
         if not rows:
@@ -109,20 +109,24 @@ class WorkingSets:
         inner = self.scores[: rows * self.labels].reshape(self.labels, rows).T.ravel()
         return np.concatenate([inner, self.scores[rows * self.labels :]])
 
-    def images_of(self, w: np.ndarray) -> np.ndarray:
+    def kernel_scores_of(self, w: np.ndarray) -> np.ndarray:
         """The same for any vector of coefficients."""
-        return images_of(w, self.gram, self.labels)
+        return kernel_scores_of(w, self.gram, self.labels)
 
     def dual(self) -> float:
         """D(α), a lower bound of every P(w)."""
         value = float(self.alpha @ self.losses) - 0.5 * self.squared_norm
         if self.norm == 2:
-            value -= 0.5 * float(np.sum(self.sums() ** 2 / self.limits))
+            value -= 0.5 * float(np.sum(self.shares(self.sums() ** 2)))
         return value
 
     def sums(self) -> np.ndarray:
         """Σ α of each example, (n,)."""
         return np.bincount(self.owner, self.alpha, minlength=len(self.limits))
+
+    def shares(self, values: np.ndarray) -> np.ndarray:
+        """Values (n,) over u_i; 0 where an example costs nothing, so that its multipliers are 0."""
+        return np.divide(values, self.limits, out=np.zeros(len(values)), where=self.limits > 0.0)
 
     def slacks(self) -> np.ndarray:
         """ξ_i at w as far as the kept planes know it, (n,)."""
@@ -258,13 +262,13 @@ class WorkingSets:
         self._index()
 
     def refresh(self) -> None:
-        """Compute w, and its images, anew from the multipliers: rounding does not build up."""
+        """Compute w and its kernel scores anew from the multipliers: no rounding builds up."""
         self.w[:] = -self.combined(np.arange(self._count), self.alpha)
         bound = len(self.gram) * self.labels
         if bound:
-            images = self.images_of(self.w)
-            self.scores[:bound] = images[:bound].reshape(-1, self.labels).T.ravel()
-            self.scores[bound:] = images[bound:]
+            kernel_scores = self.kernel_scores_of(self.w)
+            self.scores[:bound] = kernel_scores[:bound].reshape(-1, self.labels).T.ravel()
+            self.scores[bound:] = kernel_scores[bound:]
 
     def move(self, rows: np.ndarray, shifts: sparse.csr_array, losses: np.ndarray) -> None:
         """Add ``shifts`` (k, d) to every plane of the examples ``rows``: their completion moved.

@@ -35,7 +35,7 @@ def weights(d: int, rng: np.random.Generator) -> list[Weights]:
     return found + [Weights(f"large w, number {k + 1}", 1000 * eighths()) for k in range(2)]
 
 
-class FaultyAnswer(Exception):
+class FaultyAnswerError(Exception):
     """There was no answer, or an unusable one; it is already reported."""
 
 
@@ -79,11 +79,11 @@ class Findings:
         """Run a check up to the first unusable answer."""
         try:
             check()
-        except FaultyAnswer:
+        except FaultyAnswerError:
             return
 
     def ask(self, what: str, function: Callable[..., Answer], *arguments: Any) -> Answer:
-        """An answer of the application. Raises FaultyAnswer if there is none."""
+        """An answer of the application. Raises FaultyAnswerError if there is none."""
         kind = what.rpartition(": ")[2]
         try:
             return function(*arguments)
@@ -91,4 +91,4 @@ class Findings:
             self.tell(f"error of {kind}", f"{what}: {error}")
         except Exception as error:  # whatever an application raises is a finding
             self.tell(f"error of {kind}", f"{what} raised {type(error).__name__}: {error}")
-        raise FaultyAnswer
+        raise FaultyAnswerError

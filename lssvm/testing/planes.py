@@ -10,7 +10,7 @@ from lssvm.applications.base import Application
 from lssvm.oracle import INEXACT, Executor
 from lssvm.plane import Plane, total
 from lssvm.problem import FirstProblem
-from lssvm.testing.asking import FaultyAnswer, Findings, Stack, Weights, weights
+from lssvm.testing.asking import FaultyAnswerError, Findings, Stack, Weights, weights
 
 MOST_NAMES = 10_000  # that are compared with each other
 THREADS = 4
@@ -42,7 +42,7 @@ class Planes(Findings):
         self.d = self.ask("dimension", app.dimension, self.few)
         if not isinstance(self.d, int) or self.d < 1:
             self.tell("dimension", f"dimension is {self.d!r}; expected a whole number above 0")
-            raise FaultyAnswer
+            raise FaultyAnswerError
         self.weights = weights(self.d, np.random.default_rng(self.seed))
         self.W = np.array([each.w for each in self.weights])
 
@@ -123,26 +123,26 @@ class Planes(Findings):
             )
 
     def check_shape(self, what: str, name: str, plane: Any) -> None:
-        """Raises FaultyAnswer if the answer is not a plane of d finite numbers."""
+        """Raises FaultyAnswerError if the answer is not a plane of d finite numbers."""
         shape = np.shape(plane.gradient) if isinstance(plane, Plane) else type(plane).__name__
         if shape != (self.d,):
             self.tell(what, f"{name}: {what} gave {shape}; expected a plane of shape ({self.d},)")
-            raise FaultyAnswer
+            raise FaultyAnswerError
         bad = np.flatnonzero(~np.isfinite(np.append(plane.gradient, plane.loss)))
         if len(bad):
             place = int(bad[0])
             part = self.application.feature_names()[place] if place < self.d else "loss"
             value = plane.gradient[place] if place < self.d else plane.loss
             self.tell(what, f"{name}: {what} gave {value} for {part!r}; expected a finite number")
-            raise FaultyAnswer
+            raise FaultyAnswerError
 
     def found(self, i: int, w: np.ndarray) -> tuple[Plane, float, Plane]:
-        """Both planes of a part, and the upper bound. Raises FaultyAnswer."""
+        """Both planes of a part, and the upper bound. Raises FaultyAnswerError."""
         app, part, name = self.application, self.parts[i], self.names[i]
         found = self.ask(f"{name}: augmented", app.augmented, w, part)
         if not isinstance(found, tuple) or len(found) != 2:
             self.tell("augmented", f"{name}: augmented did not return a plane and a bound")
-            raise FaultyAnswer
+            raise FaultyAnswerError
         completed = self.ask(f"{name}: completed", app.completed, w, part)
         self.check_shape("augmented", name, found[0])
         self.check_shape("completed", name, completed)
@@ -157,7 +157,7 @@ class Planes(Findings):
         for i in range(len(self.parts)):
             found = []
             for k, w in enumerate(self.W):
-                with suppress(FaultyAnswer):
+                with suppress(FaultyAnswerError):
                     found.append(self.found(i, w))
                     digests[i, k] = _digest(found[-1])
             if len(found) == len(self.weights):
@@ -202,7 +202,7 @@ class Planes(Findings):
                     )
 
     def _digest_of(self, place: tuple[int, int]) -> bytes | None:
-        with suppress(FaultyAnswer):
+        with suppress(FaultyAnswerError):
             return _digest(self.found(place[0], self.W[place[1]]))
         return None
 

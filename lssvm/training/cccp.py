@@ -17,15 +17,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lssvm.checked import Values, above, below, flag, number, pair, positive, sequence, whole
-from lssvm.errors import ApplicationFault
-from lssvm.oracle import INEXACT, Found
+from lssvm.errors import ApplicationError
+from lssvm.oracle import INEXACT, ExampleMaxima
 from lssvm.plane import Plane
+from lssvm.problem import ExampleOracle
 from lssvm.solvers.kept import value
 from lssvm.solvers.solution import Solution
 from lssvm.solvers.solver import Solver
 
-# How often iterative inference did not settle, and of how many times, by its name.
-Unsettled = Mapping[str, tuple[int, int]]
+# How often iterative inference did not converge, and of how many times, by its name.
+NotConverged = Mapping[str, tuple[int, int]]
 
 
 class Iteration(NamedTuple):
@@ -37,7 +38,7 @@ class Iteration(NamedTuple):
     gap : relative duality gap of the convex problem, infinite where the solver knows none;
         planes : cuts in the bundle
     passes : oracle passes so far; seconds : since the restart began
-    unsettled : of the iteration, or of what this process did of it after a resumption
+    not_converged : of the iteration, or of what this process did of it after a resumption
     """
 
     restart: int
@@ -49,7 +50,7 @@ class Iteration(NamedTuple):
     planes: int
     passes: int
     seconds: float
-    unsettled: Unsettled
+    not_converged: NotConverged
 
 
 class Summary(NamedTuple):
@@ -61,8 +62,8 @@ class Summary(NamedTuple):
     descent : whether the solver works on F itself, without CCCP and without cuts
     iterations, passes, planes : CCCP iterations, oracle passes, cuts kept
     passes_saved : cuts or sweeps over the examples that kept planes gave without an oracle pass
-    osqp : quadratic programs that were left to OSQP
-    restarts, objective_mean, objective_std : number of starts, mean and standard deviation
+    osqp : quadratic programs that OSQP solved
+    restarts, objective_mean, objective_std : number of restarts, mean and standard deviation
         of their objectives
     seconds_… : wall time in inference, in the bundle and its QP, and elsewhere
     peak_mb : largest memory of the process so far, in MB
@@ -94,10 +95,10 @@ class Observer:
     def restarted(self, number: int, of: int) -> None:
         """Restart ``number`` (from 1) of ``of`` begins."""
 
-    def passed(self, passes: int, gap: float, goal: float, unsettled: Unsettled) -> None:
+    def passed(self, passes: int, gap: float, goal: float, not_converged: NotConverged) -> None:
         """So many oracle passes, the relative gap of the convex problem and its goal.
 
-        unsettled : since the pass before
+        not_converged : since the pass before
         """
 
     def iterated(self, row: Iteration) -> None:
@@ -109,6 +110,9 @@ class Observer:
     def finished(self, summary: Summary) -> None:
         """The run ended."""
 
+    def noted(self, text: str) -> None:
+        """A choice that was made for the user."""
+
     def warned(self, text: str) -> None:
         """Something that the user should know."""
 
@@ -118,8 +122,8 @@ class Rules(NamedTuple):
 
     C : weight of the summed loss
     epsilon : relative gap of the last convex problem
-    looseness : share of what a problem can lower F by that early problems leave undone
-    tolerance : F has settled when it falls by less than C Σ c_i · tolerance
+    inexactness : early problems are solved until the gap is this share of the possible decrease
+    tolerance : F has converged when it falls by less than C Σ c_i · tolerance
     max_iterations : CCCP iterations; max_passes : oracle passes for one convex problem
     hidden : whether there are hidden values, and so more than one problem; False too for a solver
         that works on F itself
@@ -127,7 +131,7 @@ class Rules(NamedTuple):
 
     C: float
     epsilon: float = 1e-3
-    looseness: float = 0.1
+    inexactness: float = 0.1
     tolerance: float = 1e-3
     max_iterations: int = 100
     max_passes: int = 10_000
@@ -144,17 +148,17 @@ class Run:
     """One run of CCCP: with its solver, everything that the next pass reads.
 
     solver : planes and best point; its completion is that of the current problem
-    looseness : as in the rules, divided by ten whenever F stops falling too early
-    objective : F at the start of the current problem, infinite before the first
+    inexactness : as in the rules, divided by ten whenever F stops falling too early
+    objective : F where the current problem began, infinite before the first
     iteration, passes, completions : counted over the whole run
     last : gap, certificate and success of the last solved problem
-    done : whether F has settled or the iterations are used up; converged : the former
+    done : whether F has converged or the iterations are used up; converged : the former
     history : (objective, passes) after each iteration
-    unsettled : in the iteration so far; not saved
+    not_converged : in the iteration so far; not saved
     """
 
     solver: Solver
-    looseness: float = field(metadata=value(positive))
+    inexactness: float = field(metadata=value(positive))
     total_cost: float = field(metadata=value(positive))
     objective: float = field(default=np.inf, metadata=value(above))
     iteration: int = field(default=0, metadata=value(whole))
@@ -167,7 +171,7 @@ class Run:
     converged: bool = field(default=False, metadata=value(flag))
     done: bool = field(default=False, metadata=value(flag))
     history: list[tuple[float, int]] = field(default_factory=list, metadata=value(_history))
-    unsettled: dict[str, tuple[int, int]] = field(default_factory=dict)
+    not_converged: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def proceed(
         self,
@@ -177,7 +181,7 @@ class Run:
         restart: int = 0,
         between: Callable[[], None] = lambda: None,
     ) -> None:
-        """Iterate until F has settled to ``rules.tolerance`` and the last gap is certified.
+        """Iterate until F has converged to ``rules.tolerance`` and the last gap is certified.
 
         ``between`` is called before every oracle pass and after every iteration, when the
         state is whole: it may save it, or raise to stop.
@@ -191,13 +195,13 @@ class Run:
             observer.passed(round(self.passes), relative, goal / primal, self._note(oracle))
             between()
 
-        settled = rules.C * self.total_cost * rules.tolerance if rules.hidden else np.inf
+        smallest_decrease = rules.C * self.total_cost * rules.tolerance if rules.hidden else np.inf
         while not self.done:
             solution = self.solver.minimise(
                 counting,
                 rules.C,
-                lambda primal: min(rules.epsilon * primal, settled),
-                self.looseness if rules.hidden else 0.0,
+                lambda primal: min(rules.epsilon * primal, smallest_decrease),
+                self.inexactness if rules.hidden else 0.0,
                 rules.max_passes,
                 before_pass,
             )
@@ -218,12 +222,12 @@ class Run:
                     self.solver.planes_kept,
                     round(self.passes),
                     time.perf_counter() - began,
-                    self.unsettled,
+                    self.not_converged,
                 )
             )
-            self.unsettled = {}
+            self.not_converged = {}
             absolute = solution.primal - solution.lower
-            self._judge(rules, decrease, absolute, settled, solution.converged)
+            self._judge(rules, decrease, absolute, smallest_decrease, solution.converged)
             between()
 
     def _check_completion(self, solution: Solution, C: float) -> None:
@@ -233,9 +237,10 @@ class Run:
         """
         rise = self.solver.primal(C) - solution.primal
         if rise > 0.0 and solution.certified and rise > INEXACT * self.solver.sizes(C):
-            raise ApplicationFault(
-                f"latent completion found less, by {rise / C:.3g} summed over the examples, than "
-                "the completion before has at the same w; it must be an exact maximum"
+            raise ApplicationError(
+                f"latent completion is not a maximum: summed over the examples, its value is "
+                f"{rise / C:.3g} below that of the completion before at the same w; return the "
+                "maximiser"
             )
 
     def _take_over(self, solution: Solution, C: float) -> float:
@@ -249,23 +254,23 @@ class Run:
         self.history.append((objective, round(self.passes)))
         return decrease
 
-    def _note(self, oracle: Any) -> Unsettled:
-        """What did not settle since the last call, which is added to that of the iteration."""
-        latest = oracle.unsettled()
+    def _note(self, oracle: Any) -> NotConverged:
+        """What did not converge since the last call, which is added to that of the iteration."""
+        latest = oracle.not_converged()
         for name, (failed, runs) in latest.items():
-            before = self.unsettled.get(name, (0, 0))
-            self.unsettled[name] = before[0] + failed, before[1] + runs
+            before = self.not_converged.get(name, (0, 0))
+            self.not_converged[name] = before[0] + failed, before[1] + runs
         return latest
 
     def _judge(
-        self, rules: Rules, decrease: float, gap: float, settled: float, reached: bool
+        self, rules: Rules, decrease: float, gap: float, smallest_decrease: float, reached: bool
     ) -> None:
         """Stop, or ask the next problem for more precision where F has stopped falling."""
-        precise = self.gap <= rules.epsilon and gap <= settled
-        if decrease < settled or not rules.hidden:
+        precise = self.gap <= rules.epsilon and gap <= smallest_decrease
+        if decrease < smallest_decrease or not rules.hidden:
             self.done = precise or not reached
             self.converged = precise
-            self.looseness /= 10.0
+            self.inexactness /= 10.0
         if self.iteration >= rules.max_iterations:
             self.done = True
 
@@ -300,20 +305,32 @@ class _Counting:
         self._run.completions += self._share
         return self._oracle.completed(w)
 
-    def augmented_each(self, w: np.ndarray) -> Found:
+    def augmented_each(self, w: np.ndarray) -> ExampleMaxima:
         self._run.passes += 1
         return self._oracle.augmented_each(w)
 
-    def augmented_rows(self, w: np.ndarray, start: int, stop: int) -> Found:
+    def augmented_rows(self, w: np.ndarray, start: int, stop: int) -> ExampleMaxima:
         self._run.passes += (stop - start) / len(self.costs)
         return self._oracle.augmented_rows(w, start, stop)
 
-    def completed_each(self, w: np.ndarray) -> Found:
+    def completed_each(self, w: np.ndarray) -> ExampleMaxima:
         self._run.completions += 1
         return self._oracle.completed_each(w)
 
     def curvature(self, w: np.ndarray) -> np.ndarray | None:
         return self._oracle.curvature(w)
+
+    @property
+    def compiled(self) -> ExampleOracle:
+        return self._oracle.compiled
+
+    def visited(self, count: int) -> None:
+        self._run.passes += count / len(self.costs)
+        self._oracle.visited(count)
+
+    def over_examples(self, function: Callable[[int, int], None]) -> None:
+        self._run.passes += 1
+        self._oracle.over_examples(function)
 
     def look(self, w: np.ndarray) -> None:
         self._oracle.look(w)

@@ -132,7 +132,7 @@ def _run(header: dict[str, Any], state: dict[str, np.ndarray], setting: Setting)
     if np.isfinite(primal) and solver.lower > primal + ROUNDING * abs(primal):
         raise ModelError(f"lower is {solver.lower}, above the objective {primal}")
     saved = checked.mapping(header, "run")
-    run = Run(solver, looseness=0.0, total_cost=0.0)
+    run = Run(solver, inexactness=0.0, total_cost=0.0)
     kept.restore(run, {name: _restored(value) for name, value in saved.items()}, {})
     if run.total_cost != float(np.sum(setting.costs)):
         raise ModelError(f"total_cost is {run.total_cost}; expected that of the examples")

@@ -2,13 +2,13 @@
 
 The data are cut into k folds, stratified by the classes of the application. For test fold f
 the next fold is the validation fold and the other k − 2 are trained on, as in Yu & Joachims
-(ICML 2009, section 5.1). The setting is picked on the validation fold and scored on the
-test fold: no test fold has a say in its own setting. Several seeds are several runs of every
+(ICML 2009, section 5.1). The setting is selected on the validation fold and scored on the
+test fold: the test fold is never used for selection. Several seeds are several runs of every
 setting; a setting is judged by its mean over them.
 
-Along ``objective.C`` each model starts from the one of the next smaller value, with its
-cutting planes, unless hidden values can be exchanged (see ``session.learn_path``). Folds, seeds
-and all other settings are independent tasks, so the results do not depend on the number of
+Along ``objective.C`` each model is warm-started from the one of the next smaller value, with its
+cutting planes, unless hidden values are permutation-symmetric (see ``session.learn_path``). Folds,
+seeds and all other settings are independent tasks, so the results do not depend on the number of
 processes.
 """
 
@@ -39,7 +39,7 @@ Scores = dict[str, float | None]
 
 
 @dataclass(frozen=True)
-class Run:
+class FoldRun:
     """One trained model: a setting, a fold and a seed.
 
     setting : row of ``CrossValidation.settings``; fold : the test fold, from 0
@@ -65,17 +65,17 @@ class CrossValidation:
 
     settings : values by dotted key, in the order of the grid
     runs : in the order of setting, fold and seed
-    criterion : the metric by which settings are picked on validation folds
+    criterion : the metric by which settings are selected on validation folds
     """
 
     settings: list[dict[str, Any]]
-    runs: list[Run]
+    runs: list[FoldRun]
     folds: int
     criterion: str
 
     @property
     def chosen(self) -> list[int]:
-        """The setting picked for each test fold; the first of equally good ones."""
+        """The setting selected for each test fold; the first of equally good ones."""
         return [int(row) for row in self._criteria().argmin(axis=0)]
 
     @property
@@ -88,7 +88,7 @@ class CrossValidation:
 
         So seeds count as restarts do: the first of equal ones is kept, whatever its scores.
         """
-        kept: dict[tuple[int, int], Run] = {}
+        kept: dict[tuple[int, int], FoldRun] = {}
         for run in self.runs:
             other = kept.setdefault((run.setting, run.fold), run)
             if run.objective < other.objective:
@@ -96,7 +96,7 @@ class CrossValidation:
         return replace(self, runs=list(kept.values()))
 
     def test(self, metric: str) -> np.ndarray:
-        """The metric on each test fold at the setting picked for it, (folds,).
+        """The metric on each test fold at the setting selected for it, (folds,).
 
         The mean over seeds; NaN where the metric is not defined in a fold.
         """
@@ -132,7 +132,7 @@ class CrossValidation:
         ]
 
     def text(self) -> str:
-        """A table of the settings, and the scores of those that were picked."""
+        """A table of the settings, and the scores of those that were selected."""
         criteria = self._table("validation", self.criterion)
         chosen = self.chosen
         rows = []
@@ -145,12 +145,12 @@ class CrossValidation:
                     f"validation {self.criterion}": plus_minus(_defined(criteria[number])),
                     "passes": round(float(np.mean([run.passes for run in runs]))),
                     "not converged": sum(run.gap is not None and not run.converged for run in runs),
-                    "picked in folds": chosen.count(number),
+                    "selected in folds": chosen.count(number),
                 }
             )
         seeds = len({run.seed for run in self.runs})
         title = f"{self.folds} folds, {seeds} seed{'s' * (seeds > 1)}: mean ± standard error"
-        lines = [text_table(title, rows), "test folds, each at the setting picked without it:"]
+        lines = [text_table(title, rows), "test folds, each at the setting selected without it:"]
         for metric in self._measures():
             values = _defined(self.test(metric))
             digits = 3 if all(abs(value) <= 1 for value in values) else 2
@@ -180,7 +180,7 @@ class CrossValidation:
         return sums / counts
 
     def _criteria(self) -> np.ndarray:
-        """What is minimised when a setting is picked, (settings, folds)."""
+        """What is minimised when a setting is selected, (settings, folds)."""
         table = self._table("validation", self.criterion)
         sign = sign_of(self.criterion)
         return np.where(np.isnan(table), np.inf, sign * table)
@@ -238,7 +238,7 @@ def cross_validate(
     """Cross-validate the grid of ``config.search`` on the training data.
 
     jobs : processes; with 1 everything runs in this one
-    criterion : metric by which a setting is picked, by default the application's first
+    criterion : metric by which a setting is selected, by default the application's first
     progress : told how many of how many tasks are done
     checkpoint : file to which each finished run is added, and which is read first if ``resume``;
         it stays, for whoever keeps the results to remove
@@ -308,11 +308,11 @@ def evaluate(
     found = _kept(study, journal) if journal else {}
     left = [number for number in range(len(tasks)) if number not in found]
 
-    def finished(place: int, runs: list[Run]) -> None:
+    def finished(place: int, runs: list[FoldRun]) -> None:
         number = left[place]
         if journal:
             entry = journal.add({"task": number, "runs": [asdict(run) for run in runs]})
-            runs = [Run(**values) for values in entry["runs"]]
+            runs = [FoldRun(**values) for values in entry["runs"]]
         found[number] = runs
 
     run_tasks(
@@ -338,7 +338,7 @@ def _identity(study: Study) -> str:
     return identity(study.config.to_dict(), " ".join(data), None)
 
 
-def _kept(study: Study, journal: Journal) -> dict[int, list[Run]]:
+def _kept(study: Study, journal: Journal) -> dict[int, list[FoldRun]]:
     """The runs in a journal by the number of their task. Raises ModelError."""
     found, tasks = {}, study.tasks
     for entry in journal.entries:
@@ -356,9 +356,9 @@ def _kept(study: Study, journal: Journal) -> dict[int, list[Run]]:
     return found
 
 
-def _checked(values: Any) -> Run:
+def _checked(values: Any) -> FoldRun:
     """A run from plain values. Raises TypeError where one is of another kind."""
-    run = Run(**values)
+    run = FoldRun(**values)
     kinds: dict[str, tuple[type, ...]] = {
         "gap": (int, float, type(None)),
         "certified": (bool,),
@@ -368,7 +368,7 @@ def _checked(values: Any) -> Run:
         "validation": (dict,),
         "test": (dict,),
     }
-    for place in fields(Run):
+    for place in fields(FoldRun):
         if type(getattr(run, place.name)) not in kinds.get(place.name, (int,)):
             raise TypeError(place.name)
     for value in (*run.validation.values(), *run.test.values()):
@@ -395,7 +395,7 @@ def assign_folds(
     return fold
 
 
-def _solve(study: Study, task: Task) -> list[Run]:
+def _solve(study: Study, task: Task) -> list[FoldRun]:
     """Train all values of C for one variant, fold and seed, and score the models."""
     application, examples = study.applications[task.variant], study.examples[task.variant]
     path = study.paths[task.variant]
@@ -412,7 +412,7 @@ def _solve(study: Study, task: Task) -> list[Run]:
         scores = [application.score(part, classify(model, part)) for part in (validation, test)]
         record = model.record
         runs.append(
-            Run(
+            FoldRun(
                 number,
                 task.fold,
                 task.seed,

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from lssvm.errors import ApplicationFault
+from lssvm.errors import ApplicationError
 from lssvm.model import Model
 from lssvm.oracle import INEXACT
 from lssvm.training import record
@@ -19,7 +19,7 @@ def model_of(problem: Problem, stage: Stage, observer: Observer, scored: bool) -
 
     scored : whether the model is scored on its training data and on held-out ones
 
-    Raises ApplicationFault where its training predictions lose more than F has room for.
+    Raises ApplicationError where its training predictions lose more than F has room for.
     """
     application, examples, _ = problem.data
     config, finished = stage.config, stage.progress.finished
@@ -60,7 +60,7 @@ def _validation(
 
 
 def _check_losses(problem: Problem, stage: Stage, model: Model, predictions: Any) -> None:
-    """Raise ApplicationFault where training predictions lose more than F has room for.
+    """Raise ApplicationError where training predictions lose more than F has room for.
 
     For the best output ŷ of any w, U⁺ ≥ Δ(y, ŷ) + w · Φ(ŷ) and U⁻ ≤ w · Φ(ŷ). So C Σ c_i Δ_i is
     at most C Σ c_i (U⁺_i − U⁻_i), but for the rounding of what that sums up.
@@ -78,7 +78,7 @@ def _check_losses(problem: Problem, stage: Stage, model: Model, predictions: Any
         return
     size += C * application.completed(w, examples).size(w)
     if charged - room > INEXACT * size:
-        raise ApplicationFault(
+        raise ApplicationError(
             f"the losses of the predictions for the training data add up to {charged:.6g}, times "
             f"C, but the objective bounds them by {room:.6g}: loss-augmented inference does not "
             "find its maximum, or prediction does not"

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from lssvm.applications.base import Application, Examples
-from lssvm.config.sections import HeldOut as Section
+from lssvm.config.sections import HeldOutOptions
 from lssvm.errors import LssvmError
 from lssvm.training.cccp import Observer, Run
 
@@ -54,7 +54,7 @@ class Scores:
 
 
 @dataclass
-class HeldOut:
+class HeldOutScorer:
     """Scores a run's best point every so many passes, if it is not the one scored last.
 
     section : how often, by which metric, and how many scores without a better one are enough;
@@ -63,7 +63,7 @@ class HeldOut:
 
     application: Application
     examples: Examples
-    section: Section
+    section: HeldOutOptions
     scores: Scores
     observer: Observer
 

@@ -14,7 +14,7 @@ from lssvm.training.setup import new_solver
 class Saving:
     """Where and how often a checkpoint is written, and whether to go on from it.
 
-    every : passes between two checkpoints; there is one after each CCCP iteration besides
+    every : passes between two checkpoints; one is also written after every CCCP iteration
     """
 
     path: Path
@@ -30,7 +30,7 @@ def resume(problem: Problem, stage: Stage, restarts: int, path: Path) -> None:
     Raises ModelError if the checkpoint is of another run, or damaged.
     """
     dimension, costs = problem.dimension, problem.training.examples.costs
-    solver = new_solver(stage.config, dimension, 0, problem.metric)
+    solver = new_solver(stage.config, dimension, 0, problem.inner_product)
     setting = Setting(solver, dimension, costs, restarts, stage.rules.C)
     stage.progress = checkpoints.load(path, problem.key(stage.config), setting)
 

@@ -7,13 +7,14 @@ import numpy as np
 
 from lssvm.applications import feature_space
 from lssvm.applications.base import Application, Examples
-from lssvm.applications.feature_space import Training
+from lssvm.applications.feature_space import Linear, Training
+from lssvm.applications.occurring import Occurring
 from lssvm.config import Config
 from lssvm.errors import LssvmError
 from lssvm.model import Model
 from lssvm.training.cccp import Rules
 from lssvm.training.checkpoint import Progress, identity
-from lssvm.training.setup import Metric
+from lssvm.training.setup import InnerProduct
 
 _WEIGHT = 8  # bytes
 
@@ -50,7 +51,7 @@ class Problem(NamedTuple):
         return identity(config.to_dict(), data, self.w0)
 
     @property
-    def metric(self) -> Metric:
+    def inner_product(self) -> InnerProduct:
         """The inner products of the coordinates."""
         return self.training.gram, self.training.labels
 
@@ -75,15 +76,19 @@ class Stage:
 def problem_of(data: TrainingData, config: Config, initial: Model | None = None) -> Problem:
     """Check everything about the data that can be checked before the first pass.
 
-    initial : a model of the same application whose weights are the starting point
+    initial : a model of the same application whose weights training begins with
 
     Raises LssvmError if nothing can be trained on these data, or not from these weights.
     """
     data = data._replace(examples=_trainable(data, config))
     if data.held is not None and not data.held.labelled:
-        raise LssvmError("data.validate: examples without label; expected labelled ones")
+        raise LssvmError("data.validate: examples without labels; expected labelled ones")
     w0 = _initial_weights(data, config, initial)
     training = feature_space.training(config.kernel, data.application, data.examples)
+    if config.kernel.type == "linear":
+        _check_weights(data.application.dimension(training.examples), config)
+    if w0 is not None and isinstance(training.space, Occurring):
+        w0 = training.space.restricted(w0)
     held = "" if data.held is None else data.held.fingerprint()
     return Problem(data, w0, training, data.examples.fingerprint(), held)
 
@@ -102,11 +107,13 @@ def _trainable(data: TrainingData, config: Config) -> Examples:
             f"the loss of application {name!r} is that of the whole data set: "
             "examples cannot have costs of their own"
         )
-    if config.kernel.type == "linear":
-        dimension = application.dimension(examples)
-        what = f"a model of {dimension:,d} weights"
-        config.data.limit.check(f"{config.origin}: data.train", dimension * _WEIGHT, what)
     return examples
+
+
+def _check_weights(dimension: int, config: Config) -> None:
+    """Raise LssvmError if so many weights take more memory than the configuration allows."""
+    what = f"a model of {dimension:,d} weights"
+    config.data.limit.check(f"{config.origin}: data.train", dimension * _WEIGHT, what)
 
 
 def _initial_weights(
@@ -115,13 +122,15 @@ def _initial_weights(
     """The weights of a first model, (d,). Raises LssvmError if they do not fit the data."""
     if initial is None:
         return None
-    if config.kernel.type != "linear" or initial.space.arrays():
-        raise LssvmError("weights of a kernel cannot be started from; expected kernel.type: linear")
+    space = initial.space
+    w = space.linear(initial.w) if isinstance(space, Occurring) else initial.w
+    if config.kernel.type != "linear" or not isinstance(space, Linear | Occurring):
+        raise LssvmError("--init does not support kernel models; expected kernel.type: linear")
     application = data.application
     expected = application.dimension(data.examples)
-    if len(initial.w) != expected or type(initial.application) is not type(application):
+    if len(w) != expected or type(initial.application) is not type(application):
         raise LssvmError(
-            f"the initial model has {len(initial.w)} weights of application "
+            f"the initial model has {len(w)} weights of application "
             f"{initial.config['application']['name']!r}; expected {expected} weights of "
             f"{application.options.name!r}"
         )
@@ -129,6 +138,6 @@ def _initial_weights(
     for name in mine.keys() | theirs.keys():
         if not np.array_equal(mine.get(name, ()), theirs.get(name, ())):
             raise LssvmError(
-                f"the initial model has other {name} than the training data; expected the same"
+                f"{name} of the initial model and of the training data differ; expected the same"
             )
-    return initial.w
+    return w

@@ -16,7 +16,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
 from lssvm import applications
-from lssvm.errors import ApplicationCrash, ApplicationFault, LssvmError
+from lssvm.errors import ApplicationCrashError, ApplicationError, LssvmError
 from lssvm.output.stopping import SIGNALS, at_stop, held_back
 
 Shared = TypeVar("Shared")
@@ -126,7 +126,7 @@ def _answers(pipes: Sequence[Pipe], tasks: Sequence[Any]) -> Iterator[tuple[int,
                 yield number, value
     except (EOFError, ConnectionError):
         raise LssvmError(
-            "a process of the search was ended from outside, perhaps for want of memory; "
+            "a process of the search was ended from outside, perhaps because memory ran out; "
             "use fewer --jobs"
         ) from None
 
@@ -151,14 +151,14 @@ def _answer(function: Callable[[Any, Any], Any], shared: Any, task: Any) -> tupl
     except LssvmError as error:
         return REFUSED, (type(error).__name__, str(error))
     except SystemExit as error:
-        return REFUSED, (ApplicationCrash.__name__, applications.of_exit(error))
+        return REFUSED, (ApplicationCrashError.__name__, applications.of_exit(error))
     except Exception:
         return FAILED, traceback.format_exc()
 
 
 def _error(name: str, text: str) -> LssvmError:
     """The error of another process. Most classes need more than a message to be made again."""
-    kinds = {kind.__name__: kind for kind in (ApplicationCrash, ApplicationFault)}
+    kinds = {kind.__name__: kind for kind in (ApplicationCrashError, ApplicationError)}
     return kinds.get(name, LssvmError)(text)
 
 

@@ -12,7 +12,7 @@ from lssvm.training.problem import Problem
 Metrics = Mapping[str, float | None]
 
 ALL_ZERO = (
-    "all weights are zero: no w was found that is better than none; "
+    "all weights are zero: no w with a lower objective was found; "
     "try a larger objective.C or more cccp.restarts"
 )
 

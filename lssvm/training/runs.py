@@ -7,7 +7,7 @@ import numpy as np
 from lssvm.oracle import DataOracle
 from lssvm.training import record, setup
 from lssvm.training.cccp import Observer, Run
-from lssvm.training.held_out import HeldOut
+from lssvm.training.held_out import HeldOutScorer
 from lssvm.training.keeper import Keeper
 from lssvm.training.problem import Problem, Stage
 from lssvm.training.summary import Spent
@@ -18,17 +18,21 @@ class _EarlyStopError(Exception):
 
 
 class Runs:
-    """Starts runs on one data set, each to its end.
+    """Makes the runs on one data set, each to its end.
 
     oracle : of the examples, with the threads of its executor; observer : told how runs go on
+    choice : a sentence for the observer once the first run has begun, if it is not empty
     keeper : saves the progress of a session with one value of C, and stops it after a signal
-    solver_seconds, osqp_calls : time in solvers, and their quadratic programs left to OSQP
+    solver_seconds, osqp_calls : time in solvers, and the quadratic programs that OSQP solved
     """
 
-    def __init__(self, problem: Problem, oracle: DataOracle, observer: Observer) -> None:
+    def __init__(
+        self, problem: Problem, oracle: DataOracle, observer: Observer, choice: str = ""
+    ) -> None:
         self.problem = problem
         self.oracle = oracle
         self.observer = observer
+        self._choice = choice
         self.keeper = Keeper()
         self.solver_seconds, self.osqp_calls = 0.0, 0
 
@@ -36,7 +40,7 @@ class Runs:
         """What the runs have taken so far."""
         return Spent(self.oracle.seconds, self.solver_seconds, self.osqp_calls)
 
-    def start(self, stage: Stage, restart: int, before: Run | None) -> Run:
+    def restart(self, stage: Stage, restart: int, before: Run | None) -> Run:
         """One restart for one value of C, to its end; or the rest of one that was interrupted.
 
         before : the run for the value of C before, if there is one
@@ -52,6 +56,9 @@ class Runs:
 
         if progress.run is None:
             progress.run = self._begun(stage, restart, before, between)
+        if self._choice:
+            self.observer.noted(self._choice)
+            self._choice = ""
         run, solver = progress.run, progress.run.solver
         carried = before is not None and before.solver is solver
         seconds, calls = (solver.seconds, solver.osqp_calls) if carried else (0.0, 0)
@@ -72,7 +79,7 @@ class Runs:
         between()  # a signal that came since the last pass
         return run
 
-    def _watching(self, stage: Stage) -> HeldOut | None:
+    def _watching(self, stage: Stage) -> HeldOutScorer | None:
         """What scores held-out examples on the way; None if nothing does."""
         held, section = self.problem.data.held, stage.config.held_out
         if held is None or not section.every:
@@ -80,7 +87,7 @@ class Runs:
         # Linear, or products of features: neither needs weights to prepare examples for them.
         shown, _ = self.problem.training.space.prepared(held, np.empty(0))
         application, scores = self.problem.data.application, stage.progress.scores
-        return HeldOut(application, shown, section, scores, self.observer)
+        return HeldOutScorer(application, shown, section, scores, self.observer)
 
     def _begun(
         self, stage: Stage, restart: int, before: Run | None, between: Callable[[], None]
@@ -96,11 +103,11 @@ class Runs:
                 restart,
                 problem.w0,
                 between,
-                problem.metric,
+                problem.inner_product,
             )
         before.solver.begin_problem()
-        primal, looseness = before.solver.primal(stage.rules.C), stage.config.cccp.looseness
-        return Run(before.solver, looseness, before.total_cost, objective=primal)
+        primal, inexactness = before.solver.primal(stage.rules.C), stage.config.cccp.inexactness
+        return Run(before.solver, inexactness, before.total_cost, objective=primal)
 
     def _best_seen(self, stage: Stage, run: Run) -> np.ndarray:
         """The weights that were best on held-out examples, (d,), whose objective the run then has.

@@ -1,4 +1,4 @@
-"""The main job: configuration → examples → CCCP with restarts → model.
+"""Training: from the configuration and its examples to a model, by CCCP with restarts.
 
 >>> from lssvm import learn, load_config
 >>> learn(load_config("motif.yaml")).save("motif.model")  # doctest: +SKIP
@@ -17,6 +17,7 @@ from lssvm.training import setup
 from lssvm.training.arithmetic import arithmetic
 from lssvm.training.cccp import Observer, Run
 from lssvm.training.checkpoint import Progress
+from lssvm.training.choosing import with_solver
 from lssvm.training.ending import model_of
 from lssvm.training.held_out import metric_of
 from lssvm.training.keeper import Keeper, Saving, resume
@@ -52,7 +53,7 @@ def learn(
 
     checkpoint : file written after every CCCP iteration and every ``checkpoint_every``
         passes, and read first if ``resume``
-    initial : a model of the same application whose weights are the starting point
+    initial : a model of the same application whose weights training begins with
 
     Raises LssvmError for bad configuration or data, StoppedError after a signal.
     """
@@ -117,11 +118,12 @@ def learn_path(
     observer: Observer | None = None,
     scored: bool = True,
 ) -> list[Model]:
-    """Train for several values of C, each start going on where the last value ended.
+    """Train for several values of C, each warm-started from the value before.
 
     The configurations differ in ``objective.C`` alone. Cuts of Σ c_i U⁺_i do not contain C,
-    so the bundle is carried along with w. Where hidden values can be exchanged all values of C
-    begin anew. Returns one model for each configuration, the best of its restarts.
+    so the bundle is carried along with w. Where hidden values are permutation-symmetric, w = 0 is
+    a stationary point near which a warm start would stay, and every value of C begins anew.
+    Returns one model for each configuration, the best of its restarts.
 
     scored : as in :func:`learn_on`
     """
@@ -157,7 +159,7 @@ class Session:
 
     problem : the data, checked; restarts : how often training begins anew
     stages : for each value of C its configuration, its rules and its progress
-    observer : told how the runs go on; runs : starts them
+    observer : told how the runs go on; runs : makes them
     scored : whether finished models are scored
     """
 
@@ -174,7 +176,7 @@ class Session:
         """Check everything that can be checked before the first pass. Raises LssvmError.
 
         configs : as they follow each other; they differ in ``objective.C`` alone
-        initial : a model of the same application whose weights are the starting point
+        initial : a model of the same application whose weights training begins with
         """
         self.began = time.perf_counter()
         self.problem = problem_of(data, configs[0], initial)
@@ -182,11 +184,12 @@ class Session:
         self.observer = observer or Observer()
         self.scored = scored
         n, hidden = len(self.problem.data.examples), data.application.hidden
+        oracle = DataOracle(data.application, self.problem.training.examples, executor)
+        configs, choice = with_solver(configs, self.problem, oracle)
         self.stages = [
             Stage(config, setup.rules_of(config, n, hidden), Progress()) for config in configs
         ]
-        oracle = DataOracle(data.application, self.problem.training.examples, executor)
-        self.runs = Runs(self.problem, oracle, self.observer)
+        self.runs = Runs(self.problem, oracle, self.observer, choice)
 
     @property
     def key(self) -> str:
@@ -202,7 +205,7 @@ class Session:
             self.observer.restarted(restart + 1, self.restarts)
             before: Run | None = None
             for stage in self.stages:
-                before = self.runs.start(stage, restart, before)
+                before = self.runs.restart(stage, restart, before)
         models = []
         for stage in self.stages:
             model = model_of(self.problem, stage, self.observer, self.scored)

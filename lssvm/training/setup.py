@@ -1,4 +1,4 @@
-"""A run before its first pass: its rules, its solver, and where the solver begins."""
+"""Build a run from the configuration: its rules, its solver, and its first weights."""
 
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +12,7 @@ from lssvm.plane import Plane
 from lssvm.problem import by_example as apart_of
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.qp import SimplexQP
-from lssvm.solvers.solver import EUCLIDEAN, Metric, Solver, Start
+from lssvm.solvers.solver import EUCLIDEAN, Initialisation, InnerProduct, Solver
 from lssvm.solvers.table import solver_class
 from lssvm.training.cccp import Rules, Run
 
@@ -26,7 +26,7 @@ def rules_of(config: Config, n: int, hidden: bool) -> Rules:
     return Rules(
         C,
         config.solver.epsilon,
-        config.cccp.looseness,
+        config.cccp.inexactness,
         config.cccp.tolerance,
         config.cccp.max_iterations,
         config.solver.max_passes,
@@ -42,7 +42,7 @@ def new_run(
     restart: int,
     w0: np.ndarray | None,
     between: Callable[[], None] = lambda: None,
-    metric: Metric = EUCLIDEAN,
+    inner_product: InnerProduct = EUCLIDEAN,
 ) -> Run:
     """A run that stands before its first pass, but for those that gave its first weights.
 
@@ -50,7 +50,7 @@ def new_run(
     """
     rng = np.random.default_rng([config.seed, restart])
     passes = 0.0
-    solver = new_solver(config, application.dimension(examples), restart, metric)
+    solver = new_solver(config, application.dimension(examples), restart, inner_product)
     first = _first(application, examples, oracle, config, rng) if w0 is None else w0
     # Parts are completed apart, which a first completion that is no maximum is not; weights that
     # were given or solved for are better than what steps for the parts would find.
@@ -61,10 +61,10 @@ def new_run(
     completions = oracle.completions
     if solver.needs.each and not isinstance(first, np.ndarray):
         first = oracle.found(first)
-    solver.begin(oracle, Start(first, application.hidden, by_parts))
+    solver.initialise(oracle, Initialisation(first, application.hidden, by_parts))
     return Run(
         solver,
-        config.cccp.looseness,
+        config.cccp.inexactness,
         float(np.sum(examples.costs)),
         passes=passes,
         completions=oracle.completions - completions,
@@ -102,11 +102,11 @@ def rehearse(
 
 
 def new_solver(
-    config: Config, dimension: int, restart: int = 0, metric: Metric = EUCLIDEAN
+    config: Config, dimension: int, restart: int = 0, inner_product: InnerProduct = EUCLIDEAN
 ) -> Solver:
     """The solver of the configuration, at w = 0."""
     kind = solver_class(config.solver.method)
-    return kind.from_config(config, dimension, restart, metric)
+    return kind.from_config(config, dimension, restart, inner_product)
 
 
 def _first(

@@ -15,7 +15,7 @@ class Spent(NamedTuple):
     """What the runs of a session took in this process.
 
     inference : seconds in the oracle; solver : seconds in solvers, outside of it
-    osqp : quadratic programs that were left to OSQP
+    osqp : quadratic programs that OSQP solved
     """
 
     inference: float = 0.0

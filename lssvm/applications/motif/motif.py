@@ -154,7 +154,7 @@ class Motif(base.Application[Sequences, Predictions]):
         return names
 
     def start(self, examples: Sequences, rng: np.random.Generator) -> Plane:
-        """Σ c_i ψ(x_i, +1, h_i) over the positives, h_i as the option ``start`` says.
+        """Σ c_i ψ(x_i, +1, h_i) over the positives, h_i as the option ``initialisation`` says.
 
         Raises DataError if a positive has no window.
         """
@@ -162,7 +162,7 @@ class Motif(base.Application[Sequences, Predictions]):
         rows = np.flatnonzero(examples.labels > 0)
         starts = np.full(len(examples), -1, dtype=np.int64)
         strands = np.zeros(len(examples), dtype=np.int8)
-        if self.options.start == "random":
+        if self.options.initialisation == "random":
             windows = examples.windows[rows]
             strands[rows], ranks = np.divmod(
                 rng.integers(0, windows * (1 + self.both)), np.maximum(windows, 1)

@@ -1,6 +1,6 @@
 """The options of motif finding."""
 
-from typing import Literal
+from typing import ClassVar, Literal
 
 from pydantic import Field, ValidationInfo, field_validator
 
@@ -16,6 +16,8 @@ CLASSES = ("-1", "+1")
 class MotifOptions(base.Options):
     """What the motif is."""
 
+    renamed: ClassVar = {"start": "initialisation"}
+
     name: Literal["motif"] = Field(default="motif", description="motif finding in DNA")
     length: int = Field(default=10, ge=1, le=100, description="length of the motif in letters")
     background_order: int = Field(
@@ -26,7 +28,7 @@ class MotifOptions(base.Options):
         description="given: sequences are read as the file has them; both: the reverse complement "
         "is read too, so that a sequence and its reverse complement count as the same",
     )
-    start: Literal["seeds", "random"] = Field(
+    initialisation: Literal["seeds", "random"] = Field(
         default="seeds",
         description="first sites; seeds: found by windows that are drawn as trial motifs; "
         "random: a random window of every positive sequence, as in the papers",

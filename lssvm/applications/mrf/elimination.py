@@ -79,8 +79,8 @@ class Elimination:
             (temperatures.first, temperatures.second),
             marginals,
         )
-        settled = np.ones(len(examples), dtype=bool)
-        return InferenceResult(values, losses, gradient, shares, exact=True, converged=settled)
+        converged = np.ones(len(examples), dtype=bool)
+        return InferenceResult(values, losses, gradient, shares, exact=True, converged=converged)
 
     def fits(self, examples: Graphs, groups: np.ndarray) -> np.ndarray:
         """Whether each graph needs no larger factor, (n,) bool."""
@@ -147,5 +147,5 @@ def _too_wide(
     return examples.error(
         row,
         f"has width {error.width}{why}: exact inference needs a factor of {error.entries:,d} "
-        f"entries; expected at most {limit:,d} (application.table)",
+        f"entries; expected at most {limit:,d} (application.max_table)",
     )

@@ -11,10 +11,10 @@ from pydantic import Field, TypeAdapter
 
 from lssvm import checked
 from lssvm.applications.names import LazyNames
+from lssvm.checked import MOST_WEIGHTS
 from lssvm.errors import ModelError
 from lssvm.offsets import cumulated
 
-MOST_WEIGHTS = 2**31 - 1
 _Count = Annotated[int, Field(strict=True, ge=1, le=MOST_WEIGHTS)]
 _Width = Annotated[int, Field(strict=True, ge=0, le=MOST_WEIGHTS)]
 _Names = list[Annotated[str, Field(strict=True)]]

@@ -15,7 +15,7 @@ from lssvm.formats.mrf_text import Features, GraphFile
 from lssvm.kernels.arrays import GraphArrays
 from lssvm.offsets import cumulated, gathered
 
-MOST_WEIGHTS = 2**28  # 2 GB
+MOST_GRAPH_WEIGHTS = 2**28  # 2 GB
 LANES = 8  # graphs of one shape that the kernels work on at a time
 _WORK = 2  # units of size for an entry of a table: a unit is about a nanosecond
 
@@ -174,9 +174,11 @@ def packed(
         known.take_names(source.path, file.state_names)
     numbers = [known.numbers(source.path, file) for source, file in files]
     found = known.classes(files, numbers) if classes is None else classes
-    if found.dimension > MOST_WEIGHTS:
+    if found.dimension > MOST_GRAPH_WEIGHTS:
         message = f"{found.dimension:,d} weights for states times features of all classes"
-        raise DataError(files[0][0].path, None, f"{message}; expected at most {MOST_WEIGHTS:,d}")
+        raise DataError(
+            files[0][0].path, None, f"{message}; expected at most {MOST_GRAPH_WEIGHTS:,d}"
+        )
     parts = [_items(file, *own, found) for (_, file), own in zip(files, numbers, strict=True)]
     lengths = [len(file.names) for _, file in files]
     labels = np.concatenate([file.labels for _, file in files])

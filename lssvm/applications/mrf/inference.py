@@ -1,7 +1,7 @@
 """The inference that each task needs, and the graphs for which it is exact.
 
-With ``trw``, graphs that are too wide are decomposed into forests for loss-augmented inference;
-prediction is the same as with ``auto``, and completion is exact.
+With ``spanning-forests``, graphs that are too wide are decomposed into forests for loss-augmented
+inference; prediction is the same as with ``auto``, and completion is exact.
 
 Unknown labels are hidden values like any other, except that they are predicted.
 """
@@ -46,7 +46,7 @@ class Inference:
         """
         groups = _groups(task, examples.labels[examples.nodes], temperatures.apart)
         kind = self.kind
-        if kind == "trw":
+        if kind == "spanning-forests":
             if task == AUGMENTED:
                 return self._bound(w, examples, groups, temperatures, charged)
             kind = "exact" if task == COMPLETED else "auto"

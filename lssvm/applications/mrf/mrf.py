@@ -27,8 +27,9 @@ Values and expected features are exact, by variable elimination: first h, then y
 differ. An option limits the size of the factors; for a graph that needs larger factors, belief
 propagation is used, or the graph is refused. Ties between states: in the reverse order of
 elimination, each node takes the lowest state that attains the maximum given those before it. With
-belief propagation no upper bound of U⁺ is known, and no gap is certified. With ``trw`` a larger
-convex function takes the place of U⁺ (see ``spanning``): the gap is that of this problem.
+belief propagation no upper bound of U⁺ is known, and no gap is certified. With
+``spanning-forests`` a larger convex function takes the place of U⁺ (see ``spanning``): the gap is
+that of this problem.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -64,14 +65,22 @@ from lssvm.plane import Plane
 class MrfOptions(base.Options):
     """How inference is done, and the initial weights."""
 
+    renamed: ClassVar = {
+        "start": "initialisation",
+        "start_scale": "initialisation_scale",
+        "table": "max_table",
+    }
+    renamed_values: ClassVar = {"inference": {"trw": "spanning-forests"}}
+
     name: Literal["mrf"] = Field(default="mrf", description="Markov random fields")
-    inference: Literal["auto", "exact", "bp", "trw"] = Field(
+    inference: Literal["auto", "exact", "bp", "spanning-forests"] = Field(
         default="auto",
         description="exact: variable elimination; bp: belief propagation, for which no gap is "
-        "certified; auto: exact if no factor is larger than table, otherwise bp; trw: as auto, but "
-        "trained with an upper bound by spanning forests, for which the gap is certified",
+        "certified; auto: exact if no factor is larger than max_table, otherwise bp; "
+        "spanning-forests: as auto, but trained with an upper bound by spanning forests, for which "
+        "the gap is certified",
     )
-    table: int = Field(
+    max_table: int = Field(
         default=1_000_000,
         ge=1,
         le=2**27,
@@ -94,11 +103,11 @@ class MrfOptions(base.Options):
         lt=1,
         description="bp: converged when messages change by less than this, relatively",
     )
-    start: Literal["random", "zero"] = Field(
+    initialisation: Literal["random", "zero"] = Field(
         default="random",
         description="initial weights; w = 0 is a stationary point if hidden states are symmetric",
     )
-    start_scale: float = Field(
+    initialisation_scale: float = Field(
         default=0.1,
         gt=0,
         allow_inf_nan=False,
@@ -120,7 +129,7 @@ class RandomField(base.Application[Graphs, Predictions]):
         self.epsilon_y, self.epsilon_h = self.formulation.temperatures
         self.charged = self.formulation.charged
         self.hidden = self.formulation.model != "ssvm"
-        exact = Elimination(options.table)
+        exact = Elimination(options.max_table)
         loopy = Propagation(
             exact,
             options.damping,
@@ -196,9 +205,9 @@ class RandomField(base.Application[Graphs, Predictions]):
                 f"has a node without a label, {examples.node_names[place]!r}; "
                 "expected labels, or an objective.model other than ssvm",
             )
-        if self.options.start == "zero":
+        if self.options.initialisation == "zero":
             return np.zeros(examples.classes.dimension)
-        return self.options.start_scale * rng.normal(size=examples.classes.dimension)
+        return self.options.initialisation_scale * rng.normal(size=examples.classes.dimension)
 
     def augmented(self, w: np.ndarray, examples: Graphs) -> tuple[Plane, float]:
         """Σ c_i U⁺_i, without an upper bound if belief propagation was used for some graph.
@@ -227,7 +236,9 @@ class RandomField(base.Application[Graphs, Predictions]):
 
     def prediction_values(self, examples: Graphs, predictions: Predictions) -> np.ndarray | None:
         """ε_h log Σ_h exp(w · Φ / ε_h) of the predicted y, (n,); None if it is not a maximum."""
-        exact = self.options.inference != "trw" and bool(np.all(examples.labels != MISSING))
+        exact = self.options.inference != "spanning-forests" and bool(
+            np.all(examples.labels != MISSING)
+        )
         return predictions.values if exact else None
 
     def marginals(self, w: np.ndarray, examples: Graphs) -> np.ndarray:
@@ -248,7 +259,7 @@ class RandomField(base.Application[Graphs, Predictions]):
     def score(self, examples: Graphs, predictions: Predictions) -> dict[str, float | None]:
         """Share of wrong labels in percent among those that are known, None without any; mean Δ.
 
-        unsettled : graphs for which belief propagation did not converge
+        not_converged : graphs for which belief propagation did not converge
         """
         labels = examples.labels[examples.nodes]
         known = labels >= 0
@@ -262,7 +273,7 @@ class RandomField(base.Application[Graphs, Predictions]):
             "labels": int(np.sum(known)),
             "missing": int(np.sum(labels == MISSING)),
             "hidden": int(np.sum(labels == HIDDEN)),
-            "unsettled": int(np.sum(~predictions.converged)),
+            "not_converged": int(np.sum(~predictions.converged)),
         }
 
     @property
@@ -301,7 +312,7 @@ class RandomField(base.Application[Graphs, Predictions]):
             found.append(f"{missing:,d} labels are missing: they are hidden values in training")
         return found
 
-    def unsettled(self) -> dict[str, tuple[int, int]]:
+    def not_converged(self) -> dict[str, tuple[int, int]]:
         """Graphs for which belief propagation did not converge, of those for which it ran."""
         counts, self._propagated = self._propagated, []
         if not counts:

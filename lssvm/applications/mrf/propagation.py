@@ -63,7 +63,7 @@ class Propagation:
         if temperatures.apart and temperatures.second > 0.0:
             raise LssvmError(
                 "belief propagation needs epsilon_y: 0, or epsilon_y equal to epsilon_h; "
-                "expected such temperatures, or application.inference: exact or trw"
+                "expected such temperatures, or application.inference: exact or spanning-forests"
             )
         if temperatures.first == 0.0:
             groups = np.where(groups == CLAMPED, CLAMPED, SECOND).astype(np.int8)

@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -15,12 +15,12 @@ from lssvm.applications.names import LazyNames
 from lssvm.errors import DataError
 from lssvm.formats.svmlight import SvmLight, read_svmlight
 from lssvm.kernels.arrays import RowArrays
-from lssvm.offsets import cumulated
+from lssvm.offsets import cumulated, narrowed
 
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
 UNKNOWN = "?"  # an unknown label in a file
 _SHOWN = 20  # characters of a wrong label that a message quotes
-_AT_ONCE = 10_000  # rows that are laid out at a time
+_AT_ONCE = 1_000_000  # numbers that are laid out at a time
 _BLOCK = 100_000  # work from which examples are cut into blocks
 _DENSE_SUMS = 256  # least multiply-adds of a block for each of its sums
 _SPARSE_SUMS = 16  # the same for sparse rows, whose multiply-adds take longer
@@ -108,7 +108,7 @@ class LabelledRows:
         if not len(self.starts):
             return self.dense
         first, last = self.starts[0], self.starts[-1]
-        parts = (self.values[first:last], self.indices[first:last], self.starts - first)
+        parts = (self.values[first:last], self.indices[first:last], narrowed(self.starts - first))
         return sparse.csr_array(parts, shape=(len(self), self.width))
 
     def with_inputs(self, matrix: Inputs) -> "LabelledRows":
@@ -184,16 +184,14 @@ def in_memory(
     )
 
 
-def read_files(sources: Sequence[Source]) -> list[SvmLight]:
-    """The SVM-light files with labels as words. Raises DataError.
+def read_file(source: Source, base: int | None, why: str) -> SvmLight:
+    """An SVM-light file with labels as words. Raises DataError.
 
     If a source has a label, each row has this label or none (``?``). A row has one label: several
     labels separated by commas, as in multi-label files, are refused.
     """
-    return [
-        _relabelled(source, read_svmlight(source.path, words=True, limit=source.limit))
-        for source in sources
-    ]
+    file = read_svmlight(source.path, words=True, limit=source.limit, base=base, why=why)
+    return relabelled(source, file)
 
 
 def with_labels_alike(files: Sequence[SvmLight], classes: Sequence[str]) -> list[SvmLight]:
@@ -218,7 +216,8 @@ def _unsigned(word: str) -> str:
     return bare if bare[:1].isdigit() else word
 
 
-def _relabelled(source: Source, file: SvmLight) -> SvmLight:
+def relabelled(source: Source, file: SvmLight) -> SvmLight:
+    """The file with the label of its source, if that has one. Raises DataError."""
     several = next((word for word in file.words if "," in word), None)
     if several is not None:
         row = np.flatnonzero(file.labels == file.words.index(several))[0]
@@ -241,7 +240,11 @@ def _relabelled(source: Source, file: SvmLight) -> SvmLight:
 
 def sorted_labels(files: Sequence[SvmLight]) -> tuple[str, ...]:
     """The labels that occur, in the order of their numbers if all are numbers, else as words."""
-    words = {word for file in files for word in file.words} - {UNKNOWN}
+    return in_order({word for file in files for word in file.words} - {UNKNOWN})
+
+
+def in_order(words: Iterable[str]) -> tuple[str, ...]:
+    """Labels in the order of their numbers if all are numbers, else as words."""
     try:
         numbers = {word: float(word) for word in words}
     except ValueError:
@@ -252,7 +255,7 @@ def sorted_labels(files: Sequence[SvmLight]) -> tuple[str, ...]:
 
 
 def packed(
-    files: Sequence[SvmLight],
+    files: list[SvmLight],
     sources: Sequence[Source],
     classes: Sequence[str],
     features: int,
@@ -261,6 +264,7 @@ def packed(
 ) -> LabelledRows:
     """The examples of files that were read, features beyond ``features`` left out.
 
+    files : emptied, so that their arrays do not stay in memory beside those of the examples
     classes : labels of training; other labels get higher numbers
     bias : the value of the appended constant feature; 0: there is none
     columns : see :class:`LabelledRows`
@@ -270,8 +274,9 @@ def packed(
     number = {word: row for row, word in enumerate(names)} | {UNKNOWN: -1}
     labels = [np.array([number[w] for w in file.words], np.int32)[file.labels] for file in files]
     costs = [np.full(len(own), source.cost) for own, source in zip(labels, sources, strict=True)]
-    arrays, left_out = _laid_out(files, features, bias)
     counts = [len(own) for own in labels]
+    lines = np.concatenate([file.lines for file in files])
+    arrays, left_out = _laid_out(files, features, bias)
     found = LabelledRows(
         **arrays,
         width=features + (bias > 0.0),
@@ -280,27 +285,29 @@ def packed(
         label_names=names,
         costs=np.concatenate(costs),
         numbers=np.arange(1, sum(counts) + 1),
-        lines=np.concatenate([file.lines for file in files]),
-        files=np.repeat(np.arange(len(files), dtype=np.int32), counts),
+        lines=lines,
+        files=np.repeat(np.arange(len(counts), dtype=np.int32), counts),
         paths=tuple(source.path for source in sources),
         left_out=left_out,
     )
     return replace(found, labelled=bool(found.known.all()))
 
 
-def _laid_out(files: Sequence[SvmLight], features: int, bias: float) -> tuple[dict[str, Any], int]:
-    """The arrays of the rows, and how many values were left out."""
+def _laid_out(files: list[SvmLight], features: int, bias: float) -> tuple[dict[str, Any], int]:
+    """The arrays of the rows, and how many values were left out. files : emptied"""
     single = len(files) == 1
     values = files[0].values if single else np.concatenate([file.values for file in files])
     indices = files[0].indices if single else np.concatenate([file.indices for file in files])
-    sizes = np.concatenate([np.diff(file.offsets) for file in files])
-    starts = cumulated(sizes)
+    starts = cumulated(np.concatenate([np.diff(file.offsets) for file in files]))
+    files.clear()
     known = indices < features
     left_out = int(len(known) - np.count_nonzero(known))
     if left_out:
         kept_before = cumulated(known)
         values, indices, starts = values[known], indices[known], kept_before[starts]
-    if len(values) >= DENSE_FROM * len(sizes) * features:
+    if len(values) >= DENSE_FROM * (len(starts) - 1) * features:
+        if np.all(np.diff(starts) == features):  # then the indices are 0, 1, 2 …
+            indices = np.empty(0, dtype=np.int32)
         return _dense(values, indices, starts, features, bias), left_out
     if bias > 0.0:
         values, indices = (
@@ -316,15 +323,20 @@ def _laid_out(files: Sequence[SvmLight], features: int, bias: float) -> tuple[di
 def _dense(
     values: np.ndarray, indices: np.ndarray, starts: np.ndarray, features: int, bias: float
 ) -> dict[str, Any]:
+    """The arrays of rows that are kept dense. indices : empty where all rows have all features"""
     count = len(starts) - 1
     matrix = np.zeros((count, features + (bias > 0.0)))
     if bias > 0.0:
         matrix[:, features] = bias
-    for first in range(0, count, _AT_ONCE):
-        last = min(first + _AT_ONCE, count)
+    at_once = max(1, _AT_ONCE // max(1, features))
+    for first in range(0, count, at_once):
+        last = min(first + at_once, count)
         entries = slice(starts[first], starts[last])
-        row = np.repeat(np.arange(first, last), np.diff(starts[first : last + 1]))
-        matrix[row, indices[entries]] = values[entries]
+        if len(indices) < len(values):
+            matrix[first:last, :features] = values[entries].reshape(-1, features)
+        else:
+            row = np.repeat(np.arange(first, last), np.diff(starts[first : last + 1]))
+            matrix[row, indices[entries]] = values[entries]
     return _arrays(matrix)
 
 

@@ -21,12 +21,8 @@ from pydantic import (
 from lssvm.applications import base
 from lssvm.applications.multiclass.class_tree import WeightColumns
 from lssvm.applications.multiclass.labelled_rows import LabelledRows
-from lssvm.applications.multiclass.row_classifier import (
-    Predictions,
-    RowClassifier,
-    RowOptions,
-    share,
-)
+from lssvm.applications.multiclass.row_classifier import RowClassifier, RowOptions
+from lssvm.applications.multiclass.row_predictions import Predictions, share
 from lssvm.errors import DataError
 from lssvm.formats.loss_matrix import read_loss_matrix
 

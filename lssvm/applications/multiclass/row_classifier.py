@@ -16,7 +16,7 @@ the first class.
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TextIO
 
 import numpy as np
@@ -33,22 +33,27 @@ from lssvm.applications.class_costs import (
     listed,
     weighted,
 )
+from lssvm.applications.index_base import DESCRIPTION as INDEX_BASE
+from lssvm.applications.index_base import Choice, IndexBase
 from lssvm.applications.multiclass.class_tree import WeightColumns
 from lssvm.applications.multiclass.labelled_rows import (
     LabelledRows,
     packed,
-    read_files,
+    read_file,
     sorted_labels,
     with_labels_alike,
 )
+from lssvm.applications.multiclass.row_parts import joined_labels, labels_alone, row_parts
+from lssvm.applications.multiclass.row_predictions import Predictions
 from lssvm.applications.names import ColumnNames
+from lssvm.applications.parts import InParts
+from lssvm.checked import MOST_WEIGHTS
 from lssvm.errors import DataError, LssvmError, ModelError
 from lssvm.formats.svmlight import SvmLight
-from lssvm.kernels import _multiclass
+from lssvm.kernels import _multiclass, _multiclass_examples
 from lssvm.kernels.arrays import ClassArrays
 from lssvm.plane import Plane
 
-MOST_WEIGHTS = 2**31 - 1
 MOST_CLASSES = 2**14
 _AT_ONCE = 4096  # rows whose scores are in memory at a time
 _WEIGHT = 8  # bytes
@@ -67,26 +72,14 @@ class RowOptions(base.Options):
         "less (1000: hardly at all); 0: no bias",
     )
     class_costs: ClassCosts = Field(default={}, description=DESCRIPTION)
-
-
-@dataclass(frozen=True)
-class Predictions:
-    """The predictions for n rows, and the weights that made them.
-
-    labels : (n,) int32, classes
-    values : (n,) float64, w · Φ(x, y) of these classes
-    w : (d,) float64, for the scores of all classes, which are computed when they are written
-    """
-
-    labels: np.ndarray
-    values: np.ndarray
-    w: np.ndarray
+    index_base: Choice = Field(default="auto", description=INDEX_BASE)
 
 
 class RowClassifier(
     base.Application[LabelledRows, Predictions],
-    base.ByExample[LabelledRows],
+    base.CompiledByExample[LabelledRows],
     base.KernelRows[LabelledRows],
+    InParts[LabelledRows, Predictions],
 ):
     """One class for each row of features; nothing is hidden.
 
@@ -97,10 +90,12 @@ class RowClassifier(
     rescalings = frozenset({"margin", "slack"})
     slack_norms = frozenset({0, 1, 2})
     hidden = False
+    whole_formats = frozenset({"confusion"})
 
     def __init__(self, options: Any, formulation: base.Formulation | None = None) -> None:
         super().__init__(options, formulation)
         self.slack = self.formulation.rescaling == "slack"
+        self.indices = IndexBase(options.index_base)
         self.classes: tuple[str, ...] = ()
         self.features = 0
 
@@ -154,7 +149,7 @@ class RowClassifier(
 
         ``+1`` and ``1`` are the same label, written as in its first row of training.
         """
-        files = with_labels_alike(read_files(sources), self.classes)
+        files = with_labels_alike(self.indices.read(sources, read_file), self.classes)
         labels = sorted_labels(files)
         if not self.classes:
             if not labels:
@@ -165,6 +160,31 @@ class RowClassifier(
                 message = f"class_costs: no example has label {unknown[0]!r}; expected one"
                 raise DataError(sources[0].path, None, f"{message} of {listed(labels)}")
         examples = self._packed(files, sources, labels)
+        self._check_losses(examples)
+        return examples
+
+    def read_parts(self, sources: Sequence[base.Source]) -> Iterator[LabelledRows]:
+        """The rows of :meth:`read` in parts, once the classes are known. Raises DataError."""
+        for part in row_parts(sources, self.classes, self.indices, self._packed):
+            self._check_losses(part)
+            yield part
+
+    def kept(
+        self, examples: LabelledRows, predictions: Predictions
+    ) -> tuple[LabelledRows, Predictions]:
+        """The labels."""
+        return labels_alone(examples), Predictions(predictions.labels, np.empty(0), np.empty(0))
+
+    def joined(
+        self, parts: Sequence[tuple[LabelledRows, Predictions]]
+    ) -> tuple[LabelledRows, Predictions]:
+        """The labels of all parts."""
+        examples = joined_labels([part for part, _ in parts], len(self.classes))
+        labels = np.concatenate([predictions.labels for _, predictions in parts])
+        return examples, Predictions(labels, np.empty(0), np.empty(0))
+
+    def _check_losses(self, examples: LabelledRows) -> None:
+        """Raise DataError for a label that training did not see and that has no loss."""
         unseen = examples.label_names[len(self.classes) :]
         for name in unseen:
             try:
@@ -172,10 +192,9 @@ class RowClassifier(
             except ValueError as error:
                 row = int(np.flatnonzero(examples.labels == examples.label_names.index(name))[0])
                 raise examples.error(row, str(error)) from None
-        return examples
 
     def _packed(
-        self, files: Sequence[Any], sources: Sequence[base.Source], labels: Sequence[str]
+        self, files: list[SvmLight], sources: Sequence[base.Source], labels: Sequence[str] = ()
     ) -> LabelledRows:
         if not self.classes:
             try:
@@ -198,7 +217,7 @@ class RowClassifier(
         """Raise DataError for a feature with which the weights take more memory than allowed."""
         for file, source in zip(files, sources, strict=True):
             if file.dimension * columns * _WEIGHT > source.limit.bytes:
-                what = f"feature {file.dimension:,d}: a model of {columns:,d} columns so wide"
+                what = f"feature {file.highest:,d}: a model of {columns:,d} columns so wide"
                 raise source.limit.exceeded(source.path, file.widest_line, what)
 
     def _placed(
@@ -221,12 +240,14 @@ class RowClassifier(
         return DataError(sources[0].path, None, error)
 
     def state(self) -> dict[str, np.ndarray]:
-        """labels, the classes in their order, and features, how many."""
-        return {"labels": np.array(self.classes, dtype=str), "features": np.array([self.features])}
+        """labels, the classes in their order, and features, how many; what indices count from."""
+        found = {"labels": np.array(self.classes, dtype=str), "features": np.array([self.features])}
+        return found | self.indices.state()
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Restore classes and features. Raises ModelError."""
-        checked.known(state, "labels", "features")
+        checked.known(state, "labels", "features", optional=["index_base"])
+        self.indices.restore(state)
         labels = checked.words(state, "labels")
         features = checked.array(state, "features", np.int64, (1,), least=0, most=MOST_WEIGHTS)
         try:
@@ -252,7 +273,8 @@ class RowClassifier(
 
     def feature_names(self) -> ColumnNames:
         """``feature 1 × a`` and so on; see :class:`ColumnNames`."""
-        return ColumnNames(self.features, self.options.bias > 0.0, self.columns.names)
+        bias = self.options.bias > 0.0
+        return ColumnNames(self.features, bias, self.columns.names, self.indices.base)
 
     def start(self, examples: LabelledRows, rng: np.random.Generator) -> Plane:
         """Σ c_i Φ(x_i, y_i). Raises DataError if a label is none of the classes."""
@@ -302,6 +324,11 @@ class RowClassifier(
             self._arrays,
         )
         return sparse.csr_array(parts, shape=(len(rows), self.dimension(examples)))
+
+    def example_oracle(self, examples: LabelledRows) -> Any:
+        """Inference for one row at a time, in C. Raises DataError without all labels."""
+        self._check_known(examples)
+        return _multiclass_examples.ExampleOracle(examples.rows, examples.labels, self._arrays)
 
     def predict(self, w: np.ndarray, examples: LabelledRows, top: int = 1) -> Predictions:
         """argmax over the classes of w · Φ. Raises LssvmError if ``top`` is not 1."""
@@ -414,7 +441,7 @@ class RowClassifier(
 
     def warnings(self, examples: LabelledRows) -> list[str]:
         """Warnings about labels and features unseen in training, and about rare classes."""
-        found = []
+        found = self.indices.warnings()
         count = len(self.classes)
         unseen = examples.labels >= count
         if unseen.any():
@@ -424,8 +451,9 @@ class RowClassifier(
                 f"so they cannot be right: {names}"
             )
         if examples.left_out:
+            last = self.features - 1 + self.indices.base
             found.append(
-                f"{examples.left_out:,d} values of features beyond feature {self.features:,d}, "
+                f"{examples.left_out:,d} values of features beyond feature {last:,d}, "
                 "the last one in training, are left out"
             )
         if count == 1:
@@ -440,7 +468,8 @@ class RowClassifier(
     def training_warnings(self, examples: LabelledRows, predictions: Predictions) -> list[str]:
         """A warning if all training examples got the same label although there are several."""
         given = self.options.class_costs
-        return collapse(predictions.labels, examples.labels, self.classes, given)
+        found = collapse(predictions.labels, examples.labels, self.classes, given)
+        return found + self.indices.warnings()
 
     def _search(self, w: np.ndarray, examples: LabelledRows, summed: bool) -> Any:
         return _multiclass.search(
@@ -461,8 +490,3 @@ class RowClassifier(
             name = examples.label_names[examples.labels[unseen[0]]]
             message = f"label {name!r} is not a label of the model; expected one of its labels"
             raise examples.error(int(unseen[0]), message)
-
-
-def share(count: float, whole: int) -> float | None:
-    """count / whole in percent; None if there is nothing."""
-    return 100.0 * float(count) / whole if whole else None

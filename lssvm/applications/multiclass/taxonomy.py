@@ -16,12 +16,8 @@ from pydantic import Field, ValidationInfo, field_validator
 from lssvm.applications import base
 from lssvm.applications.multiclass.class_tree import ClassTree, WeightColumns
 from lssvm.applications.multiclass.labelled_rows import LabelledRows
-from lssvm.applications.multiclass.row_classifier import (
-    Predictions,
-    RowClassifier,
-    RowOptions,
-    share,
-)
+from lssvm.applications.multiclass.row_classifier import RowClassifier, RowOptions
+from lssvm.applications.multiclass.row_predictions import Predictions, share
 from lssvm.errors import DataError, LssvmError
 from lssvm.formats.taxonomy_file import below_itself, read_taxonomy
 

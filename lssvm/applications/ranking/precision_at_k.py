@@ -20,31 +20,36 @@ scores. (All documents are examples of the classifier for the initial weights.) 
 be the same with them, but in the convex problem their U⁺ would pull w towards the completion.
 
 The initial weights are those of a classifier of relevant documents against the others over the same
-queries, as in the paper (``start: classification``),
+queries, as in the paper (``initialisation: classification``),
 
     ½‖w‖² + C₀ Σ_i c_i 1/m_i Σ_j max(0, 1 − y_ij w · x_ij),   y_ij = ±1
 
-or those of a ranking SVM over pairs of documents with different labels (``start: pairwise``,
-see ``ranking_start``), with C₀ = ``start_weight`` C; or an ordering for every query, drawn at
-random among those of loss 0 (``start: random``).
+or those of a ranking SVM over pairs of documents with different labels (``initialisation:
+pairwise``, see ``ranking_start``), with C₀ = ``initialisation_weight`` C; or an ordering for every
+query, drawn at random among those of loss 0 (``initialisation: random``).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Any, Literal, TextIO
+from typing import Any, ClassVar, Literal, TextIO
 
 import numpy as np
 from pydantic import Field
 
+from lssvm import checked
 from lssvm.applications import base
+from lssvm.applications.index_base import DESCRIPTION as INDEX_BASE
+from lssvm.applications.index_base import Choice, IndexBase
 from lssvm.applications.names import NumberedNames
-from lssvm.applications.ranking import ranking_metrics
+from lssvm.applications.parts import InParts
+from lssvm.applications.ranking import query_parts, ranking_metrics
 from lssvm.applications.ranking.queries import MOST_FEATURES, Queries, read_queries
 from lssvm.applications.ranking.ranking_start import Classifier, PairwiseRanking
 from lssvm.errors import LssvmError
 from lssvm.kernels import _ranking
 from lssvm.kernels.arrays import QueryArrays
+from lssvm.offsets import cumulated
 from lssvm.plane import Plane
 
 RUN_TAG = "lssvm"
@@ -55,6 +60,8 @@ _SHOWN = 3  # qids that a warning names
 class RankingOptions(base.Options):
     """What relevant documents are, k, and the initial weights."""
 
+    renamed: ClassVar = {"start": "initialisation", "start_weight": "initialisation_weight"}
+
     name: Literal["precision_at_k"] = Field(
         default="precision_at_k", description="ranking of documents by query, for precision at k"
     )
@@ -64,13 +71,14 @@ class RankingOptions(base.Options):
     relevant_from: float = Field(
         default=1.0, allow_inf_nan=False, description="lowest label of a relevant document"
     )
-    start: Literal["classification", "pairwise", "random"] = Field(
+    index_base: Choice = Field(default="auto", description=INDEX_BASE)
+    initialisation: Literal["classification", "pairwise", "random"] = Field(
         default="classification",
         description="initial weights; classification: of a classifier of relevant documents, as in "
         "the paper; pairwise: of a ranking SVM; random: no weights, but a random ordering with the "
         "relevant documents first",
     )
-    start_weight: float = Field(
+    initialisation_weight: float = Field(
         default=1.0,
         gt=0,
         allow_inf_nan=False,
@@ -93,21 +101,54 @@ class Predictions:
     top: np.ndarray
 
 
-class PrecisionAtK(base.Application[Queries, Predictions]):
+class PrecisionAtK(base.Application[Queries, Predictions], InParts[Queries, Predictions]):
     """Ranking for precision at k; the hidden value is the order of a query's documents."""
 
     Options = RankingOptions
     models = frozenset({"lssvm"})
+    whole_formats = frozenset({"trec", base.JSON})
 
     def __init__(
         self, options: RankingOptions, formulation: base.Formulation | None = None
     ) -> None:
         super().__init__(options, formulation)
         self.k = options.k
+        self.indices = IndexBase(options.index_base)
 
     def read(self, sources: Sequence[base.Source]) -> Queries:
         """The queries of SVM-light files. Raises DataError."""
-        return read_queries(sources, self.options.relevant_from)
+        return read_queries(sources, self.options.relevant_from, self.indices)
+
+    def read_parts(self, sources: Sequence[base.Source]) -> Iterator[Queries]:
+        """The queries of :meth:`read`, in parts where each one's documents stand together."""
+        if self.indices.known is None or not query_parts.divisible(sources, self.indices):
+            yield self.read(sources)
+        else:
+            relevant_from = self.options.relevant_from
+            yield from query_parts.query_parts(sources, relevant_from, self.indices)
+
+    def kept(self, examples: Queries, predictions: Predictions) -> tuple[Queries, Predictions]:
+        """The labels of documents, and their scores."""
+        return query_parts.labels_alone(examples), replace(predictions, top=np.empty((0, 0)))
+
+    def joined(self, parts: Sequence[tuple[Queries, Predictions]]) -> tuple[Queries, Predictions]:
+        """The labels and scores of all parts."""
+        before = cumulated([len(found.scores) for _, found in parts])[:-1].tolist()
+        pairs = [(found, start) for (_, found), start in zip(parts, before, strict=True)]
+        return query_parts.joined_labels([examples for examples, _ in parts]), Predictions(
+            np.concatenate([found.scores for found, _ in pairs]),
+            np.concatenate([found.order + start for found, start in pairs]),
+            np.empty((0, 0)),
+        )
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The first index of features, unless it is 1."""
+        return self.indices.state()
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Restore the first index of features. Raises ModelError."""
+        checked.known(state, optional=["index_base"])
+        self.indices.restore(state)
 
     def dimension(self, examples: Queries) -> int:
         """The highest feature index of the file."""
@@ -115,7 +156,7 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
 
     def feature_names(self) -> NumberedNames:
         """``feature 1``, ``feature 2`` … as the files count."""
-        return NumberedNames(MOST_FEATURES)
+        return NumberedNames(MOST_FEATURES, self.indices.base)
 
     def trained(self, examples: Queries) -> np.ndarray:
         """Whether each query takes part in training, (n,) bool; see the module."""
@@ -134,10 +175,10 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
             elif examples.relevant_counts.any():
                 problem = f"no query has more than {self.k} documents, relevant and other ones"
             raise examples.error(None, f"{problem}; expected at least one such query for training")
-        if self.options.start == "random":
+        if self.options.initialisation == "random":
             return self._completion(examples, rng.random(len(examples.labels)))
-        kind = Classifier if self.options.start == "classification" else PairwiseRanking
-        return base.FirstProblem(kind(self.options.start_weight), examples)
+        kind = Classifier if self.options.initialisation == "classification" else PairwiseRanking
+        return base.FirstProblem(kind(self.options.initialisation_weight), examples)
 
     def augmented(self, w: np.ndarray, examples: Queries) -> tuple[Plane, float]:
         """Σ c_i max over h of Δ + w · Φ; exact."""
@@ -255,7 +296,7 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
 
     def warnings(self, examples: Queries) -> list[str]:
         """Warnings: queries without use in training or in two files, documents given twice."""
-        found = []
+        found = self.indices.warnings()
         positives, sizes = examples.relevant_counts, np.diff(examples.offsets)
         if examples.labelled:
             for count, what in (
@@ -295,10 +336,12 @@ class PrecisionAtK(base.Application[Queries, Predictions]):
         scores = predictions.scores
         spread = np.maximum.reduceat(scores, starts) - np.minimum.reduceat(scores, starts)
         if spread.max() > ALIKE:
-            return []
+            return self.indices.warnings()
         return [
+            *self.indices.warnings(),
             "the scores of every query's documents are almost equal: the weights collapsed to "
-            "zero, and the order is that of the input; try a larger C or start: classification"
+            "zero, and the order is that of the input; try a larger C or "
+            "initialisation: classification",
         ]
 
     def _search(self, task: int, w: np.ndarray, examples: Queries) -> Any:

@@ -1,14 +1,16 @@
 """Documents of queries, packed once for the ranking kernel."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import ClassVar
 
 import numpy as np
 
 from lssvm.applications.base import Source
+from lssvm.applications.index_base import IndexBase
 from lssvm.applications.packing import Packed, digest
 from lssvm.errors import DataError
 from lssvm.formats.svmlight import SvmLight, read_svmlight
@@ -18,6 +20,8 @@ from lssvm.offsets import cumulated, gathered
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
 HIGHEST = 500  # relevance of a document; sums of 2^relevance, for NDCG, are finite
 MOST_FEATURES = 10_000_000  # w and every cutting plane hold one number for each
+_AT_ONCE = 50_000  # entries that are laid out at a time
+_SHORT = 2**16  # indices below it fit 16 bits
 _DOCID = re.compile(r"(?:\bdoc_?id\s*[=:]|^doc_?id\b)\s*(\S*)", re.IGNORECASE)
 
 
@@ -141,45 +145,55 @@ class Queries(Packed):
         return digest(self.dimension, *(getattr(alone, name) for name in names))
 
 
-def read_queries(sources: Sequence[Source], relevant_from: float) -> Queries:
+def read_queries(
+    sources: Sequence[Source], relevant_from: float, indices: IndexBase | None = None
+) -> Queries:
     """The documents of SVM-light files, grouped by qid, which may come in any order.
 
     relevant_from : lowest label of a relevant document
+    indices : what they count from, 1 by default
 
     The same qid in two files is two queries. Raises DataError if a file cannot be read, if a
     document has no qid, if some labels are known and others are not (``?``), and for features
     beyond what w can hold.
     """
-    files = [_checked(source) for source in sources]
+    return packed((indices or IndexBase(1)).read(sources, _read), sources, relevant_from)
+
+
+def packed(files: list[SvmLight], sources: Sequence[Source], relevant_from: float) -> Queries:
+    """The queries of files that were read. Raises DataError if some labels alone are known.
+
+    files : emptied, so that they do not stay beside what is made of them
+    """
     before = cumulated([len(file.names) for file in files])
     query = np.concatenate([file.queries + b for file, b in zip(files, before[:-1], strict=True)])
     order = np.argsort(query, kind="stable")
     counts = np.bincount(query, minlength=before[-1])
     labels = np.concatenate([file.labels for file in files])[order]
-    relevant = (labels >= relevant_from).astype(np.uint8)
+    unknown = np.isnan(labels)
+    if unknown.any() and not unknown.all():
+        _refuse_unknown(files, sources)
     offsets = cumulated(counts)
     dimension = max(1, *(file.dimension for file in files))
     documents, named = (np.concatenate(parts) for parts in zip(*map(_docids, files), strict=True))
     lines = np.concatenate([file.lines for file in files])
-    found = Queries(
+    queries = [len(file.names) for file in files]
+    return Queries(
+        identifiers=np.array([name for file in files for name in file.names], dtype=object),
         offsets=offsets,
         labels=labels,
-        relevant=relevant,
+        relevant=(labels >= relevant_from).astype(np.uint8),
         **_stored(files, order, offsets, dimension),
         dimension=dimension,
-        costs=np.repeat([source.cost for source in sources], [len(file.names) for file in files]),
+        costs=np.repeat([source.cost for source in sources], queries),
         positions=order.astype(np.int64),
         documents=documents[order],
         named=named[order],
-        identifiers=np.array([name for file in files for name in file.names], dtype=object),
         lines=lines[order[offsets[:-1]]],
-        files=np.repeat(np.arange(len(files), dtype=np.int32), [len(file.names) for file in files]),
+        files=np.repeat(np.arange(len(queries), dtype=np.int32), queries),
         paths=tuple(source.path for source in sources),
-        labelled=not np.isnan(labels).any(),
+        labelled=not unknown.any(),
     )
-    if not found.labelled and not np.isnan(labels).all():
-        _refuse_unknown(files, sources)
-    return found
 
 
 def _refuse_unknown(files: Sequence[SvmLight], sources: Sequence[Source]) -> None:
@@ -190,15 +204,26 @@ def _refuse_unknown(files: Sequence[SvmLight], sources: Sequence[Source]) -> Non
             raise DataError(source.path, int(file.lines[unknown[0]]), message)
 
 
-def _checked(source: Source) -> SvmLight:
-    """The rows of a file, each of a query and within the bounds of w."""
+def _read(source: Source, base: int | None, why: str) -> SvmLight:
+    """The rows of a file. Raises DataError."""
+    refuse_label(source)
+    file = read_svmlight(source.path, limit=source.limit, base=base, why=why)
+    check(source, file)
+    return file
+
+
+def refuse_label(source: Source) -> None:
+    """Raise DataError where the configuration gives a label to all documents."""
     if source.label is not None:
         message = (
             f"label {source.label!r} in the configuration has no meaning for ranking; "
             "expected a label on every line of the file"
         )
         raise DataError(source.path, None, message)
-    file = read_svmlight(source.path, limit=source.limit)
+
+
+def check(source: Source, file: SvmLight) -> None:
+    """Raise DataError unless all rows are of queries and within the bounds of w."""
     lost = np.flatnonzero(file.queries < 0)
     if len(lost):
         message = "the document has no query; expected qid:ID after the label"
@@ -209,9 +234,8 @@ def _checked(source: Source) -> SvmLight:
         message = f"relevance {label:g} has a gain of 2^{label:g}; expected at most {HIGHEST}"
         raise DataError(source.path, int(file.lines[high[0]]), message)
     if file.dimension > MOST_FEATURES:
-        message = f"feature {file.dimension:,d} is too many; expected at most {MOST_FEATURES:,d}"
+        message = f"feature {file.highest:,d} is too many; expected at most {MOST_FEATURES:,d}"
         raise DataError(source.path, file.widest_line, message)
-    return file
 
 
 def _docids(file: SvmLight) -> tuple[np.ndarray, np.ndarray]:
@@ -231,25 +255,81 @@ def _docids(file: SvmLight) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _stored(
-    files: Sequence[SvmLight], order: np.ndarray, offsets: np.ndarray, dimension: int
+    files: list[SvmLight], order: np.ndarray, offsets: np.ndarray, dimension: int
 ) -> dict[str, np.ndarray]:
-    """The features of the documents in the given order, as the kernel takes them."""
+    """The features of the documents in the given order, as the kernel takes them.
+
+    files : emptied, so that what was laid out of one does not stay beside it
+    """
     sizes = np.concatenate([np.diff(file.offsets) for file in files])
-    starts = cumulated(sizes)
-    entries, starts = gathered(starts, order)
-    indices = np.concatenate([file.indices for file in files])[entries]
-    values = np.concatenate([file.values for file in files])[entries]
-    if len(values) < DENSE_FROM * len(order) * dimension:
-        return {"dense": np.empty(0), "indices": indices, "values": values, "starts": starts}
-    place = np.repeat(np.arange(len(order)), np.diff(starts))
-    row = np.searchsorted(offsets, place, side="right") - 1
-    count = offsets[row + 1] - offsets[row]
-    dense = np.zeros(len(order) * dimension)
-    dense[offsets[row] * dimension + indices * count + (place - offsets[row])] = values
+    if sizes.sum() < DENSE_FROM * len(order) * dimension:
+        return _sparse(files, order, sizes)
     empty = np.empty(0, dtype=np.int64)
+    for number, file in enumerate(files):
+        if np.all(np.diff(file.offsets) == dimension):  # then the indices are 0, 1, 2 …
+            files[number] = replace(file, indices=empty)
+        elif dimension <= _SHORT:
+            files[number] = replace(file, indices=file.indices.astype(np.uint16))
+    del file
     return {
-        "dense": dense,
+        "dense": _dense(files, order, offsets, dimension),
         "indices": empty.astype(np.int32),
         "values": np.empty(0),
         "starts": empty,
     }
+
+
+def _sparse(files: list[SvmLight], order: np.ndarray, sizes: np.ndarray) -> dict[str, np.ndarray]:
+    """Sparse rows in the given order."""
+    indices, values = (_joined(files, name) for name in ("indices", "values"))
+    files.clear()
+    before = cumulated(sizes)
+    starts = cumulated(sizes[order])
+    if np.any(order[1:] < order[:-1]):
+        places, unordered = (np.empty_like(indices), np.empty_like(values)), (indices, values)
+        for rows in _pieces(starts):
+            entries, _ = gathered(before, order[rows])
+            for place, found in zip(places, unordered, strict=True):
+                place[starts[rows.start] : starts[rows.stop]] = found[entries]
+        indices, values = places
+    return {"dense": np.empty(0), "indices": indices, "values": values, "starts": starts}
+
+
+def _joined(files: Sequence[SvmLight], name: str) -> np.ndarray:
+    parts = [getattr(file, name) for file in files]
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _dense(
+    files: list[SvmLight], order: np.ndarray, offsets: np.ndarray, dimension: int
+) -> np.ndarray:
+    """Each query's block of values, feature by feature."""
+    place = np.empty(len(order), dtype=np.int64)
+    place[order] = np.arange(len(order))
+    query = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
+    dense = np.zeros(len(order) * dimension)
+    files.reverse()
+    done = 0
+    while files:
+        file = files.pop()
+        for rows in _pieces(file.offsets):
+            own = place[done + rows.start : done + rows.stop]
+            first, count = offsets[query[own]], np.diff(offsets)[query[own]]
+            starts = file.offsets[rows.start : rows.stop + 1]
+            base, entries = first * dimension + own - first, slice(starts[0], starts[-1])
+            if len(file.indices) == len(file.values):
+                at = file.indices[entries] * np.repeat(count, np.diff(starts))
+                at += np.repeat(base, np.diff(starts))
+            else:
+                at = (np.arange(dimension) * count[:, None] + base[:, None]).ravel()
+            dense[at] = file.values[entries]
+        done += len(file.offsets) - 1
+    return dense
+
+
+def _pieces(starts: np.ndarray) -> Iterator[slice]:
+    """Rows cut into pieces of some ten thousand entries, one row at least."""
+    marks = np.arange(0, starts[-1] + _AT_ONCE, _AT_ONCE)
+    cuts = np.unique([0, *np.searchsorted(starts, marks), len(starts) - 1])
+    for first, last in pairwise(cuts.tolist()):
+        yield slice(first, min(last, len(starts) - 1))

@@ -12,8 +12,9 @@ from lssvm.applications.packing import Packed, digest
 from lssvm.applications.row_sums import Columns, by_column
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import LssvmError
+from lssvm.formats.conll_columns import Lines
 from lssvm.kernels.arrays import TokenArrays
-from lssvm.offsets import gathered
+from lssvm.offsets import cumulated, gathered, narrowed
 
 MOST_STATES = 2**28  # numbers that the search for one sequence may take: 2 GB
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
@@ -33,7 +34,7 @@ class SequenceExamples(Packed):
     labels : (tokens,) int32, number of the label; -1 if unknown or unseen in training
     vocabulary : names of the labels and features of training
     tags : (tokens,) object, the true labels as in the data; None if unknown
-    rows : (tokens,) object, the line of each token in a CoNLL file; None for other data
+    rows : (tokens,) the line of each token in a CoNLL file; object, None, for other data
     """
 
     KIND: ClassVar = "sequence"
@@ -47,7 +48,7 @@ class SequenceExamples(Packed):
     labels: np.ndarray
     vocabulary: Vocabulary
     tags: np.ndarray
-    rows: np.ndarray
+    rows: np.ndarray | Lines
 
     @property
     def width(self) -> int:
@@ -117,7 +118,7 @@ class SequenceExamples(Packed):
         if not self.is_sparse:
             return self.dense
         own = slice(int(self.starts[0]), int(self.starts[-1]))
-        parts = (self.values[own], self.indices[own], self.starts - self.starts[0])
+        parts = (self.values[own], self.indices[own], narrowed(self.starts - self.starts[0]))
         return sparse.csr_array(parts, shape=(len(self.labels), self.width))
 
     def with_inputs(self, inputs: Any) -> Self:
@@ -176,6 +177,53 @@ class SequenceExamples(Packed):
         return digest(self.width, names, *parts, self.offsets, self.labels, self.costs)
 
 
+def labels_alone(examples: SequenceExamples) -> SequenceExamples:
+    """The labels of sequences, without features, names and lines."""
+    none = np.empty(0, dtype=object)
+    rows = stored(np.empty((len(examples.labels), 0)))
+    return replace(
+        examples._with_rows(rows),
+        offsets=examples.offsets - examples.offsets[0],
+        identifiers=none,
+        rows=none,
+        lines=np.empty(0, dtype=np.int64),
+        files=np.empty(0, dtype=np.int32),
+    )
+
+
+def joined_labels(parts: Sequence[SequenceExamples]) -> SequenceExamples:
+    """The labels of several parts that :func:`labels_alone` gave, of one vocabulary."""
+    labels, tags, costs = (
+        np.concatenate([getattr(part, name) for part in parts])
+        for name in ("labels", "tags", "costs")
+    )
+    lengths = np.concatenate([np.diff(part.offsets) for part in parts])
+    return replace(
+        parts[0]._with_rows(stored(np.empty((len(labels), 0)))),
+        offsets=cumulated(lengths),
+        labels=labels,
+        tags=tags,
+        costs=costs,
+    )
+
+
+class Tags(NamedTuple):
+    """The labels of tokens.
+
+    names : distinct ones, None where it is not known; codes : (tokens,) int32, rows of them
+    """
+
+    names: tuple[str | None, ...]
+    codes: np.ndarray
+
+    @classmethod
+    def of(cls, tags: Sequence[str | None]) -> Self:
+        """The labels of tokens that are given one by one."""
+        known: dict[str | None, int] = {}
+        codes = [known.setdefault(tag, len(known)) for tag in tags]
+        return cls(tuple(known), np.array(codes, dtype=np.int32))
+
+
 class Rows(NamedTuple):
     """The rows of tokens as stored in SequenceExamples."""
 
@@ -201,13 +249,13 @@ def stored(inputs: Any) -> Rows:
 
 def packed(
     inputs: Any,
-    tags: Sequence[str | None],
+    tags: Sequence[str | None] | Tags,
     offsets: np.ndarray,
     vocabulary: Vocabulary,
     *,
     costs: np.ndarray | None = None,
     identifiers: Sequence[str] | None = None,
-    rows: Sequence[str | None] | None = None,
+    rows: Lines | None = None,
     lines: np.ndarray | None = None,
     files: np.ndarray | None = None,
     paths: Sequence[str] = ("memory",),
@@ -221,6 +269,9 @@ def packed(
     """
     n = len(offsets) - 1
     number: dict[str | None, int] = {name: i for i, name in enumerate(vocabulary.labels)}
+    names, codes = tags if isinstance(tags, Tags) else Tags.of(tags)
+    labels = np.array([number.get(name, -1) for name in names], dtype=np.int32)[codes]
+    told = np.array([name is not None for name in names], dtype=bool)[codes]
     features = stored(inputs)
     return SequenceExamples(
         dense=features.dense,
@@ -228,16 +279,16 @@ def packed(
         values=features.values,
         starts=features.starts,
         offsets=np.asarray(offsets, dtype=np.int64),
-        labels=np.array([number.get(tag, -1) for tag in tags], dtype=np.int32),
+        labels=labels,
         vocabulary=vocabulary,
         costs=np.ones(n) if costs is None else np.asarray(costs, dtype=np.float64),
         identifiers=_objects(identifiers or [str(i) for i in range(1, n + 1)]),
-        tags=_objects(tags),
-        rows=_objects([None] * len(tags) if rows is None else rows),
+        tags=_objects(names)[codes],
+        rows=np.full(len(codes), None, dtype=object) if rows is None else rows,
         lines=np.arange(1, n + 1) if lines is None else np.asarray(lines, dtype=np.int64),
         files=np.zeros(n, dtype=np.int32) if files is None else np.asarray(files, dtype=np.int32),
         paths=tuple(paths),
-        labelled=None not in tags,
+        labelled=bool(told.all()),
     )
 
 

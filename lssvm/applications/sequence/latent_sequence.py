@@ -25,9 +25,9 @@ Tokens have their true label as additional features, whose weights are not learn
 the loss, or forbid the sub-states of other labels, or are 0.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Literal, TextIO
+from typing import Any, ClassVar, Literal, TextIO
 
 import numpy as np
 from pydantic import Field
@@ -40,7 +40,7 @@ from lssvm.applications.sequence.sequence import LabelSequences, SequenceOptions
 from lssvm.applications.sequence.sequence_output import Predictions
 from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
 from lssvm.errors import LssvmError
-from lssvm.kernels import _sequence, _sequence_soft
+from lssvm.kernels import _sequence, _sequence_examples, _sequence_soft
 from lssvm.kernels.arrays import ChainLoss, ChainShape
 from lssvm.plane import Plane
 
@@ -50,6 +50,8 @@ _FORBIDDEN = -1e300
 class LatentSequenceOptions(SequenceOptions):
     """The options of ``sequence``, the number of sub-states, and the initial weights."""
 
+    renamed: ClassVar = {"start_scale": "initialisation_scale"}
+
     name: Literal["latent_sequence"] = Field(  # type: ignore[assignment]
         default="latent_sequence", description="label sequences with hidden states"
     )
@@ -57,7 +59,7 @@ class LatentSequenceOptions(SequenceOptions):
         default="hamming", description="hamming: number of wrong labels"
     )
     substates: int = Field(default=2, ge=1, le=64, description="number of hidden states per label")
-    start_scale: float = Field(
+    initialisation_scale: float = Field(
         default=0.1,
         gt=0,
         allow_inf_nan=False,
@@ -65,7 +67,7 @@ class LatentSequenceOptions(SequenceOptions):
     )
 
 
-class LatentSequenceLabelling(LabelSequences):
+class LatentSequenceLabelling(LabelSequences, base.CompiledByExample[SequenceExamples]):
     """Label sequences whose labels have hidden sub-states."""
 
     Options = LatentSequenceOptions
@@ -89,6 +91,13 @@ class LatentSequenceLabelling(LabelSequences):
     def read(self, sources: Sequence[base.Source]) -> SequenceExamples:
         """The examples of ``sequence``, with true labels as features. Raises DataError."""
         return self.marked(super().read(sources))
+
+    def read_parts(self, sources: Sequence[base.Source]) -> Iterator[SequenceExamples]:
+        """The sequences of :meth:`read`, in parts where those of ``sequence`` are."""
+        if self.vocabulary is None or self.options.format != "conll":
+            yield self.read(sources)
+        else:
+            yield from map(self.marked, super().read_parts(sources))
 
     def marked(self, examples: SequenceExamples) -> SequenceExamples:
         """The examples with L additional features, the unit vector of a token's true label."""
@@ -116,7 +125,7 @@ class LatentSequenceLabelling(LabelSequences):
         """Small random weights. Raises DataError if no token has a label."""
         if not np.any(examples.labels >= 0):
             raise examples.error(0, "has no labels, and no other sequence has any; expected labels")
-        return self.options.start_scale * rng.normal(size=self.dimension(examples))
+        return self.options.initialisation_scale * rng.normal(size=self.dimension(examples))
 
     def augmented(self, w: np.ndarray, examples: SequenceExamples) -> tuple[Plane, float]:
         """Σ c_i U⁺_i; exact."""
@@ -127,6 +136,62 @@ class LatentSequenceLabelling(LabelSequences):
     def completed(self, w: np.ndarray, examples: SequenceExamples) -> Plane:
         """Σ c_i U⁻_i."""
         return self._plane(w, examples, _FORBIDDEN * self._outside(examples).T)
+
+    def start_each(self, examples: SequenceExamples, rng: np.random.Generator) -> Any:
+        """As ``start``."""
+        return self.start(examples, rng)
+
+    def augmented_each(self, w: np.ndarray, examples: SequenceExamples) -> base.Maxima:
+        """U⁺_i of each sequence; ``outputs`` are sub-states, (tokens,).
+
+        Raises LssvmError for a model that sums over hidden states.
+        """
+        charges = self._charges(examples)
+        found = self._best_each(w, examples, charges[:, None] * self._outside(examples).T)
+        labels = found.outputs // self.options.substates
+        return replace(found, losses=self._path_losses(examples, labels))
+
+    def completed_each(self, w: np.ndarray, examples: SequenceExamples) -> base.Maxima:
+        """U⁻_i of each sequence; as ``augmented_each``."""
+        return self._best_each(w, examples, _FORBIDDEN * self._outside(examples).T)
+
+    def gradients(
+        self, examples: SequenceExamples, found: base.Maxima, rows: np.ndarray
+    ) -> sparse.csr_array:
+        """Φ of the sub-states that were found, (len(rows), d), without costs."""
+        states, o = self._states(examples), self.options
+        starts, indices, values = _sequence.gradients(
+            examples.arrays,
+            found.outputs,
+            found.outputs,
+            np.ones(len(examples)),
+            np.ascontiguousarray(rows, dtype=np.int64),
+            ChainShape(examples.width, states, o.order, o.ends),
+        )
+        size, marks = self.dimension(examples), examples.label_count * states
+        shape = (len(rows), size + marks)
+        matrix = sparse.csr_array((values, indices, starts), shape=shape)
+        first = (examples.width - examples.label_count) * states
+        kept = np.concatenate([np.arange(first), np.arange(first + marks, size + marks)])
+        matrix = sparse.csr_array(matrix[:, kept])
+        matrix.sort_indices()
+        return matrix
+
+    def example_oracle(self, examples: SequenceExamples) -> Any:
+        """Inference for one sequence at a time, in C."""
+        self._check_hard()
+        rows = examples.inputs[:, : examples.width - examples.label_count]
+        if examples.is_sparse:
+            rows = sparse.csr_array(rows)
+            rows.sort_indices()
+        plain, o = examples.with_inputs(rows), self.options
+        return _sequence_examples.ExampleOracle(
+            ChainLoss(_sequence.HAMMING, self._charges(examples), np.zeros(1), False),
+            plain.arrays,
+            examples.labels,
+            ChainShape(plain.width, self._states(examples), o.order, o.ends),
+            o.substates,
+        )
 
     def predict(self, w: np.ndarray, examples: SequenceExamples, top: int = 1) -> Predictions:
         """Labels of the best path, or labels with the highest marginals.
@@ -190,17 +255,33 @@ class LatentSequenceLabelling(LabelSequences):
         charges = self._charges(examples)[examples.labels] * wrong
         return np.add.reduceat(charges, examples.offsets[:-1])
 
-    def _best(self, w: np.ndarray, examples: SequenceExamples, marks: np.ndarray) -> Any:
-        """Σ c_i Φ of the best paths, their values, and the sub-states, (tokens,)."""
+    def _check_hard(self) -> None:
+        if self.epsilon != 0.0:
+            raise LssvmError(
+                f"model {self.formulation.model} has no planes by example; expected solver.method: "
+                "bundle or lbfgs, or objective.model: lssvm"
+            )
+
+    def _best_each(
+        self, w: np.ndarray, examples: SequenceExamples, marks: np.ndarray
+    ) -> base.Maxima:
+        self._check_hard()
+        _, values, path = self._best(w, examples, marks, summed=False)
+        return base.Maxima(values, np.zeros(len(examples)), values, path)
+
+    def _best(
+        self, w: np.ndarray, examples: SequenceExamples, marks: np.ndarray, *, summed: bool = True
+    ) -> Any:
+        """Σ c_i Φ of the best paths or None, their values, and the sub-states, (tokens,)."""
         gradient, values, _, path = _sequence.search(
             ChainLoss(_sequence.PREDICT, np.zeros(self._states(examples)), np.zeros(1), False),
             examples.arrays,
             examples.labels,
             examples.costs,
             self._marked_weights(w, examples, marks),
-            True,
+            summed,
         )
-        return self._without_marks(gradient, examples), values, path
+        return self._without_marks(gradient, examples) if summed else None, values, path
 
     def _summed(
         self, w: np.ndarray, examples: SequenceExamples, marks: np.ndarray, epsilon: float

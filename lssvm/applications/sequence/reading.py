@@ -4,7 +4,8 @@ The first data that are read determine the vocabulary. In later data, attributes
 vocabulary are dropped, and labels outside of it are kept as names without a number.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,15 +13,17 @@ from scipy import sparse
 
 from lssvm.applications.base import Source
 from lssvm.applications.sequence import templates
-from lssvm.applications.sequence.examples import DENSE_FROM, SequenceExamples, packed
+from lssvm.applications.sequence.examples import DENSE_FROM, SequenceExamples, Tags, packed
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import DataError
-from lssvm.formats.conll_columns import ColumnFile, read_columns
+from lssvm.formats.conll_columns import ColumnFile, Lines, column_parts, read_columns
 from lssvm.formats.svm_hmm import UNKNOWN, TaggedTokens, read_svm_hmm
-from lssvm.offsets import cumulated
+from lssvm.kernels.text_arrays import DistinctWords
+from lssvm.offsets import cumulated, narrowed
 
 MOST_FEATURES = 10_000_000  # of a token; w holds L numbers for each
 MOST_LABELS = 10_000  # w holds L² numbers
+_AT_ONCE = 10_000  # tokens whose attributes are packed at a time
 
 
 class Layout(NamedTuple):
@@ -43,29 +46,73 @@ def read_conll(
     sources: Sequence[Source], layout: Layout, vocabulary: Vocabulary | None
 ) -> SequenceExamples:
     """The sentences of CoNLL files. Raises DataError."""
-    files = [_columns(source, layout) for source in sources]
+    known = tuple(DistinctWords() for _ in layout.columns)
+    files = [_columns(source, layout, known) for source in sources]
+    return _sentences(files, sources, layout, vocabulary)
+
+
+def conll_parts(
+    sources: Sequence[Source], layout: Layout, vocabulary: Vocabulary
+) -> Iterator[SequenceExamples]:
+    """The sentences of :func:`read_conll` in parts, in order, at least one. Raises DataError."""
+    optional = int(layout.label == layout.columns[-1])
+    for number, source in enumerate(sources):
+        _refuse_label(source)
+        count = 0
+        for part in column_parts(source.path, layout.columns, optional, source.limit):
+            found = _sentences([part], [source], layout, vocabulary)
+            names = [str(count + place) for place in range(1, len(found) + 1)]
+            count += len(found)
+            yield replace(
+                found,
+                identifiers=np.array(names, dtype=object),
+                files=np.full(len(found), number, dtype=np.int32),
+                paths=tuple(source.path for source in sources),
+            )
+
+
+def _sentences(
+    files: Sequence[ColumnFile],
+    sources: Sequence[Source],
+    layout: Layout,
+    vocabulary: Vocabulary | None,
+) -> SequenceExamples:
+    """The examples of files whose values have numbers in common."""
+    known = files[0].words
     place = layout.columns.index(layout.label)
-    tags: list[str | None] = []
-    for file in files:
-        known = place < len(file.values)
-        words = file.values[place] if known else [UNKNOWN] * len(file.rows)
-        tags += [None if word == UNKNOWN else word for word in words]
+    words = tuple(None if word == UNKNOWN else word for word in known[place].texts())
+    tags = Tags((*words, None), _labels(files, place))
     offsets = _joined([file.offsets for file in files])
     inputs = [name for name in layout.columns if name != layout.label]
-    columns = {
-        name: [text for file in files for text in file.values[layout.columns.index(name)]]
-        for name in inputs
-    }
+    columns = {}
+    for name in inputs:
+        column = layout.columns.index(name)
+        codes = _concatenated([file.codes[column] for file in files])
+        columns[name] = known[column].texts(), codes
     parsed = [templates.parse(text, inputs) for text in layout.templates]
-    tokens = templates.Tokens(columns, offsets)
-    found = [tokens.attributes(template) for template in parsed]
+    tokens = templates.Tokens.numbered(columns, offsets)
     if vocabulary is None:
-        attributes = _frequent(found, layout.min_count)
-        vocabulary = _vocabulary(sources, tags, len(attributes), attributes, layout.bias)
-    matrix = _matrix(found, vocabulary, len(tags))
-    rows = [row for file in files for row in file.rows]
+        attributes: list[str] = []
+        found = _learnt(tokens, parsed, layout, attributes)
+        told = [word for word in words if word is not None]
+        vocabulary = _vocabulary(sources, told, len(attributes), tuple(attributes), layout.bias)
+    else:
+        found = _known(tokens, parsed, vocabulary)
+    if vocabulary.bias:
+        found[:, -1] = vocabulary.width - 1
+    matrix = _matrix(found, vocabulary, layout.bias)
+    rows = Lines.joined([file.rows for file in files])
     names = [str(number) for file in files for number in range(1, len(file.lines) + 1)]
-    return _packed(matrix, tags, offsets, vocabulary, sources, files, names, layout, rows)
+    return _packed(matrix, tags, offsets, vocabulary, sources, files, names, rows)
+
+
+def _labels(files: Sequence[ColumnFile], place: int) -> np.ndarray:
+    """The number of each token's label; -1 in files that have no such column."""
+    parts = [
+        file.codes[place] if place < len(file.codes) else np.full(len(file.rows), -1, np.int32)
+        for file in files
+    ]
+    return _concatenated(parts)
 
 
 def read_numeric(
@@ -85,17 +132,20 @@ def read_numeric(
     width = vocabulary.width - vocabulary.bias
     kept = (indices < width) & (values != 0)
     before = cumulated(kept)
-    parts = (values[kept], indices[kept], before[starts])
+    parts = (values[kept], indices[kept], narrowed(before[starts]))
     matrix = sparse.csr_array(parts, shape=(len(tags), width))
+    if vocabulary.bias:
+        constant = sparse.csr_array(np.full((len(tags), 1), layout.bias))
+        matrix = sparse.csr_array(sparse.hstack([matrix, constant], format="csr"))
     offsets = _joined([file.offsets for file in files])
     names = [name for file in files for name in file.names]
-    return _packed(matrix, tags, offsets, vocabulary, sources, files, names, layout, None)
+    return _packed(matrix, tags, offsets, vocabulary, sources, files, names, None)
 
 
-def _columns(source: Source, layout: Layout) -> ColumnFile:
+def _columns(source: Source, layout: Layout, known: tuple[DistinctWords, ...]) -> ColumnFile:
     _refuse_label(source)
     optional = int(layout.label == layout.columns[-1])
-    return read_columns(source.path, layout.columns, optional, source.limit)
+    return read_columns(source.path, layout.columns, optional, source.limit, known)
 
 
 def _tagged(source: Source) -> TaggedTokens:
@@ -120,13 +170,52 @@ def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
     return cumulated(np.concatenate([np.diff(part) for part in parts]))
 
 
-def _frequent(found: Sequence[tuple[list[str], np.ndarray]], least: int) -> tuple[str, ...]:
-    """The attributes that enough tokens have, template by template."""
-    kept: list[str] = []
-    for names, codes in found:
-        counts = np.bincount(codes[codes >= 0], minlength=len(names))
-        kept += [name for name, count in zip(names, counts, strict=True) if count >= least]
-    return tuple(kept)
+def _concatenated(parts: Sequence[np.ndarray]) -> np.ndarray:
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
+
+
+def _learnt(
+    tokens: templates.Tokens,
+    parsed: Sequence[templates.Template],
+    layout: Layout,
+    attributes: list[str],
+) -> np.ndarray:
+    """The attributes of all tokens by template, (tokens, templates) int32, -1: none.
+
+    attributes : empty; those that enough tokens have are added, template by template
+    """
+    found = _empty(tokens, parsed, layout.bias != 0)
+    for column, template in enumerate(parsed):
+        names, codes = tokens.attributes(template)
+        if layout.min_count > 1:
+            counts = np.bincount(codes[codes >= 0], minlength=len(names))
+            frequent = counts >= layout.min_count
+            places = np.where(frequent, np.cumsum(frequent) - 1 + len(attributes), -1)
+            names = [names[row] for row in np.flatnonzero(frequent).tolist()]
+        else:
+            places = np.arange(len(attributes), len(attributes) + len(names))
+        found[:, column] = np.append(places, -1).astype(np.int32)[codes]
+        attributes += names
+    return found
+
+
+def _known(
+    tokens: templates.Tokens, parsed: Sequence[templates.Template], vocabulary: Vocabulary
+) -> np.ndarray:
+    """As :func:`_learnt`, of the attributes that a vocabulary holds."""
+    found = _empty(tokens, parsed, vocabulary.bias)
+    for column, template in enumerate(parsed):
+        names, codes = tokens.attributes(template)
+        places = [vocabulary.number.get(name, -1) for name in names]
+        found[:, column] = np.array([*places, -1], dtype=np.int32)[codes]
+    return found
+
+
+def _empty(
+    tokens: templates.Tokens, parsed: Sequence[templates.Template], bias: bool
+) -> np.ndarray:
+    """Room for the attributes of all tokens, and for a constant one behind them."""
+    return np.empty((len(tokens), len(parsed) + bias), dtype=np.int32)
 
 
 def _vocabulary(
@@ -148,36 +237,37 @@ def _vocabulary(
     return Vocabulary(labels, width + (bias != 0), names, bias != 0)
 
 
-def _matrix(
-    found: Sequence[tuple[list[str], np.ndarray]], vocabulary: Vocabulary, count: int
-) -> sparse.csr_array:
-    """The attributes of all tokens in the vocabulary, (tokens, width without bias)."""
-    number = {name: index for index, name in enumerate(vocabulary.attributes or ())}
-    columns = np.full((count, len(found)), -1, dtype=np.int64)
-    for place, (names, codes) in enumerate(found):
-        known = np.array([number.get(name, -1) for name in names] + [-1], dtype=np.int64)
-        columns[:, place] = known[codes]
-    present = columns >= 0
-    starts = cumulated(present.sum(axis=1))
-    indices = columns[present]
-    parts = (np.ones(len(indices)), indices, starts)
-    return sparse.csr_array(parts, shape=(count, vocabulary.width - vocabulary.bias))
+def _matrix(found: np.ndarray, vocabulary: Vocabulary, bias: float) -> sparse.csr_array:
+    """The attributes of all tokens, (tokens, width).
+
+    found : (tokens, attributes of one) int32, -1: none, which is overwritten; the last one is the
+        constant feature where there is one
+    """
+    indices, counts, size = found.reshape(-1), np.empty(len(found), dtype=np.int64), 0
+    for first in range(0, len(found), _AT_ONCE):
+        part = found[first : first + _AT_ONCE]
+        present = part >= 0
+        kept = part[present]
+        counts[first : first + _AT_ONCE] = np.count_nonzero(present, axis=1)
+        indices[size : size + len(kept)] = kept  # never beyond what was read of ``found``
+        size += len(kept)
+    starts, values = cumulated(counts), np.ones(size)
+    if vocabulary.bias:
+        values[starts[1:] - 1] = bias
+    parts = (values, indices[:size], narrowed(starts))
+    return sparse.csr_array(parts, shape=(len(found), vocabulary.width))
 
 
 def _packed(
     matrix: sparse.csr_array,
-    tags: Sequence[str | None],
+    tags: Sequence[str | None] | Tags,
     offsets: np.ndarray,
     vocabulary: Vocabulary,
     sources: Sequence[Source],
     files: Sequence[Any],
     names: Sequence[str],
-    layout: Layout,
-    rows: Sequence[str] | None,
+    rows: Lines | None,
 ) -> SequenceExamples:
-    if vocabulary.bias:
-        constant = sparse.csr_array(np.full((matrix.shape[0], 1), layout.bias))
-        matrix = sparse.csr_array(sparse.hstack([matrix, constant], format="csr"))
     dense = matrix.nnz >= DENSE_FROM * matrix.shape[0] * matrix.shape[1]
     counts = [len(file.lines) for file in files]
     return packed(

@@ -26,27 +26,26 @@ entropy log Z − w · E[Φ].
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Literal, Self, TextIO
+from typing import Any, ClassVar, TextIO
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
 from scipy import sparse
 
-from lssvm import checked
 from lssvm.applications import base
+from lssvm.applications.parts import InParts
 from lssvm.applications.sequence import (
     marginals,
     reading,
     sequence_metrics,
     sequence_output,
-    templates,
 )
-from lssvm.applications.sequence.examples import SequenceExamples
+from lssvm.applications.sequence.examples import SequenceExamples, joined_labels, labels_alone
 from lssvm.applications.sequence.marginals import Marginals
+from lssvm.applications.sequence.sequence_options import SequenceOptions
 from lssvm.applications.sequence.sequence_output import Predictions
 from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
 from lssvm.errors import LssvmError
-from lssvm.kernels import _sequence, _sequence_soft
+from lssvm.kernels import _sequence, _sequence_examples, _sequence_soft
 from lssvm.kernels.arrays import ChainLoss, ChainShape
 from lssvm.plane import Plane
 
@@ -54,79 +53,10 @@ CRF = "crf"
 MOST_PATHS = 1000
 _SHOWN = 3  # labels that a warning names
 
-Cost = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
-
-class SequenceOptions(base.Options):
-    """The format of sequences, the attributes of tokens, and the loss."""
-
-    name: Literal["sequence"] = Field(default="sequence", description="label sequences")
-    format: Literal["conll", "svm_hmm"] = Field(
-        default="conll", description="conll: columns and templates; svm_hmm: numeric features"
-    )
-    columns: Annotated[tuple[str, ...], Field(min_length=1)] = Field(
-        default=("word", "label"), description="names of the columns of a CoNLL file"
-    )
-    label: str = Field(default="", description="name of the label column; by default the last")
-    templates: tuple[str, ...] = Field(
-        default=("word", "word[-1]", "word[1]", "suffix(word, 3)", "brief_shape(word)"),
-        description="attributes of a token, such as word[-1] & word or lower(word)",
-    )
-    min_count: int = Field(
-        default=1, ge=1, description="smallest number of training tokens with an attribute"
-    )
-    bias: float = Field(
-        default=0.0,
-        ge=-checked.LARGEST,
-        le=checked.LARGEST,
-        allow_inf_nan=False,
-        description="value of the appended constant feature; larger values regularise the bias "
-        "less (1000: hardly at all); 0: no bias",
-    )
-    loss: Literal["hamming", "zero_one"] = Field(
-        default="hamming",
-        description="hamming: number of wrong labels; zero_one: 1 if any label is wrong",
-    )
-    class_costs: dict[str, Cost] = Field(
-        default={},
-        description="cost of a wrong label, by true label; 1 for labels that are not named",
-    )
-    order: Literal[1, 2] = Field(default=1, description="order of the Markov chain of labels")
-    ends: bool = Field(default=False, description="weights for the first and the last label")
-
-    @field_validator("columns")
-    @classmethod
-    def _distinct(cls, names: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(names)) < len(names):
-            raise ValueError("two columns have the same name; expected different names")
-        return names
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if self.format == "svm_hmm":
-            return self
-        if self.label and self.label not in self.columns:
-            known = ", ".join(self.columns)
-            raise ValueError(f"label: there is no column {self.label!r} (known: {known})")
-        columns = [name for name in self.columns if name != self.label_column]
-        seen = set()
-        for text in self.templates:
-            try:
-                template = templates.parse(text, columns)
-            except ValueError as error:
-                raise ValueError(f"templates: {error}") from None
-            if template in seen:
-                raise ValueError(f"templates: {text!r} is given twice")
-            seen.add(template)
-        return self
-
-    @property
-    def label_column(self) -> str:
-        """The name of the column of the label."""
-        return self.label or self.columns[-1]
-
-
-class LabelSequences(base.Application[SequenceExamples, Predictions]):
+class LabelSequences(
+    base.Application[SequenceExamples, Predictions], InParts[SequenceExamples, Predictions]
+):
     """The base of applications of label sequences; only subclasses have hidden values."""
 
     Options: ClassVar[type[base.Options]] = SequenceOptions
@@ -155,12 +85,37 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
 
     def read(self, sources: Sequence[base.Source]) -> SequenceExamples:
         """The sequences of files; the first ones fix labels and attributes. Raises DataError."""
-        o = self.options
-        layout = reading.Layout(o.columns, o.label_column, o.templates, o.bias, o.min_count)
-        read = reading.read_conll if o.format == "conll" else reading.read_numeric
-        examples = read(sources, layout, self.vocabulary)
+        read = reading.read_conll if self.options.format == "conll" else reading.read_numeric
+        examples = read(sources, self._layout(), self.vocabulary)
         self._adopt(examples)
         return examples
+
+    def read_parts(self, sources: Sequence[base.Source]) -> Iterator[SequenceExamples]:
+        """The sequences of :meth:`read`; those of CoNLL files in parts. Raises DataError."""
+        if self.vocabulary is None or self.options.format != "conll":
+            yield self.read(sources)
+        else:
+            yield from reading.conll_parts(sources, self._layout(), self.vocabulary)
+
+    def kept(
+        self, examples: SequenceExamples, predictions: Predictions
+    ) -> tuple[SequenceExamples, Predictions]:
+        """The labels, and those of the best path."""
+        none = np.empty((0, 0))
+        best = np.ascontiguousarray(predictions.labels[:, :1])
+        return labels_alone(examples), Predictions(best, none, none.ravel())
+
+    def joined(
+        self, parts: Sequence[tuple[SequenceExamples, Predictions]]
+    ) -> tuple[SequenceExamples, Predictions]:
+        """The labels of all parts."""
+        none = np.empty((0, 0))
+        labels = np.concatenate([predictions.labels for _, predictions in parts])
+        return joined_labels([part for part, _ in parts]), Predictions(labels, none, none.ravel())
+
+    def _layout(self) -> reading.Layout:
+        o = self.options
+        return reading.Layout(o.columns, o.label_column, o.templates, o.bias, o.min_count)
 
     def state(self) -> dict[str, np.ndarray]:
         """The names of labels and features."""
@@ -376,20 +331,23 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
     def _search(
         self, task: int, w: np.ndarray, examples: SequenceExamples, summed: bool = False
     ) -> Any:
-        charges, margins = self._charges(examples), np.zeros(1)
-        if task == _sequence.COUNTED:
-            longest = int(np.max(np.diff(examples.offsets), initial=1))
-            examples.check_room(examples.label_count**self.options.order, longest)
-            margins = self.formulation.margin(charges[0] * np.arange(longest + 1))
-        slack = self.slack and task not in (_sequence.TRUTH, _sequence.PREDICT)
         return _sequence.search(
-            ChainLoss(task, charges, margins, slack),
+            self._loss(task, examples),
             examples.arrays,
             examples.labels,
             examples.costs,
             self._weights(w, examples),
             summed,
         )
+
+    def _loss(self, task: int, examples: SequenceExamples) -> ChainLoss:
+        charges, margins = self._charges(examples), np.zeros(1)
+        if task == _sequence.COUNTED:
+            longest = int(np.max(np.diff(examples.offsets), initial=1))
+            examples.check_room(examples.label_count**self.options.order, longest)
+            margins = self.formulation.margin(charges[0] * np.arange(longest + 1))
+        slack = self.slack and task not in (_sequence.TRUTH, _sequence.PREDICT)
+        return ChainLoss(task, charges, margins, slack)
 
     def _expected(self, w: np.ndarray, examples: SequenceExamples) -> Any:
         weights = self._weights(w, examples)
@@ -409,7 +367,7 @@ class LabelSequences(base.Application[SequenceExamples, Predictions]):
 
 class SequenceLabelling(
     LabelSequences,
-    base.ByExample[SequenceExamples],
+    base.CompiledByExample[SequenceExamples],
     base.KernelRows[SequenceExamples],
     base.Gathering[SequenceExamples],
 ):
@@ -489,6 +447,16 @@ class SequenceLabelling(
         matrix = sparse.csr_array((values, indices, starts), shape=shape)
         matrix.sort_indices()
         return matrix
+
+    def example_oracle(self, examples: SequenceExamples) -> Any:
+        """Inference for one sequence at a time, in C. Raises DataError without all labels."""
+        self._check_trainable(examples)
+        if examples.is_sparse and not examples.inputs.has_sorted_indices:
+            examples = examples.with_inputs(examples.inputs.sorted_indices())
+        loss = self._loss(self.task, examples)
+        return _sequence_examples.ExampleOracle(
+            loss, examples.arrays, examples.labels, self._shape(examples)
+        )
 
     def _each(self, task: int, w: np.ndarray, examples: SequenceExamples) -> base.Maxima:
         _, values, losses, labels = self._search(task, w, examples)

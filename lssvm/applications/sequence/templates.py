@@ -22,24 +22,45 @@ import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Self
 
 import numpy as np
+
+from lssvm.kernels.text_arrays import paired, renumbered
 
 _TERM = re.compile(
     r"(?:(?P<function>\w+)\()?\s*(?P<column>[^\W\d][\w-]*)\s*(?:\[\s*(?P<offset>[+-]?\d+)\s*\])?\s*"
     r"(?:,\s*(?P<length>\d+)\s*)?(?P<close>\))?",
 )
+_REPEATS = re.compile(r"(.)\1+", re.DOTALL)
 MOST_OFFSET, MOST_LENGTH = 20, 30
 
 
+class _Kinds(dict[int, str]):
+    """What stands for each character in a shape, by its code."""
+
+    def __missing__(self, code: int) -> str:
+        c = chr(code)
+        kind = "0" if c.isdigit() else "X" if c.isupper() else "x" if c.isalpha() else c
+        self[code] = kind
+        return kind
+
+
+_KINDS = _Kinds()
+
+
 def _shape(text: str) -> str:
-    return "".join(
-        "0" if c.isdigit() else "X" if c.isupper() else "x" if c.isalpha() else c for c in text
-    )
+    return text.translate(_KINDS)
 
 
 def _brief_shape(text: str) -> str:
-    return re.sub(r"(.)\1+", r"\1", _shape(text), flags=re.DOTALL)
+    return _without_repeats(_shape(text))
+
+
+@lru_cache(maxsize=1 << 14)
+def _without_repeats(shape: str) -> str:
+    return _REPEATS.sub(r"\1", shape)
 
 
 def _flag(test: Callable[[str], object]) -> Callable[[str], str | None]:
@@ -58,9 +79,9 @@ FUNCTIONS: Mapping[str, Callable[[str], str | None]] = {
     "has_hyphen": _flag(lambda text: "-" in text),
     "punctuation": _flag(lambda text: all(unicodedata.category(c)[0] == "P" for c in text)),
 }
-CUTS: Mapping[str, Callable[[str, int], str | None]] = {
-    "prefix": lambda text, n: text[:n] if len(text) >= n else None,
-    "suffix": lambda text, n: text[-n:] if len(text) >= n else None,
+CUTS: Mapping[str, Callable[[int], Callable[[str], str | None]]] = {
+    "prefix": lambda n: lambda text: text[:n] if len(text) >= n else None,
+    "suffix": lambda n: lambda text: text[-n:] if len(text) >= n else None,
 }
 
 
@@ -79,13 +100,13 @@ class Term:
             return inner
         return f"{self.function}({inner}{f',{self.length}' if self.length else ''})"
 
-    def value(self, text: str) -> str | None:
-        """The value of the term for the text of a column; None if it is absent."""
+    def function_of_text(self) -> Callable[[str], str | None]:
+        """The function from the text of a column to the term; its value is None if it is absent."""
         if self.function is None:
-            return text
+            return str
         if self.function in CUTS:
-            return CUTS[self.function](text, self.length)
-        return FUNCTIONS[self.function](text)
+            return CUTS[self.function](self.length)
+        return FUNCTIONS[self.function]
 
 
 Template = tuple[Term, ...]
@@ -123,55 +144,69 @@ class Tokens:
     """
 
     def __init__(self, columns: Mapping[str, Sequence[str]], offsets: np.ndarray) -> None:
-        self._texts: dict[str, list[str]] = {}
+        self._texts: dict[str, Sequence[str]] = {}
         self._codes: dict[str, np.ndarray] = {}
         for name, values in columns.items():
             known: dict[str, int] = {}
             codes = [known.setdefault(value, len(known)) for value in values]
-            self._texts[name], self._codes[name] = list(known), np.array(codes, dtype=np.int64)
-        counts = np.diff(offsets)
-        self._first = np.repeat(offsets[:-1], counts)
-        self._last = np.repeat(offsets[1:], counts) - 1
+            self._texts[name], self._codes[name] = list(known), np.array(codes, dtype=np.int32)
+        self._begin, self._end = offsets[:-1], offsets[1:]
+
+    @classmethod
+    def numbered(
+        cls, columns: Mapping[str, tuple[Sequence[str], np.ndarray]], offsets: np.ndarray
+    ) -> Self:
+        """The same from distinct texts of each column, and (tokens,) int32 rows of them."""
+        found = cls({}, offsets)
+        for name, (texts, codes) in columns.items():
+            found._texts[name], found._codes[name] = texts, codes
+        return found
+
+    def __len__(self) -> int:
+        return int(self._end[-1]) if len(self._end) else 0
 
     def attributes(self, template: Template) -> tuple[list[str], np.ndarray]:
         """The distinct attributes of a template, in the order of their first token, and numbers.
 
-        Returns names and codes, (tokens,) int64: a row of names, -1 where there is no attribute
+        Returns names and codes, (tokens,) int32: a row of names, -1 where there is no attribute
         """
         names, codes = self._values(template[0])
         for term in template[1:]:
             others, more = self._values(term)
-            joint = np.where((codes < 0) | (more < 0), -1, codes * len(others) + more)
-            distinct, codes = _renumbered(joint)
-            names = [f"{names[c // len(others)]}|{others[c % len(others)]}" for c in distinct]
+            pairs = zip(*(part.tolist() for part in paired(codes, more)), strict=True)
+            names = [f"{names[first]}|{others[second]}" for first, second in pairs]
         title = "&".join(map(str, template))
         return [f"{title}={name}" for name in names], codes
 
     def _values(self, term: Term) -> tuple[list[str], np.ndarray]:
         """The distinct values of a term, in the order of their first token, and (tokens,) codes."""
-        texts, places = self._texts[term.column], np.arange(len(self._first)) + term.offset
         values: dict[str, int] = {}
-        own = [term.value(text) for text in texts]
-        found = np.array([-1 if v is None else values.setdefault(v, len(values)) for v in own])
-        outside = self._first - places, places - self._last
-        inside = np.clip(places, self._first, self._last)
-        codes = found[self._codes[term.column][inside]]
-        for sign, beyond in zip("-+", outside, strict=True):
-            for distance in range(1, abs(term.offset) + 1):
-                rows = beyond == distance
-                if rows.any():
-                    border = f"<{sign}{distance}>"
-                    codes[rows] = values.setdefault(border, len(values))
+        own = [
+            -1 if value is None else values.setdefault(value, len(values))
+            for value in map(term.function_of_text(), self._texts[term.column])
+        ]
+        codes = np.array(own, dtype=np.int32)[self._codes[term.column]]
+        if term.offset:
+            codes = self._shifted(codes, term.offset, values)
         names = list(values)
-        distinct, codes = _renumbered(codes)
-        return [names[c] for c in distinct], codes
+        return [names[code] for code in renumbered(codes, len(names)).tolist()], codes
 
-
-def _renumbered(codes: np.ndarray) -> tuple[list[int], np.ndarray]:
-    """The distinct codes >= 0 by first occurrence, and each code's number among them, or -1."""
-    distinct, first, inverse = np.unique(codes, return_index=True, return_inverse=True)
-    order = np.argsort(first, kind="stable")
-    order = order[distinct[order] >= 0]
-    number = np.full(len(distinct), -1, dtype=np.int64)
-    number[order] = np.arange(len(order))
-    return distinct[order].tolist(), number[inverse]
+    def _shifted(self, codes: np.ndarray, offset: int, values: dict[str, int]) -> np.ndarray:
+        """The codes of the tokens that stand ``offset`` places on, or of what stands beyond."""
+        found = np.empty_like(codes)
+        count, distance = len(codes), abs(offset)
+        if offset > 0:
+            found[: max(0, count - distance)] = codes[distance:]
+        else:
+            found[distance:] = codes[: max(0, count - distance)]
+        for beyond in range(1, distance + 1):
+            if offset > 0:
+                tokens = self._end - 1 - distance + beyond
+                tokens = tokens[tokens >= self._begin]
+            else:
+                tokens = self._begin + distance - beyond
+                tokens = tokens[tokens < self._end]
+            if len(tokens):
+                border = f"<{'+' if offset > 0 else '-'}{beyond}>"
+                found[tokens] = values.setdefault(border, len(values))
+        return found

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import accumulate
 from typing import Self
 
@@ -9,10 +10,10 @@ import numpy as np
 
 from lssvm import checked
 from lssvm.applications.names import LazyNames
+from lssvm.checked import MOST_WEIGHTS
 from lssvm.errors import ModelError
 
 BIAS = "bias"
-MOST_WEIGHTS = 2**31 - 1
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,11 @@ class Vocabulary:
         if self.bias and index == self.width - 1:
             return BIAS
         return f"feature {index + 1}" if self.attributes is None else self.attributes[index]
+
+    @cached_property
+    def number(self) -> dict[str, int]:
+        """The place of each attribute."""
+        return {name: place for place, name in enumerate(self.attributes or ())}
 
     def arrays(self) -> dict[str, np.ndarray]:
         """The vocabulary as arrays for the model file; text is UTF-8, one name per line."""

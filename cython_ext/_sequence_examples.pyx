@@ -1,0 +1,445 @@
+# distutils: extra_compile_args = -ffinite-math-only -fno-signed-zeros
+# Maxima then vectorise; the inputs are checked to be finite.
+"""Inference for one label sequence at a time, as ``_dual_coordinate`` asks for it."""
+
+from libc.string cimport memset
+
+import numpy as np
+
+from _chains cimport Chain, Tokens, point_to_tokens, score_tokens
+from _examples cimport Found, Kept, Oracle, Room, capsule_of, unknown
+from _searches cimport (
+    Task, check_labels, point_to_task, scratch_of, sequence_score, sequence_viterbi, solve,
+)
+
+from _transitions cimport step_products, step_scores, triple_is
+
+cdef enum:
+    MANY = 8  # products of tokens, for each token, from which a vector like w is quicker
+
+cdef double FORBIDDEN = -1e100  # added to the score of a state that a label does not have
+
+cdef struct Single:
+    Oracle oracle  # first, so that a pointer to one is a pointer to the other
+    Tokens tokens
+    Task task
+    const int* labels
+    const double* squares  # |x|^2 of each token
+    Py_ssize_t count, padded, stride  # labels, and numbers that a feature's weights take
+    int order, substates  # 0: nothing is hidden
+    bint ends
+    # Where the parts of w begin; ``summed`` are first and second order together.
+    Py_ssize_t first, second, summed, begin, finish
+    Py_ssize_t vector  # where room for a vector like w begins among the reals
+
+
+class ExampleOracle:
+    """The sequences as ``_dual_coordinate`` asks for them; an output is a label for each token.
+
+    loss : ChainLoss; tokens : TokenArrays of n sequences, rows of increasing indices
+    labels : (tokens,) the truth; shape : ChainShape
+    substates : hidden states of each label, which are the labels of ``shape`` then and the values
+        of outputs; ``labels`` are −1 where they are not known, the loss counts wrong labels by its
+        charges, and the first completion is still to be made. 0: nothing is hidden
+
+    Weights are kept with the labels padded to a multiple of 8 where rows are dense, and with sums
+    of first and second order beside them.
+
+    truth : (tokens,) the true outputs; places : (n + 1,) where each output begins; size : of the
+        weights as they are kept; capsule : what the C functions are found by
+    slack : whether losses multiply differences; exact : False, there are too many outputs
+    values : labels
+    """
+
+    def __init__(self, loss, tokens, const int[::1] labels, shape, int substates=0):
+        memory = np.zeros(sizeof(Single), dtype=np.uint8)
+        cdef unsigned char[::1] view = memory
+        cdef Single* own = <Single*>&view[0]
+        cdef Py_ssize_t squares, i, widest, rows
+        point_to_tokens(&own.tokens, tokens, shape.width)
+        point_to_task(&own.task, loss)
+        own.count, own.order, own.ends = shape.labels, shape.order, shape.ends
+        own.substates = substates
+        own.padded = (own.count + 7) // 8 * 8
+        own.stride = own.count if own.tokens.starts != NULL else own.padded
+        if not substates:
+            check_labels(&own.task, labels, own.tokens.offsets[own.tokens.n], own.count,
+                         own.tokens.most)
+        elif own.task.charge_count * substates != own.count or (
+                len(labels) and int(np.max(labels)) >= own.task.charge_count):
+            raise ValueError(f"sequence: {own.task.charge_count} charges and {substates} substates "
+                             f"do not fit {own.count} states or the labels")
+        squares, rows = own.count * own.padded, own.tokens.offsets[own.tokens.n]
+        own.first = shape.width * own.stride
+        own.second = own.first + squares
+        own.summed = own.second + (own.order == 2) * own.count * squares
+        own.begin = own.summed + (own.order == 2) * own.count * squares
+        own.finish = own.begin + own.padded
+        self.size = own.finish + own.padded
+        self.labels = np.array(labels[:rows], dtype=np.int32)
+        self.truth = np.zeros(rows, dtype=np.int32) if substates else self.labels
+        self.places = np.array(tokens.offsets)
+        self.squares = np.zeros(max(1, rows))
+        self.slack, self.exact, self.values = loss.slack, False, own.count
+        self._held, self._shape = (loss, tokens, memory), shape
+        self._parts = own.stride, own.padded, own.first, own.begin
+        cdef const int[::1] known = self.labels
+        cdef const long long[::1] places = self.places
+        cdef double[::1] squares_view = self.squares
+        for i in range(rows):
+            squares_view[i] = _token_product(&own.tokens, i, i)
+        own.labels, own.squares = &known[0] if rows else NULL, &squares_view[0]
+        own.oracle.self, own.oracle.n, own.oracle.size = own, own.tokens.n, self.size
+        own.oracle.places = &places[0]
+        own.vector = own.tokens.most * own.padded + own.padded + _room_of(own, own.tokens.most)
+        own.oracle.reals = own.vector + self.size
+        own.oracle.integers = 8 * own.tokens.most + 2 * own.count + 16
+        own.oracle.best, own.oracle.heights, own.oracle.inner, own.oracle.add = (
+            _best_of, _heights_of, _inner_of, _add_of)
+        own.oracle.solve, own.oracle.complete = NULL, NULL
+        if substates:
+            own.oracle.complete = _complete_of
+        self.multiply_adds = float(own.count) * (
+            (tokens.starts[rows] - tokens.starts[0] if own.tokens.starts != NULL
+             else rows * shape.width) + rows * own.count ** own.order)
+        totals = np.concatenate([[0.0], np.cumsum(self.squares)])[self.places]
+        self.square = float(np.max(np.diff(totals), initial=0.0))
+        self.capsule = capsule_of(memory)
+
+    def load(self, w):
+        """Weights (d,) as they are kept."""
+        stride, padded, first, begin = self._parts
+        width, labels, order, ends = self._shape
+        kept = np.zeros(self.size)
+        at = width * labels
+        kept[:first].reshape(width, stride)[:, :labels] = w[:at].reshape(width, labels)
+        tables = kept[first:begin].reshape(-1, padded)[:, :labels]
+        squares = w[at:at + labels * labels].reshape(labels, labels)
+        tables[:labels] = squares
+        at += labels * labels
+        if order == 2:
+            cubes = w[at:at + labels ** 3].reshape(labels, labels, labels)
+            tables[labels:labels + labels ** 2] = cubes.reshape(-1, labels)
+            tables[labels + labels ** 2:] = (squares + cubes).reshape(-1, labels)
+            at += labels ** 3
+        if ends:
+            kept[begin:].reshape(2, padded)[:, :labels] = w[at:].reshape(2, labels)
+        return kept
+
+    def unload(self, kept):
+        """The same the other way, (d,)."""
+        stride, padded, first, begin = self._parts
+        width, labels, order, ends = self._shape
+        tables = kept[first:begin].reshape(-1, padded)[:labels + (order == 2) * labels ** 2, :labels]
+        parts = [kept[:first].reshape(width, stride)[:, :labels].ravel(), tables.ravel()]
+        if ends:
+            parts.append(kept[begin:].reshape(2, padded)[:, :labels].ravel())
+        return np.concatenate(parts)
+
+
+cdef void _point_to_weights(const Single* own, const double* w, Chain* out) noexcept nogil:
+    out.labels, out.padded, out.order = own.count, own.padded, own.order
+    out.first, out.second, out.begin, out.finish = (
+        w + own.first, w + own.summed, w + own.begin, w + own.finish)
+
+
+cdef Py_ssize_t _room_of(const Single* own, Py_ssize_t length) noexcept nogil:
+    cdef Chain chain
+    _point_to_weights(own, own.squares, &chain)
+    return scratch_of(own.task.kind, &chain, length)
+
+
+cdef double _token_product(const Tokens* tokens, Py_ssize_t s, Py_ssize_t t) noexcept nogil:
+    """x_s · x_t."""
+    cdef double total = 0.0
+    cdef Py_ssize_t k
+    cdef long long p, q, p_end, q_end
+    if tokens.starts == NULL:
+        for k in range(tokens.width):
+            total += tokens.dense[s * tokens.width + k] * tokens.dense[t * tokens.width + k]
+        return total
+    p, p_end, q, q_end = (
+        tokens.starts[s], tokens.starts[s + 1], tokens.starts[t], tokens.starts[t + 1])
+    while p < p_end and q < q_end:
+        if tokens.indices[p] == tokens.indices[q]:
+            total += tokens.values[p] * tokens.values[q]
+            p += 1
+            q += 1
+        elif tokens.indices[p] < tokens.indices[q]:
+            p += 1
+        else:
+            q += 1
+    return total
+
+
+cdef int _best_of(const void* self, const double* w, Py_ssize_t i, const Kept* kept, Room room,
+                  int* output, Found* found, double* products) noexcept nogil:
+    cdef const Single* own = <const Single*>self
+    cdef Py_ssize_t first = own.tokens.offsets[i], length = own.tokens.offsets[i + 1] - first, k
+    cdef double* scores = room.reals
+    cdef Chain chain
+    _point_to_weights(own, w, &chain)
+    found.loss = found.height = found.score = 0.0
+    if length == 0:
+        return 0
+    score_tokens(&own.tokens, first, length, w, &chain, scores)
+    found.score = sequence_score(&chain, scores, kept.truth, length)
+    for k in range(kept.count):
+        products[k] = sequence_score(&chain, scores, kept.outputs + k * length, length) - found.score
+    if own.substates:
+        found.height = _latent(own, &chain, scores, first, length, output, &found.loss)
+    else:
+        found.height = solve(&own.task, &chain, scores, kept.truth, length,
+                             scores + own.tokens.most * own.padded, output, &found.loss)
+    found.height -= found.score
+    return 0
+
+
+cdef void _charge(const Single* own, double* scores, Py_ssize_t first, Py_ssize_t length,
+                  bint forbid) noexcept nogil:
+    """Add to the states of all labels but the true one: its charge, or what forbids them."""
+    cdef Py_ssize_t t, s
+    cdef int y
+    for t in range(length):
+        y = own.labels[first + t]
+        if y < 0:
+            continue
+        for s in range(own.count):
+            if s // own.substates != y:
+                scores[t * own.padded + s] += FORBIDDEN if forbid else own.task.charges[y]
+
+
+cdef double _latent(const Single* own, const Chain* chain, double* scores, Py_ssize_t first,
+                    Py_ssize_t length, int* output, double* loss) noexcept nogil:
+    """The best states with the loss of their labels added, the value, and the loss."""
+    cdef Py_ssize_t t
+    cdef double value
+    _charge(own, scores, first, length, False)
+    value = sequence_viterbi(chain, scores, length, scores + own.tokens.most * own.padded, output)
+    for t in range(length):
+        if own.labels[first + t] >= 0 and output[t] // own.substates != own.labels[first + t]:
+            loss[0] += own.task.charges[own.labels[first + t]]
+    return value
+
+
+cdef int _complete_of(const void* self, const double* w, Py_ssize_t i, Room room, int* output,
+                      double* score) noexcept nogil:
+    """The best states of the true labels."""
+    cdef const Single* own = <const Single*>self
+    cdef Py_ssize_t first = own.tokens.offsets[i], length = own.tokens.offsets[i + 1] - first
+    cdef double* scores = room.reals
+    cdef Chain chain
+    _point_to_weights(own, w, &chain)
+    score[0] = 0.0
+    if length == 0:
+        return 0
+    score_tokens(&own.tokens, first, length, w, &chain, scores)
+    _charge(own, scores, first, length, True)
+    sequence_viterbi(&chain, scores, length, scores + own.tokens.most * own.padded, output)
+    score[0] = sequence_score(&chain, scores, output, length)
+    return 0
+
+
+cdef int _heights_of(const void* self, const double* w, Py_ssize_t i, const Kept* kept, Room room,
+                     double* products) noexcept nogil:
+    """Only tokens where an output differs from the truth are scored."""
+    cdef const Single* own = <const Single*>self
+    cdef Py_ssize_t first = own.tokens.offsets[i], length = own.tokens.offsets[i + 1] - first, k, t
+    cdef double* scores = room.reals
+    cdef const int* output
+    cdef const int* truth = kept.truth
+    cdef Chain chain
+    cdef bint differs
+    _point_to_weights(own, w, &chain)
+    for k in range(kept.count):
+        products[k] = 0.0
+    for t in range(length):
+        differs = False
+        for k in range(kept.count):
+            output = kept.outputs + k * length
+            if output[t] == truth[t]:
+                continue
+            if not differs:
+                differs = True
+                score_tokens(&own.tokens, first + t, 1, w, &chain, scores)
+            products[k] += scores[output[t]] - scores[truth[t]]
+    for k in range(kept.count):
+        products[k] += (step_scores(&chain, kept.outputs + k * length, truth, length)
+                        - step_scores(&chain, truth, kept.outputs + k * length, length))
+    return 0
+
+
+cdef Py_ssize_t _differing(const int* path, const int* truth, Py_ssize_t length,
+                           int* out) noexcept nogil:
+    """Where two paths differ; at how many places."""
+    cdef Py_ssize_t t, count = 0
+    for t in range(length):
+        out[count] = <int>t
+        count += path[t] != truth[t]
+    return count
+
+
+cdef int _inner_of(const void* self, Py_ssize_t i, const Kept* kept, Py_ssize_t k, Room room,
+                   double* products) noexcept nogil:
+    cdef const Single* own = <const Single*>self
+    cdef Py_ssize_t first = own.tokens.offsets[i], length = own.tokens.offsets[i + 1] - first
+    cdef Py_ssize_t l, a, b, s, t, mine, theirs
+    cdef const int* path
+    cdef const int* other
+    cdef const int* y = kept.truth
+    cdef int* here = room.integers
+    cdef int* there = here + length
+    cdef int times
+    cdef double total
+    if length == 0:
+        for l in range(kept.count):
+            products[l] = 0.0
+        return 0
+    for l in range(kept.count):
+        if products[l] != unknown():
+            continue
+        # The earlier of two outputs always comes first, whichever is asked for.
+        path, other = kept.outputs + min(k, l) * length, kept.outputs + max(k, l) * length
+        mine = _differing(path, y, length, here)
+        theirs = _differing(other, y, length, there)
+        if mine * theirs > MANY * (mine + theirs):
+            products[l] = _spread_product(self, i, path, other, y, room)
+            continue
+        total = 0.0
+        for a in range(mine):
+            s = here[a]
+            for b in range(theirs):
+                t = there[b]
+                times = ((path[s] == other[t]) - (path[s] == y[t]) - (y[s] == other[t])
+                         + (y[s] == y[t]))
+                if times == 0:
+                    continue
+                total += times * (own.squares[first + s] if s == t else
+                                  _token_product(&own.tokens, first + s, first + t))
+        products[l] = total + step_products(<int>own.count, own.order, own.ends, path, other, y, length, there + length)
+    return 0
+
+
+cdef double _spread_product(const void* self, Py_ssize_t i, const int* path, const int* other,
+                            const int* y, Room room) noexcept nogil:
+    """The product of two planes through a vector of the length of w, which holds the first of them.
+
+    Its time grows with the tokens, not with their square. Only what the two touch is made 0 before.
+    """
+    cdef const Single* own = <const Single*>self
+    cdef double* vector = room.reals + own.vector
+    cdef double one = 1.0, product
+    cdef Kept kept
+    _clear(own, i, path, y, vector)
+    _clear(own, i, other, y, vector)
+    memset(vector + own.first, 0, (own.finish + own.padded - own.first) * sizeof(double))
+    kept.count, kept.truth, kept.outputs = 1, y, path
+    _add_of(self, vector, i, &kept, &one, room)
+    kept.outputs = other
+    _heights_of(self, vector, i, &kept, room, &product)
+    return product
+
+
+cdef void _clear(const Single* own, Py_ssize_t i, const int* path, const int* y,
+                 double* vector) noexcept nogil:
+    """Make 0 what the emissions of the plane of a path touch."""
+    cdef const Tokens* tokens = &own.tokens
+    cdef Py_ssize_t first = tokens.offsets[i], t, k
+    cdef long long p
+    for t in range(tokens.offsets[i + 1] - first):
+        if path[t] == y[t]:
+            continue
+        if tokens.starts == NULL:
+            for k in range(tokens.width):
+                vector[k * own.stride + path[t]] = vector[k * own.stride + y[t]] = 0.0
+            continue
+        for p in range(tokens.starts[first + t], tokens.starts[first + t + 1]):
+            vector[tokens.indices[p] * own.stride + path[t]] = 0.0
+            vector[tokens.indices[p] * own.stride + y[t]] = 0.0
+
+
+cdef int _add_of(const void* self, double* w, Py_ssize_t i, const Kept* kept,
+                 const double* coefficients, Room room) noexcept nogil:
+    cdef const Single* own = <const Single*>self
+    cdef Py_ssize_t first = own.tokens.offsets[i], length = own.tokens.offsets[i + 1] - first, t, k
+    cdef const int* path
+    cdef const int* y = kept.truth
+    cdef double* factors = room.reals
+    cdef double c
+    memset(factors, 0, own.padded * sizeof(double))
+    for t in range(length):
+        _add_at(own, w, first + t, t, length, kept, coefficients, factors, room.integers)
+    for k in range(kept.count):
+        c, path = coefficients[k], kept.outputs + k * length
+        if c == 0.0:
+            continue
+        for t in range(1, length):
+            if path[t] != y[t] or path[t - 1] != y[t - 1]:
+                _add_first(own, w, path, t, c)
+                _add_first(own, w, y, t, -c)
+        for t in range(2, length if own.order == 2 else 0):
+            if not triple_is(path, t, y, t):
+                _add_second(own, w, path, t, c)
+                _add_second(own, w, y, t, -c)
+        if own.ends and length:
+            w[own.begin + path[0]] += c
+            w[own.begin + y[0]] -= c
+            w[own.finish + path[length - 1]] += c
+            w[own.finish + y[length - 1]] -= c
+    return 0
+
+
+cdef void _add_first(const Single* own, double* w, const int* path, Py_ssize_t t,
+                     double c) noexcept nogil:
+    """Add c to the weight of the first-order transition of a path to its place t."""
+    cdef Py_ssize_t L = own.count, P = own.padded, r
+    w[own.first + path[t - 1] * P + path[t]] += c
+    for r in range(L if own.order == 2 else 0):
+        w[own.summed + (r * L + path[t - 1]) * P + path[t]] += c
+
+
+cdef void _add_second(const Single* own, double* w, const int* path, Py_ssize_t t,
+                      double c) noexcept nogil:
+    """The same of the second-order transition."""
+    cdef Py_ssize_t row = (path[t - 2] * own.count + path[t - 1]) * own.padded + path[t]
+    w[own.second + row] += c
+    w[own.summed + row] += c
+
+
+cdef void _add_at(const Single* own, double* w, Py_ssize_t token, Py_ssize_t t, Py_ssize_t length,
+                  const Kept* kept, const double* coefficients, double* factors,
+                  int* labels) noexcept nogil:
+    """Add to the emissions what the outputs differ in at one token; factors are 0, and left so."""
+    cdef const Tokens* tokens = &own.tokens
+    cdef Py_ssize_t k, a, size = 0
+    cdef int label, y = kept.truth[t]
+    cdef long long p
+    cdef double* row
+    for k in range(kept.count):
+        label = kept.outputs[k * length + t]
+        if label == y or coefficients[k] == 0.0:
+            continue
+        if size == 0:
+            labels[0], size = y, 1
+        factors[y] -= coefficients[k]
+        for a in range(1, size):
+            if labels[a] == label:
+                break
+        else:
+            labels[size] = label
+            size += 1
+        factors[label] += coefficients[k]
+    if size == 0:
+        return
+    if tokens.starts != NULL:
+        for p in range(tokens.starts[token], tokens.starts[token + 1]):
+            row = w + tokens.indices[p] * own.stride
+            for a in range(size):
+                row[labels[a]] += tokens.values[p] * factors[labels[a]]
+    else:
+        for k in range(tokens.width):
+            row = w + k * own.stride
+            for a in range(size):
+                row[labels[a]] += tokens.dense[token * tokens.width + k] * factors[labels[a]]
+    for a in range(size):
+        factors[labels[a]] = 0.0

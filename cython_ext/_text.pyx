@@ -1,0 +1,449 @@
+"""Text cut into numbers and words: blocks of whole lines in, flat arrays out.
+
+Functions go through a block (bytes, every line ended by LF) from one place on. They stop at the
+first line that is not of the plainest kind: the caller reads that line in Python, which takes it or
+says what is wrong with it. Nothing here raises an error for what a file holds.
+
+Numbers are those that ``float`` gives, to the bit. Up to 19 digits make a whole number of 64 bits.
+Where it has 53 bits at most and the power of ten 22 at most, both are exact in double precision, so
+their product or quotient is rounded once (Clinger 1990); ``PyOS_string_to_double``, which is what
+``float`` calls, reads all others.
+"""
+
+from libc.math cimport NAN, isfinite
+from libc.string cimport memchr, memcmp, memcpy
+
+cdef extern from "Python.h":
+    double PyOS_string_to_double(const char*, char**, void*) except? -1.0
+
+ctypedef unsigned char byte
+
+LABELS_ARE_NUMBERS = 0
+LABELS_ARE_WORDS = 1
+SEQUENCES = 2
+
+NODE = 5
+EDGE = 4
+OTHER = 0
+
+cdef enum:
+    NODE_WORDS = 5  # that stand before the features of a line
+    EDGE_WORDS = 4
+    NUMERIC = 0
+    SEQUENTIAL = 2
+    DIGITS = 19  # of any whole number of 64 bits
+    NINE = 9  # digits of any exponent of 32 bits
+
+cdef unsigned long long EXACT = 1ULL << 53
+cdef double[23] POWERS
+cdef int _i
+for _i in range(23):
+    POWERS[_i] = float(10 ** _i)
+
+
+def rows(const byte[::1] block, Py_ssize_t at, int form, bint utf8, int least, int most, found):
+    """Rows ``label qid:ID index:value … # comment`` from place ``at`` of a block on.
+
+    form : LABELS_ARE_NUMBERS or ``?``; LABELS_ARE_WORDS; SEQUENCES, words and a qid each
+    utf8 : whether the block is known to be UTF-8: then words and comments may go beyond ASCII
+    least, most : lowest and highest index of a feature
+    found : RowBuffers to write to
+
+    Returns the place of the first line that was not read, and how many rows, features and lines
+    were read: ``found`` holds these many.
+    """
+    found.check(len(block))
+    cdef int[::1] indices = found.indices, sizes = found.sizes, lines = found.lines
+    cdef int[:, ::1] spans = found.spans
+    cdef double[::1] values = found.values, labels = found.labels
+    cdef const byte* start = &block[0]
+    cdef const byte* end = start + block.shape[0]
+    cdef const byte* begin = start + at
+    cdef const byte* p
+    cdef Py_ssize_t count = 0, size = 0, line = 0
+    cdef int taken
+    cdef bint empty
+    if (end - 1)[0] != c"\n":
+        raise ValueError("rows: the last line of the block does not end")
+    while begin < end:
+        p = _blanks(begin)
+        taken = 0
+        empty = p[0] == c"\n" or p[0] == c"\r" or p[0] == c"#"
+        if not empty:
+            p = _head(p, start, utf8, form, &labels[count], &spans[count, 0])
+            if p != NULL:
+                p = _features(p, least, most, &indices[size], &values[size], &taken)
+        if p != NULL:
+            p = _rest(p, start, utf8, &spans[count, 4])
+        if p == NULL:
+            break
+        if not empty:
+            sizes[count], lines[count] = taken, <int>line
+            count += 1
+            size += taken
+        line += 1
+        begin = p
+    return begin - start, count, size, line
+
+
+cdef inline const byte* _blanks(const byte* p) noexcept:
+    while p[0] == c" " or p[0] == c"\t":
+        p += 1
+    return p
+
+
+cdef inline bint _ends(byte c) noexcept:
+    """Whether a byte stands behind a word."""
+    return c == c" " or c == c"\t" or c == c"\n" or c == c"\r" or c == c"#"
+
+
+cdef inline bint _odd(const byte* p) noexcept:
+    """Whether what begins here beyond ASCII may be a blank of Unicode, or a byte order mark."""
+    return (
+        (p[0] == 0xC2 and (p[1] == 0x85 or p[1] == 0xA0))
+        or (p[0] == 0xE1 and p[1] == 0x9A)
+        or (p[0] == 0xE2 and (p[1] == 0x80 or p[1] == 0x81))
+        or (p[0] == 0xE3 and p[1] == 0x80)
+        or (p[0] == 0xEF and p[1] == 0xBB)
+    )
+
+
+cdef inline const byte* _word(const byte* p, const byte* start, bint utf8, int* span) noexcept:
+    """Behind a word that begins here, whose first and last place are noted; NULL: it is not plain.
+
+    utf8 : whether it may hold characters beyond ASCII
+    """
+    span[0] = <int>(p - start)
+    while (c"!" <= p[0] < 127 and p[0] != c"#") or (p[0] > 127 and utf8 and not _odd(p)):
+        p += 1
+    span[1] = <int>(p - start)
+    return p if span[0] < span[1] and _ends(p[0]) else NULL
+
+
+cdef const byte* _head(
+    const byte* p, const byte* start, bint utf8, int form, double* label, int* spans
+) except? NULL:
+    """Behind the label and the query; NULL if they are not plain."""
+    cdef const byte* first = p
+    spans[2] = spans[3] = -1
+    if form == NUMERIC and p[0] != c"?":
+        p = _number(p, label)
+        if p == NULL or not _ends(p[0]):
+            return NULL
+    else:
+        p = _word(p, start, utf8, spans)
+        if p == NULL or (form == NUMERIC and p - first > 1):
+            return NULL
+        label[0] = NAN
+        while first < p:
+            if first[0] == c":":
+                return NULL
+            first += 1
+    p = _blanks(p)
+    if p[0] == c"q" and p[1] == c"i" and p[2] == c"d" and p[3] == c":":
+        return _word(p + 4, start, utf8, &spans[2])
+    if form == SEQUENTIAL:
+        return NULL
+    return p
+
+
+cdef const byte* _features(
+    const byte* p, int least, int most, int* indices, double* values, int* taken
+) except? NULL:
+    """Behind the features of a row, which are written; NULL if they are not plain."""
+    cdef long long index, last = <long long>least - 1
+    cdef const byte* first
+    cdef int count = 0
+    while True:
+        p = _blanks(p)
+        if p[0] == c"\n" or p[0] == c"\r" or p[0] == c"#":
+            break
+        index, first = 0, p
+        while c"0" <= p[0] <= c"9" and p - first < 11:
+            index = 10 * index + (p[0] - c"0")
+            p += 1
+        if p[0] != c":" or p == first or index <= last or index > most:
+            return NULL
+        p = _number(p + 1, &values[count])
+        if p == NULL or not _ends(p[0]):
+            return NULL
+        indices[count] = <int>index
+        last = index
+        count += 1
+    taken[0] = count
+    return p
+
+
+cdef const byte* _rest(const byte* p, const byte* start, bint utf8, int* comment) noexcept:
+    """Behind the end of a line, the comment before it noted; NULL if it is not plain."""
+    comment[0] = comment[1] = -1
+    if p[0] == c"#":
+        comment[0] = <int>(p + 1 - start)
+        while p[0] != c"\n":
+            if p[0] == 0 or (p[0] > 127 and not utf8):
+                return NULL
+            p += 1
+        comment[1] = <int>(p - start)
+    while p[0] == c"\r":
+        p += 1
+    return p + 1 if p[0] == c"\n" else NULL
+
+
+cdef const byte* _number(const byte* first, double* value) except? NULL:
+    """Behind a finite number that begins here; NULL if there is none."""
+    cdef const byte* p = first
+    cdef const byte* begin
+    cdef unsigned long long digits = 0
+    cdef long long exponent = 0
+    cdef Py_ssize_t count
+    cdef bint negative = p[0] == c"-"
+    if negative or p[0] == c"+":
+        p += 1
+    begin = p
+    while c"0" <= p[0] <= c"9":
+        digits = 10 * digits + (p[0] - c"0")
+        p += 1
+    count = p - begin
+    if p[0] == c".":
+        p += 1
+        begin = p
+        while c"0" <= p[0] <= c"9":
+            digits = 10 * digits + (p[0] - c"0")
+            p += 1
+        exponent = begin - p
+        count -= exponent
+    if count == 0:
+        return NULL
+    if p[0] == c"e" or p[0] == c"E":
+        p = _exponent(p + 1, &exponent)
+        if p == NULL:
+            return NULL
+    if count <= DIGITS and digits <= EXACT and -22 <= exponent <= 22:
+        value[0] = <double>digits
+        if exponent < 0:
+            value[0] /= POWERS[-exponent]
+        else:
+            value[0] *= POWERS[exponent]
+        if negative:
+            value[0] = -value[0]
+        return p
+    value[0] = PyOS_string_to_double(<const char*>first, <char**>&begin, NULL)
+    return p if begin == p and isfinite(value[0]) else NULL
+
+
+cdef const byte* _exponent(const byte* p, long long* exponent) noexcept:
+    """Behind the digits of an exponent that is added; NULL if there are none, or too many."""
+    cdef const byte* first
+    cdef long long found = 0
+    cdef bint negative = p[0] == c"-"
+    if negative or p[0] == c"+":
+        p += 1
+    first = p
+    while c"0" <= p[0] <= c"9" and p - first <= NINE:
+        found = 10 * found + (p[0] - c"0")
+        p += 1
+    if not 1 <= p - first <= NINE:
+        return NULL
+    exponent[0] += -found if negative else found
+    return p
+
+
+def graph_lines(const byte[::1] block, Py_ssize_t at, int most, found):
+    """Lines of nodes, edges and others, from place ``at`` of a block on.
+
+    most : highest index of a feature
+    found : RowBuffers to write to; spans hold where the words of each line begin and end, but for
+        the features, and NODE, EDGE or OTHER; an edge without features has the one feature 1:1
+
+    Returns the place of the first line that was not read, and how many lines and features were.
+    """
+    found.check(len(block))
+    cdef int[::1] indices = found.indices, sizes = found.sizes
+    cdef int[:, ::1] spans = found.spans
+    cdef double[::1] values = found.values
+    cdef const byte* start = &block[0]
+    cdef const byte* end = start + block.shape[0]
+    cdef const byte* begin = start + at
+    cdef const byte* p
+    cdef Py_ssize_t count = 0, size = 0
+    cdef int taken, kind
+    if (end - 1)[0] != c"\n":
+        raise ValueError("graph_lines: the last line of the block does not end")
+    while begin < end and count < sizes.shape[0]:
+        p, taken = _blanks(begin), 0
+        kind = _kind(p)
+        spans[count, 0], spans[count, 2] = <int>(p - start), kind
+        p = _words(p, kind)
+        spans[count, 1] = <int>(p - start)
+        if kind:
+            p = _features(p, 1, most, &indices[size], &values[size], &taken)
+        if p == NULL:
+            break
+        while p[0] == c"\r":
+            p += 1
+        if p[0] != c"\n":
+            break
+        if kind == EDGE_WORDS and taken == 0:
+            indices[size], values[size], taken = 1, 1.0, 1
+        sizes[count] = taken
+        count += 1
+        size += taken
+        begin = p + 1
+    return begin - start, count, size
+
+
+cdef inline int _kind(const byte* p) noexcept:
+    """What a line is whose words begin here."""
+    if p[0] == c"n" and p[1] == c"o" and p[2] == c"d" and p[3] == c"e":
+        return NODE_WORDS if p[4] == c" " or p[4] == c"\t" else 0
+    if p[0] == c"e" and p[1] == c"d" and p[2] == c"g" and p[3] == c"e":
+        return EDGE_WORDS if p[4] == c" " or p[4] == c"\t" else 0
+    return 0
+
+
+cdef inline const byte* _words(const byte* p, int count) noexcept:
+    """Behind so many words of printable ASCII, all if 0, or fewer where others stand before."""
+    cdef int i = 0
+    p = _blanks(p)
+    while c"!" <= p[0] < 127:
+        while c"!" <= p[0] < 127:
+            p += 1
+        i += 1
+        if i == count:
+            break
+        p = _blanks(p)
+    return p
+
+
+def letters(
+    const byte[::1] block, Py_ssize_t at, const byte[::1] codes, byte[::1] found,
+    int[:, ::1] headers,
+):
+    """Letters and headers of lines, from place ``at`` of a block on, which may be within a line.
+
+    codes : (256,), of each byte; from 128: it is no letter
+    found : (room,), codes of letters to write to
+    headers : (room, 4), lines that begin with ``>`` to write to: how many letters stand before
+        each, where it begins and ends in the block, and its line, from 0
+
+    Returns the place where reading stopped, and how many letters, headers and lines were read. It
+    stops where ``found`` or ``headers`` is full, and at anything but letters, and blanks at the end
+    of a line.
+    """
+    cdef const byte* start = &block[0]
+    cdef const byte* end = start + block.shape[0]
+    cdef const byte* p = start + at
+    cdef const byte* after
+    cdef byte* out = &found[0]
+    cdef byte* full = out + found.shape[0]
+    cdef Py_ssize_t line = 0, count = 0
+    cdef byte code
+    if codes.shape[0] != 256 or headers.shape[1] != 4 or (end - 1)[0] != c"\n":
+        raise ValueError("letters: the last line of the block does not end, or codes are missing")
+    while p < end and out < full:
+        code = codes[p[0]]
+        if code < 128:
+            out[0] = code
+            out += 1
+            p += 1
+            continue
+        after = p
+        if p[0] == c">" and (p == start or (p - 1)[0] == c"\n"):
+            if count == headers.shape[0]:
+                break
+            while after[0] != c"\n":
+                after += 1
+            headers[count, 0], headers[count, 1] = <int>(out - &found[0]), <int>(p - start)
+            headers[count, 2], headers[count, 3] = <int>(after - start), <int>line
+            count += 1
+        while after[0] == c" " or after[0] == c"\t" or after[0] == c"\r":
+            after += 1
+        if after[0] != c"\n":
+            break
+        p = after + 1
+        line += 1
+    return p - start, out - &found[0], count, line
+
+
+def cells(const byte[::1] block, Py_ssize_t at, int columns, bint tabs, found):
+    """Lines of ``columns`` values each, from place ``at`` of a block on.
+
+    tabs : whether tabs separate the values, or else blanks
+    found : CellBuffers to write to
+
+    Returns the place of the first line that was not read, and how many lines of values, ends of
+    sentences and lines in all were read: ``found`` holds these many.
+    """
+    found.check(len(block))
+    cdef int[:, ::1] spans = found.spans
+    cdef int[::1] lines = found.lines, ends = found.ends, breaks = found.breaks
+    cdef byte[::1] text = found.text
+    cdef const byte* start = &block[0]
+    cdef const byte* end = start + block.shape[0]
+    cdef const byte* begin = start + at
+    cdef const byte* p
+    cdef const byte* stop
+    cdef const byte* after
+    cdef Py_ssize_t count = 0, broken = 0, line = 0, size = 0
+    if columns < 1 or (end - 1)[0] != c"\n":
+        raise ValueError("cells: the last line of the block does not end, or it has no columns")
+    while begin < end:
+        after = <const byte*>memchr(begin, c"\n", end - begin)
+        if memchr(begin, 0, after - begin) != NULL:
+            break
+        stop = after
+        while stop > begin and (stop - 1)[0] == c"\r":
+            stop -= 1
+        p = _blanks(begin)
+        if p >= stop or _document(p, stop):
+            if broken == 0 or breaks[broken - 1] != count:
+                breaks[broken] = <int>count
+                broken += 1
+        else:
+            if not _cells(begin, stop, start, columns, tabs, &spans[count * columns, 0]):
+                break
+            memcpy(&text[size], begin, stop - begin)
+            size += stop - begin
+            ends[count], lines[count] = <int>size, <int>line
+            count += 1
+        line += 1
+        begin = after + 1
+    return begin - start, count, broken, line
+
+
+cdef inline bint _document(const byte* p, const byte* stop) noexcept:
+    """Whether a line is the mark of a document."""
+    return stop - p >= 10 and memcmp(p, <const char*>b"-DOCSTART-", 10) == 0 and (
+        p + 10 == stop or p[10] == c" " or p[10] == c"\t"
+    )
+
+
+cdef inline bint _cells(
+    const byte* p, const byte* stop, const byte* start, int columns, bint tabs, int* spans
+) noexcept:
+    """Where the values of a line begin and end; whether they are as many, and none is empty."""
+    cdef const byte* last
+    cdef int count = 0
+    while True:
+        while p < stop and p[0] == c" ":
+            p += 1
+        if p == stop and not tabs:
+            return count == columns
+        if count == columns:
+            return False
+        spans[2 * count] = <int>(p - start)
+        while p < stop and p[0] != c"\t" and (tabs or p[0] != c" "):
+            p += 1
+        if p < stop and p[0] == c"\t" and not tabs:
+            return False
+        last = p
+        while (last - 1)[0] == c" " and last - start > spans[2 * count]:
+            last -= 1
+        spans[2 * count + 1] = <int>(last - start)
+        if spans[2 * count] == spans[2 * count + 1]:
+            return False
+        count += 1
+        if tabs:
+            if p == stop:
+                return count == columns
+            p += 1

@@ -1,0 +1,361 @@
+"""Real sizes on one machine, beside the tools that people use for them.
+
+Every row is a process of its own with one thread, one after the other, so that its memory is its
+own. Seconds are of the processor, for training alone unless the row says otherwise; peers solve the
+same problem on the same features in the same run.
+
+entities    sentences of CoNLL 2002 (esp.train), attributes as in configs/sequence.yaml; F1 on testb
+            CRFsuite: averaged perceptron, 20 epochs; L-BFGS with c2 = 1 / (2 C)
+text        simulated documents of 56 words from 100,000, 20 classes, half of the labels drawn anew.
+            LinearSVC (crammer_singer) to two tolerances; the primal value says how far each came
+hashed      the same rows with columns spread over 2^20, and renumbered
+digits      scikit-learn's, pixels from 0 to 1
+taxonomy    5,000 documents of 40,000 words in a tree of 50 classes; LinearSVC knows no tree
+letters     6,251 words (Kassel & Taskar), C = 0.1
+
+Usage: python -m experiments.benchmarks.sizes [--data FOLDER] [--out FOLDER] [--quick] [--only NAME]
+"""
+
+import argparse
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+from threadpoolctl import threadpool_limits
+
+from experiments.common.ocr_letters import load_letters
+from lssvm.applications.multiclass.labelled_rows import in_memory
+from lssvm.applications.multiclass.multiclass import Multiclass
+from lssvm.applications.multiclass.taxonomy import Taxonomy
+from lssvm.config import Config
+from lssvm.errors import LssvmError
+from lssvm.output.tables import make_folder, text_table, write_results
+from lssvm.training.cccp import Observer
+from lssvm.training.session import learn_on
+
+TEMPLATES = (
+    "word", "word[-1]", "word[1]", "word[-1] & word", "lower(word)", "prefix(word, 2)",
+    "suffix(word, 3)", "brief_shape(word)", "pos[-1]", "pos", "pos[1]",
+)  # fmt: skip
+GAPS = (1e-2, 1e-3)
+HASHED = 2**20
+
+
+def peak():
+    """Most memory of this process so far, in MB."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+class Clock(Observer):
+    """Notes the passes of a run."""
+
+    def finished(self, summary):
+        """Keep what the run has come to."""
+        self.summary = summary
+
+
+def trained(application, examples, config):
+    """A model, and the row of its training."""
+    clock, before, used = Clock(), peak(), time.process_time()
+    model = learn_on(application, examples, config, observer=clock, scored=False)
+    seconds, found = time.process_time() - used, clock.summary
+    return model, {
+        "solver": model.config["solver"]["method"],
+        "seconds": seconds,
+        "passes": found.passes,
+        "gap": found.gap,
+        "objective": found.objective,
+        "MB": peak(),
+        "MB of training": peak() - before,
+    }
+
+
+def configured(name, C, epsilon, **application):
+    """A configuration with default settings but for these."""
+    return Config.from_dict(
+        {
+            "application": {"name": name, **application},
+            "objective": {"C": C},
+            "solver": {"epsilon": epsilon},
+        }
+    )
+
+
+# ---- entities
+
+
+def entities(data, model, C, epsilon):
+    """The configuration of the sentences, their application and examples, and seconds to read."""
+    folder = Path(data) / "conll2002-spanish"
+    config = Config.from_dict(
+        {
+            "application": {
+                "name": "sequence",
+                "columns": ["word", "pos", "label"],
+                "templates": list(TEMPLATES),
+            },
+            "data": {"train": str(folder / "esp.train"), "test": str(folder / "esp.testb")},
+            "objective": {"model": model, "C": C},
+            "solver": {"epsilon": epsilon},
+        }
+    )
+    application, used = config.create_application(), time.process_time()
+    examples = application.read(config.sources("train"))
+    return config, application, examples, time.process_time() - used
+
+
+def entities_row(data, model, C, epsilon):
+    """Training by default settings."""
+    config, application, examples, reading = entities(data, model, C, epsilon)
+    held = peak()
+    found, row = trained(application, examples, config)
+    test = application.read(config.sources("test"))
+    score = application.score(test, application.predict(found.w, test))
+    return {**row, "MB of data": held, "seconds to read": reading, "F1": score["f1"]}
+
+
+def crfsuite_row(data, algorithm, C):
+    """CRFsuite on the same attributes."""
+    import pycrfsuite
+
+    config, application, examples, _ = entities(data, "ssvm", C, 1e-2)
+    names = np.array([f"f{j}" for j in range(examples.width)], dtype=object)
+
+    def items(part):
+        for first, last in zip(part.offsets[:-1], part.offsets[1:], strict=True):
+            tokens = [
+                list(names[part.indices[part.starts[t] : part.starts[t + 1]]])
+                for t in range(first, last)
+            ]
+            yield pycrfsuite.ItemSequence(tokens), list(part.tags[first:last])
+
+    settings = {"c1": 0.0, "c2": 0.5 / C} if algorithm == "lbfgs" else {"max_iterations": 20}
+    trainer = pycrfsuite.Trainer(algorithm=algorithm, params=settings, verbose=False)
+    for tokens, tags in items(examples):
+        trainer.append(tokens, tags)
+    with tempfile.TemporaryDirectory() as folder:
+        path, before, used = str(Path(folder) / "crf"), peak(), time.process_time()
+        trainer.train(path)
+        seconds, after = time.process_time() - used, peak()
+        tagger = pycrfsuite.Tagger()
+        tagger.open(path)
+        test = application.read(config.sources("test"))
+        number = {name: i for i, name in enumerate(application.vocabulary.labels)}
+        found = [number[tag] for tokens, _ in items(test) for tag in tagger.tag(tokens)]
+        tagger.close()
+    predictions = application.predict(np.zeros(application.dimension(test)), test)
+    predictions.labels[:, 0] = found
+    score = application.score(test, predictions)
+    return {"solver": f"CRFsuite {algorithm}", "seconds": seconds, "F1": score["f1"], "MB": after,
+            "MB of training": after - before}  # fmt: skip
+
+
+# ---- rows of words
+
+
+def documents(rows, words, classes, seed=1, noise=0.5, length=56):
+    """Documents with words by Zipf's law, some of them those of the document's class."""
+    rng = np.random.default_rng(seed)
+    shares = np.cumsum(1.0 / np.arange(1, words + 1))
+    own = np.array([rng.permutation(words) for _ in range(classes)])
+    labels, columns = rng.integers(classes, size=rows), []
+
+    def drawn(count):
+        return np.searchsorted(shares, shares[-1] * rng.random(count))
+
+    for label in labels:
+        found = np.unique(np.concatenate([drawn(48), own[label][drawn(30)]]))
+        columns.append(np.sort(rng.choice(found, min(length, len(found)), replace=False)))
+    counts = np.array([len(found) for found in columns])
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    values = np.repeat(1.0 / np.sqrt(counts), counts)
+    matrix = sparse.csr_array((values, np.concatenate(columns), starts), shape=(rows, words))
+    changed = rng.random(rows) < noise
+    labels[changed] = rng.integers(classes, size=int(changed.sum()))
+    return matrix, labels
+
+
+def spread(matrix):
+    """The columns of a matrix at random places of 2^20."""
+    places = np.sort(np.random.default_rng(0).choice(HASHED, matrix.shape[1], replace=False))
+    shape = (matrix.shape[0], HASHED)
+    return sparse.csr_array((matrix.data, places[matrix.indices], matrix.indptr), shape=shape)
+
+
+def classifier(config, classes, features, tree=None):
+    """An application for rows that are in memory."""
+    kind = Multiclass if tree is None else Taxonomy
+    application = kind(config.application, config.objective.formulation())
+    application.fix(tuple(map(str, range(classes))), features)
+    return application
+
+
+def rows_row(matrix, labels, C, epsilon, tree=None):
+    """Training on rows that are in memory by default settings."""
+    settings = {"bias": 0.0} if tree is None else {"bias": 0.0, "taxonomy": tree}
+    name = "multiclass" if tree is None else "taxonomy"
+    config = configured(name, C, epsilon, **settings)
+    classes = int(labels.max()) + 1
+    application = classifier(config, classes, matrix.shape[1], tree)
+    columns = application.columns_per_row(None)
+    names = tuple(map(str, range(classes)))
+    examples = in_memory(matrix, labels, names, columns)
+    return trained(application, examples, config)[1]
+
+
+def text_row(epsilon, hashed=False):
+    """Documents of 20 classes."""
+    matrix, labels = documents(20_000, 100_000, 20)
+    return rows_row(spread(matrix) if hashed else matrix, labels, 1.0, epsilon)
+
+
+def taxonomy_row(epsilon):
+    """Documents of 50 classes in a tree."""
+    matrix, labels = documents(5_000, 40_000, 50, noise=0.2)
+    tree = {str(k): f"group {k // 7}" for k in range(50)}
+    tree |= {f"group {k}": "all" for k in range(8)} | {"all": ""}
+    return rows_row(matrix, labels, 1.0, epsilon, tree)
+
+
+def digit_rows():
+    """The digits that scikit-learn brings, pixels from 0 to 1."""
+    from sklearn.datasets import load_digits
+
+    matrix, labels = load_digits(return_X_y=True)
+    return matrix / 16.0, labels
+
+
+def digits_row(epsilon):
+    """Digits."""
+    return rows_row(*digit_rows(), 1.0, epsilon)
+
+
+def linear_row(problem, tolerance):
+    """LinearSVC on the same rows, and the primal value that it came to."""
+    from sklearn.svm import LinearSVC
+
+    matrix, labels = {
+        "text": lambda: documents(20_000, 100_000, 20),
+        "taxonomy": lambda: documents(5_000, 40_000, 50, noise=0.2),
+        "digits": digit_rows,
+    }[problem]()
+    if sparse.issparse(matrix):
+        parts = (matrix.data, matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32))
+        matrix = sparse.csr_matrix(parts, shape=matrix.shape)
+    peer = LinearSVC(
+        multi_class="crammer_singer", C=1.0, tol=tolerance, fit_intercept=False, max_iter=10_000
+    )
+    used = time.process_time()
+    peer.fit(matrix, labels)
+    seconds, weights = time.process_time() - used, peer.coef_
+    scores, rows = np.asarray(matrix @ weights.T), np.arange(len(labels))
+    highest = scores + 1.0
+    highest[rows, labels] -= 1.0
+    slacks = highest.max(axis=1) - scores[rows, labels]
+    primal = 0.5 * float(np.sum(weights**2)) + float(slacks.sum())
+    return {"solver": f"LinearSVC, tol {tolerance:g}", "seconds": seconds, "objective": primal,
+            "MB": peak()}  # fmt: skip
+
+
+def letters_row(data, method, epsilon):
+    """Words of folds 1 to 9."""
+    words = load_letters(str(Path(data) / "ocr-letters"), list(range(1, 10)))
+    words = words.with_inputs(sparse.csr_array(words.dense))
+    config = Config.from_dict(
+        {
+            "application": {"name": "sequence"},
+            "objective": {"C": 0.1},
+            "solver": {"epsilon": epsilon, "method": method},
+        }
+    )
+    return trained(config.create_application(), words, config)[1]
+
+
+ROWS = {
+    "entities": (entities_row, crfsuite_row),
+    "text": (text_row, linear_row),
+    "taxonomy": (taxonomy_row, linear_row),
+    "digits": (digits_row, linear_row),
+    "letters": (letters_row,),
+}
+KINDS = {kind.__name__: kind for kinds in ROWS.values() for kind in kinds}
+
+
+def problems(data, quick):
+    """The rows in their order: the problem, the function, its arguments."""
+    for gap in GAPS:
+        yield "entities", "entities_row", [data, "ssvm", 0.1, gap]
+    yield "entities", "crfsuite_row", [data, "averaged-perceptron", 0.1]
+    if not quick:
+        yield "entities", "entities_row", [data, "crf", 1.0, 8e-4]
+        yield "entities", "crfsuite_row", [data, "lbfgs", 1.0]
+    for gap in GAPS:
+        yield "text", "text_row", [gap]
+    for tolerance in (0.1, 0.01):
+        yield "text", "linear_row", ["text", tolerance]
+    yield "hashed", "text_row", [GAPS[0], True]
+    yield "taxonomy", "taxonomy_row", [GAPS[0]]
+    yield "taxonomy", "linear_row", ["taxonomy", 0.1]
+    yield "digits", "digits_row", [GAPS[1]]
+    yield "digits", "linear_row", ["digits", 0.001]
+    for gap in GAPS:
+        for method in ("auto", "bundle"):
+            yield "letters", "letters_row", [data, method, gap]
+
+
+def in_own_process(function, arguments):
+    """The row that this script prints when it is called for one."""
+    command = [sys.executable, "-m", "experiments.benchmarks.sizes", "--row"]
+    process = subprocess.run(
+        [*command, json.dumps([function, arguments])], capture_output=True, text=True, check=False
+    )
+    if process.returncode:
+        raise LssvmError(f"{function} {arguments}: {process.stderr.strip().splitlines()[-1]}")
+    return json.loads(process.stdout.splitlines()[-1])
+
+
+def shown(row):
+    """A row as it is printed."""
+    kinds = {"seconds": "{:.2f}", "seconds to read": "{:.2f}", "gap": "{:.1e}", "F1": "{:.2f}",
+             "objective": "{:.2f}", "MB": "{:.0f}", "MB of data": "{:.0f}",
+             "MB of training": "{:.0f}"}  # fmt: skip
+    return {key: kinds.get(key, "{}").format(value) for key, value in row.items()}
+
+
+def main():
+    """Run the rows and write the table."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--data", type=Path, default=Path(), help="folder of the data sets")
+    parser.add_argument(
+        "--out", type=Path, default=Path("out/bench-sizes"), help="folder for the results"
+    )
+    parser.add_argument("--only", help="this problem alone")
+    parser.add_argument("--quick", action="store_true", help="without the rows that take minutes")
+    parser.add_argument("--row", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.row:
+        function, arguments = json.loads(options.row)
+        with threadpool_limits(1):
+            print(json.dumps(KINDS[function](*arguments)))
+        return
+    make_folder(options.out)
+    data, rows = str(options.data.resolve()), []
+    for problem, function, arguments in problems(data, options.quick):
+        if options.only in (None, problem):
+            rows.append({"problem": problem, **in_own_process(function, arguments)})
+            print(shown(rows[-1]), file=sys.stderr)
+    keys = list(dict.fromkeys(key for row in rows for key in row))
+    table = [{key: shown(row).get(key, "") for key in keys} for row in rows]
+    text = text_table("Real sizes: seconds of the processor, one thread", table)
+    print(text)
+    write_results(options.out, "sizes", text, rows, {})
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,24 @@
+"""What is predicted for rows of features."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Predictions:
+    """What was predicted for n rows, and what it was predicted with.
+
+    labels : (n,) int32, classes
+    values : (n,) float64, w · Φ(x, y) of these classes
+    w : (d,) float64, from which scores of all classes are computed where they are written
+    """
+
+    labels: np.ndarray
+    values: np.ndarray
+    w: np.ndarray
+
+
+def share(count: float, whole: int) -> float | None:
+    """count / whole in percent; None if there is nothing."""
+    return 100.0 * float(count) / whole if whole else None

@@ -1,0 +1,114 @@
+"""Features that occur in training, numbered anew: those that do not occur have weight 0.
+
+A feature that no training example has does not change any score in training, so that ½‖w‖² makes
+its weights 0 at the optimum. Where features are hashed, or a file skips numbers, w, the planes and
+the model then hold no numbers for them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+
+from lssvm.applications.names import LazyNames
+
+SHARE = 0.9  # of the features that occur, above which numbering them anew is not worth it
+LEAST = 100_000  # weights of features that do not occur, below which it is not either
+
+
+@dataclass(frozen=True)
+class Occurring:
+    """The sparse rows of examples without the features that training does not have.
+
+    features : (P,) int64 those that occur, increasing; width, columns : features of a row, and K
+    w is (P · K) weights of these features, and the others
+    """
+
+    features: np.ndarray
+    width: int
+    columns: int
+
+    @classmethod
+    def of(cls, inputs: Any, columns: int) -> Self | None:
+        """Those of rows (n, width); None where leaving out the others would save little."""
+        if not sparse.issparse(inputs):
+            return None
+        marks = np.zeros(inputs.shape[1], dtype=bool)
+        marks[inputs.indices] = True
+        features = np.flatnonzero(marks)
+        saved = (len(marks) - len(features)) * columns
+        if saved < LEAST or len(features) > SHARE * len(marks):
+            return None
+        return cls(features, len(marks), columns)
+
+    def prepared(self, examples: Any, w: np.ndarray) -> tuple[Any, np.ndarray]:
+        """The rows with the features numbered anew, others left out; weights stay as they are."""
+        rows = sparse.csr_array(examples.inputs)
+        places = np.searchsorted(self.features, rows.indices)
+        known = np.append(self.features, -1)[places] == rows.indices
+        starts = rows.indptr
+        if not known.all():
+            starts = np.concatenate([[0], np.cumsum(known)])[starts]
+            places = places[known]
+        values = rows.data if len(places) == len(rows.data) else rows.data[known]
+        shape = (rows.shape[0], len(self.features))
+        matrix = sparse.csr_array((values, places.astype(np.int32), starts), shape=shape)
+        return examples.with_inputs(matrix), w
+
+    def restricted(self, w: np.ndarray) -> np.ndarray:
+        """Linear weights, those of features that do not occur left out."""
+        size = self.width * self.columns
+        kept = w[:size].reshape(self.width, self.columns)[self.features]
+        return np.append(kept, w[size:])
+
+    def linear(self, w: np.ndarray) -> np.ndarray:
+        """The same the other way: linear weights, 0 for features that do not occur."""
+        size = len(self.features) * self.columns
+        every = np.zeros((self.width, self.columns))
+        every[self.features] = w[:size].reshape(-1, self.columns)
+        return np.append(every, w[size:])
+
+    def reduced(self, w: np.ndarray) -> tuple["Occurring", np.ndarray]:
+        """Both as they are."""
+        return self, w
+
+    def squared_norm(self, w: np.ndarray) -> float:
+        """‖w‖²."""
+        return float(w @ w)
+
+    def names(self, names: Sequence[str]) -> "OccurringNames":
+        """The names of linear weights."""
+        return OccurringNames(self, names)
+
+    def facts(self) -> dict[str, Any]:
+        """How many features there are."""
+        return {"features that occur": len(self.features)}
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The features, and the numbers."""
+        return {
+            "features": self.features,
+            "shape": np.array([self.width, self.columns], dtype=np.int64),
+        }
+
+
+class OccurringNames(LazyNames):
+    """The names of the weights of features that occur."""
+
+    def __init__(self, occurring: Occurring, names: Sequence[str]) -> None:
+        self._occurring, self._names = occurring, names
+        self._size = len(occurring.features) * occurring.columns
+
+    def __len__(self) -> int:
+        linear = self._occurring.width * self._occurring.columns
+        return self._size + len(self._names) - linear
+
+    def name(self, place: int) -> str:
+        """The name at a place."""
+        columns = self._occurring.columns
+        if place >= self._size:
+            return self._names[place - self._size + self._occurring.width * columns]
+        row, column = divmod(place, columns)
+        return self._names[int(self._occurring.features[row]) * columns + column]

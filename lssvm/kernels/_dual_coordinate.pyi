@@ -1,0 +1,30 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Reals = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Words = NDArray[np.uint64]
+
+DONE: int
+PAUSED: int
+FULL: int
+
+def epoch(
+    capsule: Any,
+    planes: Any,
+    order: Ints,
+    place: int,
+    small: float,
+    seconds: float,
+    cached: bool,
+) -> tuple[int, int, int, float, float]: ...
+def heights(
+    capsule: Any, planes: Any, truth: Ints, w: Reals, first: int, last: int, out: Reals
+) -> None: ...
+def completed(capsule: Any, planes: Any, w: Reals, out: Ints, scores: Reals) -> None: ...
+def combine(capsule: Any, planes: Any, truth: Ints, coefficients: Reals, w: Reals) -> None: ...
+def dots(capsule: Any, planes: Any, truth: Ints, w: Reals, out: Reals) -> None: ...
+def shift(capsule: Any, planes: Any, before: Ints, after: Ints) -> None: ...
+def shuffle(order: Ints, state: Words) -> None: ...

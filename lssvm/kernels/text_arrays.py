@@ -1,0 +1,173 @@
+"""Arrays that the tokeniser writes to: room for whatever a block of text may hold."""
+
+from itertools import pairwise
+
+import numpy as np
+
+from lssvm.kernels._codes import intern, relabel, renumber, scatter, spread
+from lssvm.kernels.arrays import INTEGER, REAL
+
+_FIELDS = 6  # of the spans of a row
+_SHORTEST_ROW, _SHORTEST_FEATURE = 2, 4  # bytes: "1\n", " 1:1"
+
+
+class RowBuffers:
+    """Rows of labels and features, as ``_text.rows`` writes them.
+
+    indices : int32, as they are written; values : float64, features of the rows one after another
+    labels : (rows,) float64, NaN where not known or a word
+    sizes : (rows,) int32, how many features each one has
+    lines : (rows,) int32, line of each within what was read, from 0
+    spans : (rows, 6) int32, where label, query and comment begin and end in the block, -1 where
+        there is none
+    """
+
+    def __init__(self) -> None:
+        self._length = -1
+        self.fit(0)
+
+    def fit(self, length: int) -> None:
+        """Make room for a block of ``length`` bytes."""
+        if length <= self._length:
+            return
+        rows, features = length // _SHORTEST_ROW + 1, length // _SHORTEST_FEATURE + 1
+        self.indices, self.values = np.empty(features, INTEGER), np.empty(features, REAL)
+        self.labels, self.sizes = np.empty(rows, REAL), np.empty(rows, INTEGER)
+        self.lines = np.empty(rows, INTEGER)
+        self.spans = np.empty((rows, _FIELDS), INTEGER)
+        self._length = length
+
+    def check(self, length: int) -> None:
+        """Raise ValueError if a block of ``length`` bytes may hold more than there is room for."""
+        if length > self._length:
+            raise ValueError(f"RowBuffers: room for {self._length} bytes; asked for {length}")
+
+
+class CellBuffers:
+    """Lines of values, as ``_text.cells`` writes them.
+
+    spans : (cells, 2) int32, where each value begins and ends in the block, line after line
+    lines : (lines,) int32, line of each within what was read, from 0
+    text : uint8, the lines without their ends, one after another; ends : int32, where each one ends
+    breaks : int32, how many lines of values stand before each end of a sentence
+    """
+
+    def __init__(self) -> None:
+        self._length = -1
+        self.fit(0)
+
+    def fit(self, length: int) -> None:
+        """Make room for a block of ``length`` bytes."""
+        if length <= self._length:
+            return
+        cells = length // _SHORTEST_ROW + 2
+        self.spans, self.text = np.empty((cells, 2), INTEGER), np.empty(length, np.uint8)
+        self.lines, self.ends, self.breaks = (np.empty(cells, INTEGER) for _ in range(3))
+        self._length = length
+
+    def check(self, length: int) -> None:
+        """Raise ValueError if a block of ``length`` bytes may hold more than there is room for."""
+        if length > self._length:
+            raise ValueError(f"CellBuffers: room for {self._length} bytes; asked for {length}")
+
+
+class DistinctWords:
+    """Different words and their numbers, as ``_codes.intern`` finds and adds them.
+
+    pool : uint8, the words one after another; ends : int64, where each one ends in it
+    hashes : uint32, of each word
+    table : int32, a power of two of places, more than twice the words: numbers of words, or -1
+    counts : (1,) int64, how many words there are
+    """
+
+    def __init__(self) -> None:
+        self.pool = np.empty(256, np.uint8)
+        self.ends, self.hashes = np.empty(32, np.int64), np.empty(32, np.uint32)
+        self.table = np.full(64, -1, INTEGER)
+        self.counts = np.zeros(1, np.int64)
+
+    def __len__(self) -> int:
+        return int(self.counts[0])
+
+    def codes(self, block: bytes | bytearray, spans: np.ndarray) -> np.ndarray:
+        """The numbers of words of a block, (n,) int32, -1 where there is none.
+
+        spans : (n, 2) int32, where each word begins and ends
+        """
+        found = np.empty(len(spans), INTEGER)
+        done = intern(block, spans, 0, found, self)
+        while done < len(spans):
+            self._grow(int(spans[done, 1] - spans[done, 0]))
+            done = intern(block, spans, done, found, self)
+        return found
+
+    def code(self, word: str) -> int:
+        """The number of one word."""
+        block = word.encode()
+        return int(self.codes(block, np.array([[0, len(block)]], INTEGER))[0])
+
+    def texts(self) -> tuple[str, ...]:
+        """All words, in the order of their numbers. They must be UTF-8."""
+        ends = self.ends[: len(self)].tolist()
+        pool = self.pool[: ends[-1] if ends else 0].tobytes()
+        if pool.isascii():
+            text = pool.decode()
+            return tuple(text[a:b] for a, b in pairwise([0, *ends]))
+        return tuple(pool[a:b].decode() for a, b in pairwise([0, *ends]))
+
+    def _grow(self, length: int) -> None:
+        """Make room for twice as much, and for a word of ``length`` bytes."""
+        self.pool = _longer(self.pool, 2 * len(self.pool) + length)
+        self.ends = _longer(self.ends, 2 * len(self.ends))
+        self.hashes = _longer(self.hashes, 2 * len(self.hashes))
+        self.table = np.full(2 * len(self.table), -1, INTEGER)
+        spread(self.hashes, len(self), self.table)
+
+
+class GrowingCodes:
+    """Different codes by number, as ``_codes.renumber`` finds and adds them.
+
+    codes : (room,) int64; counts : (1,) int64, how many there are
+    """
+
+    def __init__(self) -> None:
+        self.codes, self.counts = np.empty(256, np.int64), np.zeros(1, np.int64)
+
+    @property
+    def known(self) -> np.ndarray:
+        """The codes that there are."""
+        return self.codes[: self.counts[0]]
+
+
+def renumbered(codes: np.ndarray, stop: int) -> np.ndarray:
+    """Number codes anew by first occurrence, in place; those below 0 stay.
+
+    codes : (n,) int32, all below ``stop``
+
+    Returns the codes by number, int64.
+    """
+    number, firsts = np.full(stop, -1, INTEGER), np.empty(stop, np.int64)
+    return firsts[: relabel(codes, number, firsts)]
+
+
+def paired(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number pairs of codes by first occurrence, in place of the first ones; -1 where one is.
+
+    first, second : (n,) int32
+
+    Returns first and second code by number, int64.
+    """
+    distinct, table = GrowingCodes(), np.full(512, -1, INTEGER)
+    done = renumber(first, second, 0, first, distinct, table)
+    while done < len(first):
+        distinct.codes = _longer(distinct.codes, 4 * len(distinct.codes))
+        table = np.full(4 * len(table), -1, INTEGER)
+        scatter(distinct.known, table)
+        done = renumber(first, second, done, first, distinct, table)
+    return distinct.known >> 32, distinct.known & (2**32 - 1)
+
+
+def _longer(array: np.ndarray, length: int) -> np.ndarray:
+    found = np.empty(length, array.dtype)
+    found[: len(array)] = array
+    return found

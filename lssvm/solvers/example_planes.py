@@ -1,0 +1,134 @@
+"""Outputs kept by example with their multipliers, as ``_dual_coordinate`` reads them."""
+
+import threading
+
+import numpy as np
+
+from lssvm.offsets import cumulated
+
+FIRST_ROOM = 4  # planes of an example
+UNKNOWN = -1e300  # stands for a product, see ``_examples.pxd``
+BY_EXAMPLE = ("counts", "rooms", "rests", "streaks", "gaps")
+BY_PLANE = ("alpha", "losses", "idle")
+SPARE = 0.5  # of what is taken, that an arena has besides
+
+
+class ExamplePlanes:
+    """Blocks of planes, one for each of n examples, in arenas with spare room.
+
+    truth : (k,) int32 outputs of the completion
+    places : (n + 1,) int64 where the output of each example begins
+    limits : (n,) u_i = C c_i; norm : of the slacks; slack : whether losses multiply differences
+    exact : whether the oracle goes through all outputs at once, so that no products are kept
+
+    first, first_output, first_product : (n,) int64 where a block begins in each arena
+    counts, rooms : (n,) int32 planes of a block, and how many there may be
+    rests, streaks : (n,) int32 epochs that an example is still left out for, and how often it was
+    gaps : (n,) what each example added to P − D at its last visit
+    alpha, losses, idle : arenas of planes; outputs : int32, of their outputs; products : of the
+        planes of an example with each other
+    used : (3,) int64 places taken of planes, outputs and products
+    w : (size,) −Σ α s δ, as the kernel keeps weights
+    """
+
+    def __init__(
+        self, places: np.ndarray, size: int, *, norm: int, slack: bool, exact: bool
+    ) -> None:
+        n = len(places) - 1
+        self.truth = np.zeros(0, dtype=np.int32)
+        self.places, self.norm, self.slack, self.exact = places, norm, slack, exact
+        self.limits, self.gaps, self.w = np.zeros(n), np.zeros(n), np.zeros(size)
+        self.counts, self.rests, self.streaks = (np.zeros(n, dtype=np.int32) for _ in range(3))
+        self.rooms = np.full(n, FIRST_ROOM, dtype=np.int32)
+        self.widest = 2 * FIRST_ROOM
+        self.alpha, self.losses = np.zeros(0), np.zeros(0)
+        self.idle, self.outputs = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32)
+        self.products = np.zeros(1)
+        self.first, self.first_output = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
+        self._room = threading.local()
+        self._lay_out()
+
+    @property
+    def nbytes(self) -> int:
+        """Memory of the arenas and tables."""
+        arrays = (self.alpha, self.losses, self.idle, self.outputs, self.products, self.first)
+        return sum(array.nbytes for array in arrays) + 7 * self.first.nbytes
+
+    def __len__(self) -> int:
+        return int(self.counts.sum())
+
+    def scratch(self, reals: int, integers: int) -> tuple[np.ndarray, np.ndarray]:
+        """Room to work in, of this thread."""
+        found = getattr(self._room, "arrays", None)
+        if found is None or len(found[0]) < reals or len(found[1]) < integers:
+            found = np.zeros(max(1, reals)), np.zeros(max(1, integers), dtype=np.int32)
+            self._room.arrays = found
+        return found
+
+    def grow(self) -> None:
+        """Make room for more planes; blocks are laid out anew without gaps."""
+        self.widest = max(self.widest, 2 * int(self.rooms.max()))
+        self._lay_out()
+
+    def planes(self) -> np.ndarray:
+        """The places of all planes in the order of the examples, (m,)."""
+        return _runs(self.first, self.counts.astype(np.int64))
+
+    def output_places(self) -> np.ndarray:
+        """The places of all their outputs, one after another."""
+        return _runs(self.first_output, self.counts * np.diff(self.places))
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything that the next visit reads, blocks without their spare room."""
+        planes = self.planes()
+        return {
+            **{
+                name: getattr(self, name)
+                for name in ("counts", "rooms", "rests", "streaks", "gaps")
+            },
+            **{name: getattr(self, name)[planes] for name in ("alpha", "losses", "idle")},
+            "outputs": self.outputs[self.output_places()],
+            "places": self.places,
+            "w": self.w,
+        }
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Stand where ``state`` was taken; the arrays fit each other."""
+        for name in BY_EXAMPLE:
+            setattr(self, name, state[name].copy())
+        self.widest = 2 * int(self.rooms.max(initial=FIRST_ROOM))
+        counts, self.counts = self.counts, np.zeros_like(self.counts)
+        self._lay_out()
+        self.counts = counts
+        planes = self.planes()
+        for name in BY_PLANE:
+            getattr(self, name)[planes] = state[name]
+        self.outputs[self.output_places()] = state["outputs"]
+        self.w[:] = state["w"]
+
+    def _lay_out(self) -> None:
+        """Blocks one behind another in new arenas; products are made anew when asked for."""
+        rooms = self.rooms.astype(np.int64)
+        planes, outputs = self.planes(), self.output_places()
+        kept = [self.alpha[planes], self.losses[planes], self.idle[planes], self.outputs[outputs]]
+        ends = [
+            cumulated(part)
+            for part in (rooms, rooms * np.diff(self.places), rooms**2 * (not self.exact))
+        ]
+        self.used = np.array([end[-1] for end in ends], dtype=np.int64)
+        self.first, self.first_output, self.first_product = (end[:-1].copy() for end in ends)
+        sizes = [int(taken * (1 + SPARE)) + self.widest**2 for taken in self.used]
+        self.alpha, self.losses = np.zeros(sizes[0]), np.zeros(sizes[0])
+        self.idle = np.zeros(sizes[0], dtype=np.int32)
+        longest = int(np.max(np.diff(self.places), initial=1))
+        self.outputs = np.zeros(sizes[1] + self.widest * longest, dtype=np.int32)
+        self.products = np.full(1 if self.exact else sizes[2], UNKNOWN)
+        planes = self.planes()
+        self.alpha[planes], self.losses[planes], self.idle[planes] = kept[:3]
+        self.outputs[self.output_places()] = kept[3]
+
+
+def _runs(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
+    """first_i, first_i + 1, … counts_i of them, for all i one after another."""
+    ends = cumulated(counts)
+    return np.arange(ends[-1]) + np.repeat(first - ends[:-1], counts)

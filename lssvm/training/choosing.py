@@ -1,0 +1,49 @@
+"""The solver that a configuration leaves open, chosen once the data are known."""
+
+from collections.abc import Sequence
+
+from lssvm.applications.base import CompiledByExample
+from lssvm.config import Config, set_values
+from lssvm.config.checks import asked_of
+from lssvm.oracle import DataOracle
+from lssvm.solvers.choice import Sizes, chosen
+from lssvm.solvers.table import AUTO
+from lssvm.training.problem import Problem
+
+
+def with_solver(
+    configs: Sequence[Config], problem: Problem, oracle: DataOracle
+) -> tuple[list[Config], str]:
+    """The configurations of a path with a solver, the same for all, and a sentence about it.
+
+    The sentence is empty where the configuration names a solver.
+    """
+    first = configs[0]
+    if first.solver.method != AUTO:
+        return list(configs), ""
+    objective, application = first.objective.model_dump(), problem.data.application
+    asked = asked_of(type(application), first.application.name, objective)
+    kernel = first.kernel.type != "linear" and not first.kernel.explicit
+    C = max(config.objective.C for config in configs)
+    C /= len(problem.data.examples) if first.objective.c_scaling == "mean" else 1
+    sizes = _sizes(problem, oracle, C, compiled=asked.compiled and not kernel)
+    name, why = chosen(asked, sizes, kernel=kernel, cache=first.solver.cache > 0)
+    told = f"solver: {name}, because {why} (solver.method: {AUTO})"
+    return [set_values(config, {"solver.method": name}) for config in configs], told
+
+
+def _sizes(problem: Problem, oracle: DataOracle, C: float, compiled: bool) -> Sizes:
+    """Counts of the data; the oracle by example knows them best."""
+    application, dimension = problem.data.application, problem.dimension
+    smooth = problem.data.application.smooth
+    if compiled and isinstance(application, CompiledByExample) and not _soft(application, smooth):
+        kernel = oracle.compiled
+        square = C * float(kernel.squares.sum()) * float(oracle.costs.mean()) / len(oracle.costs)
+        return Sizes(dimension, kernel.multiply_adds, square, kernel.exact)
+    return Sizes(dimension, float(oracle.examples.sizes.sum()))
+
+
+def _soft(application: object, smooth: frozenset[str]) -> bool:
+    """Whether the model is smooth, so that there is no single output of an example."""
+    formulation = getattr(application, "formulation", None)
+    return formulation is not None and formulation.model in smooth

@@ -1,0 +1,77 @@
+"""``solver.method: auto``: what is chosen, by what, and what is told of it."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from lssvm.cli import learn
+from lssvm.model import Model
+from lssvm.solvers.choice import HARD, WEIGHTS, Sizes, chosen
+from lssvm.solvers.needs import Asked
+from lssvm.solvers.table import CLASSES, solver_class
+
+ASKED = Asked("toy", True, True, True, frozenset({"crf"}), "ssvm", False, 1)
+FEW = Sizes(10, 10 * WEIGHTS, HARD + 1)  # few weights, many steps
+
+
+@pytest.mark.parametrize(
+    ("changes", "sizes", "options", "name"),
+    [
+        ({}, FEW, {"kernel": True}, "n-slack"),
+        ({"slack_norm": 0}, FEW, {}, "n-slack"),
+        ({"model": "crf"}, FEW, {}, "lbfgs"),
+        ({"model": "crf", "sharp": True, "compiled": False}, FEW, {}, "bundle"),
+        ({}, FEW, {"cache": True}, "bundle"),
+        ({}, FEW, {}, "bundle"),
+        ({}, FEW._replace(square=HARD), {}, "dual-coordinate"),
+        ({}, FEW._replace(exact=True), {}, "dual-coordinate"),
+        ({}, FEW._replace(dimension=11), {}, "dual-coordinate"),
+        ({"slack_norm": 2}, FEW, {}, "dual-coordinate"),
+        ({"compiled": False}, FEW, {}, "bundle"),
+        ({"compiled": False}, FEW._replace(dimension=11), {}, "n-slack"),
+        ({"compiled": False, "each": False}, FEW._replace(dimension=11), {}, "bundle"),
+        ({"compiled": False, "decomposes": False}, FEW._replace(dimension=11), {}, "bundle"),
+        ({"compiled": False, "slack_norm": 2}, FEW, {}, "n-slack"),
+    ],
+)
+def test_the_rule(changes, sizes, options, name):
+    asked = ASKED._replace(**changes)
+    found, why = chosen(asked, sizes, **{"kernel": False, "cache": False, **options})
+    assert found == name
+    assert why
+    assert solver_class(found).needs.unmet(asked) == ""
+
+
+def test_whatever_is_asked_what_is_chosen_can_do_it():
+    for model, sharp in (("ssvm", False), ("crf", False), ("crf", True)):
+        for slack_norm in (0, 1, 2) if model == "ssvm" else (1,):
+            for each, compiled in ((True, True), (True, False), (False, False)):
+                asked = ASKED._replace(model=model, sharp=sharp, slack_norm=slack_norm, each=each)
+                asked = asked._replace(compiled=compiled and not sharp)
+                able = [name for name in CLASSES if not solver_class(name).needs.unmet(asked)]
+                for sizes in (FEW, FEW._replace(dimension=11), FEW._replace(exact=True)):
+                    found, _ = chosen(asked, sizes, kernel=False, cache=False)
+                    assert not able or found in able
+
+
+CONFIG = """\
+application: {name: multiclass}
+data: {train: t.svm}
+objective: {C: 1}
+solver: {epsilon: 1e-2}
+"""
+
+
+def test_the_choice_is_told_and_stands_in_the_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "c.yaml").write_text(CONFIG)
+    (tmp_path / "t.svm").write_text("1 1:1\n2 2:1\n1 1:1 2:0.5\n2 1:0.2 2:1\n")
+    result = CliRunner().invoke(learn, ["c.yaml", "m", "--log", "log"])
+    assert result.exit_code == 0, result.output
+    told = "solver: dual-coordinate, because"
+    assert told in result.stderr
+    events = [json.loads(line) for line in (tmp_path / "log").read_text().splitlines()]
+    notes = [each["text"] for each in events if each["event"] == "note"]
+    assert [note.startswith(told) for note in notes] == [True]
+    assert Model.load(tmp_path / "m").config["solver"]["method"] == "dual-coordinate"

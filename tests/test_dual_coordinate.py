@@ -1,0 +1,339 @@
+"""Dual coordinate ascent: its kernels against explicit planes, its optimum against others."""
+
+import itertools
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from lssvm.applications.base import Formulation, Maxima
+from lssvm.applications.multiclass.labelled_rows import in_memory
+from lssvm.applications.multiclass.multiclass import Multiclass, MulticlassOptions
+from lssvm.applications.multiclass.taxonomy import Taxonomy, TaxonomyOptions
+from lssvm.applications.sequence.examples import packed
+from lssvm.applications.sequence.latent_sequence import (
+    LatentSequenceLabelling,
+    LatentSequenceOptions,
+)
+from lssvm.applications.sequence.sequence import SequenceLabelling, SequenceOptions
+from lssvm.applications.sequence.vocabulary import Vocabulary
+from lssvm.config import Config
+from lssvm.kernels import _dual_coordinate
+from lssvm.oracle import DataOracle, Executor
+from lssvm.solvers import dual_coordinate
+from lssvm.solvers.example_planes import ExamplePlanes
+from lssvm.training import setup
+from lssvm.training.cccp import Observer
+
+TREE = {"a": "top", "b": "top", "c": "b", "top": "", "d": ""}
+
+
+def rows_of(rng, count, width, dense):
+    matrix = rng.normal(size=(count, width)) * (rng.random((count, width)) < 0.6)
+    return matrix if dense else sparse.csr_array(matrix)
+
+
+def classes(rng, formulation, dense=True, tree=False, n=30):
+    names = ("a", "b", "c", "d")
+    if tree:
+        options = TaxonomyOptions(taxonomy=TREE)
+        application = Taxonomy(options, formulation)
+    else:
+        application = Multiclass(MulticlassOptions(), formulation)
+    width = 5
+    application.fix(names, width)
+    columns = application.columns_per_row(None)
+    labels = rng.integers(4, size=n)
+    examples = in_memory(rows_of(rng, n, width, dense), labels, names, columns)
+    return application, examples
+
+
+def sequences(
+    rng, formulation, dense=True, order=1, ends=False, loss="hamming", costs=None, n=12, long=1
+):
+    lengths = long * rng.integers(1, 6, size=n)
+    offsets = np.concatenate([[0], np.cumsum(lengths)])
+    options = SequenceOptions(
+        format="svm_hmm", order=order, ends=ends, loss=loss, class_costs=costs or {}
+    )
+    application = SequenceLabelling(options, formulation)
+    names = ("p", "q", "r")
+    tags = [names[k] for k in rng.integers(3, size=offsets[-1])]
+    rows = rows_of(rng, offsets[-1], 4, dense)
+    examples = packed(rows, tags, offsets, Vocabulary(names, 4))
+    application.dimension(examples)
+    return application, examples
+
+
+SSVM = Formulation("ssvm")
+FORMS = {
+    "classes": lambda rng: classes(rng, SSVM),
+    "classes, sparse": lambda rng: classes(rng, SSVM, dense=False),
+    "classes, slack rescaling": lambda rng: classes(rng, Formulation("ssvm", "slack", 1)),
+    "classes, quadratic": lambda rng: classes(rng, Formulation("ssvm", "margin", 2)),
+    "tree": lambda rng: classes(rng, SSVM, tree=True),
+    "tree, sparse, slack rescaling": lambda rng: classes(
+        rng, Formulation("ssvm", "slack", 1), dense=False, tree=True
+    ),
+    "tree, quadratic, slack rescaling": lambda rng: classes(
+        rng, Formulation("ssvm", "slack", 2), tree=True
+    ),
+    "sequences": lambda rng: sequences(rng, SSVM),
+    "sequences, sparse": lambda rng: sequences(rng, SSVM, dense=False),
+    "sequences, ends": lambda rng: sequences(rng, SSVM, ends=True, costs={"p": 3.0}),
+    "sequences, order 2": lambda rng: sequences(rng, SSVM, order=2, dense=False, ends=True),
+    "sequences, long": lambda rng: sequences(rng, SSVM, n=4, long=40),
+    "sequences, long, sparse, order 2": lambda rng: sequences(
+        rng, SSVM, order=2, dense=False, ends=True, n=4, long=40
+    ),
+    "sequences, zero-one": lambda rng: sequences(rng, SSVM, loss="zero_one"),
+    "sequences, slack rescaling": lambda rng: sequences(rng, Formulation("ssvm", "slack", 1)),
+    "sequences, order 2, quadratic": lambda rng: sequences(
+        rng, Formulation("ssvm", "margin", 2), order=2
+    ),
+}
+
+
+def solved(application, examples, method, formulation, *, C=0.7, epsilon=1e-7, threads=1):
+    """The run of a solver to its gap."""
+    config = Config.from_dict(
+        {
+            "application": {"name": "multiclass"},
+            "objective": {"model": "ssvm", "C": C, "slack_norm": formulation.slack_norm},
+            "solver": {"method": method, "epsilon": epsilon},
+        }
+    )
+    with Executor(threads) as executor:
+        oracle = DataOracle(application, examples, executor)
+        run = setup.new_run(application, examples, oracle, config, 0, None)
+        run.proceed(oracle, setup.rules_of(config, len(examples), hidden=False), Observer())
+    return run
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("seed", range(3))
+def test_its_optimum_is_that_of_the_n_slack_method(form, seed):
+    application, examples = FORMS[form](np.random.default_rng(seed))
+    costs = np.random.default_rng(seed).uniform(0.5, 2.0, size=len(examples))
+    costs[0] = 0.0
+    object.__setattr__(examples, "costs", costs)
+    mine = solved(application, examples, "dual-coordinate", application.formulation)
+    other = solved(application, examples, "n-slack", application.formulation)
+    assert mine.gap <= 1e-7
+    assert mine.lower <= other.objective * (1 + 1e-12)
+    assert other.lower <= mine.objective * (1 + 1e-12)
+    # ½‖w‖² makes P strongly convex: ½‖w − w*‖² is at most the gap.
+    near = sum(np.sqrt(2.0 * (run.objective - run.lower)) for run in (mine, other))
+    assert np.linalg.norm(mine.solver.w - other.solver.w) <= near * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_compiled_planes_are_those_of_the_application(form):
+    rng = np.random.default_rng(5)
+    application, examples = FORMS[form](rng)
+    oracle = application.example_oracle(examples)
+    d, n = application.dimension(examples), len(examples)
+    w = rng.normal(size=d)
+    np.testing.assert_array_equal(oracle.unload(oracle.load(w)), w)
+    planes = ExamplePlanes(oracle.places, oracle.size, norm=1, slack=oracle.slack, exact=False)
+    out = np.empty((2, n))
+    _dual_coordinate.heights(oracle.capsule, planes, oracle.truth, oracle.load(w), 0, n, out)
+    heights, scores = out
+    truth = application.completed_each(w, examples)
+    np.testing.assert_allclose(scores, truth.values, atol=1e-12)
+    found = application.augmented_each(w, examples)
+    np.testing.assert_allclose(heights, found.values - truth.values, atol=1e-12)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_w_is_the_sum_of_the_planes_that_are_kept(form):
+    rng = np.random.default_rng(6)
+    application, examples = FORMS[form](rng)
+    run = solved(application, examples, "dual-coordinate", application.formulation, epsilon=1e-3)
+    planes, oracle = run.solver.planes, application.example_oracle(examples)
+    norm = application.formulation.slack_norm
+    rows = [np.flatnonzero(planes.counts > k) for k in range(int(planes.counts.max()))]
+    truth = application.completed_each(np.zeros(run.solver.dimension), examples)
+    total, gained = np.zeros(run.solver.dimension), 0.0
+    for k, own in enumerate(rows):
+        outputs = oracle.truth.copy()
+        losses, alpha = np.zeros(len(examples)), np.zeros(len(examples))
+        for i in own:
+            size = planes.places[i + 1] - planes.places[i]
+            first = planes.first_output[i] + k * size
+            outputs[planes.places[i] : planes.places[i + 1]] = planes.outputs[first : first + size]
+            losses[i] = planes.losses[planes.first[i] + k]
+            alpha[i] = planes.alpha[planes.first[i] + k]
+        kept = Maxima(np.zeros(len(examples)), losses, np.zeros(len(examples)), outputs)
+        every = np.arange(len(examples))
+        gradients = application.gradients(examples, kept, every)
+        difference = gradients - application.gradients(examples, truth, every)
+        total -= difference.T @ alpha  # the gradients of slack-rescaled planes hold L already
+        gained += float(alpha @ losses)
+    np.testing.assert_allclose(oracle.unload(planes.w), total, atol=1e-10)
+    if norm == 1:
+        assert np.all(
+            np.bincount(
+                np.repeat(np.arange(len(examples)), planes.counts),
+                planes.alpha[planes.planes()],
+                minlength=len(examples),
+            )
+            <= planes.limits * (1 + 1e-9)
+        )
+        lower = gained - 0.5 * float(total @ total)
+        assert lower <= run.solver.objective * (1 + 1e-12)
+        assert lower >= run.solver.lower - 1e-9
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_products_are_symmetric_to_the_last_bit(form, monkeypatch):
+    rng = np.random.default_rng(7)
+    application, examples = FORMS[form](rng)
+    run = solved(application, examples, "dual-coordinate", application.formulation, epsilon=1e-2)
+    planes = run.solver.planes
+    if planes.exact:
+        assert len(planes.products) == 1
+        return
+    for i in range(len(examples)):
+        count, room, first = planes.counts[i], planes.rooms[i], planes.first_product[i]
+        block = planes.products[first : first + room * room].reshape(room, room)[:count, :count]
+        np.testing.assert_array_equal(block, block.T)
+
+
+@pytest.mark.parametrize("form", ["classes", "tree", "sequences, order 2", "sequences"])
+def test_pauses_and_threads_change_no_bit(form, monkeypatch):
+    found = []
+    for seconds, threads in ((0.05, 1), (0.0, 1), (0.05, 2)):
+        monkeypatch.setattr(dual_coordinate, "SECONDS", seconds)
+        application, examples = FORMS[form](np.random.default_rng(8))
+        run = solved(
+            application, examples, "dual-coordinate", application.formulation, threads=threads
+        )
+        found.append((run.solver.w.tobytes(), run.objective, run.lower))
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.parametrize("form", ["classes", "tree, quadratic, slack rescaling", "sequences"])
+def test_a_run_goes_on_from_its_state_as_if_it_had_not_been_stopped(form, monkeypatch):
+    monkeypatch.setattr(dual_coordinate, "SECONDS", 0.0)
+    application, examples = FORMS[form](np.random.default_rng(9))
+    whole = solved(application, examples, "dual-coordinate", application.formulation)
+    config = Config.from_dict(
+        {
+            "application": {"name": "multiclass"},
+            "objective": {
+                "model": "ssvm",
+                "C": 0.7,
+                "slack_norm": application.formulation.slack_norm,
+            },
+            "solver": {"method": "dual-coordinate", "epsilon": 1e-7},
+        }
+    )
+    oracle = DataOracle(application, examples, Executor(1))
+    rules = setup.rules_of(config, len(examples), hidden=False)
+
+    class StopError(Exception):
+        pass
+
+    run = setup.new_run(application, examples, oracle, config, 0, None)
+    for stop in itertools.count(3, 7):
+
+        def between(countdown=iter(range(stop))):  # noqa: B008
+            if next(countdown, None) is None:
+                raise StopError
+
+        try:
+            run.proceed(oracle, rules, Observer(), between=between)
+            break
+        except StopError:
+            values, arrays = run.solver.state()
+            arrays = {name: array.copy() for name, array in arrays.items()}
+            solver = setup.new_solver(config, application.dimension(examples))
+            solver.restore(values, arrays)
+            run.solver = solver
+    assert run.solver.w.tobytes() == whole.solver.w.tobytes()
+    assert run.lower == whole.lower
+
+
+def test_an_order_is_drawn_evenly():
+    state, order = np.array([3], dtype=np.uint64), np.arange(4, dtype=np.int32)
+    counts = np.zeros((4, 4))
+    for _ in range(8000):
+        _dual_coordinate.shuffle(order, state)
+        counts[np.arange(4), order] += 1
+    assert sorted(order) == [0, 1, 2, 3]
+    assert np.all(np.abs(counts / 2000 - 1) < 0.1)
+
+
+def hidden(rng, dense, order=1, missing=True, n=10):
+    """Sequences whose labels have two sub-states each; some labels are missing."""
+    offsets = np.concatenate([[0], np.cumsum(rng.integers(1, 6, size=n))])
+    options = LatentSequenceOptions(
+        format="svm_hmm", order=order, ends=True, substates=2, class_costs={"p": 2.0}
+    )
+    application = LatentSequenceLabelling(options, Formulation("lssvm"))
+    names = ("p", "q", "r")
+    tags = [names[k] for k in rng.integers(3, size=offsets[-1])]
+    for t in np.flatnonzero(rng.random(len(tags)) < 0.2 * missing):
+        tags[t] = None
+    rows = rows_of(rng, offsets[-1], 4, dense)
+    return application, application.marked(packed(rows, tags, offsets, Vocabulary(names, 4)))
+
+
+@pytest.mark.parametrize("order", [1, 2])
+@pytest.mark.parametrize("dense", [True, False])
+def test_hidden_states_are_completed_as_the_application_completes_them(dense, order):
+    rng = np.random.default_rng(11)
+    application, examples = hidden(rng, dense, order)
+    oracle, n = application.example_oracle(examples), len(examples)
+    w = rng.normal(size=application.dimension(examples))
+    planes = ExamplePlanes(oracle.places, oracle.size, norm=1, slack=False, exact=False)
+    truth, scores, out = oracle.truth.copy(), np.empty(n), np.empty((2, n))
+    inner = oracle.load(w)
+    np.testing.assert_array_equal(oracle.unload(inner), w)
+    _dual_coordinate.completed(oracle.capsule, planes, inner, truth, scores)
+    completion = application.completed_each(w, examples)
+    np.testing.assert_array_equal(truth, completion.outputs)
+    np.testing.assert_allclose(scores, completion.values, atol=1e-12)
+    _dual_coordinate.heights(oracle.capsule, planes, truth, inner, 0, n, out)
+    found = application.augmented_each(w, examples)
+    np.testing.assert_allclose(out[0] + out[1], found.values, atol=1e-12)
+    gradients = application.gradients(examples, found, np.arange(n))
+    np.testing.assert_allclose(gradients @ w + found.losses, found.values, atol=1e-12)
+    plane, upper = application.augmented(w, examples)
+    assert upper == pytest.approx(float(found.values.sum()))
+    np.testing.assert_allclose(gradients.sum(axis=0), plane.gradient, atol=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("dense", [True, False])
+def test_with_hidden_states_the_objective_falls_and_each_convex_problem_is_certified(dense, seed):
+    rng = np.random.default_rng(seed)
+    application, examples = hidden(rng, dense)
+    config = Config.from_dict(
+        {
+            "application": {"name": "latent_sequence"},
+            "objective": {"model": "lssvm", "C": 0.7},
+            "solver": {"method": "dual-coordinate", "epsilon": 1e-5},
+        }
+    )
+    oracle = DataOracle(application, examples, Executor(1))
+    rules = setup.rules_of(config, len(examples), hidden=True)
+    run = setup.new_run(application, examples, oracle, config, 0, None)
+    run.proceed(oracle, rules, Observer())
+    w, C = run.solver.w, 0.7
+
+    def objective(w, completed):
+        return 0.5 * float(w @ w) + C * (application.augmented(w, examples)[1] - completed)
+
+    assert run.objective == pytest.approx(
+        objective(w, application.completed(w, examples).value(w)), rel=1e-10
+    )
+    assert run.converged
+    falls = [value for value, _ in run.history]
+    assert all(b <= a * (1 + 1e-9) for a, b in itertools.pairwise(falls))
+    # The lower bound holds everywhere, for the completion that the last problem had.
+    completion = application.completed(w, examples)
+    for scale in (0.0, 1e-3, 1e-2, 0.1, 1.0):
+        other = w + scale * rng.normal(size=len(w))
+        assert objective(other, completion.value(other)) >= run.objective - 1e-4 * run.objective
