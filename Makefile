@@ -7,7 +7,7 @@ OUT ?= out
 LSSVM_DATA ?= ../shared/data
 DATA ?= $(LSSVM_DATA)
 FLAGS = $(if $(QUICK),--quick) $(if $(JOBS),--jobs $(JOBS))
-BENCHMARKS := $(filter-out %/__init__.py %/mrf_peers.py %/letters_solvers.py %/passes.py %/harvest_duals.py,$(wildcard experiments/benchmarks/*.py))
+BENCHMARKS := $(filter-out %/__init__.py %/mrf_peers.py %/letters_solvers.py %/passes.py %/harvest_duals.py %/sizes.py %/growth.py,$(wildcard experiments/benchmarks/*.py))
 SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*) $(wildcard experiments/*/*.pyx)
 # An installation for development is enough for everything else.
 READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
@@ -17,7 +17,7 @@ EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq200
 NEEDED = lssvm needs Python 3.11 or later; choose one, for example: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz lint faults experiments $(EXPERIMENTS) photographs bench bench-letters build wheel clean
+.PHONY: help run test fuzz lint faults experiments $(EXPERIMENTS) photographs bench bench-letters bench-sizes bench-growth build wheel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -116,15 +116,19 @@ bench: $(VENV)/dev.installed ## run the scripts in experiments/benchmarks/
 bench-letters: $(VENV)/dev.installed ## every solver on OCR letters, compared with CRFsuite (15 minutes)
 	$(BIN)/python -m experiments.benchmarks.letters_solvers --data "$(DATA)/ocr-letters" --out "$(OUT)/bench-letters" $(if $(QUICK),--quick)
 
+bench-sizes: $(VENV)/dev.installed ## run real sizes beside CRFsuite and LinearSVC (10 minutes)
+	$(BIN)/python -m experiments.benchmarks.sizes --data "$(DATA)" --out "$(OUT)/bench-sizes" $(if $(QUICK),--quick)
+
 build: $(VENV)/dev.installed ## make a wheel and a source distribution in dist/
 	$(BIN)/python -m build --outdir dist .
 
 wheel: $(VENV)/dev.installed ## make a wheel for many Linux systems in dist/ and try it in new environments (TRY="python3.11 …")
+	rm -rf build/wheel build/repaired
 	$(BIN)/python -m build --wheel --outdir build/wheel .
-	$(BIN)/auditwheel repair --wheel-dir dist build/wheel/*.whl
-	rm -r build/wheel
-	$(BIN)/abi3audit --strict --summary dist/*manylinux*.whl
-	$(BIN)/python tests/try_wheel.py dist/*manylinux*.whl $(TRY)
+	$(BIN)/auditwheel repair --wheel-dir build/repaired build/wheel/*.whl
+	$(BIN)/abi3audit --strict --summary build/repaired/*.whl
+	$(BIN)/python tests/try_wheel.py build/repaired/*.whl $(TRY)
+	mkdir -p dist && mv build/repaired/*.whl dist && rm -r build/wheel build/repaired
 
 clean: ## remove everything that was made, except the results in out/
 	rm -rf $(VENV) build dist lssvm.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

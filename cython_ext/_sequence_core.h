@@ -15,7 +15,7 @@
 #include "wide.h"
 
 #define ROWS 4    /* tokens whose scores are computed together */
-#define LANES 32  /* labels that stay in registers */
+#define TILE 32   /* labels that stay in registers */
 #define UNREACHABLE (-1e300)
 #define FAINT 1e-280 /* below it a sum of exponentials may have lost terms that count */
 
@@ -41,7 +41,7 @@ INLINE long chain_states(const Chain *chain) {
 
 INLINE void dense_tile(const double *const *x, long width, const double *weights, long padded,
                        double *const *out, const int lanes) {
-    double sum[ROWS][LANES];
+    double sum[ROWS][TILE];
     for (int r = 0; r < ROWS; r++)
         for (int l = 0; l < lanes; l++) sum[r][l] = 0.0;
     for (long k = 0; k < width; k++) {
@@ -71,9 +71,9 @@ WIDE void sequence_dense_scores(const double *x, long count, long width, const d
         while (l < padded) {
             double *tile[ROWS];
             for (int r = 0; r < ROWS; r++) tile[r] = scores[r] + l;
-            if (l + LANES <= padded) {
-                dense_tile(rows, width, weights + l, padded, tile, LANES);
-                l += LANES;
+            if (l + TILE <= padded) {
+                dense_tile(rows, width, weights + l, padded, tile, TILE);
+                l += TILE;
             } else {
                 dense_tile(rows, width, weights + l, padded, tile, 8);
                 l += 8;
@@ -109,7 +109,7 @@ WIDE void sequence_add(const double *row, long count, double coefficient, double
 
 INLINE void max_tile(const double *from, long stride, const double *matrix, long row, long labels,
                      double *out, const int lanes) {
-    double best[LANES];
+    double best[TILE];
     for (int l = 0; l < lanes; l++) best[l] = from[0] + matrix[l];
     for (long j = 1; j < labels; j++) {
         double before = from[j * stride];

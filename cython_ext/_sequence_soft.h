@@ -1,20 +1,33 @@
 /* Sums over all paths of a chain, and the best few paths; see _sequence_core.h for the layout.
 
-   Log-sum-exps are sums of products exp(score - highest) exp(weight - highest), so that there are
-   2 L exponentials and logarithms a step and not L^2. Where such a sum is FAINT, terms that count
-   may have vanished, and it is done again from the logarithms themselves: right at any scale. */
+   Probabilities are scaled to sum 1 at every position (Rabiner, Proceedings of the IEEE 77, 1989,
+   section V.A): an exponential for each score of a token, and products. Nothing that is lost to
+   underflow counts as long as all scales are within REACH. A sequence where one is not is done in
+   the log domain.
+
+   There, log-sum-exps are sums of products exp(score - highest) exp(weight - highest), so that
+   there are 2 L exponentials and logarithms a step and not L^2. Where such a sum is FAINT, terms
+   that count may have vanished, and it is done again from the logarithms themselves: right at any
+   scale. */
 
 #ifndef LSSVM_SEQUENCE_SOFT_H
 #define LSSVM_SEQUENCE_SOFT_H
 
 #include "_sequence_core.h"
+#include "lane_math.h"
 
 #define STEEP 600.0 /* exponent beyond which products are not trusted */
+/* Numbers of at most 1 lose less than 1e-308 to underflow. What is lost is divided by a scale and
+   multiplied by a number of at most 1e100 before it counts, so that less than 1e-100 is. */
+#define REACH 1e-100
 
 typedef struct {
     const double *first;  /* (L, P) exp(weight - first_shift), 0 beyond the labels */
+    const double *turned; /* (L, P) the same from column to row */
     const double *second; /* (L, L, P) */
-    double first_shift, second_shift;
+    const double *begin;  /* (P) */
+    const double *finish; /* (P) */
+    double first_shift, second_shift, begin_shift, finish_shift;
 } Exponentials;
 
 INLINE double highest(const double *values, long count, long stride) {
@@ -23,6 +36,200 @@ INLINE double highest(const double *values, long count, long stride) {
         if (values[i * stride] > best) best = values[i * stride];
     return best;
 }
+
+/* ---- scaled probabilities ----------------------------------------------------------------- */
+
+INLINE void mix_tile(const double *from, long stride, const double *matrix, long row, long labels,
+                     double *out, const int lanes) {
+    double even[TILE], odd[TILE]; /* two sums, so that one need not wait for the other */
+    for (int l = 0; l < lanes; l++) even[l] = odd[l] = 0.0;
+    long q = 0;
+    for (; q + 2 <= labels; q += 2) {
+        double a = from[q * stride], b = from[(q + 1) * stride];
+        const double *x = matrix + q * row, *y = x + row;
+        for (int l = 0; l < lanes; l++) {
+            even[l] += a * x[l];
+            odd[l] += b * y[l];
+        }
+    }
+    if (q < labels)
+        for (int l = 0; l < lanes; l++) even[l] += from[q * stride] * matrix[q * row + l];
+    for (int l = 0; l < lanes; l++) out[l] = even[l] + odd[l];
+}
+
+/* out[s] = sum_q from[q * stride] matrix[q * row + s] */
+INLINE void mix_row(const double *from, long stride, const double *matrix, long row, long labels,
+                    long padded, double *out) {
+    long l = 0;
+    for (; l + 32 <= padded; l += 32)
+        mix_tile(from, stride, matrix + l, row, labels, out + l, 32);
+    for (; l + 16 <= padded; l += 16)
+        mix_tile(from, stride, matrix + l, row, labels, out + l, 16);
+    for (; l < padded; l += 8) mix_tile(from, stride, matrix + l, row, labels, out + l, 8);
+}
+
+INLINE double sum_8(const double *part) {
+    return ((part[0] + part[4]) + (part[2] + part[6])) +
+           ((part[1] + part[5]) + (part[3] + part[7]));
+}
+
+/* The sum of a multiple of 8 numbers times others. */
+INLINE double inner_8(const double *a, const double *b, long count) {
+    double part[8] = {0.0};
+    for (long s = 0; s < count; s += 8)
+        for (int l = 0; l < 8; l++) part[l] += a[s + l] * b[s + l];
+    return sum_8(part);
+}
+
+/* Divide a row of states, each times its token's factor, by their sum, which is returned. */
+INLINE double scale_states(double *states, long rows, const double *factor, long padded) {
+    double part[8] = {0.0};
+    for (long r = 0; r < rows; r++)
+        for (long s = 0; s < padded; s += 8)
+            for (int l = 0; l < 8; l++)
+                part[l] += states[r * padded + s + l] *= factor[s + l];
+    double sum = sum_8(part);
+    if (sum < REACH) return sum;
+    double inverse = 1.0 / sum;
+    for (long s = 0; s < rows * padded; s++) states[s] *= inverse;
+    return sum;
+}
+
+/* Forward probabilities alpha (length, S), each position's of sum 1, and their scales (length).
+   factors (length, S): the first row of a position becomes exp(score - highest) of its token.
+   Returns log Z, UNREACHABLE where a scale is out of reach. */
+WIDE double sequence_scaled_forward(const Chain *chain, const Exponentials *grown,
+                                    const double *unary, long length, double *alpha,
+                                    double *factors, double *scales) {
+    long L = chain->labels, P = chain->padded, S = chain_states(chain);
+    double logz = grown->begin_shift + grown->finish_shift;
+    for (long t = 0; t < length; t++) {
+        const double *own = unary + t * P;
+        double *factor = factors + t * S, *to = alpha + t * S, *from = to - S;
+        double top = highest(own, L, 1);
+        long rows = chain_rows(chain, t);
+        for (long s = 0; s < P; s++) {
+            double below = lane_exp(own[s] < top ? own[s] - top : 0.0);
+            factor[s] = s < L ? below : 0.0;
+        }
+        if (t == 0) {
+            for (long s = 0; s < P; s++) to[s] = grown->begin[s];
+        } else if (chain->order == 1) {
+            mix_row(from, 1, grown->first, P, L, P, to);
+            logz += grown->first_shift;
+        } else if (t == 1) {
+            for (long r = 0; r < L; r++)
+                for (long s = 0; s < P; s++) to[r * P + s] = from[r] * grown->first[r * P + s];
+            logz += grown->first_shift;
+        } else {
+            for (long r = 0; r < L; r++)
+                mix_row(from + r, P, grown->second + r * P, L * P, L, P, to + r * P);
+            logz += grown->second_shift;
+        }
+        scales[t] = scale_states(to, rows, factor, P);
+        if (scales[t] < REACH) return UNREACHABLE;
+        logz += top + lane_log(scales[t]);
+    }
+    double end = 0.0;
+    for (long r = 0; r < chain_rows(chain, length - 1); r++)
+        end += inner_8(alpha + (length - 1) * S + r * P, grown->finish, P);
+    scales[length] = end;
+    return end < REACH ? UNREACHABLE : logz + lane_log(end);
+}
+
+/* beta of position t - 1 from ahead, what follows it, at position t. Returns its highest. */
+INLINE double scaled_back(const Chain *chain, const Exponentials *grown, long t,
+                          const double *ahead, double *beta) {
+    long L = chain->labels, P = chain->padded;
+    double top = 0.0;
+    if (chain->order == 1) {
+        mix_row(ahead, 1, grown->turned, P, L, P, beta);
+        for (long s = 0; s < P; s++) top = beta[s] > top ? beta[s] : top;
+        return top;
+    }
+    for (long q = 0; q < (t >= 2 ? L : 1); q++)
+        for (long r = 0; r < L; r++) {
+            const double *step =
+                t >= 2 ? grown->second + (q * L + r) * P : grown->first + r * P;
+            beta[q * P + r] = inner_8(step, ahead + r * P, P);
+            top = beta[q * P + r] > top ? beta[q * P + r] : top;
+        }
+    return top;
+}
+
+/* Probabilities of labels, marginals (length, P), from what sequence_scaled_forward leaves.
+   factors (length, S) become ahead: the chances of what follows a position, from its token on.
+   beta (S) scratch, 0 at first. Returns whether all of them are within reach. */
+WIDE int sequence_scaled_backward(const Chain *chain, const Exponentials *grown, long length,
+                                  const double *alpha, double *factors, const double *scales,
+                                  double *beta, double *marginals) {
+    long P = chain->padded, S = chain_states(chain);
+    for (long r = 0; r < chain_rows(chain, length - 1); r++)
+        for (long s = 0; s < P; s++) beta[r * P + s] = grown->finish[s] / scales[length];
+    for (long t = length - 1; t >= 0; t--) {
+        const double *own = alpha + t * S;
+        double *marginal = marginals + t * P, *ahead = factors + t * S;
+        long rows = chain_rows(chain, t);
+        for (long s = 0; s < P; s++) marginal[s] = own[s] * beta[s];
+        for (long r = 1; r < rows; r++)
+            for (long s = 0; s < P; s++) marginal[s] += own[r * P + s] * beta[r * P + s];
+        if (t == 0) return 1;
+        double inverse = 1.0 / scales[t];
+        for (long r = rows - 1; r >= 0; r--) /* the first row, the factors, at last */
+            for (long s = 0; s < P; s++) ahead[r * P + s] = ahead[s] * inverse * beta[r * P + s];
+        if (scaled_back(chain, grown, t, ahead, beta) > 1.0 / REACH) return 0;
+    }
+    return 1;
+}
+
+INLINE void count_tile(const double *from, long stride, const double *ahead, long step, long steps,
+                       double cost, double *sums, const int lanes) {
+    double even[TILE], odd[TILE];
+    for (int l = 0; l < lanes; l++) even[l] = odd[l] = 0.0;
+    long t = 0;
+    for (; t + 2 <= steps; t += 2) {
+        double a = from[t * stride], b = from[(t + 1) * stride];
+        const double *x = ahead + t * step, *y = x + step;
+        for (int l = 0; l < lanes; l++) {
+            even[l] += a * x[l];
+            odd[l] += b * y[l];
+        }
+    }
+    if (t < steps)
+        for (int l = 0; l < lanes; l++) even[l] += from[t * stride] * ahead[t * step + l];
+    for (int l = 0; l < lanes; l++) sums[l] += cost * (even[l] + odd[l]);
+}
+
+/* sums (P) += cost times the sum over steps of from[t * stride] ahead[t * step ..] */
+INLINE void count_row(const double *from, long stride, const double *ahead, long step, long steps,
+                      double cost, long padded, double *sums) {
+    long l = 0;
+    for (; l + 32 <= padded; l += 32)
+        count_tile(from, stride, ahead + l, step, steps, cost, sums + l, 32);
+    for (; l + 16 <= padded; l += 16)
+        count_tile(from, stride, ahead + l, step, steps, cost, sums + l, 16);
+    for (; l < padded; l += 8) count_tile(from, stride, ahead + l, step, steps, cost, sums + l, 8);
+}
+
+/* cost times the expected counts of transitions, each divided by exp(weight - shift), added to
+   first (L, P) and second (L, L, P), from what sequence_scaled_backward leaves. */
+WIDE void sequence_scaled_counts(const Chain *chain, long length, const double *alpha,
+                                 const double *ahead, double cost, double *first, double *second) {
+    long L = chain->labels, P = chain->padded, S = chain_states(chain);
+    if (chain->order == 1) {
+        for (long q = 0; q < L; q++)
+            count_row(alpha + q, S, ahead + S, S, length - 1, cost, P, first + q * P);
+        return;
+    }
+    for (long r = 0; length > 1 && r < L; r++)
+        count_row(alpha + r, S, ahead + S + r * P, S, 1, cost, P, first + r * P);
+    for (long q = 0; length > 2 && q < L; q++)
+        for (long r = 0; r < L; r++)
+            count_row(alpha + S + q * P + r, S, ahead + 2 * S + r * P, S, length - 2, cost, P,
+                      second + (q * L + r) * P);
+}
+
+/* ---- the log domain ----------------------------------------------------------------------- */
 
 /* log sum_i exp(a[i * a_stride] + b[i * b_stride]) */
 static double log_sum(const double *a, long a_stride, const double *b, long b_stride, long count) {

@@ -23,6 +23,7 @@ from lssvm.problem import (
     E,
     ExampleOracle,
     Examples,
+    Gathering,
     Maxima,
     Problem,
     by_example,
@@ -198,6 +199,11 @@ class DataOracle(Generic[E]):
         self.executor = executor
         self.whole = whole
         self.blocks = blocks(examples) if application.decomposes else [examples]
+        # A part of the data has only a few passes, too few to pay for its columns.
+        self._gathering: Gathering[E] | None = None
+        if whole is None and isinstance(application, Gathering) and application.gathers(examples):
+            self._gathering = application
+        self._last: list[Any] = []
         self.passes = 0.0
         self.completions = 0
         self.seconds = 0.0
@@ -216,15 +222,39 @@ class DataOracle(Generic[E]):
         Raises LssvmError if it is not finite, ApplicationError if it cannot be right.
         """
         began = time.perf_counter()
-        parts = self.executor.map(lambda block: self._augmented(w, block), self.blocks)
-        plane = total([part for part, _ in parts])
+        plane, slack = self._added(w) if self._gathering is None else self._gathered(w)
         self._check(plane, w, lambda block: self.application.augmented(w, block)[0])
-        # Where inference is exact the bound is the plane's own value, not that value summed
-        # in another order: the difference would be rounding and nothing else.
-        slack = sum(upper - part.value(w) for part, upper in parts)
         self.passes += 1
         self._spend(began)
         return plane, plane.value(w) + slack
+
+    def _added(self, w: np.ndarray) -> tuple[Plane, float]:
+        """The sum of the planes of all blocks, and the sum of upper bound minus plane at w."""
+        parts = self.executor.map(lambda block: self._augmented(w, block), self.blocks)
+        # Where inference is exact the bound is the plane's own value, not that value summed
+        # in another order: the difference would be rounding and nothing else.
+        slack = sum(upper - part.value(w) for part, upper in parts)
+        return total([part for part, _ in parts]), slack
+
+    def _gathered(self, w: np.ndarray) -> tuple[Plane, float]:
+        """The same from one sum over all examples."""
+        gathering = self._gathering
+        assert gathering is not None
+        self._last = self.executor.map(lambda block: gathering.coefficients(w, block), self.blocks)
+        plane, upper = gathering.gathered(w, self.examples, self._last, self.executor.map)
+        return plane, self._checked(plane, upper, w, self.examples) - plane.value(w)
+
+    def curvature(self, w: np.ndarray) -> np.ndarray | None:
+        """An approximate diagonal of the Hessian of Σ c_i U⁺_i at the w of the last pass, (d,).
+
+        w : of the last pass. Returns None if it is not known.
+        """
+        if self._gathering is None:
+            return None
+        began = time.perf_counter()
+        found = self._gathering.curvature(w, self.examples, self._last, self.executor.map)
+        self._spend(began)
+        return found
 
     def completed(self, w: np.ndarray) -> Plane:
         """Σ c_i U⁻_i as a plane that touches it at w."""
@@ -347,6 +377,10 @@ class DataOracle(Generic[E]):
 
     def _augmented(self, w: np.ndarray, block: E) -> tuple[Plane, float]:
         plane, upper = self.application.augmented(w, block)
+        return plane, self._checked(plane, upper, w, block)
+
+    def _checked(self, plane: Plane, upper: float, w: np.ndarray, block: E) -> float:
+        """The upper bound at w, after a check that it fits the plane. Raises ApplicationError."""
         self._check_plane(plane, w, block)
         value = plane.value(w)
         if np.isnan(upper) and np.isfinite(value):
@@ -359,7 +393,7 @@ class DataOracle(Generic[E]):
             )
         if plane.loss < 0.0 and self._hard and -plane.loss > INEXACT * plane.size(w):
             self._fault(block, f"augmented: the loss is {plane.loss:.6g}; expected at least 0")
-        return plane, upper
+        return upper
 
     def _completed(self, w: np.ndarray, block: E) -> Plane:
         plane = self.application.completed(w, block)

@@ -6,7 +6,7 @@ loss-augmented inference, U⁻_i that of latent completion.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
@@ -60,6 +60,7 @@ class Examples(Protocol):
 
 
 E = TypeVar("E", bound=Examples)  # the examples of an application
+Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]  # maps a function over parts
 
 
 @dataclass(frozen=True)
@@ -214,6 +215,41 @@ class CompiledByExample(ByExample[E]):
     @abstractmethod
     def example_oracle(self, examples: E) -> ExampleOracle:
         """Inference for these examples, which must not change while it is in use."""
+
+
+class Gathering(ABC, Generic[E]):
+    """A problem with sparse rows: blocks of examples give coefficients, and all have one sum.
+
+    If w is long, one sum of its length for each block would take more time than inference. Here
+    there is a single sum, whose columns are shared among the threads, see
+    ``applications.row_sums``.
+    """
+
+    @abstractmethod
+    def gathers(self, examples: E) -> bool:
+        """Whether these examples are summed in this way."""
+
+    @abstractmethod
+    def coefficients(self, w: np.ndarray, examples: E) -> Any:
+        """Loss-augmented inference for a block: the coefficients that ``gathered`` reads."""
+
+    @abstractmethod
+    def gathered(
+        self, w: np.ndarray, examples: E, parts: Sequence[Any], each: Each
+    ) -> tuple[Plane, float]:
+        """The same as ``augmented``, from the coefficients of all blocks in their order.
+
+        each(function, parts) maps a function over parts, perhaps in threads
+        """
+
+    def curvature(
+        self, w: np.ndarray, examples: E, parts: Sequence[Any], each: Each
+    ) -> np.ndarray | None:
+        """An approximate diagonal of the Hessian of Σ c_i U⁺_i at w, (d,), nonnegative.
+
+        None if it is not known. It only affects the speed of solvers for smooth models.
+        """
+        return None
 
 
 def by_example(problem: Problem[E]) -> ByExample[E]:

@@ -48,8 +48,10 @@ def classes(rng, formulation, dense=True, tree=False, n=30):
     return application, examples
 
 
-def sequences(rng, formulation, dense=True, order=1, ends=False, loss="hamming", costs=None, n=12):
-    lengths = rng.integers(1, 6, size=n)
+def sequences(
+    rng, formulation, dense=True, order=1, ends=False, loss="hamming", costs=None, n=12, long=1
+):
+    lengths = long * rng.integers(1, 6, size=n)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
     options = SequenceOptions(
         format="svm_hmm", order=order, ends=ends, loss=loss, class_costs=costs or {}
@@ -80,6 +82,10 @@ FORMS = {
     "sequences, sparse": lambda rng: sequences(rng, SSVM, dense=False),
     "sequences, ends": lambda rng: sequences(rng, SSVM, ends=True, costs={"p": 3.0}),
     "sequences, order 2": lambda rng: sequences(rng, SSVM, order=2, dense=False, ends=True),
+    "sequences, long": lambda rng: sequences(rng, SSVM, n=4, long=40),
+    "sequences, long, sparse, order 2": lambda rng: sequences(
+        rng, SSVM, order=2, dense=False, ends=True, n=4, long=40
+    ),
     "sequences, zero-one": lambda rng: sequences(rng, SSVM, loss="zero_one"),
     "sequences, slack rescaling": lambda rng: sequences(rng, Formulation("ssvm", "slack", 1)),
     "sequences, order 2, quadratic": lambda rng: sequences(

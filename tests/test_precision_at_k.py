@@ -437,7 +437,7 @@ def test_the_weight_of_the_start_is_a_factor_of_its_c(data):
             {
                 "application": app.options.model_dump(),
                 "objective": {"C": C},
-                "solver": {"epsilon": 1e-8},
+                "solver": {"method": "bundle", "epsilon": 1e-8},
             }
         )
         oracle = DataOracle(app, examples, Executor(1))
@@ -452,7 +452,7 @@ def test_the_first_weights_are_those_of_scikit_learn(data):
         {
             "application": {"name": "precision_at_k", "k": 3},
             "objective": {"C": 2.0},
-            "solver": {"epsilon": 1e-8},
+            "solver": {"method": "bundle", "epsilon": 1e-8},
         }
     )
     oracle = DataOracle(app, examples, Executor(1))

@@ -31,12 +31,14 @@ def try_in(python, wheel, folder):
     result = run([scripts / "lssvm-classify", "configs/motif.yaml", "model", "sites.tsv"], folder)
     if not (folder / "sites.tsv").stat().st_size:
         raise RuntimeError("lssvm-classify wrote nothing")
+    if not result.strip():
+        raise RuntimeError("lssvm-classify printed no scores")
     return run([scripts / "python", "--version"]).strip(), result.strip().splitlines()[-1]
 
 
 def run(words, folder=None):
     """What a command prints; nothing of this environment reaches it."""
-    kept = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     words = [str(word) for word in words]
     return subprocess.run(
         words, cwd=folder, env=kept, check=True, stdout=subprocess.PIPE, text=True

@@ -5,6 +5,7 @@
 | every solver | ``Problem``, planes of the sum | ``lssvm/problem.py`` |
 | solvers that keep planes of examples | ``ByExample`` | the same |
 | kernels | ``KernelRows`` | the same |
+| threads that share one sum over sparse rows | ``Gathering`` | the same |
 | prediction and scores | ``Predictor`` | ``prediction.py`` |
 | reading, and what a model keeps of it | ``Reader`` | ``reading.py`` |
 | writing | ``Writer`` | ``writing.py`` |
@@ -28,8 +29,10 @@ from lssvm.problem import (
     ByExample,
     CompiledByExample,
     E,
+    Each,
     Examples,
     FirstProblem,
+    Gathering,
     KernelRows,
     Maxima,
     Problem,
@@ -43,11 +46,13 @@ __all__ = [
     "Application",
     "ByExample",
     "CompiledByExample",
+    "Each",
     "Examples",
     "Export",
     "FirstProblem",
     "FolderFormat",
     "Formulation",
+    "Gathering",
     "KernelRows",
     "Maxima",
     "Options",

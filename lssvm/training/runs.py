@@ -21,14 +21,18 @@ class Runs:
     """Makes the runs on one data set, each to its end.
 
     oracle : of the examples, with the threads of its executor; observer : told how runs go on
+    choice : a sentence for the observer once the first run has begun, if it is not empty
     keeper : saves the progress of a session with one value of C, and stops it after a signal
     solver_seconds, osqp_calls : time in solvers, and the quadratic programs that OSQP solved
     """
 
-    def __init__(self, problem: Problem, oracle: DataOracle, observer: Observer) -> None:
+    def __init__(
+        self, problem: Problem, oracle: DataOracle, observer: Observer, choice: str = ""
+    ) -> None:
         self.problem = problem
         self.oracle = oracle
         self.observer = observer
+        self._choice = choice
         self.keeper = Keeper()
         self.solver_seconds, self.osqp_calls = 0.0, 0
 
@@ -52,6 +56,9 @@ class Runs:
 
         if progress.run is None:
             progress.run = self._begun(stage, restart, before, between)
+        if self._choice:
+            self.observer.noted(self._choice)
+            self._choice = ""
         run, solver = progress.run, progress.run.solver
         carried = before is not None and before.solver is solver
         seconds, calls = (solver.seconds, solver.osqp_calls) if carried else (0.0, 0)

@@ -159,7 +159,6 @@ class Session:
 
     problem : the data, checked; restarts : how often training begins anew
     stages : for each value of C its configuration, its rules and its progress
-    choice : a sentence about the solver, if it was left open
     observer : told how the runs go on; runs : makes them
     scored : whether finished models are scored
     """
@@ -186,11 +185,11 @@ class Session:
         self.scored = scored
         n, hidden = len(self.problem.data.examples), data.application.hidden
         oracle = DataOracle(data.application, self.problem.training.examples, executor)
-        configs, self.choice = with_solver(configs, self.problem, oracle)
+        configs, choice = with_solver(configs, self.problem, oracle)
         self.stages = [
             Stage(config, setup.rules_of(config, n, hidden), Progress()) for config in configs
         ]
-        self.runs = Runs(self.problem, oracle, self.observer)
+        self.runs = Runs(self.problem, oracle, self.observer, choice)
 
     @property
     def key(self) -> str:
@@ -202,8 +201,6 @@ class Session:
 
         Raises LssvmError where the application fails, StoppedError after a signal.
         """
-        if self.choice:
-            self.observer.noted(self.choice)
         for restart in range(len(self.stages[0].progress.finished), self.restarts):
             self.observer.restarted(restart + 1, self.restarts)
             before: Run | None = None

@@ -103,7 +103,7 @@ class WeightColumns:
 
     names : of the columns; hierarchical: every class and every node above one, without the root,
         each followed by its descendants; flat: the classes
-    parents : (columns,) int32, -1 at the top; empty if flat
+    parents : (columns,) int32, -1 at the top; empty if all columns are at the top
     places : (classes,) int32, the column of each class
     path_starts, paths : the columns of class k, increasing: paths[path_starts[k]:…[k + 1]]
     """
@@ -116,7 +116,7 @@ class WeightColumns:
         number = {way: row for row, way in enumerate(order)}
         self.names = tuple(way[-1] for way in order)
         above = [number[way[:-1]] if len(way) > 1 else -1 for way in order]
-        self.parents = np.array(above if tree is not None else [], dtype=np.int32)
+        self.parents = np.array(above if max(above, default=-1) >= 0 else [], dtype=np.int32)
         self.places = np.array([number[way] for way in steps], dtype=np.int32)
         paths = [number[way[:end]] for way in steps for end in range(1, len(way) + 1)]
         self.paths = np.array(paths, dtype=np.int32)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from lssvm.applications.packing import Packed, digest
+from lssvm.applications.row_sums import Columns, by_column
 from lssvm.applications.scaling import Scales
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import LssvmError
@@ -123,6 +124,11 @@ class SequenceExamples(Packed):
     def arrays(self) -> TokenArrays:
         """The tokens as the kernels read them."""
         return TokenArrays(*(getattr(self, name) for name in TokenArrays.KINDS))
+
+    @cached_property
+    def columns(self) -> Columns:
+        """The sparse rows of all tokens by column."""
+        return by_column(self.starts, self.indices, self.values, self.width)
 
     def slice(self, start: int, stop: int) -> Self:
         """Sequences start..stop-1 as views of the same arrays, positions from 0."""

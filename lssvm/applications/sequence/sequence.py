@@ -21,8 +21,8 @@ Ties go to the path with the lowest last label, then the lowest label before it,
 second and third kind first prefer fewer errors (none).
 
 With ``model: crf`` it is a conditional random field (Lafferty, McCallum & Pereira, ICML 2001):
-U⁺ = log Z and Δ ≡ 0, by forward and backward recursions in the log domain; the loss part of a plane
-is then the entropy log Z − w · E[Φ].
+U⁺ = log Z and Δ ≡ 0, by forward and backward recursions; the loss part of a plane is then the
+entropy log Z − w · E[Φ].
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -35,8 +35,14 @@ from lssvm.applications import base, scaling
 from lssvm.applications.names import NumberedNames
 from lssvm.applications.parts import InParts
 from lssvm.applications.scaling import Scaler
-from lssvm.applications.sequence import reading, sequence_metrics, sequence_output
+from lssvm.applications.sequence import (
+    marginals,
+    reading,
+    sequence_metrics,
+    sequence_output,
+)
 from lssvm.applications.sequence.examples import SequenceExamples, joined_labels, labels_alone
+from lssvm.applications.sequence.marginals import Marginals
 from lssvm.applications.sequence.sequence_options import SequenceOptions
 from lssvm.applications.sequence.sequence_output import Predictions
 from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
@@ -380,7 +386,10 @@ class LabelSequences(
 
 
 class SequenceLabelling(
-    LabelSequences, base.CompiledByExample[SequenceExamples], base.KernelRows[SequenceExamples]
+    LabelSequences,
+    base.CompiledByExample[SequenceExamples],
+    base.KernelRows[SequenceExamples],
+    base.Gathering[SequenceExamples],
 ):
     """Label sequences: named entities, parts of speech, letters of words."""
 
@@ -393,6 +402,28 @@ class SequenceLabelling(
         """Features of a token, and labels."""
         found = self.vocabulary
         return None if found is None else (found.width, len(found.labels))
+
+    def gathers(self, examples: SequenceExamples) -> bool:
+        """For a conditional random field with sparse rows."""
+        return self.soft and examples.is_sparse
+
+    def coefficients(self, w: np.ndarray, examples: SequenceExamples) -> Marginals:
+        """Expectations at w."""
+        return marginals.marginals_of(examples, self._weights(w, examples))
+
+    def gathered(
+        self, w: np.ndarray, examples: SequenceExamples, parts: Sequence[Marginals], each: base.Each
+    ) -> tuple[Plane, float]:
+        """Σ c_i U⁺_i; exact."""
+        gradient = marginals.gradient(examples, parts, each)
+        plane = Plane(gradient, sum(part.value for part in parts) - float(gradient @ w))
+        return plane, plane.value(w)
+
+    def curvature(
+        self, w: np.ndarray, examples: SequenceExamples, parts: Sequence[Marginals], each: base.Each
+    ) -> np.ndarray:
+        """That of independent labels, see ``marginals.curvature``."""
+        return marginals.curvature(examples, parts, each)
 
     def columns_per_row(self, examples: SequenceExamples) -> int:
         """L, the number of labels."""

@@ -1,0 +1,79 @@
+"""Transitions and ends of label paths: what two paths do not share, scored and multiplied."""
+
+from _chains cimport Chain
+
+
+cdef inline double step_scores(const Chain* chain, const int* path, const int* other,
+                         Py_ssize_t length) noexcept nogil:
+    """The weights of the transitions and ends of a path that another one does not have there."""
+    cdef Py_ssize_t t, L = chain.labels, P = chain.padded
+    cdef double total = 0.0
+    if length == 0:
+        return 0.0
+    if path[0] != other[0]:
+        total += chain.begin[path[0]]
+    if path[length - 1] != other[length - 1]:
+        total += chain.finish[path[length - 1]]
+    for t in range(1, length):
+        if chain.order == 2 and t >= 2:
+            if path[t] != other[t] or path[t - 1] != other[t - 1] or path[t - 2] != other[t - 2]:
+                total += chain.second[(path[t - 2] * L + path[t - 1]) * P + path[t]]
+        elif path[t] != other[t] or path[t - 1] != other[t - 1]:
+            total += chain.first[path[t - 1] * P + path[t]]
+    return total
+
+
+cdef inline Py_ssize_t steps_of(const int* path, const int* y, Py_ssize_t length, int labels,
+                          int* out) noexcept nogil:
+    """Numbers of the transitions that a path and the truth do not share, those of y below 0."""
+    cdef Py_ssize_t t
+    cdef Py_ssize_t count = 0
+    for t in range(1, length):
+        if path[t] != y[t] or path[t - 1] != y[t - 1]:
+            out[count] = path[t - 1] * labels + path[t] + 1
+            out[count + 1] = -(y[t - 1] * labels + y[t] + 1)
+            count += 2
+    return count
+
+
+cdef inline double step_products(int labels, int order, bint ends, const int* path, const int* other, const int* y,
+                           Py_ssize_t length, int* room) noexcept nogil:
+    """What transitions and ends add to the product of the planes of two paths: a whole number."""
+    cdef Py_ssize_t a, b, mine, theirs
+    cdef int* there
+    cdef long total = 0
+    mine = steps_of(path, y, length, labels, room)
+    there = room + mine
+    theirs = steps_of(other, y, length, labels, there)
+    for a in range(mine):
+        for b in range(theirs):
+            if room[a] == there[b]:
+                total += 1
+            elif room[a] == -there[b]:
+                total -= 1
+    if ends:
+        total += (path[0] == other[0]) - (path[0] == y[0]) - (y[0] == other[0]) + 1
+        a = length - 1
+        total += (path[a] == other[a]) - (path[a] == y[a]) - (y[a] == other[a]) + 1
+    if order == 2:
+        total += triples(path, other, y, length)
+    return total
+
+
+cdef inline bint triple_is(const int* a, Py_ssize_t s, const int* b, Py_ssize_t t) noexcept nogil:
+    return a[s] == b[t] and a[s - 1] == b[t - 1] and a[s - 2] == b[t - 2]
+
+
+cdef inline long triples(const int* path, const int* other, const int* y,
+                   Py_ssize_t length) noexcept nogil:
+    """What second-order transitions add to the product."""
+    cdef Py_ssize_t s, t
+    cdef long total = 0
+    for s in range(2, length):
+        if triple_is(path, s, y, s):
+            continue
+        for t in range(2, length):
+            if not triple_is(other, t, y, t):
+                total += (triple_is(path, s, other, t) - triple_is(path, s, y, t)
+                          - triple_is(y, s, other, t) + triple_is(y, s, y, t))
+    return total

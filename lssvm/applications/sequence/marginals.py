@@ -1,0 +1,75 @@
+"""What a conditional random field expects of sparse rows, as ``lssvm.problem.Gathering`` asks."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from lssvm.applications.row_sums import summed
+from lssvm.applications.sequence.examples import SequenceExamples
+from lssvm.kernels import _sequence_soft
+from lssvm.problem import Each
+
+
+class Marginals(NamedTuple):
+    """What is expected of a block of sequences.
+
+    rows : (tokens, L) probabilities of labels, times the costs of their sequences
+    others : the part of Σ c_i E[Φ(x_i, y)] that is not of the tokens' features
+    value : Σ c_i log Z_i
+    """
+
+    rows: np.ndarray
+    others: np.ndarray
+    value: float
+
+
+def marginals_of(examples: SequenceExamples, weights: Any) -> Marginals:
+    """Expectations under exp(w · Φ) / Z."""
+    costs = examples.costs
+    rows, logz, others = _sequence_soft.moments(examples.arrays, costs, weights)
+    if np.any(costs != 1.0):
+        rows *= np.repeat(costs, np.diff(examples.offsets))[:, None]
+    return Marginals(rows, others, float(np.sum(costs * logz)))
+
+
+def gradient(examples: SequenceExamples, parts: Sequence[Marginals], each: Each) -> np.ndarray:
+    """Σ c_i E[Φ(x_i, y)], (d,), of which ``parts`` are the blocks, in order."""
+    return _in_all(examples, _joined(parts), parts, each)
+
+
+def curvature(examples: SequenceExamples, parts: Sequence[Marginals], each: Each) -> np.ndarray:
+    """The variances of the features of tokens, and for transitions their expected counts, (d,).
+
+    Tokens are taken for independent: c p (1 − p) times the square of a value.
+    """
+    rows = _joined(parts)
+    costs = np.repeat(examples.costs, np.diff(examples.offsets))[:, None]
+    shares = np.divide(rows, costs, out=np.zeros_like(rows), where=costs > 0.0)
+    return _in_all(examples, rows * np.maximum(1.0 - shares, 0.0), parts, each, power=2)
+
+
+def _joined(parts: Sequence[Marginals]) -> np.ndarray:
+    """The rows of all blocks, without a copy where there is only one."""
+    return parts[0].rows if len(parts) == 1 else np.concatenate([part.rows for part in parts])
+
+
+def _in_all(
+    examples: SequenceExamples,
+    rows: np.ndarray,
+    parts: Sequence[Marginals],
+    each: Each,
+    power: int = 1,
+) -> np.ndarray:
+    """The sum over tokens of their values, to a power, times rows (tokens, L), and the rest."""
+    emissions = examples.width * examples.label_count
+    others = parts[0].others.copy()
+    for part in parts[1:]:
+        others += part.others
+    found = np.empty(emissions + len(others))
+    found[emissions:] = others
+    columns = examples.columns
+    if power != 1:
+        columns = columns._replace(values=columns.values**power)
+    summed(columns, rows, found[:emissions].reshape(examples.width, -1), each)
+    return found
