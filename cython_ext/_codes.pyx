@@ -1,7 +1,7 @@
-"""Words and whole numbers in place of which small numbers stand, in the order of their first ones.
+"""Small numbers for words and for whole numbers, in the order of their first occurrence.
 
-Tables are open, with linear probing: a hash says where to look first. Functions stop where a table
-has to grow, which the caller does, and go on from there.
+Hash tables have open addresses and linear probing. If a table has to grow, a function returns; the
+caller makes a larger table and calls it again from that place.
 """
 
 from libc.string cimport memcmp, memcpy
@@ -10,14 +10,14 @@ ctypedef unsigned char byte
 
 
 def intern(const byte[::1] block, const int[:, :] spans, Py_ssize_t done, int[::1] codes, words):
-    """Number the words of a block, equal ones alike, in the order in which they first occur.
+    """Number the words of a block by first occurrence; equal words have the same number.
 
-    spans : (n, 2), where each begins and ends; a beginning below 0: there is none, code -1
-    done : words that have their codes
+    spans : (n, 2), begin and end of each word; a negative begin: there is no word, code -1
+    done : number of words that already have codes
     codes : (n,), to write to
-    words : DistinctWords, which the new ones are added to
+    words : DistinctWords; new words are added
 
-    Returns how many have codes now: fewer than n if ``words`` has to grow.
+    Returns the number of words that have codes: fewer than n if ``words`` has to grow.
     """
     cdef byte[::1] pool = words.pool
     cdef long long[::1] ends = words.ends, counts = words.counts
@@ -62,7 +62,7 @@ def intern(const byte[::1] block, const int[:, :] spans, Py_ssize_t done, int[::
 
 
 def spread(const unsigned int[::1] hashes, Py_ssize_t count, int[::1] table):
-    """Put the first ``count`` words into a table of places, all -1, a power of two of them."""
+    """Put the first ``count`` words into a table of -1, whose length is a power of two."""
     cdef unsigned int mask = <unsigned int>(table.shape[0] - 1), slot
     cdef Py_ssize_t code
     if count > hashes.shape[0] or 2 * count > table.shape[0]:
@@ -90,12 +90,12 @@ cdef inline unsigned int _hash(const byte* word, Py_ssize_t length) noexcept:
 
 
 def relabel(int[::1] codes, int[::1] number, long long[::1] firsts):
-    """Number codes anew in the order in which they first occur, in place; below 0 they stay.
+    """Renumber codes by first occurrence, in place; negative codes stay.
 
     number : (highest code + 1,) all -1; on return the number of each code that occurs
     firsts : as long; on return the codes by number
 
-    Returns how many numbers there are.
+    Returns the number of different codes.
     """
     cdef Py_ssize_t i
     cdef int code, count = 0
@@ -119,14 +119,14 @@ def renumber(
     const int[::1] first, const int[::1] second, Py_ssize_t done, int[::1] found, distinct,
     int[::1] table,
 ):
-    """Number pairs in the order in which they first occur, equal ones alike.
+    """Number pairs by first occurrence; equal pairs have the same number.
 
-    first, second : (n,); below 0 in either: none; done : how many have their numbers
+    first, second : (n,); negative in either: none; done : number of pairs already numbered
     found : (n,) int32, their numbers, or -1, to write to; may be ``first``
-    distinct : GrowingCodes, first * 2³² + second by number, which new ones are added to
+    distinct : GrowingCodes, first * 2³² + second by number; new pairs are added
     table : (a power of two,) numbers by hash, or -1
 
-    Returns how many have numbers now: fewer than n if ``distinct`` and ``table`` have to grow.
+    Returns the number of numbered pairs: fewer than n if ``distinct`` and ``table`` have to grow.
     """
     cdef long long[::1] known = distinct.codes
     cdef long long[::1] counts = distinct.counts
@@ -156,7 +156,7 @@ def renumber(
 
 
 def scatter(const long long[::1] codes, int[::1] table):
-    """Put the numbers of different codes into a table of twice as many places or more, all -1."""
+    """Put the numbers of different codes into a table of -1 that is at least twice as long."""
     cdef unsigned int mask = <unsigned int>(table.shape[0] - 1), slot
     cdef Py_ssize_t number
     if 2 * codes.shape[0] > table.shape[0]:

@@ -1,13 +1,13 @@
 """Text cut into numbers and words: blocks of whole lines in, flat arrays out.
 
-Functions go through a block (bytes, every line ended by LF) from one place on. They stop at the
-first line that is not of the plainest kind: the caller reads that line in Python, which takes it or
-says what is wrong with it. Nothing here raises an error for what a file holds.
+Functions read a block (bytes, every line ends in LF) from a place on. They stop at the first line
+that is not of the simplest form: the caller reads that line in Python, which accepts it or says what
+is wrong with it. Nothing here raises an error for the content of a file.
 
-Numbers are those that ``float`` gives, to the bit. Up to 19 digits make a whole number of 64 bits.
-Where it has 53 bits at most and the power of ten 22 at most, both are exact in double precision, so
-their product or quotient is rounded once (Clinger 1990); ``PyOS_string_to_double``, which is what
-``float`` calls, reads all others.
+Numbers are the same as those of ``float``, to the bit. Up to 19 digits make a whole number of 64
+bits. If it has at most 53 bits and the power of ten is at most 22, both are exact in double precision,
+so their product or quotient is rounded once (Clinger 1990). All other numbers are read by
+``PyOS_string_to_double``, the function that ``float`` calls.
 """
 
 from libc.math cimport NAN, isfinite
@@ -49,8 +49,8 @@ def rows(const byte[::1] block, Py_ssize_t at, int form, bint utf8, int least, i
     least, most : lowest and highest index of a feature
     found : RowBuffers to write to
 
-    Returns the place of the first line that was not read, and how many rows, features and lines
-    were read: ``found`` holds these many.
+    Returns the place of the first line that was not read, and the numbers of rows, features and
+    lines that were read and are in ``found``.
     """
     found.check(len(block))
     cdef int[::1] indices = found.indices, sizes = found.sizes, lines = found.lines
@@ -93,12 +93,12 @@ cdef inline const byte* _blanks(const byte* p) noexcept:
 
 
 cdef inline bint _ends(byte c) noexcept:
-    """Whether a byte stands behind a word."""
+    """Whether a byte ends a word."""
     return c == c" " or c == c"\t" or c == c"\n" or c == c"\r" or c == c"#"
 
 
 cdef inline bint _odd(const byte* p) noexcept:
-    """Whether what begins here beyond ASCII may be a blank of Unicode, or a byte order mark."""
+    """Whether a non-ASCII character here may be a Unicode blank or a byte order mark."""
     return (
         (p[0] == 0xC2 and (p[1] == 0x85 or p[1] == 0xA0))
         or (p[0] == 0xE1 and p[1] == 0x9A)
@@ -109,7 +109,7 @@ cdef inline bint _odd(const byte* p) noexcept:
 
 
 cdef inline const byte* _word(const byte* p, const byte* start, bint utf8, int* span) noexcept:
-    """Behind a word that begins here, whose first and last place are noted; NULL: it is not plain.
+    """The end of the word that begins here, whose span is written; NULL: it is not simple.
 
     utf8 : whether it may hold characters beyond ASCII
     """
@@ -123,7 +123,7 @@ cdef inline const byte* _word(const byte* p, const byte* start, bint utf8, int* 
 cdef const byte* _head(
     const byte* p, const byte* start, bint utf8, int form, double* label, int* spans
 ) except? NULL:
-    """Behind the label and the query; NULL if they are not plain."""
+    """The end of the label and the query; NULL if they are not simple."""
     cdef const byte* first = p
     spans[2] = spans[3] = -1
     if form == NUMERIC and p[0] != c"?":
@@ -150,7 +150,7 @@ cdef const byte* _head(
 cdef const byte* _features(
     const byte* p, int least, int most, int* indices, double* values, int* taken
 ) except? NULL:
-    """Behind the features of a row, which are written; NULL if they are not plain."""
+    """The end of the features of a row, which are written; NULL if they are not simple."""
     cdef long long index, last = <long long>least - 1
     cdef const byte* first
     cdef int count = 0
@@ -175,7 +175,7 @@ cdef const byte* _features(
 
 
 cdef const byte* _rest(const byte* p, const byte* start, bint utf8, int* comment) noexcept:
-    """Behind the end of a line, the comment before it noted; NULL if it is not plain."""
+    """The place after a line, whose comment is written; NULL if it is not simple."""
     comment[0] = comment[1] = -1
     if p[0] == c"#":
         comment[0] = <int>(p + 1 - start)
@@ -190,7 +190,7 @@ cdef const byte* _rest(const byte* p, const byte* start, bint utf8, int* comment
 
 
 cdef const byte* _number(const byte* first, double* value) except? NULL:
-    """Behind a finite number that begins here; NULL if there is none."""
+    """The end of the finite number that begins here; NULL if there is none."""
     cdef const byte* p = first
     cdef const byte* begin
     cdef unsigned long long digits = 0
@@ -232,7 +232,7 @@ cdef const byte* _number(const byte* first, double* value) except? NULL:
 
 
 cdef const byte* _exponent(const byte* p, long long* exponent) noexcept:
-    """Behind the digits of an exponent that is added; NULL if there are none, or too many."""
+    """The end of the digits of an exponent, which is added; NULL: no digits or too many."""
     cdef const byte* first
     cdef long long found = 0
     cdef bint negative = p[0] == c"-"
@@ -252,10 +252,10 @@ def graph_lines(const byte[::1] block, Py_ssize_t at, int most, found):
     """Lines of nodes, edges and others, from place ``at`` of a block on.
 
     most : highest index of a feature
-    found : RowBuffers to write to; spans hold where the words of each line begin and end, but for
+    found : RowBuffers to write to; spans hold begin and end of the words of each line, without
         the features, and NODE, EDGE or OTHER; an edge without features has the one feature 1:1
 
-    Returns the place of the first line that was not read, and how many lines and features were.
+    Returns the place of the first line that was not read, and the numbers of lines and features.
     """
     found.check(len(block))
     cdef int[::1] indices = found.indices, sizes = found.sizes
@@ -293,7 +293,7 @@ def graph_lines(const byte[::1] block, Py_ssize_t at, int most, found):
 
 
 cdef inline int _kind(const byte* p) noexcept:
-    """What a line is whose words begin here."""
+    """The kind of the line whose words begin here."""
     if p[0] == c"n" and p[1] == c"o" and p[2] == c"d" and p[3] == c"e":
         return NODE_WORDS if p[4] == c" " or p[4] == c"\t" else 0
     if p[0] == c"e" and p[1] == c"d" and p[2] == c"g" and p[3] == c"e":
@@ -302,7 +302,7 @@ cdef inline int _kind(const byte* p) noexcept:
 
 
 cdef inline const byte* _words(const byte* p, int count) noexcept:
-    """Behind so many words of printable ASCII, all if 0, or fewer where others stand before."""
+    """The end of ``count`` words of printable ASCII (0: of all), or of the words before others."""
     cdef int i = 0
     p = _blanks(p)
     while c"!" <= p[0] < 127:
@@ -321,14 +321,14 @@ def letters(
 ):
     """Letters and headers of lines, from place ``at`` of a block on, which may be within a line.
 
-    codes : (256,), of each byte; from 128: it is no letter
+    codes : (256,), of each byte; at least 128: not a letter
     found : (room,), codes of letters to write to
-    headers : (room, 4), lines that begin with ``>`` to write to: how many letters stand before
-        each, where it begins and ends in the block, and its line, from 0
+    headers : (room, 4) to write to, for lines that begin with ``>``: the number of letters before
+        it, its begin and end in the block, and its line, from 0
 
-    Returns the place where reading stopped, and how many letters, headers and lines were read. It
-    stops where ``found`` or ``headers`` is full, and at anything but letters, and blanks at the end
-    of a line.
+    Returns the place where reading stopped, and the numbers of letters, headers and lines. It stops
+    if ``found`` or ``headers`` is full, and at anything except letters, and blanks at the end of a
+    line.
     """
     cdef const byte* start = &block[0]
     cdef const byte* end = start + block.shape[0]
@@ -368,11 +368,11 @@ def letters(
 def cells(const byte[::1] block, Py_ssize_t at, int columns, bint tabs, found):
     """Lines of ``columns`` values each, from place ``at`` of a block on.
 
-    tabs : whether tabs separate the values, or else blanks
+    tabs : whether tabs separate the values, otherwise blanks
     found : CellBuffers to write to
 
-    Returns the place of the first line that was not read, and how many lines of values, ends of
-    sentences and lines in all were read: ``found`` holds these many.
+    Returns the place of the first line that was not read, and the numbers of lines of values, ends
+    of sentences and lines in total that are in ``found``.
     """
     found.check(len(block))
     cdef int[:, ::1] spans = found.spans
@@ -412,7 +412,7 @@ def cells(const byte[::1] block, Py_ssize_t at, int columns, bint tabs, found):
 
 
 cdef inline bint _document(const byte* p, const byte* stop) noexcept:
-    """Whether a line is the mark of a document."""
+    """Whether a line marks the begin of a document."""
     return stop - p >= 10 and memcmp(p, <const char*>b"-DOCSTART-", 10) == 0 and (
         p + 10 == stop or p[10] == c" " or p[10] == c"\t"
     )
@@ -421,7 +421,7 @@ cdef inline bint _document(const byte* p, const byte* stop) noexcept:
 cdef inline bint _cells(
     const byte* p, const byte* stop, const byte* start, int columns, bint tabs, int* spans
 ) noexcept:
-    """Where the values of a line begin and end; whether they are as many, and none is empty."""
+    """Write the spans of the values of a line; whether their number is right and none is empty."""
     cdef const byte* last
     cdef int count = 0
     while True:

@@ -18,5 +18,5 @@ def gathered(offsets: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndar
 
 
 def narrowed(offsets: np.ndarray) -> np.ndarray:
-    """Offsets as int32 where they fit: beside longer ones SciPy copies indices of 32 bits."""
+    """Offsets as int32 if they fit; with int64 offsets SciPy would copy int32 indices."""
     return offsets.astype(np.int32) if offsets[-1] < 2**31 else offsets

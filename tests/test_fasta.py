@@ -228,7 +228,7 @@ MALFORMED = {
     "utf-16": (">a\nACGT\n".encode("utf-16"), "x.fa:1: byte 0xff is not UTF-8; expected text"),
     "nul": (
         b">a\nAC\x00T\n",
-        "x.fa:2: byte 0x00 is no part of text; expected text",
+        "x.fa:2: byte 0x00 is not text; expected text",
     ),
     "gzip-short": (
         gzip.compress(GOOD.encode())[:-9],

@@ -195,14 +195,23 @@ def test_scaling_finds_what_large_features_hide(folder):
     assert max(errors[kind] for kind in KINDS) < 30 < errors["none"]
 
 
+def stored(**parts):
+    """The state of scales, but for some of its arrays."""
+    usual = {"features": np.arange(3), "shifts": np.zeros(3), "factors": np.ones(3)}
+    return {f"scaling_{name}": array for name, array in {**usual, **parts}.items()}
+
+
 @pytest.mark.parametrize(
     ("arrays", "message"),
     [
-        ({}, "'scaling_shifts' is missing"),
-        ({"scaling_shifts": np.zeros(3)}, "'scaling_factors' is missing"),
-        ({"scaling_shifts": np.zeros(2), "scaling_factors": np.ones(3)}, "expected float64"),
-        ({"scaling_shifts": np.zeros(3), "scaling_factors": np.zeros(3)}, "scaling_factors"),
-        ({"scaling_shifts": np.array([0, np.nan, 0]), "scaling_factors": np.ones(3)}, "nan"),
+        ({}, "'scaling_features' is missing"),
+        ({"scaling_features": np.arange(3)}, "'scaling_shifts' is missing"),
+        (stored(shifts=np.zeros(2)), "expected float64"),
+        (stored(factors=np.zeros(3)), "scaling_factors"),
+        (stored(shifts=np.array([0, np.nan, 0])), "nan"),
+        (stored(features=np.array([0, 2, 1])), "does not rise"),
+        (stored(features=np.array([0, 1, 10**7])), "scaling_features"),
+        (stored(features=np.array([-1, 1, 2])), "scaling_features"),
     ],
 )
 @pytest.mark.parametrize("case", [CASES[0], CASES[2], CASES[5]], ids=lambda case: case[0])
@@ -277,3 +286,18 @@ def test_a_run_that_stalls_does_not_advise_more_passes(folder, monkeypatch):
     record = Model.load("m").record
     assert record["stalled"] is record["restarts"][0]["stalled"] is True
     assert "uneven" not in record
+
+
+def test_a_model_keeps_scales_of_features_that_occur_alone(folder):
+    (folder / "train.txt").write_text("a 1000000:4\nb 3:2 7:-8\n")
+    configured("multiclass", "txt", scaling="max_abs")
+    config = load_config("c.yaml", [])
+    application = config.create_application()
+    application.read(config.sources("train"))
+    state = application.state()
+    assert state["scaling_features"].tolist() == [2, 6, 999_999]
+    assert state["scaling_factors"].tolist() == [2, 8, 4]
+    again = config.create_application()
+    again.restore(state)
+    for one, other in zip(application.scaler.scales, again.scaler.scales, strict=True):
+        np.testing.assert_array_equal(one, other)

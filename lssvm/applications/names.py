@@ -22,7 +22,7 @@ class LazyNames(Sequence[str]):
 
 
 class NumberedNames(LazyNames):
-    """``feature 1``, ``feature 2`` …, as files count from ``base``, as many as there may be."""
+    """``feature 1``, ``feature 2`` …, with the first index ``base``, without an upper limit."""
 
     def __init__(self, count: int, base: int = 1) -> None:
         self._count, self._base = count, base

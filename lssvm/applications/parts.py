@@ -1,4 +1,4 @@
-"""Predicting part after part, so that the memory it takes does not grow with the files."""
+"""Prediction in parts, so that its memory does not grow with the size of the files."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -10,13 +10,13 @@ from lssvm.problem import E
 
 
 class InParts(ABC, Generic[E, P]):
-    """An application whose examples can be predicted and written part after part.
+    """An application whose examples can be predicted and written in parts.
 
     Of a part that was written only what scores need is kept, labels and not features. Scores are
     those of all parts at once.
     """
 
-    # Formats that cannot be written part after part: all examples are read for them.
+    # Formats that cannot be written in parts: all examples are read for them.
     whole_formats: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
@@ -28,8 +28,8 @@ class InParts(ABC, Generic[E, P]):
 
     @abstractmethod
     def kept(self, examples: E, predictions: P) -> tuple[E, P]:
-        """What ``score`` needs of labelled examples and their predictions, in little memory."""
+        """The part of labelled examples and predictions that ``score`` needs, in little memory."""
 
     @abstractmethod
     def joined(self, parts: Sequence[tuple[E, P]]) -> tuple[E, P]:
-        """The parts that :meth:`kept` gave, in order, as one; at least one."""
+        """The results of :meth:`kept`, at least one, joined in order."""

@@ -20,18 +20,20 @@ import numpy as np
 from scipy import sparse
 
 from lssvm import checked
+from lssvm.errors import ModelError
 
 Scaling = Literal["none", "max_abs", "standard", "range"]
 NONE, MAX_ABS, STANDARD = "none", "max_abs", "standard"
 BY_DATA = (MAX_ABS, STANDARD, "range")
 DESCRIPTION = (
-    "how features are brought to like scales, learnt from the training data; max_abs: divided by "
-    "the largest absolute value; standard: to mean 0 (not where rows are sparse) and standard "
+    "scaling of the features, learnt from the training data; max_abs: divided by "
+    "the largest absolute value; standard: to mean 0 (not if rows are sparse) and standard "
     "deviation 1; range: to 0 … 1 (sparse rows: to a range of width 1)"
 )
-STATE = ("scaling_shifts", "scaling_factors")
+STATE = ("scaling_features", "scaling_shifts", "scaling_factors")
 UNEVEN = 1e4  # ratio of scales from which training may be slow
 _AT_ONCE = 10_000  # rows
+_MOST = 10_000_000  # features, where their number is not known
 _SMALLEST = 5e-324  # positive float
 
 
@@ -56,8 +58,10 @@ class Scales(NamedTuple):
     factors: np.ndarray
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """As part of an application's state."""
-        return dict(zip(STATE, self, strict=True))
+        """As part of an application's state: only features that are not left as they are."""
+        changed = np.flatnonzero((self.shifts != 0.0) | (self.factors != 1.0))
+        parts = (changed.astype(np.int64), self.shifts[changed], self.factors[changed])
+        return dict(zip(STATE, parts, strict=True))
 
     def resized(self, count: int) -> "Scales":
         """Those of the first ``count`` features; further ones are left as they are."""
@@ -196,9 +200,16 @@ class Scaler:
         count : the number of features, None: any
         """
         if self.names:
-            shifts = checked.array(state, STATE[0], np.float64, (count,))
-            factors = checked.array(state, STATE[1], np.float64, (len(shifts),), least=_SMALLEST)
-            self.scales = Scales(shifts, factors)
+            most = (_MOST if count is None else count) - 1
+            changed = checked.array(state, STATE[0], np.int64, (None,), least=0, most=most)
+            if np.any(np.diff(changed) <= 0):
+                raise ModelError(f"array {STATE[0]!r} does not rise; expected each feature once")
+            k = (len(changed),)
+            size = int(changed[-1]) + 1 if count is None and len(changed) else count or 0
+            self.scales = Scales(np.zeros(size), np.ones(size))
+            self.scales.shifts[changed] = checked.array(state, STATE[1], np.float64, k)
+            factors = checked.array(state, STATE[2], np.float64, k, least=_SMALLEST)
+            self.scales.factors[changed] = factors
 
     def warnings(self, examples: Any) -> list[str]:
         """A warning that ``standard`` does not centre sparse rows, if that is so."""

@@ -117,7 +117,7 @@ def _written(options: dict[str, Any]) -> str:
 
 
 def _parts(trained: "Model", sources: Sequence["Source"], name: str) -> Iterator[Any]:
-    """The examples part after part, where the application and the format of that name can."""
+    """The examples, in parts if the application and the format of that name allow it."""
     from lssvm.applications.parts import InParts
 
     application = trained.application
@@ -127,7 +127,7 @@ def _parts(trained: "Model", sources: Sequence["Source"], name: str) -> Iterator
 
 
 def _all(begun: list[Any], parts: Iterator[Any]) -> Iterator[Any]:
-    """The parts that were read already, which are let go of, and those that follow."""
+    """The parts that were already read, which are then released, and the parts that follow."""
     while begun:
         yield begun.pop(0)
     yield from parts
@@ -145,7 +145,7 @@ def _classified_in_parts(
     predictions: str,
     options: dict[str, Any],
 ) -> None:
-    """As :func:`_classified`, part after part; of each what scores need is kept."""
+    """The same as :func:`_classified`, in parts; only the data for the scores are kept."""
     from lssvm.applications.base import labelled_part
     from lssvm.training.prediction import predicted, prepared
 
@@ -200,7 +200,7 @@ def _classified(
 
 
 def _warn(trained: "Model", examples: Any, options: dict[str, Any]) -> None:
-    """Say what is doubtful about predictions for these examples."""
+    """Print the warnings about predictions for these examples."""
     if not options["quiet"]:
         for text in trained.application.output_warnings(examples, _written(options)):
             streams.tell(f"warning: {message(text)}")
@@ -215,7 +215,7 @@ def _scored(
 ) -> None:
     """Score the labelled examples and their predictions, if there are some.
 
-    rest : how many examples have no label
+    rest : number of examples without a label
     """
     from lssvm.cli.console import counted
 

@@ -1,4 +1,4 @@
-"""Files read a block at a time by compiled code, and line by line where it does not understand."""
+"""Files read in blocks by compiled code, which leaves lines of unusual form to Python."""
 
 from array import array
 from collections.abc import Callable, Iterator
@@ -10,8 +10,8 @@ from lssvm.errors import DataError
 from lssvm.formats.limit import Limit
 from lssvm.formats.text import LONGEST, decoded, open_blocks
 
-# Reads a block from a place on, whose line has that number, and gives the place of the first line
-# that it did not understand, and how many lines it read.
+# Reads a block from a place on, whose line has that number. Returns the place of the first line
+# that it leaves to Python, and the number of lines that it read.
 Compiled = Callable[[bytearray, int, int], tuple[int, int]]
 
 
@@ -39,7 +39,7 @@ def each_block(
     compiled : reads most lines; each one ends in LF
     line : reads a line that ``compiled`` did not understand, given its number and its text without
         the end, from where ``compiled`` stopped; raises ValueError with what is wrong
-    longest : most bytes of a line; None where lines of any length have a meaning
+    longest : largest number of bytes of a line; None if lines may have any length
 
     Raises DataError, with the line for what ``line`` refuses.
     """
@@ -73,17 +73,17 @@ def _read(
 
 
 def append(whole: array, part: np.ndarray) -> None:
-    """Append numbers to an array that grows, as its own type has them."""
+    """Append numbers to a growing array, converted to its type."""
     whole.frombytes(part.astype(whole.typecode, copy=False).view(np.uint8).data)
 
 
 def shifted(places: np.ndarray, start: int) -> np.ndarray:
-    """Places in what was read now as places in all that was read, int64."""
+    """Places counted from ``start``, int64."""
     return np.add(places, start, dtype=np.int64)
 
 
 class Utf8:
-    """Whether a block is text in UTF-8, looked at once however often it is asked for."""
+    """Whether a block is UTF-8; each block is examined only once."""
 
     def __init__(self) -> None:
         self._block: bytearray | None = None

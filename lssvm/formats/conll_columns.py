@@ -28,7 +28,7 @@ _DOCUMENT = re.compile(r"[ \t]*-DOCSTART-(?![^ \t])")
 
 
 class Lines(Sequence[str]):
-    """The lines of tokens, kept as one text and made when they are asked for.
+    """The lines of tokens, stored as one text; a string is made on demand.
 
     text : uint8, UTF-8; begins, ends : (tokens,) int64, where each line begins and ends in it
     """
@@ -53,7 +53,7 @@ class Lines(Sequence[str]):
         return len(self._begins)
 
     def __getitem__(self, key: Any) -> Any:
-        """The line of a token; of several, given as a slice or as an array, the same kind."""
+        """The line of a token; for a slice or an array of rows, their ``Lines``."""
         if isinstance(key, slice | np.ndarray):
             return type(self)(self._text, self._begins[key], self._ends[key])
         return self._text[self._begins[key] : self._ends[key]].tobytes().decode()
@@ -149,7 +149,7 @@ class _Reader:
         self.offsets = array("q", [0])
 
     def begun_anew(self) -> ColumnFile:
-        """The sentences that have ended; the reader keeps the tokens after them alone."""
+        """The complete sentences; the reader keeps only the tokens after them."""
         done = self.offsets[-1]
         rest = Lines(np.asarray(self.text), *_bounds(self.ends))[done:]
         open_lines = list(zip(self.lines[done:], rest, strict=True))
@@ -160,7 +160,7 @@ class _Reader:
         return found
 
     def block(self, block: bytearray, at: int, number: int) -> tuple[int, int]:
-        """Lines of a block, as :data:`lssvm.formats.blocks.Compiled`."""
+        """Read lines of a block, see :data:`lssvm.formats.blocks.Compiled`."""
         if not self.width or not self._is_utf8(block):
             return at, 0
         found, before = self._buffers, len(self.lines)
@@ -179,7 +179,7 @@ class _Reader:
         return at, lines
 
     def line(self, number: int, text: str) -> None:
-        """A line of any kind. Raises ValueError with what is wrong."""
+        """Read a line of any form. Raises ValueError that says what is wrong."""
         fields = [] if _DOCUMENT.match(text) else self.separator.cells(number, text)
         if not fields:
             if len(self.lines) > self.offsets[-1]:

@@ -104,13 +104,13 @@ class _Reader:
         self.records: list[_Record] = []
         self.starts, self.letters = array("q"), array("B")
         self._first: dict[str, int] = {}  # line of each name
-        self._fault: DataError | None = None  # of the first illegal letter, told at the end
+        self._fault: DataError | None = None  # of the first illegal letter, raised at the end
         self._buffer = np.empty(_ROOM, dtype=np.uint8)
         self._headers = np.empty((_ROOM >> 4, 4), dtype=np.int32)
-        self._empty, self._within = True, False  # the file; the place where a line is taken up
+        self._empty, self._within = True, False  # the file; whether the place is within a line
 
     def block(self, block: bytearray, at: int, number: int) -> tuple[int, int]:
-        """Letters of a block, as :data:`lssvm.formats.blocks.Compiled`."""
+        """Read letters of a block, see :data:`lssvm.formats.blocks.Compiled`."""
         lines, full = 0, bool(self.records)
         while full:
             place, before = len(self.letters), lines
@@ -126,7 +126,7 @@ class _Reader:
         return at, lines
 
     def line(self, number: int, text: str) -> None:
-        """A line of any kind. Raises DataError."""
+        """Read a line of any form. Raises DataError."""
         text = text.rstrip()
         self._empty = self._empty and not text
         if text.startswith(">") and not self._within:
@@ -150,7 +150,7 @@ class _Reader:
         self.starts.append(start)
 
     def _take(self, number: int, text: str) -> None:
-        """Letters that compiled code did not understand."""
+        """Add letters that compiled code left to Python."""
         raw = text.encode("latin-1", errors="replace")
         codes = _CODES[np.frombuffer(raw, dtype=np.uint8)]
         append(self.letters, codes)
@@ -159,7 +159,7 @@ class _Reader:
             self._fault = DataError(self.path, number, _illegal(letter))
 
     def file(self, empty: bool) -> Fasta:
-        """All that was read. empty : whether records without letters are taken."""
+        """All that was read. empty : whether records without letters are accepted."""
         records = self.records
         if not records:
             wrong = "the file is empty" if self._empty else "no records, only comments"

@@ -118,7 +118,7 @@ class _Rows:
         self.sizes.append(len(indices))
 
     def take(self, found: RowBuffers, mine: np.ndarray, size: int) -> None:
-        """The features of the last rows, of lines that compiled code read. mine : which lines"""
+        """Add the features of lines that compiled code read. mine : which lines"""
         sizes = found.sizes[: len(mine)]
         own = np.repeat(mine, sizes)
         append(self.sizes, sizes[mine])
@@ -151,7 +151,7 @@ class _Reader:
         self._buffers = RowBuffers()
 
     def block(self, block: bytearray, at: int, number: int) -> tuple[int, int]:
-        """Lines of a block, as :data:`lssvm.formats.blocks.Compiled`. Raises DataError."""
+        """Read lines of a block, see :data:`lssvm.formats.blocks.Compiled`. Raises DataError."""
         found = self._buffers
         found.fit(len(block))
         start = at
@@ -168,13 +168,13 @@ class _Reader:
         return at, count
 
     def line(self, number: int, text: str) -> None:
-        """A line of any kind. Raises ValueError with what is wrong."""
+        """Read a line of any form. Raises ValueError that says what is wrong."""
         self.take(number, text.split())
 
     def take(self, number: int, words: list[str], parsed: bool = False) -> None:
         """Read the words of a line. Raises ValueError.
 
-        parsed : whether its features were read, and do not stand among them
+        parsed : whether its features were already read, so that ``words`` has none
         """
         self.number = number
         if not words:

@@ -73,11 +73,11 @@ class _Reader:
         self.offsets, self.lines = array("q"), array("q")
         self.indices, self.values, self.sizes = array("i"), array("d"), array("q")
         self.names = DistinctWords()
-        self._last = -1  # number of the sequence at hand
+        self._last = -1  # number of the current sequence
         self._buffers, self._is_utf8 = RowBuffers(), Utf8()
 
     def block(self, block: bytearray, at: int, number: int) -> tuple[int, int]:
-        """Tokens of a block, as :data:`lssvm.formats.blocks.Compiled`. Raises DataError."""
+        """Read tokens of a block, see :data:`lssvm.formats.blocks.Compiled`. Raises DataError."""
         found, before = self._buffers, len(self.names)
         found.fit(len(block))
         at, count, size, lines = rows(block, at, SEQUENCES, self._is_utf8(block), 1, MOST, found)
@@ -99,7 +99,7 @@ class _Reader:
         return at, lines
 
     def line(self, number: int, text: str) -> None:
-        """A line of any kind. Raises ValueError with what is wrong."""
+        """Read a line of any form. Raises ValueError that says what is wrong."""
         body = text.partition("#")[0].split()
         if not body:
             return

@@ -47,7 +47,7 @@ class SvmLight:
     lines : (n,) int64, line of each row, from 1
     words : the distinct labels as they are written, in the order in which they first occur;
         empty if labels were read as numbers
-    base : what the file counts indices from, 0 or 1
+    base : the first index that the file can have, 0 or 1
     """
 
     labels: np.ndarray
@@ -68,11 +68,11 @@ class SvmLight:
 
     @property
     def highest(self) -> int:
-        """The highest feature index, as the file counts."""
+        """The highest feature index, as written in the file."""
         return self.dimension - 1 + self.base
 
     def counted_from(self, base: int) -> "SvmLight":
-        """The same file for what counts indices from 0 or 1. Takes over the indices."""
+        """The same file with another base. The array of indices is changed in place."""
         if base != self.base:
             np.add(self.indices, self.base - base, out=self.indices)
         return replace(self, base=base)
@@ -94,8 +94,8 @@ def read_svmlight(
     """Read an SVM-light file, plain or compressed, ``-`` for standard input.
 
     words : labels are words, not numbers: ``1``, ``1.0`` and ``+1`` are three labels
-    base : what indices count from; None: from 0 if an index 0 occurs, else from 1
-    why : why 0 is no index, for the message where it is none
+    base : the first index that may occur; None: 0 if an index 0 occurs, otherwise 1
+    why : the reason in the message that refuses an index 0
 
     Raises DataError, with the line, for lines that are not in the format, indices that do not
     increase and values that are not finite.
@@ -133,7 +133,7 @@ class _Reader:
         self.clear()
 
     def clear(self) -> None:
-        """Begin anew, with the lines that follow."""
+        """Forget the rows so far."""
         self.labels: array[Any] = array("i" if self.form == LABELS_ARE_WORDS else "d")
         self.values, self.indices = array("d"), array("i")
         self.lines, self.sizes, self.queries = array("q"), array("q"), array("i")
@@ -141,7 +141,7 @@ class _Reader:
         self.comments: list[str] = []
 
     def block(self, block: bytearray, at: int, number: int) -> tuple[int, int]:
-        """Rows of a block, as :data:`lssvm.formats.blocks.Compiled`."""
+        """Read rows of a block, see :data:`lssvm.formats.blocks.Compiled`."""
         found = self._buffers
         found.fit(len(block))
         at, rows, size, lines = tokenised(
@@ -162,7 +162,7 @@ class _Reader:
         return at, lines
 
     def line(self, number: int, text: str) -> None:
-        """A line of any kind. Raises ValueError with what is wrong."""
+        """Read a line of any form. Raises ValueError that says what is wrong."""
         body, _, comment = text.partition("#")
         if not body or body.isspace():
             return
@@ -199,7 +199,7 @@ class _Reader:
 
 
 def _comments(block: bytearray, spans: np.ndarray) -> list[str]:
-    """The comments of rows, empty where there is none. spans : (rows, 2), where they stand."""
+    """The comments of rows, empty if there is none. spans : (rows, 2), their begin and end."""
     if not len(spans) or spans.max() < 0:
         return [""] * len(spans)
     return [block[a:b].decode().strip() if a >= 0 else "" for a, b in spans.tolist()]

@@ -62,8 +62,8 @@ def open_blocks(
 ) -> Iterator[Iterator[tuple[int, bytearray]]]:
     """A text file as blocks of whole lines, each with the number of its first line.
 
-    Every line but perhaps the last one of the file ends in LF. Whether they are UTF-8 is not
-    known: see :func:`decoded`. Parameters and errors are else those of :func:`open_text`.
+    Every line but perhaps the last one of the file ends in LF. They are not checked for
+    UTF-8, see :func:`decoded`. Parameters and other errors are those of :func:`open_text`.
     """
     with contextlib.ExitStack() as stack:
         try:
@@ -77,14 +77,14 @@ def open_blocks(
 
 
 def decoded(path: str | Path, number: int, raw: bytes | bytearray) -> str:
-    """The text of a line. Raises DataError if it is not UTF-8, or no text."""
+    """The text of a line. Raises DataError if it is not UTF-8 or contains a null byte."""
     try:
         line = raw.decode("utf-8")
     except UnicodeDecodeError as error:
         byte = error.object[error.start]
         raise DataError(path, number, f"byte 0x{byte:02x} is not UTF-8; expected text") from None
     if "\0" in line:
-        raise DataError(path, number, "byte 0x00 is no part of text; expected text")
+        raise DataError(path, number, "byte 0x00 is not text; expected text")
     return line.removeprefix("\ufeff") if number == 1 else line
 
 
@@ -132,7 +132,7 @@ def _decompressed(raw: BinaryIO, stack: contextlib.ExitStack) -> tuple[str | Non
 def _blocks(
     path: str | Path, kind: str | None, stream: BinaryIO, limit: Limit, longest: int | None
 ) -> Iterator[tuple[int, bytearray]]:
-    """The blocks of a stream. Raises DataError beyond the limits, and for what cannot be read."""
+    """The blocks of a stream. Raises DataError beyond the limits and for read errors."""
     size, number, begun = 0, 1, bytearray()
     with _told(path):
         while piece := _piece(path, kind, stream, number):
@@ -154,7 +154,7 @@ def _blocks(
 
 
 def _piece(path: str | Path, kind: str | None, stream: BinaryIO, number: int) -> bytes:
-    """What comes next of a stream whose line ``number`` was not read to its end."""
+    """The next piece of a stream; ``number`` is the line that was not read to its end."""
     try:
         return stream.read(_PIECE)
     except _CORRUPT as error:
@@ -167,7 +167,7 @@ def _piece(path: str | Path, kind: str | None, stream: BinaryIO, number: int) ->
 
 @contextmanager
 def _told(path: str | Path) -> Iterator[None]:
-    """Where reading takes more memory than there is, a DataError."""
+    """Within the block a MemoryError becomes a DataError."""
     try:
         yield
     except MemoryError:

@@ -66,7 +66,7 @@ def features(text: str, most: int, least: int = 1, why: str = "") -> tuple[array
 
     text : the words, separated by blanks
     least, most : lowest and highest index, 0 or 1 and at most 2³¹ − 1
-    why : what the message about an index 0 that is too low adds to what is expected
+    why : the reason in the message that refuses an index 0
 
     Indices increase, values are finite.
     """

@@ -1,4 +1,4 @@
-"""Arrays that the tokeniser writes to: room for whatever a block of text may hold."""
+"""Arrays that the tokeniser writes to, large enough for any block of text."""
 
 from itertools import pairwise
 
@@ -15,9 +15,9 @@ class RowBuffers:
     """Rows of labels and features, as ``_text.rows`` writes them.
 
     indices : int32, as they are written; values : float64, features of the rows one after another
-    labels : (rows,) float64, NaN where not known or a word
-    sizes : (rows,) int32, how many features each one has
-    lines : (rows,) int32, line of each within what was read, from 0
+    labels : (rows,) float64, NaN if unknown or a word
+    sizes : (rows,) int32, number of features of each row
+    lines : (rows,) int32, line of each row in the lines that were read, from 0
     spans : (rows, 6) int32, where label, query and comment begin and end in the block, -1 where
         there is none
     """
@@ -38,7 +38,7 @@ class RowBuffers:
         self._length = length
 
     def check(self, length: int) -> None:
-        """Raise ValueError if a block of ``length`` bytes may hold more than there is room for."""
+        """Raise ValueError if the arrays may be too small for a block of ``length`` bytes."""
         if length > self._length:
             raise ValueError(f"RowBuffers: room for {self._length} bytes; asked for {length}")
 
@@ -47,9 +47,9 @@ class CellBuffers:
     """Lines of values, as ``_text.cells`` writes them.
 
     spans : (cells, 2) int32, where each value begins and ends in the block, line after line
-    lines : (lines,) int32, line of each within what was read, from 0
+    lines : (lines,) int32, number of each line among all that were read, from 0
     text : uint8, the lines without their ends, one after another; ends : int32, where each one ends
-    breaks : int32, how many lines of values stand before each end of a sentence
+    breaks : int32, number of lines of values before each end of a sentence
     """
 
     def __init__(self) -> None:
@@ -66,7 +66,7 @@ class CellBuffers:
         self._length = length
 
     def check(self, length: int) -> None:
-        """Raise ValueError if a block of ``length`` bytes may hold more than there is room for."""
+        """Raise ValueError if the arrays may be too small for a block of ``length`` bytes."""
         if length > self._length:
             raise ValueError(f"CellBuffers: room for {self._length} bytes; asked for {length}")
 
@@ -77,7 +77,7 @@ class DistinctWords:
     pool : uint8, the words one after another; ends : int64, where each one ends in it
     hashes : uint32, of each word
     table : int32, a power of two of places, more than twice the words: numbers of words, or -1
-    counts : (1,) int64, how many words there are
+    counts : (1,) int64, the number of words
     """
 
     def __init__(self) -> None:
@@ -90,7 +90,7 @@ class DistinctWords:
         return int(self.counts[0])
 
     def codes(self, block: bytes | bytearray, spans: np.ndarray) -> np.ndarray:
-        """The numbers of words of a block, (n,) int32, -1 where there is none.
+        """The numbers of words of a block, (n,) int32, -1 if there is none.
 
         spans : (n, 2) int32, where each word begins and ends
         """
@@ -127,7 +127,7 @@ class DistinctWords:
 class GrowingCodes:
     """Different codes by number, as ``_codes.renumber`` finds and adds them.
 
-    codes : (room,) int64; counts : (1,) int64, how many there are
+    codes : (room,) int64; counts : (1,) int64, their number
     """
 
     def __init__(self) -> None:
@@ -135,12 +135,12 @@ class GrowingCodes:
 
     @property
     def known(self) -> np.ndarray:
-        """The codes that there are."""
+        """The codes so far."""
         return self.codes[: self.counts[0]]
 
 
 def renumbered(codes: np.ndarray, stop: int) -> np.ndarray:
-    """Number codes anew by first occurrence, in place; those below 0 stay.
+    """Renumber codes by first occurrence, in place; negative codes stay.
 
     codes : (n,) int32, all below ``stop``
 
@@ -151,7 +151,7 @@ def renumbered(codes: np.ndarray, stop: int) -> np.ndarray:
 
 
 def paired(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Number pairs of codes by first occurrence, in place of the first ones; -1 where one is.
+    """Number pairs of codes by first occurrence, written to ``first``; -1 if either is negative.
 
     first, second : (n,) int32
 

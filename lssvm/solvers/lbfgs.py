@@ -6,7 +6,15 @@ Programming 45, 1989). ½‖w‖² makes P strongly convex, so that
 
     P(w) − ½‖∇P(w)‖² ≤ min P
 
-at every w: the lower bound costs nothing. Steps satisfy the weak Wolfe conditions by bisection.
+at every w: the lower bound costs nothing. It is the bound of the plane at w; a mean of the planes so
+far proves another bound, which is usually higher. Steps satisfy the weak Wolfe conditions by
+bisection.
+
+The first Hessian is a multiple of the identity, or of the square root of the diagonal of the Hessian
+if the oracle knows it. The identity is slow if features differ much in frequency. With the diagonal
+itself, steps are too long for rare features that occur together, because these steps add up. The
+root lies between the two and needed the fewest passes: for a conditional random field with two
+million weights a third of the passes with the identity.
 
 With hidden values (a hidden conditional random field) the steps are on F itself, which needs less
 inference than steps inside CCCP, the more so the larger C is: at every point the hidden values are
@@ -72,7 +80,9 @@ class Lbfgs(SummedSolver):
         default_factory=lambda: np.empty(0), metadata=kept.vector(kept.evaluated_shape)
     )
     history: History = field(init=False, metadata=kept.kept(KeptHistory()))
-    scale: np.ndarray = field(default_factory=lambda: np.ones(1), metadata=kept.vector(_scaled))
+    scale: np.ndarray = field(
+        default_factory=lambda: np.ones(1), metadata=kept.array(np.float64, _scaled, least=1.0)
+    )
     taken: int = field(default=0, metadata=kept.value(whole))
     completes: bool = field(default=False, metadata=kept.value(flag))
     C: float = field(default=0.0, metadata=kept.value(positive))
@@ -148,12 +158,7 @@ class Lbfgs(SummedSolver):
         return moved
 
     def _rescale(self, oracle: Oracle) -> None:
-        """Take the scale of the point of the last pass.
-
-        Changes of w of unit length in coordinates that are scaled by the root of the diagonal lie
-        between those of descent, which is slow where features differ in how often they occur, and
-        Newton's, that would have the features that occur together overshoot.
-        """
+        """Compute the scale at the point of the last pass."""
         diagonal = oracle.curvature(self.w)
         self.taken = 0
         if diagonal is not None:

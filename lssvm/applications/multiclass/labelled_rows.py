@@ -21,7 +21,7 @@ from lssvm.offsets import cumulated, narrowed
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
 UNKNOWN = "?"  # an unknown label in a file
 _SHOWN = 20  # characters of a wrong label that a message quotes
-_AT_ONCE = 1_000_000  # numbers that are laid out at a time
+_AT_ONCE = 1_000_000  # numbers that are copied at a time
 _BLOCK = 100_000  # work from which examples are cut into blocks
 _DENSE_SUMS = 256  # least multiply-adds of a block for each of its sums
 _SPARSE_SUMS = 16  # the same for sparse rows, whose multiply-adds take longer
@@ -131,7 +131,9 @@ class LabelledRows:
             place = lost[0]
             row = np.searchsorted(found.starts, place, side="right") - 1
             row = row if found.is_sparse else place // self.width
-            raise self.error(int(row), "a value overflows when it is scaled; expected smaller ones")
+            raise self.error(
+                int(row), "a value overflows when it is scaled; expected smaller values"
+            )
         return found
 
     def slice(self, start: int, stop: int) -> "LabelledRows":
@@ -313,7 +315,7 @@ def packed(
 
 
 def _laid_out(files: list[SvmLight], features: int, bias: float) -> tuple[dict[str, Any], int]:
-    """The arrays of the rows, and how many values were left out. files : emptied"""
+    """The arrays of the rows, and the number of values left out. files : emptied"""
     single = len(files) == 1
     values = files[0].values if single else np.concatenate([file.values for file in files])
     indices = files[0].indices if single else np.concatenate([file.indices for file in files])
@@ -342,7 +344,7 @@ def _laid_out(files: list[SvmLight], features: int, bias: float) -> tuple[dict[s
 def _dense(
     values: np.ndarray, indices: np.ndarray, starts: np.ndarray, features: int, bias: float
 ) -> dict[str, Any]:
-    """The arrays of rows that are kept dense. indices : empty where all rows have all features"""
+    """The arrays of dense rows. indices : empty if every row has all features"""
     count = len(starts) - 1
     matrix = np.zeros((count, features + (bias > 0.0)))
     if bias > 0.0:

@@ -167,7 +167,7 @@ class RowClassifier(
         return examples, Predictions(labels, np.empty(0), np.empty(0))
 
     def _check_losses(self, examples: LabelledRows) -> None:
-        """Raise DataError for a label that training did not see and that has no loss."""
+        """Raise DataError for a label that is unseen in training and has no loss."""
         unseen = examples.label_names[len(self.classes) :]
         for name in unseen:
             try:
@@ -455,7 +455,7 @@ class RowClassifier(
         return found + self.scaler.warnings(examples)
 
     def scale_warnings(self, examples: LabelledRows) -> list[str]:
-        """That the scales of features differ much, if they do."""
+        """A warning if the scales of features differ much."""
         names = NumberedNames(self.features, self.indices.base)
         facts = scaling.facts_of(examples.inputs[:, : self.features])
         return scaling.uneven(facts.largest, names, scaling.BY_DATA)

@@ -1,4 +1,4 @@
-"""The options of multiclass and taxonomy that are the same."""
+"""The common options of multiclass and taxonomy."""
 
 from pydantic import Field
 

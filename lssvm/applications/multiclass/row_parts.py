@@ -25,7 +25,7 @@ def row_parts(
 ) -> Iterator[LabelledRows]:
     """The rows of SVM-light files in parts, in order. Raises DataError.
 
-    classes : labels of training, which come first; packed : makes examples of what was read
+    classes : labels of training, which come first; packed : makes examples of a file
     """
     names, count = tuple(classes), 0
     for number, source in enumerate(sources):
@@ -49,13 +49,13 @@ def _file_parts(source: Source, base: int, why: str) -> Iterator[SvmLight]:
 
 
 def labels_alone(examples: LabelledRows) -> LabelledRows:
-    """The labels of rows, and nothing else of them."""
+    """The rows with only their labels."""
     empty = in_memory(np.empty((0, 0)), np.empty(0), examples.label_names, examples.columns)
     return replace(empty, labels=examples.labels, paths=examples.paths)
 
 
 def joined_labels(parts: Sequence[LabelledRows], classes: int) -> LabelledRows:
-    """The labels of several parts as those of one. classes : how many come first in each"""
+    """The labels of several parts in one. classes : number of labels that come first in each"""
     others = {name for part in parts for name in part.label_names[classes:]}
     names = (*parts[0].label_names[:classes], *in_order(others))
     number = {name: row for row, name in enumerate(names)}

@@ -1,4 +1,4 @@
-"""What is predicted for rows of features."""
+"""Predictions for rows of features."""
 
 from dataclasses import dataclass
 
@@ -7,11 +7,11 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Predictions:
-    """What was predicted for n rows, and what it was predicted with.
+    """The predictions for n rows, and the weights that made them.
 
     labels : (n,) int32, classes
     values : (n,) float64, w · Φ(x, y) of these classes
-    w : (d,) float64, from which scores of all classes are computed where they are written
+    w : (d,) float64, for the scores of all classes, which are computed when they are written
     """
 
     labels: np.ndarray

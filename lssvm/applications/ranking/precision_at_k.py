@@ -132,7 +132,7 @@ class PrecisionAtK(base.Application[Queries, Predictions], InParts[Queries, Pred
         return self.scaler.scaled(examples)
 
     def read_parts(self, sources: Sequence[base.Source]) -> Iterator[Queries]:
-        """The queries of :meth:`read`, in parts where each one's documents stand together."""
+        """The queries of :meth:`read`, in parts if the documents of each query are neighbours."""
         if self.indices.known is None or not query_parts.divisible(sources, self.indices):
             yield self.read(sources)
         else:
@@ -327,7 +327,7 @@ class PrecisionAtK(base.Application[Queries, Predictions], InParts[Queries, Pred
         return found + _copies(examples) + self.scaler.warnings(examples)
 
     def scale_warnings(self, examples: Queries) -> list[str]:
-        """That the scales of features differ much, if they do."""
+        """A warning if the scales of features differ much."""
         return scaling.uneven(largest_values(examples), self.feature_names(), KINDS)
 
     def output_warnings(self, examples: Queries, name: str) -> list[str]:

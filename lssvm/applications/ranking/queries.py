@@ -21,7 +21,7 @@ DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
 HIGHEST = 500  # relevance of a document; sums of 2^relevance, for NDCG, are finite
 MOST_FEATURES = 10_000_000  # w and every cutting plane hold one number for each
 _AT_ONCE = 50_000  # entries that are laid out at a time
-_SHORT = 2**16  # indices below it fit 16 bits
+_SHORT = 2**16  # smaller indices fit 16 bits
 _DOCID = re.compile(r"(?:\bdoc_?id\s*[=:]|^doc_?id\b)\s*(\S*)", re.IGNORECASE)
 
 
@@ -156,7 +156,7 @@ def read_queries(
     """The documents of SVM-light files, grouped by qid, which may come in any order.
 
     relevant_from : lowest label of a relevant document
-    indices : what they count from, 1 by default
+    indices : the first index of features, 1 by default
 
     The same qid in two files is two queries. Raises DataError if a file cannot be read, if a
     document has no qid, if some labels are known and others are not (``?``), and for features
@@ -166,9 +166,9 @@ def read_queries(
 
 
 def packed(files: list[SvmLight], sources: Sequence[Source], relevant_from: float) -> Queries:
-    """The queries of files that were read. Raises DataError if some labels alone are known.
+    """The queries of files that were read. Raises DataError if only some labels are known.
 
-    files : emptied, so that they do not stay beside what is made of them
+    files : emptied, so that their arrays do not stay in memory beside those of the examples
     """
     before = cumulated([len(file.names) for file in files])
     query = np.concatenate([file.queries + b for file, b in zip(files, before[:-1], strict=True)])
@@ -218,7 +218,7 @@ def _read(source: Source, base: int | None, why: str) -> SvmLight:
 
 
 def refuse_label(source: Source) -> None:
-    """Raise DataError where the configuration gives a label to all documents."""
+    """Raise DataError if the configuration gives a label to all documents."""
     if source.label is not None:
         message = (
             f"label {source.label!r} in the configuration has no meaning for ranking; "
@@ -228,7 +228,7 @@ def refuse_label(source: Source) -> None:
 
 
 def check(source: Source, file: SvmLight) -> None:
-    """Raise DataError unless all rows are of queries and within the bounds of w."""
+    """Raise DataError unless all rows have a query and fit the size of w."""
     lost = np.flatnonzero(file.queries < 0)
     if len(lost):
         message = "the document has no query; expected qid:ID after the label"
@@ -264,7 +264,7 @@ def _stored(
 ) -> dict[str, np.ndarray]:
     """The features of the documents in the given order, as the kernel takes them.
 
-    files : emptied, so that what was laid out of one does not stay beside it
+    files : emptied one after another, so that a file is not in memory beside its copy
     """
     sizes = np.concatenate([np.diff(file.offsets) for file in files])
     if sizes.sum() < DENSE_FROM * len(order) * dimension:
@@ -333,7 +333,7 @@ def _dense(
 
 
 def _pieces(starts: np.ndarray) -> Iterator[slice]:
-    """Rows cut into pieces of some ten thousand entries, one row at least."""
+    """Pieces of about ten thousand entries, at least one row each."""
     marks = np.arange(0, starts[-1] + _AT_ONCE, _AT_ONCE)
     cuts = np.unique([0, *np.searchsorted(starts, marks), len(starts) - 1])
     for first, last in pairwise(cuts.tolist()):

@@ -16,9 +16,9 @@ from lssvm.offsets import cumulated
 
 
 def divisible(sources: Sequence[Source], indices: IndexBase) -> bool:
-    """Whether the files can be read in parts: twice, and with each query's documents together.
+    """Whether the files can be read twice, and the documents of each query are neighbours.
 
-    They are read once to see that. Files that are refused are not divisible either.
+    The files are read once for this. Files that are refused are not divisible either.
     """
     parts = 0
     known: set[bool] = set()
@@ -58,7 +58,7 @@ def query_parts(
 
 
 def _whole_queries(source: Source, indices: IndexBase) -> Iterator[SvmLight]:
-    """The rows of a file, cut where a query ends."""
+    """The rows of a file in parts of whole queries."""
     rest: SvmLight | None = None
     for part in svmlight_parts(source.path, False, source.limit, indices.base, indices.why):
         file = part if rest is None else _joined(rest, part)

@@ -20,7 +20,7 @@ from lssvm.offsets import cumulated, gathered, narrowed
 MOST_STATES = 2**28  # numbers that the search for one sequence may take: 2 GB
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
 _BLOCK = 1e5  # ns that a block of sequences takes
-_SUM = 20.0  # ns that it must take for each weight that it has a sum of: a fifth are the sum's
+_SUM = 20.0  # ns per weight in the sums of a block: the sums themselves take a fifth
 _UNIT = 64  # multiply-adds of a unit of size: a block is then ten times the work of its overhead
 
 
@@ -106,7 +106,7 @@ class SequenceExamples(Packed):
         return share * (scores + tokens * paths) + 1.0
 
     def check_room(self, states: int, copies: int) -> None:
-        """Refuse a sequence for which so many copies of its states take too much memory."""
+        """Refuse a sequence if so many copies of its states take too much memory."""
         counts = np.diff(self.offsets)
         if len(counts) and int(np.max(counts)) * states * copies > MOST_STATES:
             row = int(np.argmax(counts))
@@ -229,7 +229,7 @@ def joined_labels(parts: Sequence[SequenceExamples]) -> SequenceExamples:
 class Tags(NamedTuple):
     """The labels of tokens.
 
-    names : distinct ones, None where it is not known; codes : (tokens,) int32, rows of them
+    names : distinct labels, None if unknown; codes : (tokens,) int32, rows of ``names``
     """
 
     names: tuple[str | None, ...]

@@ -77,7 +77,7 @@ def _sentences(
     layout: Layout,
     vocabulary: Vocabulary | None,
 ) -> SequenceExamples:
-    """The examples of files whose values have numbers in common."""
+    """The examples of files that share the numbers of their values."""
     known = files[0].words
     place = layout.columns.index(layout.label)
     words = tuple(None if word == UNKNOWN else word for word in known[place].texts())
@@ -107,7 +107,7 @@ def _sentences(
 
 
 def _labels(files: Sequence[ColumnFile], place: int) -> np.ndarray:
-    """The number of each token's label; -1 in files that have no such column."""
+    """The number of the label of each token; -1 in files without a label column."""
     parts = [
         file.codes[place] if place < len(file.codes) else np.full(len(file.rows), -1, np.int32)
         for file in files
@@ -182,7 +182,7 @@ def _learnt(
 ) -> np.ndarray:
     """The attributes of all tokens by template, (tokens, templates) int32, -1: none.
 
-    attributes : empty; those that enough tokens have are added, template by template
+    attributes : empty; the attributes of enough tokens are added, template by template
     """
     found = _empty(tokens, parsed, layout.bias != 0)
     for column, template in enumerate(parsed):
@@ -202,7 +202,7 @@ def _learnt(
 def _known(
     tokens: templates.Tokens, parsed: Sequence[templates.Template], vocabulary: Vocabulary
 ) -> np.ndarray:
-    """As :func:`_learnt`, of the attributes that a vocabulary holds."""
+    """The same as :func:`_learnt`, for the attributes of a vocabulary."""
     found = _empty(tokens, parsed, vocabulary.bias)
     for column, template in enumerate(parsed):
         names, codes = tokens.attributes(template)
@@ -214,7 +214,7 @@ def _known(
 def _empty(
     tokens: templates.Tokens, parsed: Sequence[templates.Template], bias: bool
 ) -> np.ndarray:
-    """Room for the attributes of all tokens, and for a constant one behind them."""
+    """An array for the attributes of all tokens and an appended constant one."""
     return np.empty((len(tokens), len(parsed) + bias), dtype=np.int32)
 
 

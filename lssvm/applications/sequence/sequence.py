@@ -278,11 +278,11 @@ class LabelSequences(
         return found + self._unscored(examples) + self.scaler.warnings(examples)
 
     def training_warnings(self, examples: SequenceExamples, predictions: Predictions) -> list[str]:
-        """That sparse rows are not centred although ``scaling`` would."""
+        """A warning if sparse rows are not centred although ``scaling`` asks for it."""
         return self.scaler.warnings(examples)
 
     def scale_warnings(self, examples: SequenceExamples) -> list[str]:
-        """That the scales of numeric features differ much, if they do."""
+        """A warning if the scales of numeric features differ much."""
         if self.options.format != "svm_hmm":
             return []
         count = examples.vocabulary.width - examples.vocabulary.bias

@@ -38,7 +38,7 @@ MOST_OFFSET, MOST_LENGTH = 20, 30
 
 
 class _Kinds(dict[int, str]):
-    """What stands for each character in a shape, by its code."""
+    """The character of a shape for each character of a text, by its code."""
 
     def __missing__(self, code: int) -> str:
         c = chr(code)
@@ -192,7 +192,7 @@ class Tokens:
         return [names[code] for code in renumbered(codes, len(names)).tolist()], codes
 
     def _shifted(self, codes: np.ndarray, offset: int, values: dict[str, int]) -> np.ndarray:
-        """The codes of the tokens that stand ``offset`` places on, or of what stands beyond."""
+        """The codes of the tokens at a distance of ``offset``; beyond the ends those of borders."""
         found = np.empty_like(codes)
         count, distance = len(codes), abs(offset)
         if offset > 0:
