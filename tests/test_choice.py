@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from lssvm.cli import learn
 from lssvm.model import Model
-from lssvm.solvers.choice import HARD, WEIGHTS, Sizes, chosen
+from lssvm.solvers.choice import HARD, LARGE, WEIGHTS, Sizes, chosen
 from lssvm.solvers.needs import Asked
 from lssvm.solvers.table import CLASSES, solver_class
 
@@ -29,9 +29,10 @@ FEW = Sizes(10, 10 * WEIGHTS, HARD + 1)  # few weights, many steps
         ({}, FEW._replace(dimension=11), {}, "dual-coordinate"),
         ({"slack_norm": 2}, FEW, {}, "dual-coordinate"),
         ({"compiled": False}, FEW, {}, "bundle"),
-        ({"compiled": False}, FEW._replace(dimension=11), {}, "n-slack"),
-        ({"compiled": False, "each": False}, FEW._replace(dimension=11), {}, "bundle"),
-        ({"compiled": False, "decomposes": False}, FEW._replace(dimension=11), {}, "bundle"),
+        ({"compiled": False}, FEW._replace(dimension=LARGE - 1), {}, "bundle"),
+        ({"compiled": False}, FEW._replace(dimension=LARGE), {}, "n-slack"),
+        ({"compiled": False, "each": False}, FEW._replace(dimension=LARGE), {}, "bundle"),
+        ({"compiled": False, "decomposes": False}, FEW._replace(dimension=LARGE), {}, "bundle"),
         ({"compiled": False, "slack_norm": 2}, FEW, {}, "n-slack"),
     ],
 )

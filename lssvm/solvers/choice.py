@@ -10,6 +10,7 @@ from typing import NamedTuple
 from lssvm.solvers.needs import Asked
 
 WEIGHTS = 100  # vectors of length d that a pass of the bundle goes through
+LARGE = 200_000  # weights below which the bundle is never slow for want of compiled inference
 HARD = 150.0  # C times the squared length of an example's features, from which steps are many
 
 
@@ -42,7 +43,8 @@ def chosen(asked: Asked, sizes: Sizes, *, kernel: bool, cache: bool) -> tuple[st
         return "bundle", "solver.cache is set"
     many = WEIGHTS * sizes.dimension > sizes.multiply_adds
     if not asked.compiled:
-        if asked.slack_norm == 2 or (many and asked.each and asked.decomposes):
+        many = many and sizes.dimension >= LARGE and asked.each and asked.decomposes
+        if asked.slack_norm == 2 or many:
             return "n-slack", "there are many weights" if many else "the slack is squared"
         return "bundle", "it needs nothing but sums over the examples"
     if asked.slack_norm == 2 or sizes.exact or many or sizes.square <= HARD:
