@@ -6,12 +6,12 @@ Programming 45, 1989). ½‖w‖² makes P strongly convex, so that
 
     P(w) − ½‖∇P(w)‖² ≤ min P
 
-at every w: the lower bound costs nothing. It is the bound of the plane at w; a mean of the planes so
-far proves another bound, which is usually higher. Steps satisfy the weak Wolfe conditions by
+at every w: the lower bound costs nothing. It is the bound of the plane at w; a mean of the planes
+so far proves another bound, which is usually higher. Steps satisfy the weak Wolfe conditions by
 bisection.
 
-The first Hessian is a multiple of the identity, or of the square root of the diagonal of the Hessian
-if the oracle knows it. The identity is slow if features differ much in frequency. With the diagonal
+The first Hessian is a multiple of the identity, or of the square root of the diagonal of the
+Hessian if the oracle knows it. The identity is slow if features differ much in frequency. With the diagonal
 itself, steps are too long for rare features that occur together, because these steps add up. The
 root lies between the two and needed the fewest passes: for a conditional random field with two
 million weights a third of the passes with the identity.
