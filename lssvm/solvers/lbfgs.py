@@ -10,11 +10,11 @@ at every w: the lower bound costs nothing. It is the bound of the plane at w; a 
 so far proves another bound, which is usually higher. Steps satisfy the weak Wolfe conditions by
 bisection.
 
-The first Hessian is a multiple of the identity, or of the square root of the Hessian's diagonal if
-the oracle knows it. The identity is slow if features differ much in frequency. With the diagonal
-itself, steps are too long for rare features that occur together, because these steps add up. The
-root lies between the two and needed the fewest passes: for a conditional random field with two
-million weights a third of the passes with the identity.
+The first Hessian is a multiple of the identity, or of the square root of the diagonal of the
+Hessian if the oracle knows it. The identity is slow if features differ much in frequency. With the
+diagonal itself, steps are too long for rare features that occur together, because these steps add
+up. The root lies between the two and needed the fewest passes: for a conditional random field with
+two million weights a third of the passes with the identity.
 
 With hidden values (a hidden conditional random field) the steps are on F itself, which needs less
 inference than steps inside CCCP, the more so the larger C is: at every point the hidden values are
