@@ -218,7 +218,10 @@ class ExampleOracle(Protocol):
 
 
 class CompiledByExample(ByExample[E]):
-    """Planes by example that a compiled loop asks for."""
+    """Planes by example that a compiled loop asks for.
+
+    Its examples have ``inputs``, (rows, m), dense or csr_array, as those of :class:`KernelRows`.
+    """
 
     @abstractmethod
     def example_oracle(self, examples: E) -> ExampleOracle:

@@ -7,7 +7,7 @@ from click.testing import CliRunner
 
 from lssvm.cli import learn
 from lssvm.model import Model
-from lssvm.solvers.choice import HARD, LARGE, WEIGHTS, Sizes, chosen
+from lssvm.solvers.choice import COMMON, HARD, LARGE, WEIGHTS, Sizes, chosen
 from lssvm.solvers.needs import Asked
 from lssvm.solvers.table import CLASSES, solver_class
 
@@ -26,6 +26,10 @@ FEW = Sizes(10, 10 * WEIGHTS, HARD + 1)  # few weights, many steps
         ({}, FEW, {}, "bundle"),
         ({}, FEW._replace(square=HARD), {}, "dual-coordinate"),
         ({}, FEW._replace(exact=True), {}, "dual-coordinate"),
+        ({}, FEW._replace(exact=True, common=COMMON), {}, "dual-coordinate"),
+        ({}, FEW._replace(exact=True, common=0.999), {}, "bundle"),
+        ({}, FEW._replace(dimension=11, common=0.999), {}, "bundle"),
+        ({"slack_norm": 2}, FEW._replace(common=0.999), {}, "dual-coordinate"),
         ({}, FEW._replace(dimension=11), {}, "dual-coordinate"),
         ({"slack_norm": 2}, FEW, {}, "dual-coordinate"),
         ({"compiled": False}, FEW, {}, "bundle"),
@@ -51,7 +55,8 @@ def test_whatever_is_asked_what_is_chosen_can_do_it():
                 asked = ASKED._replace(model=model, sharp=sharp, slack_norm=slack_norm, each=each)
                 asked = asked._replace(compiled=compiled and not sharp)
                 able = [name for name in CLASSES if not solver_class(name).needs.unmet(asked)]
-                for sizes in (FEW, FEW._replace(dimension=11), FEW._replace(exact=True)):
+                hard = FEW._replace(exact=True, common=1.0)
+                for sizes in (FEW, FEW._replace(dimension=11), FEW._replace(exact=True), hard):
                     found, _ = chosen(asked, sizes, kernel=False, cache=False)
                     assert not able or found in able
 
@@ -76,3 +81,19 @@ def test_the_choice_is_told_and_stands_in_the_model(tmp_path, monkeypatch):
     notes = [each["text"] for each in events if each["event"] == "note"]
     assert [note.startswith(told) for note in notes] == [True]
     assert Model.load(tmp_path / "m").config["solver"]["method"] == "dual-coordinate"
+
+
+@pytest.mark.parametrize("name", ["multiclass", "sequence"])
+def test_a_large_constant_feature_leads_to_the_bundle(tmp_path, monkeypatch, name):
+    monkeypatch.chdir(tmp_path)
+    lines = ["1 qid:1 1:1", "2 qid:1 2:1", "1 qid:2 1:1 2:0.5", "2 qid:2 1:0.2 2:1"]
+    text = "\n".join(lines)
+    (tmp_path / "t.svm").write_text(text)
+    form = ", format: svm_hmm" if name == "sequence" else ""
+    for bias, solver in ((1, "dual-coordinate"), (1000, "bundle")):
+        (tmp_path / "c.yaml").write_text(
+            f"application: {{name: {name}, bias: {bias}{form}}}\ndata: {{train: t.svm}}\n"
+        )
+        result = CliRunner().invoke(learn, ["c.yaml", "m"])
+        assert result.exit_code == 0, result.output
+        assert f"solver: {solver}, because" in result.stderr

@@ -214,7 +214,8 @@ def test_passes_of_a_first_problem_are_counted():
     guided = Guided(app.tables, app.losses)
     with Executor(1) as executor:
         oracle = DataOracle(guided, pairs, executor)
-        run = new_run(guided, pairs, oracle, config(), 0, None)
+        bundle = config(solver={"method": "bundle"})
+        run = new_run(guided, pairs, oracle, bundle, 0, None)
     assert run.passes > 1
     assert run.completions == oracle.completions == 1
 

@@ -120,6 +120,7 @@ def trained_as(tmp_path, monkeypatch):
     (tmp_path / "train.txt").write_text("1 1 2\n1 2 1\n1 2 2\n-1 -1 -2\n-1 -2 -1\n-1 0 -2\n")
     (tmp_path / "c.yaml").write_text(
         "application: {name: lines, length: 2}\ndata: {train: train.txt}\n"
+        "solver: {method: bundle}\n"
     )
 
     def trained_as(kind, *options):

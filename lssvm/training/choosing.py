@@ -1,6 +1,9 @@
 """The solver that a configuration leaves open, chosen once the data are known."""
 
 from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
 
 from lssvm.applications.base import CompiledByExample
 from lssvm.config import Config, set_values
@@ -39,8 +42,15 @@ def _sizes(problem: Problem, oracle: DataOracle, C: float, compiled: bool) -> Si
     if compiled and isinstance(application, CompiledByExample) and not _soft(application, smooth):
         kernel = oracle.compiled
         square = C * float(kernel.squares.sum()) * float(oracle.costs.mean()) / len(oracle.costs)
-        return Sizes(dimension, kernel.multiply_adds, square, kernel.exact)
+        common = _common(oracle.examples, float(kernel.squares.sum()))
+        return Sizes(dimension, kernel.multiply_adds, square, kernel.exact, common)
     return Sizes(dimension, float(oracle.examples.sizes.sum()))
+
+
+def _common(examples: Any, squares: float) -> float:
+    """The share of Σ ‖x‖² = ``squares`` in the mean of the rows; 0 if all rows are 0."""
+    mean = np.asarray(examples.inputs.mean(axis=0)).ravel()
+    return examples.inputs.shape[0] * float(mean @ mean) / squares if squares > 0.0 else 0.0
 
 
 def _soft(application: object, smooth: frozenset[str]) -> bool:
