@@ -73,9 +73,24 @@ APPLICATIONS = [
 HIDDEN = ("objective.model=lssvm", "objective.C=0.01")
 SOLVERS = [
     learning(method, "multiclass", f"solver.method={method}", "objective.C=1")
-    for method in ("bundle", "proximal", "cutting-plane", "n-slack", "bcfw", "sgd")
+    for method in (
+        "bundle",
+        "proximal",
+        "cutting-plane",
+        "n-slack",
+        "bcfw",
+        "dual-coordinate",
+        "sgd",
+    )
 ] + [
-    learning("bundle by OSQP", "multiclass", "solver.qp=osqp"),
+    learning("auto", "sequence", "solver.method=auto"),
+    learning(
+        "dual-coordinate, hidden",
+        "latent_sequence",
+        "objective.model=lssvm",
+        "solver.method=dual-coordinate",
+    ),
+    learning("bundle by OSQP", "multiclass", "solver.method=bundle", "solver.qp=osqp"),
     learning("proximal by OSQP", "multiclass", "solver.method=proximal", "solver.qp=osqp"),
     learning("kernel", "multiclass", "solver.method=n-slack", "kernel.type=rbf"),
     learning("n-slack, hidden", "mrf", *HIDDEN, "solver.method=n-slack"),

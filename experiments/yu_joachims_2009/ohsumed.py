@@ -255,6 +255,7 @@ def ranker(k: int, start: str, C: float) -> tuple[Application, Config]:
         {
             "application": {"name": "precision_at_k", "k": k, "initialisation": start},
             "objective": {"C": C, "c_scaling": "sum"},
+            "solver": {"method": "bundle"},
         }
     )
     return config.create_application(), config
