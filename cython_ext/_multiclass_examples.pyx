@@ -243,17 +243,19 @@ cdef int _solve_of(const void* self, double* w, Py_ssize_t i, const int* truth, 
         total += bare[best]
         active += 1
     # The bound of any set of classes is at most the right one, and those beyond it become fewer.
-    bound, before = (total - square * limit) / active, -1
-    while active and active != before:
-        total, before, active = 0.0, active if before >= 0 else 0, 0
+    # Where they do not, rounding is the limit.
+    bound, before = (total - square * limit) / active, K + 1
+    while True:
+        total, active = 0.0, 0
         for k in range(K):
             if bare[k] > bound:
                 total += bare[k]
                 active += 1
-        if active:
-            bound = (total - square * limit) / active
+        if active == 0 or active >= before:
+            break
+        bound, before = (total - square * limit) / active, active
     for k in range(K):
-        if square > 0.0:
+        if square > 0.0 and active:
             change = fmax(0.0, bare[k] - bound) / square
         else:
             change = limit if k == best else 0.0
