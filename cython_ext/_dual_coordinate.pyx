@@ -42,8 +42,7 @@ cdef struct Work:
     double* heights
     double* moves
     int* found
-    double small  # a gap below it is small enough for a rest
-    double gaps, rise
+    double gaps
 
 
 cdef Oracle* _oracle(capsule) except NULL:
@@ -129,7 +128,6 @@ cdef int _steps(const Oracle* oracle, Planes* planes, const Kept* kept, Py_ssize
             move = fmin(size, (top - bottom) / square)
         if not move > 0.0:
             break
-        work.rise += move * (top - bottom) - 0.5 * move * move * square
         moved = True
         if up >= 0:
             alpha[up] += move
@@ -163,8 +161,8 @@ cdef double _gap(const Planes* planes, Py_ssize_t i, const double* heights,
         gap -= alpha[k] * heights[k]
         total += alpha[k]
     if planes.norm == 1:
-        return gap + limit * highest
-    return gap + 0.5 * limit * highest * highest + (0.5 * total * total / limit if limit else 0.0)
+        return fmax(0.0, gap + limit * highest)  # below 0 by rounding alone
+    return fmax(0.0, gap + 0.5 * limit * highest * highest + 0.5 * total * total / limit)
 
 
 cdef double _top(const Planes* planes, const double* heights, Py_ssize_t i) noexcept nogil:
@@ -229,14 +227,12 @@ cdef int _solve(const Oracle* oracle, Planes* planes, const int* truth, Py_ssize
                 Work* work) noexcept nogil:
     """The exact minimum over all outputs of example i; 1 if the arena is full."""
     cdef int status = 1
-    cdef double rise = 0.0
     while status == 1:
         status = oracle.solve(
             oracle.self, planes.w, i, truth + oracle.places[i], planes.limits[i], planes.rooms[i],
             &planes.counts[i], planes.outputs + planes.first_output[i],
             planes.losses + planes.first[i], planes.alpha + planes.first[i], work.room,
-            &planes.gaps[i], &rise)
-        work.rise += rise
+            &planes.gaps[i])
         if status == 1 and not make_room(oracle, planes, i, planes.rooms[i] + 1):
             return 1
     return status
@@ -279,7 +275,7 @@ cdef int _point_work(Work* out, const Oracle* oracle, planes) except -1:
     out.room.reals = &numbers[3 * widest] if oracle.reals else NULL
     out.found = &whole[0]
     out.room.integers = &whole[longest] if oracle.integers else NULL
-    out.gaps, out.rise, out.small = 0.0, 0.0, 0.0
+    out.gaps = 0.0
     return 0
 
 
@@ -290,8 +286,8 @@ def epoch(capsule, planes, const int[::1] order, Py_ssize_t place, double small,
     planes : ExamplePlanes; small : an example with a smaller gap is left out for a while; seconds :
         of the processor's time, after which to pause; cached : whether to leave the oracle alone
 
-    Returns DONE, PAUSED or FULL, the place that was reached, how many were visited, the sum of
-    their gaps over what is kept if ``cached``, and by how much D rose. Raises ValueError where the
+    Returns DONE, PAUSED or FULL, the place that was reached, how many were visited, and the sum
+    of their gaps over what is kept if ``cached``. Raises ValueError where the
     oracle cannot answer.
     """
     cdef Oracle* oracle = _oracle(capsule)
@@ -330,7 +326,7 @@ def epoch(capsule, planes, const int[::1] order, Py_ssize_t place, double small,
     if status < 0:
         raise ValueError(f"example {i}: the oracle gave up with {status}")
     found = FULL if status == 1 else DONE if place == stop else PAUSED
-    return found, place, visited, work.gaps, work.rise
+    return found, place, visited, work.gaps
 
 
 def heights(capsule, planes, const int[::1] truth, const double[::1] w, Py_ssize_t first,

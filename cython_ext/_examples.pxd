@@ -45,12 +45,11 @@ ctypedef int (*add_type)(const void* self, double* w, Py_ssize_t i, const Kept* 
 
 # The exact minimum over the multipliers of all outputs of example i, whose sum is at most
 # ``limit``; w moves along. count, outputs, losses, alpha : those above 0, before and after, at most
-# ``most``; gap : of the example before; rise : of the dual. Returns 1, and has changed nothing,
+# ``most``; gap : what the example added to P - D before. Returns 1, and has changed nothing,
 # where there are more than ``most``.
 ctypedef int (*solve_type)(const void* self, double* w, Py_ssize_t i, const int* truth,
                            double limit, Py_ssize_t most, int* count, int* outputs, double* losses,
-                           double* alpha, Room room, double* gap,
-                           double* rise) noexcept nogil
+                           double* alpha, Room room, double* gap) noexcept nogil
 
 # The best output that agrees with what is known of example i; score : w . Phi of it.
 ctypedef int (*complete_type)(const void* self, const double* w, Py_ssize_t i, Room room,

@@ -203,7 +203,7 @@ cdef int _add_of(const void* self, double* w, Py_ssize_t i, const Kept* kept,
 
 cdef int _solve_of(const void* self, double* w, Py_ssize_t i, const int* truth, double limit,
                    Py_ssize_t most, int* count, int* outputs, double* losses, double* alpha,
-                   Room room, double* gap, double* rise) noexcept nogil:
+                   Room room, double* gap) noexcept nogil:
     """All classes at once: with the multiplier of the truth they sum to ``limit``.
 
     The minimum has alpha_m = max(0, B_m - b) / |x|^2, B_m = L_m + w . delta_m + alpha_m |x|^2 as they
@@ -225,7 +225,7 @@ cdef int _solve_of(const void* self, double* w, Py_ssize_t i, const int* truth, 
         old[outputs[k]] = alpha[k]
         rest -= alpha[k]
     old[y] = fmax(0.0, rest)
-    gap[0] = total = rise[0] = 0.0
+    gap[0] = total = 0.0
     active = 0
     for k in range(K):
         high[k] = classes.margins[y * K + k] + scores[classes.places[k]] - scores[classes.places[y]]
@@ -236,7 +236,7 @@ cdef int _solve_of(const void* self, double* w, Py_ssize_t i, const int* truth, 
             gap[0] -= old[k] * high[k]
             total += bare[k]
             active += 1
-    gap[0] += limit * highest
+    gap[0] = fmax(0.0, gap[0] + limit * highest)  # below 0 by rounding alone
     if gap[0] <= ROUNDING * limit * (1.0 + highest):
         return 0
     if old[best] == 0.0:
@@ -266,7 +266,6 @@ cdef int _solve_of(const void* self, double* w, Py_ssize_t i, const int* truth, 
     count[0] = 0
     for k in range(K):
         change = scores[k] - old[k]
-        rise[0] += change * high[k] - 0.5 * square * change * change
         if k != y and scores[k] > 0.0:
             outputs[count[0]], alpha[count[0]] = <int>k, scores[k]
             losses[count[0]] = classes.margins[y * K + k]

@@ -19,6 +19,7 @@ from lssvm.applications.sequence.latent_sequence import (
 from lssvm.applications.sequence.sequence import SequenceLabelling, SequenceOptions
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.config import Config
+from lssvm.errors import LssvmError
 from lssvm.kernels import _dual_coordinate
 from lssvm.oracle import DataOracle, Executor
 from lssvm.solvers import dual_coordinate
@@ -375,3 +376,27 @@ def test_the_steps_over_all_classes_end_whatever_is_rounded():
     ended = process.exitcode
     process.kill()
     assert ended == 0
+
+
+def test_planes_that_take_too_much_memory_end_the_run_and_are_not_restored():
+    application, examples = FORMS["sequences"](np.random.default_rng(0))
+    run = solved(application, examples, "dual-coordinate", application.formulation, epsilon=1e-2)
+    values, arrays = run.solver.state()
+    config = Config.from_dict(
+        {
+            "application": {"name": "multiclass"},
+            "objective": {"C": 0.7},
+            "solver": {"method": "dual-coordinate", "epsilon": 1e-7, "max_cache_mb": 0.01},
+        }
+    )
+    dimension = application.dimension(examples)
+    oracle = DataOracle(application, examples, Executor(1))
+    small = setup.new_run(application, examples, oracle, config, 0, None)
+    with pytest.raises(LssvmError, match=r"the planes of 12 examples take .* solver.max_cache_mb"):
+        small.proceed(oracle, setup.rules_of(config, len(examples), hidden=False), Observer())
+    solver = setup.new_solver(config, dimension)
+    solver.max_bytes = 1e9
+    solver.restore(values, arrays)
+    many = {**arrays, "planes_rooms": np.full(len(examples), 2**24, dtype=np.int32)}
+    with pytest.raises(LssvmError, match="max_cache_mb"):
+        setup.new_solver(config, dimension).restore(values, many)

@@ -24,6 +24,7 @@ from lssvm.plane import MEGABYTE
 from lssvm.solvers.by_example import ByExample
 from lssvm.solvers.kept import array, generator, value, vector
 from lssvm.solvers.needs import Needs
+from lssvm.solvers.room import check_room
 from lssvm.solvers.solver import Initialisation, InnerProduct
 
 UNIFORM = 0.1  # share of the batches that are drawn whatever their gap: old gaps mislead
@@ -101,7 +102,7 @@ class Bcfw(ByExample):
         self.epochs += 1
         self.passes_saved += self.sets.settle(ROUNDS, INNER_SHARE * self.gap(self.C))
         self.sets.evict(AGE if self.sets.nbytes <= self.max_bytes else 1)
-        self._check_room()
+        check_room(len(self.costs), self.sets.nbytes, self.max_bytes)
         self.sets.refresh()
         self._raise_bound()
         self.seconds += time.perf_counter() - began - (oracle.seconds - spent)

@@ -17,8 +17,8 @@ from lssvm.checked import Arrays, Values, positive, sparse_rows, whole
 from lssvm.checked import vector as checked_vector
 from lssvm.errors import ApplicationError, LssvmError
 from lssvm.oracle import INEXACT, MAXIMUM, EachOracle, ExampleMaxima
-from lssvm.plane import MEGABYTE
 from lssvm.solvers.kept import Kept, State, array, kept, value, vector
+from lssvm.solvers.room import check_room
 from lssvm.solvers.solution import Solution
 from lssvm.solvers.solver import Initialisation, Solver
 from lssvm.solvers.working_sets import WorkingSets
@@ -263,7 +263,7 @@ class ByExample(Solver):
         rounding = 1e-12 * (1.0 + np.abs(found.values))
         new = np.flatnonzero(excess > np.maximum(self._enough()[rows], rounding))
         self._append(found, rows, new)
-        self._check_room()
+        check_room(len(self.costs), self.sets.nbytes, self.max_bytes)
         return rows
 
     def _append(self, found: ExampleMaxima, rows: np.ndarray, new: np.ndarray) -> None:
@@ -283,15 +283,6 @@ class ByExample(Solver):
             return np.full(len(limits), ADDED_SHARE * gap / self.primal(self.C))
         enough = np.full(len(limits), np.inf)
         return np.divide(ADDED_SHARE * gap / len(limits), limits, out=enough, where=limits > 0.0)
-
-    def _check_room(self) -> None:
-        """Raise LssvmError if the planes take more than ``max_bytes``."""
-        if self.sets.nbytes > self.max_bytes:
-            raise LssvmError(
-                f"the planes of {len(self.costs):,d} examples take "
-                f"{self.sets.nbytes / MEGABYTE:,.3g} MB, more than solver.max_cache_mb; raise it, "
-                "or use solver.method: bundle"
-            )
 
     def _check_truth(
         self, kernel_scores: np.ndarray, found: ExampleMaxima, scores: np.ndarray

@@ -34,6 +34,7 @@ from lssvm.checked import (
 )
 from lssvm.errors import ModelError
 from lssvm.kernels import _dual_coordinate
+from lssvm.plane import MEGABYTE
 from lssvm.solvers.by_example import LOWEST
 from lssvm.solvers.conjugate_gradients import climb
 from lssvm.solvers.example_planes import ExamplePlanes
@@ -42,6 +43,7 @@ from lssvm.solvers.kept import array as kept_array
 from lssvm.solvers.kept import vector as kept_vector
 from lssvm.solvers.kept_outputs import KeptOutputs
 from lssvm.solvers.needs import Needs
+from lssvm.solvers.room import check_room
 from lssvm.solvers.solver import Initialisation, InnerProduct, Solver
 
 SWEEPS = 5  # over what is kept, after an epoch, at most
@@ -90,6 +92,7 @@ class _KeptPlanes(Kept):
             raise ModelError("array 'planes_counts' exceeds 'planes_rooms'")
         slack, exact = flag(values, "planes_slack"), flag(values, "planes_exact")
         planes = ExamplePlanes(places, size, norm=owner.norm, slack=slack, exact=exact)
+        check_room(n, planes.needed(arrays["planes_rooms"]), owner.max_bytes)
         planes.restore({key: arrays[f"planes_{key}"] for key in planes.state()})
         return planes
 
@@ -99,6 +102,7 @@ class DualCoordinate(Solver):
     """Visits of examples, sweeps over what is kept, certificates.
 
     dimension : d; norm : of the slacks; seed : of the order of the visits
+    max_bytes : that the planes may take
     truth : the outputs of the completion, one after another; hidden : whether it moves
     objective : P at the best point, infinite before the first certificate
     heights, scores : (n,) U⁺ above the completion there, and the completion's own score
@@ -106,7 +110,7 @@ class DualCoordinate(Solver):
     swept : sweeps since the last epoch; sampled : the gaps that the last epoch saw; cached : those
         of the sweep under way
     epochs : in the current problem; checked : at the last certificate; slow : how many of the last
-        epochs have lowered the sampled gaps but little
+        epochs have lowered the sampled gaps but little; sweeps_made : in all problems
     """
 
     name: ClassVar[str] = "dual-coordinate"
@@ -115,6 +119,7 @@ class DualCoordinate(Solver):
     dimension: int
     norm: int = 1
     seed: int = 0
+    max_bytes: float = np.inf
     C: float = field(default=0.0, metadata=value(positive))
     hidden: bool = field(default=False, metadata=value(flag))
     objective: float = field(default=np.inf, metadata=value(above))
@@ -143,7 +148,8 @@ class DualCoordinate(Solver):
         cls, config: Any, dimension: int, restart: int, inner_product: InnerProduct
     ) -> Self:
         """The solver that a configuration asks for, at w = 0."""
-        return cls(dimension, config.objective.slack_norm, config.seed + restart)
+        room = config.solver.max_cache_mb * MEGABYTE
+        return cls(dimension, config.objective.slack_norm, config.seed + restart, room)
 
     def __post_init__(self) -> None:
         self.w = np.zeros(self.dimension)
@@ -202,8 +208,13 @@ class DualCoordinate(Solver):
         self.planes.truth = self.truth
         self.heights += scores - self.scores
         self.objective = self._objective(self.w, self.heights)
+        self._begin_epochs()
+
+    def _begin_epochs(self) -> None:
+        """Forget how the epochs of the problem before went; its planes stay."""
         self.begin_problem()
-        self.epochs, self.checked, self.phase, self.place, self.swept = 0, 0, VISITS, 0, 0
+        self.epochs, self.checked, self.slow, self.swept = 0, 0, 0, 0
+        self.phase, self.place, self.sampled, self.cached = VISITS, 0, np.inf, 0.0
         self.planes.rests[:] = 0
 
     def primal(self, C: float) -> float:
@@ -257,8 +268,7 @@ class DualCoordinate(Solver):
             live = self.planes.planes()
             self.planes.alpha[live] *= C / self.C
             self.planes.w *= C / self.C
-            self.lower, self.epochs, self.checked = 0.0, 0, 0
-            self.planes.rests[:] = 0
+            self._begin_epochs()
         if C != self.C:
             self.C = C
             self.objective = np.inf
@@ -295,7 +305,7 @@ class DualCoordinate(Solver):
     def _proceed(self, oracle: Any, goal: float) -> bool:
         """Visits for a moment; whether the epoch or sweep is at its end."""
         planes, cached = self.planes, self.phase == SWEEP
-        status, place, visited, gaps, _ = _dual_coordinate.epoch(
+        status, place, visited, gaps = _dual_coordinate.epoch(
             oracle.compiled.capsule,
             planes,
             self.order,
@@ -310,6 +320,7 @@ class DualCoordinate(Solver):
             oracle.visited(visited)
         if status == _dual_coordinate.FULL:
             planes.grow()
+            check_room(len(self.costs), planes.nbytes, self.max_bytes)
         return bool(status == _dual_coordinate.DONE)
 
     def _turn(self, oracle: Any, target: Callable[[], float]) -> None:

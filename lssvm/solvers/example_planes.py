@@ -54,6 +54,14 @@ class ExamplePlanes:
         arrays = (self.alpha, self.losses, self.idle, self.outputs, self.products, self.first)
         return sum(array.nbytes for array in arrays) + 7 * self.first.nbytes
 
+    def needed(self, rooms: np.ndarray) -> float:
+        """Bytes that the arenas take for blocks of so many planes, before they are made."""
+        rooms = rooms.astype(np.float64)
+        products = 0.0 if self.exact else 8.0 * float(rooms @ rooms)
+        return (20.0 * rooms.sum() + 4.0 * float(rooms @ np.diff(self.places)) + products) * (
+            1.0 + SPARE
+        )
+
     def __len__(self) -> int:
         return int(self.counts.sum())
 
@@ -82,11 +90,8 @@ class ExamplePlanes:
         """Everything that the next visit reads, blocks without their spare room."""
         planes = self.planes()
         return {
-            **{
-                name: getattr(self, name)
-                for name in ("counts", "rooms", "rests", "streaks", "gaps")
-            },
-            **{name: getattr(self, name)[planes] for name in ("alpha", "losses", "idle")},
+            **{name: getattr(self, name) for name in BY_EXAMPLE},
+            **{name: getattr(self, name)[planes] for name in BY_PLANE},
             "outputs": self.outputs[self.output_places()],
             "places": self.places,
             "w": self.w,

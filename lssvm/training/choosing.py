@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from lssvm.applications.base import CompiledByExample
 from lssvm.config import Config, set_values
 from lssvm.config.checks import asked_of
 from lssvm.oracle import DataOracle
@@ -29,17 +28,16 @@ def with_solver(
     kernel = first.kernel.type != "linear" and not first.kernel.explicit
     C = max(config.objective.C for config in configs)
     C /= len(problem.data.examples) if first.objective.c_scaling == "mean" else 1
-    sizes = _sizes(problem, oracle, C, compiled=asked.compiled and not kernel)
+    compiled = asked.compiled and asked.model not in asked.smooth and not kernel
+    sizes = _sizes(problem.dimension, oracle, C, compiled=compiled)
     name, why = chosen(asked, sizes, kernel=kernel, cache=first.solver.cache > 0)
     told = f"solver: {name}, because {why} (solver.method: {AUTO})"
     return [set_values(config, {"solver.method": name}) for config in configs], told
 
 
-def _sizes(problem: Problem, oracle: DataOracle, C: float, compiled: bool) -> Sizes:
+def _sizes(dimension: int, oracle: DataOracle, C: float, compiled: bool) -> Sizes:
     """Counts of the data; the oracle by example knows them best."""
-    application, dimension = problem.data.application, problem.dimension
-    smooth = problem.data.application.smooth
-    if compiled and isinstance(application, CompiledByExample) and not _soft(application, smooth):
+    if compiled:
         kernel = oracle.compiled
         square = C * float(kernel.squares.sum()) * float(oracle.costs.mean()) / len(oracle.costs)
         common = _common(oracle.examples, float(kernel.squares.sum()))
@@ -51,9 +49,3 @@ def _common(examples: Any, squares: float) -> float:
     """The share of Σ ‖x‖² = ``squares`` in the mean of the rows; 0 if all rows are 0."""
     mean = np.asarray(examples.inputs.mean(axis=0)).ravel()
     return examples.inputs.shape[0] * float(mean @ mean) / squares if squares > 0.0 else 0.0
-
-
-def _soft(application: object, smooth: frozenset[str]) -> bool:
-    """Whether the model is smooth, so that there is no single output of an example."""
-    formulation = getattr(application, "formulation", None)
-    return formulation is not None and formulation.model in smooth

@@ -1,0 +1,13 @@
+"""How much memory the planes of all examples may take."""
+
+from lssvm.errors import LssvmError
+from lssvm.plane import MEGABYTE
+
+
+def check_room(count: int, nbytes: float, most: float) -> None:
+    """Raise LssvmError if the planes of ``count`` examples take more than ``most`` bytes."""
+    if nbytes > most:
+        raise LssvmError(
+            f"the planes of {count:,d} examples take {nbytes / MEGABYTE:,.3g} MB, more than "
+            "solver.max_cache_mb; raise it, or use solver.method: bundle"
+        )
