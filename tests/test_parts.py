@@ -182,6 +182,21 @@ def test_queries_that_go_on_after_others_are_read_as_one(tmp_path, monkeypatch):
     assert sizes == [60]
 
 
+def test_a_query_may_be_longer_than_many_parts(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    lines = queries(np.random.default_rng(0), 300).splitlines(keepends=True)
+    Path("train.txt").write_text("".join(lines[:80]), encoding="utf-8")
+    long = [re.sub(r"qid:\S+", "qid:long", line) for line in lines]
+    Path("test.txt").write_text("".join(lines[:70] + long + lines[70:]), encoding="utf-8")
+    config = TRAINED.format(application=CONFIGS["precision_at_k"], model="lssvm")
+    Path("c.yaml").write_text(config, encoding="utf-8")
+    assert CliRunner().invoke(learn, ["c.yaml", "model", "-q"]).exit_code in (0, 3)
+    expected = outcome()
+    sizes = in_small_parts(monkeypatch)
+    assert outcome() == expected
+    assert len(sizes) > 2
+
+
 def test_a_broken_line_far_down_leaves_what_was_there(name, monkeypatch):
     content = Path("test.txt").read_text(encoding="utf-8")
     Path("test.txt").write_text(content + "a 1:x y z\n", encoding="utf-8")

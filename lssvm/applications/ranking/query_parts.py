@@ -59,15 +59,18 @@ def query_parts(
 
 def _whole_queries(source: Source, indices: IndexBase) -> Iterator[SvmLight]:
     """The rows of a file in parts of whole queries."""
-    rest: SvmLight | None = None
+    rest: list[SvmLight] = []  # pieces of the query that the last part ended with
     for part in svmlight_parts(source.path, False, source.limit, indices.base, indices.why):
-        file = part if rest is None else _joined(rest, part)
+        rest.append(part)
+        if len(part.names) == 1 and all(piece.names == part.names for piece in rest):
+            continue
+        file = _joined(rest)
         begin = int(np.searchsorted(file.queries, file.queries[-1]))
         if begin:
             yield _rows(file, 0, begin)
-        rest = _rows(file, begin, len(file.queries))
-    if rest is not None:
-        yield rest
+        rest = [_rows(file, begin, len(file.queries))]
+    if rest:
+        yield _joined(rest)
 
 
 def _rows(file: SvmLight, first: int, last: int) -> SvmLight:
@@ -87,19 +90,26 @@ def _rows(file: SvmLight, first: int, last: int) -> SvmLight:
     )
 
 
-def _joined(one: SvmLight, other: SvmLight) -> SvmLight:
-    """The rows of two parts of a file; a query may begin in one and end in the other."""
-    again = int(one.names[-1] == other.names[0])
+def _joined(parts: Sequence[SvmLight]) -> SvmLight:
+    """The rows of parts of a file that follow each other; a query may go on in the next part."""
+    if len(parts) == 1:
+        return parts[0]
+    names: tuple[str, ...] = ()
+    queries = []
+    for part in parts:
+        again = int(names[-1:] == part.names[:1])
+        queries.append(part.queries + (len(names) - again))
+        names += part.names[again:]
     return replace(
-        one,
-        labels=np.concatenate([one.labels, other.labels]),
-        queries=np.concatenate([one.queries, other.queries + (len(one.names) - again)]),
-        names=one.names + other.names[again:],
-        offsets=cumulated(np.concatenate([np.diff(one.offsets), np.diff(other.offsets)])),
-        indices=np.concatenate([one.indices, other.indices]),
-        values=np.concatenate([one.values, other.values]),
-        comments=one.comments + other.comments,
-        lines=np.concatenate([one.lines, other.lines]),
+        parts[0],
+        labels=np.concatenate([part.labels for part in parts]),
+        queries=np.concatenate(queries),
+        names=names,
+        offsets=cumulated(np.concatenate([np.diff(part.offsets) for part in parts])),
+        indices=np.concatenate([part.indices for part in parts]),
+        values=np.concatenate([part.values for part in parts]),
+        comments=tuple(comment for part in parts for comment in part.comments),
+        lines=np.concatenate([part.lines for part in parts]),
     )
 
 
