@@ -84,7 +84,7 @@ cdef int _steps(const Oracle* oracle, Planes* planes, const Kept* kept, Py_ssize
     cdef double* heights = work.heights
     cdef double* before = work.moves + planes.rooms[i]
     cdef double limit = planes.limits[i], total = 0.0, share, top, bottom, square, size, move
-    cdef double high, low, rest
+    cdef double high, rest
     cdef bint moved = False
     for k in range(count):
         before[k] = alpha[k]

@@ -34,7 +34,7 @@ class ExampleOracle:
     """
 
     def __init__(self, rows, const int[::1] labels, classes):
-        cdef Py_ssize_t i, entry, columns = classes.columns
+        cdef Py_ssize_t i, columns = classes.columns
         cdef const int[::1] path_starts = classes.path_starts, paths = classes.paths
         memory = np.zeros(sizeof(Single), dtype=np.uint8)
         cdef unsigned char[::1] view = memory

@@ -55,7 +55,7 @@ class ExampleOracle:
         memory = np.zeros(sizeof(Single), dtype=np.uint8)
         cdef unsigned char[::1] view = memory
         cdef Single* own = <Single*>&view[0]
-        cdef Py_ssize_t squares, i, widest, rows
+        cdef Py_ssize_t squares, i, rows
         point_to_tokens(&own.tokens, tokens, shape.width)
         point_to_task(&own.task, loss)
         own.count, own.order, own.ends = shape.labels, shape.order, shape.ends
