@@ -73,8 +73,7 @@ def total(planes: Sequence[Plane]) -> Plane:
 class Planes:
     """A growing stack of planes, one row each.
 
-    Solvers reach the gradients only through :meth:`dots` and :meth:`combine`, so that a
-    sparse stack can take the place of this dense one.
+    If there are many weights, ``lssvm.solvers.long_planes`` has a sparse stack in its place.
     """
 
     def __init__(self, dimension: int) -> None:
@@ -116,9 +115,17 @@ class Planes:
         self._losses[: len(rows)] = self._losses[rows]
         self._count = len(rows)
 
-    def dots(self, vector: np.ndarray) -> np.ndarray:
-        """gradient · vector for every row, (count,)."""
-        return self.gradients @ vector
+    def plane(self, row: int) -> Plane:
+        """One plane; its gradient is a view."""
+        return Plane(self.gradients[row], float(self.losses[row]))
+
+    def dots(self, vector: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+        """gradient · vector for every row, or for some of them, (count,)."""
+        return (self.gradients if rows is None else self.gradients[rows]) @ vector
+
+    def dots_above(self, origin: np.ndarray, vector: np.ndarray) -> np.ndarray:
+        """(gradient − origin) · vector for every row, (count,)."""
+        return self.dots(vector) - float(origin @ vector)
 
     def gram(self, origin: np.ndarray) -> np.ndarray:
         """Inner products of the gradients' differences from ``origin``, (count, count)."""

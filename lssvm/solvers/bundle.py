@@ -27,7 +27,9 @@ from lssvm.checked import vector as checked_vector
 from lssvm.errors import ModelError
 from lssvm.oracle import Oracle
 from lssvm.plane import MEGABYTE, Plane, Planes
+from lssvm.solvers import long_planes
 from lssvm.solvers.kept import Kept, State, array, kept, plane, value, vector
+from lssvm.solvers.long_planes import LongPlanes
 from lssvm.solvers.needs import Needs
 from lssvm.solvers.opening import EPOCHS, opened, parts_of
 from lssvm.solvers.plane_cache import PlaneCache
@@ -40,6 +42,7 @@ CACHE_SHARE = 0.1  # of the gap, that a cut of kept planes must raise the model 
 LEVEL_SHARE = 1e-2  # cuts may differ in height by this share of the goal
 MOST_CACHED_CUTS = 200  # cuts of kept planes in a row, without an oracle pass
 COMPARED = 8  # cuts, those of the largest multipliers, that must not exceed a new value
+PRODUCT_ROUNDING = 1e-13  # of an inner product, as a share of the largest square
 ASYMMETRY = 1e-8  # of a Gram matrix, as a share of its largest entry: rounding
 
 
@@ -57,15 +60,10 @@ def _square(owner: Any, arrays: Arrays) -> tuple[int, int]:
 
 class _KeptPlanes(Kept):
     def save(self, owner: Any, name: str) -> State:
-        return {}, {"gradients": owner.planes.gradients, "losses": owner.planes.losses}
+        return long_planes.saved(owner.planes)
 
-    def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> Planes:
-        losses = checked_vector(arrays, "losses", (None,))
-        gradients = checked_vector(arrays, "gradients", (len(losses), len(owner.w)))
-        planes = Planes(len(owner.w))
-        for gradient, loss in zip(gradients, losses, strict=True):
-            planes.append(Plane(gradient, float(loss)))
-        return planes
+    def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> Planes | LongPlanes:
+        return long_planes.restored(arrays, len(owner.w))
 
 
 class KeptQP(Kept):
@@ -126,7 +124,7 @@ class Bundle(SummedSolver):
     cached: int = 0
     cache_bytes: float = np.inf
     opening: int = field(default=0, metadata=value(whole))
-    planes: Planes = field(init=False, metadata=kept(_KeptPlanes()))
+    planes: Planes | LongPlanes = field(init=False, metadata=kept(_KeptPlanes()))
     cache: PlaneCache | None = field(init=False, metadata=kept(_KeptCache()))
     gram: np.ndarray = field(init=False, metadata=array(np.float64, _square))
     beta: np.ndarray = field(init=False, metadata=array(np.float64, _with_zero))
@@ -164,7 +162,7 @@ class Bundle(SummedSolver):
     def __post_init__(self) -> None:
         none = np.zeros(0), sparse.csr_array((0, len(self.w)))
         self.cache = PlaneCache(*none, self.cached, self.cache_bytes) if self.cached else None
-        self.planes = Planes(len(self.w))
+        self.planes = long_planes.new_stack(self.completion.gradient)
         self.gram = np.zeros((1, 1))
         self.beta = np.ones(1)
         self.idle = np.zeros(0, dtype=np.int64)
@@ -187,6 +185,8 @@ class Bundle(SummedSolver):
     def measure_from(self, completion: Plane) -> None:
         """Take a new completion: bound and Gram matrix are of differences from it."""
         self.completion = completion
+        if not len(self.planes):
+            self.planes = long_planes.new_stack(completion.gradient)
         self.begin_problem()
         self.gram = np.zeros((len(self.beta), len(self.beta)))
         self.gram[1:, 1:] = self.planes.gram(completion.gradient)
@@ -213,7 +213,7 @@ class Bundle(SummedSolver):
         return self._cut(self.row)
 
     def _cut(self, row: int) -> Plane:
-        return Plane(self.planes.gradients[row], float(self.planes.losses[row]))
+        return self.planes.plane(row)
 
     def check_end(self, oracle: Any) -> None:
         """Refuse the value at the incumbent if one of all cuts exceeds it, too."""
@@ -286,9 +286,14 @@ class Bundle(SummedSolver):
 
         At the minimiser all active cuts are equally high. Where the multipliers cancel each
         other by many orders (C and features both large), their rounding tilts the cuts
-        apart by more than the goal: the smallest step that levels them is tried then.
+        apart by more than the goal: the smallest step that levels them is tried then. Where that
+        rounding is far too small, the heights come from the Gram matrix, without the gradients.
         """
-        heights = self._heights(point)
+        rounding = PRODUCT_ROUNDING * C * C * float(np.diag(self.gram).max())
+        if rounding <= LEVEL_SHARE * goal:
+            heights = self._above(-C * (self.gram[1:] @ self.beta))
+        else:
+            heights = self._heights(point)
         active = np.flatnonzero(self.beta)
         spread = heights[active] - heights[active[0]]
         if C * np.ptp(spread) <= LEVEL_SHARE * goal:
@@ -307,8 +312,11 @@ class Bundle(SummedSolver):
 
     def _heights(self, w: np.ndarray) -> np.ndarray:
         """The value at w of the zero plane and of every cut, (k + 1,)."""
-        cuts = self.planes.dots(w) - float(self.completion.gradient @ w)
-        return np.concatenate([[0.0], cuts + self.planes.losses - self.completion.loss])
+        return self._above(self.planes.dots_above(self.completion.gradient, w))
+
+    def _above(self, dots: np.ndarray) -> np.ndarray:
+        """The zero plane's height, and those of the cuts with these inner products, (k + 1,)."""
+        return np.concatenate([[0.0], dots + self.planes.losses - self.completion.loss])
 
     def _ask(self, oracle: Any, C: float, w: np.ndarray) -> None:
         """One oracle pass at w: a new cut, and a new incumbent where P is lower there."""
@@ -359,7 +367,7 @@ class Bundle(SummedSolver):
         self.check_truth(oracle, w, plane, slack, self.completion)
         rows = np.argsort(-self.beta[1:], kind="stable")[:COMPARED]
         if len(rows):
-            heights = [self._cut(row).value(w) for row in rows.tolist()]
+            heights = self.planes.dots(w, rows) + self.planes.losses[rows]
             self._compare(oracle, w, plane, slack, int(rows[np.argmax(heights)]))
 
     def _compare(self, oracle: Any, w: np.ndarray, plane: Plane, slack: float, row: int) -> None:
@@ -379,7 +387,7 @@ class Bundle(SummedSolver):
     def _inner(self, plane: Plane) -> np.ndarray:
         """Inner products of the cuts' differences from the completion with a plane's, (k,)."""
         difference = plane.gradient - self.completion.gradient
-        return self.planes.dots(difference) - float(self.completion.gradient @ difference)
+        return self.planes.dots_above(self.completion.gradient, difference)
 
     def _make_room(self) -> None:
         """Drop the longest idle cuts once there are ``max_planes``, never the incumbent's.
