@@ -128,7 +128,7 @@ build: $(VENV)/dev.installed ## make a wheel and a source distribution in dist/
 wheel: $(VENV)/dev.installed ## make a wheel for many Linux systems in dist/ and try it in new environments (TRY="python3.11 …")
 	rm -rf build/wheel build/repaired
 	$(BIN)/python -m build --wheel --outdir build/wheel .
-	$(BIN)/auditwheel repair --wheel-dir build/repaired build/wheel/*.whl
+	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/auditwheel repair --wheel-dir build/repaired build/wheel/*.whl
 	$(BIN)/abi3audit --strict --summary build/repaired/*.whl
 	$(BIN)/python tests/try_wheel.py build/repaired/*.whl $(TRY)
 	mkdir -p dist && mv build/repaired/*.whl dist && rm -r build/wheel build/repaired
