@@ -122,7 +122,7 @@ def experiment(arguments: command.Arguments) -> str:
 
 
 def solve(shared: tuple[Sequence[segments.Parts], segments.Settings], task: Task) -> Any:
-    """One model of one fold."""
+    """Train and test one model on one fold."""
     return segments.solve((shared[0][task.fold], shared[1]), task.method)
 
 
