@@ -140,7 +140,7 @@ def measured(kind, size):
 
 
 def in_own_process(kind, size):
-    """The row of one size, printed by this script in a process of its own."""
+    """Run this script for one size, in a process of its own, and return the row."""
     command = [sys.executable, "-m", "experiments.benchmarks.growth", "--row"]
     process = subprocess.run(
         [*command, json.dumps([kind, size])], capture_output=True, text=True, check=False

@@ -50,7 +50,7 @@ def harvest(config_path, C):
     differences = bundle.planes.gradients - bundle.completion.gradient
     losses = bundle.planes.losses - bundle.completion.loss
     counts = differences.astype(np.int16)
-    assert np.array_equal(counts, differences), "costs that are not whole numbers"
+    assert np.array_equal(counts, differences), "the differences are not whole numbers"
     return counts, losses
 
 

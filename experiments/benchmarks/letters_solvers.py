@@ -89,7 +89,7 @@ class Clock(Observer):
             raise OverTimeError
 
     def note(self):
-        """The current state of the run."""
+        """Record the gaps that are reached now for the first time, with time, passes and w."""
         solver = self.run.solver
         primal = solver.primal(self.C)
         self.gap = primal - solver.lower
@@ -177,7 +177,7 @@ def crf_row(data, name):
 
 
 def in_own_process(out, *arguments):
-    """The row of one run, printed by this script in a process of its own."""
+    """Run this script for one row, in a process of its own, and return the row."""
     process = subprocess.run(
         [sys.executable, str(Path(__file__).resolve()), "--row", json.dumps(arguments)],
         cwd=out,
@@ -191,7 +191,7 @@ def in_own_process(out, *arguments):
 
 
 def solver_rows(data, out, quick):
-    """All rows of our solvers, compared with the known optima."""
+    """Run all our solvers: the rows, and a line for each that excludes the known optimum."""
     rows, wrong = [], []
     for name, C, seconds, known in PROBLEMS[: 1 if quick else None]:
         for method in SOLVERS:

@@ -45,7 +45,7 @@ def problems(letters):
     try:
         words = load_letters(letters, [0])
     except DataError as error:
-        print(f"without letters: {error}")
+        print(f"the letters are left out: {error}")
         return
     values = {"application": {"name": "sequence"}, "solver": {"method": "n-slack"}}
     config = Config.from_dict(values | {"objective": {"C": 0.1}})

@@ -13,7 +13,7 @@ solver's point is at most (1 + 1e-2) and (1 + 1e-3) times the lowest F that any 
 same trial. F itself is evaluated before every pass, which is not counted (for stochastic descent
 after every epoch, at the mean of the points and at the last point; the lower F counts). The table
 shows medians over the trials, or – if half of them never come so close within the budget, and the
-mean relative excess of F at the end over the lowest F.
+mean relative excess of the lowest F of the solver over the lowest F of all solvers.
 
 - bundle, n-slack, bcfw and gradient work inside CCCP, each time to a certified relative gap of
   1e-4; lbfgs works on F, until CCCP's problem at its last point has such a gap.
@@ -236,7 +236,7 @@ def reported(rows: Sequence[Mapping[str, Any]], plan: Plan) -> str:
 
 
 def middle(counts: Sequence[float | None]) -> str:
-    """The median; runs that never came so close count as infinite, and are counted if any."""
+    """The median, where runs that never came so close count as infinite, and their number."""
     median = float(np.median([np.inf if count is None else count for count in counts]))
     never = sum(count is None for count in counts)
     text = f"{median:.0f}" if np.isfinite(median) else "–"

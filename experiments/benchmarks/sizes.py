@@ -61,7 +61,7 @@ class Clock(Observer):
 
 
 def trained(application, examples, config):
-    """Train: a model, and the row of its training."""
+    """Train a model, and return it with the row of its training."""
     clock, before, used = Clock(), peak(), time.process_time()
     model = learn_on(application, examples, config, observer=clock, scored=False)
     seconds, found = time.process_time() - used, clock.summary
@@ -160,7 +160,7 @@ def crfsuite_row(data, algorithm, C):
 
 
 def documents(rows, words, classes, seed=1, noise=0.5, length=56):
-    """Documents with words by Zipf's law; some of the words belong to the document's class."""
+    """Documents with words by Zipf's law, some of them typical of the class; noisy labels."""
     rng = np.random.default_rng(seed)
     shares = np.cumsum(1.0 / np.arange(1, words + 1))
     own = np.array([rng.permutation(words) for _ in range(classes)])
@@ -224,7 +224,7 @@ def taxonomy_row(epsilon):
 
 
 def digit_rows():
-    """Train on the digits of scikit-learn, with pixels from 0 to 1."""
+    """The rows and labels of scikit-learn's digits, with pixels from 0 to 1."""
     from sklearn.datasets import load_digits
 
     matrix, labels = load_digits(return_X_y=True)
@@ -232,7 +232,7 @@ def digit_rows():
 
 
 def digits_row(epsilon):
-    """Digits."""
+    """Train on the digits of scikit-learn."""
     return rows_row(*digit_rows(), 1.0, epsilon)
 
 
@@ -310,7 +310,7 @@ def problems(data, quick):
 
 
 def in_own_process(function, arguments):
-    """The row of one run, printed by this script in a process of its own."""
+    """Run this script for one row, in a process of its own, and return the row."""
     command = [sys.executable, "-m", "experiments.benchmarks.sizes", "--row"]
     process = subprocess.run(
         [*command, json.dumps([function, arguments])], capture_output=True, text=True, check=False

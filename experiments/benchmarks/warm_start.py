@@ -33,7 +33,7 @@ class Forgetful(Bundle):
 
 
 def passes(kind, application, examples, completion, C):
-    """The passes per convex problem after the first, the number of problems, and the final F."""
+    """The mean passes per convex problem after the first, the number of problems, the final F."""
     bundle = kind(np.zeros(len(completion.gradient)), completion, SimplexQP())
     run = Run(bundle, 1e-9, float(len(examples)))
     oracle = DataOracle(application, examples, Executor(1))
@@ -43,7 +43,7 @@ def passes(kind, application, examples, completion, C):
 
 
 def main():
-    """Print both for every seed and C, and the median ratios."""
+    """Print the results of both bundles for every seed and C, and the median ratios."""
     print("passes per convex problem after the first; F at the end")
     for start, C in itertools.product(("seeds", "random"), WEIGHTS):
         ratios = []

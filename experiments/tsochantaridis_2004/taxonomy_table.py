@@ -234,7 +234,7 @@ def report(outcomes: Sequence[Outcome], plan: Plan) -> tuple[str, dict[str, Any]
                 values = {method: _values(own, method, measure) for method in METHODS}
                 first, *_, last = values.values()
                 digits = 2 if measure == "accuracy" else 3
-                row = {"data": name, "examples a class": str(size or "all"), "measure": measure}
+                row = {"data": name, "examples per class": str(size or "all"), "measure": measure}
                 row |= {method: plus_minus(found, digits) for method, found in values.items()}
                 rows.append({**row, "last − first": plus_minus(last - first, digits)})
                 cells += [
@@ -246,7 +246,7 @@ def report(outcomes: Sequence[Outcome], plan: Plan) -> tuple[str, dict[str, Any]
         f"Test accuracy (%) and tree loss ± standard error over draws ({draws}), or over the test "
         "examples where all train"
     )
-    keys = ("data", "examples a class", "measure", "method", "mean_and_error")
+    keys = ("data", "examples per class", "measure", "method", "mean_and_error")
     figures = [{key: cell[key] for key in keys} for cell in cells]
     return text_table(title, rows), {"plan": plan._asdict(), "cells": figures}
 

@@ -231,13 +231,13 @@ def _split(name: str, documents: tuple[Documents, Documents], folds: int, quick:
 
 
 def _lean(split: Split) -> Split:
-    """The training documents without their words, which is all that the folds need."""
+    """The training documents without their words; cross-validation needs nothing else."""
     bare = without_words(split.train)
     return Split(bare, bare.slice(0, 0), split.fold)
 
 
 def without_words(documents: Documents) -> Documents:
-    """The same documents without what only testing needs, to send less to other processes."""
+    """The same documents without their words, so that less is sent to other processes."""
     return replace(documents, texts=np.full(len(documents), None))
 
 

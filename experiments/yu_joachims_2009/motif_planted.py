@@ -121,7 +121,7 @@ def trained(shared: tuple[Path, Sequence[str]], task: Task) -> list[Row]:
 
 
 def configuration(folder: Path, order: int, start: str, restarts: int) -> Config:
-    """The settings for the data that :func:`lssvm.simulation.motif.write_motif` wrote into ``folder``."""
+    """The configuration for the data that ``simulate.write_motif`` wrote into ``folder``."""
     return Config.from_dict(
         {
             "application": {
