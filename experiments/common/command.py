@@ -30,7 +30,7 @@ def main(
 ) -> None:
     """Parse the arguments, run the experiment and print its table; errors end with exit code 2.
 
-    data, quick : what the options --data and --quick mean, for the help; if data is None, the
+    data, quick : what --data is and what --quick runs, for the help; if data is None, the
         experiment makes its own data and has no option --data
     """
     parser = argparse.ArgumentParser(description=description)
@@ -38,7 +38,7 @@ def main(
     if data is not None:
         parser.add_argument("--data", type=Path, required=True, help=data)
     parser.add_argument("--out", type=Path, required=True, help="folder for the results")
-    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--quick", action="store_true", help=f"a short run: {quick}")
     parser.add_argument(
         "--jobs",
         type=_count,

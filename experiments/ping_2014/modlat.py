@@ -51,7 +51,7 @@ from lssvm.training.session import learn_on
 BETA = 0.1
 TURNS = 5
 THETA_STEPS = 100
-STEP = 1e-5  # of the central difference: about the cube root of the relative rounding error
+STEP = 1e-5  # step of the central difference: about the cube root of the relative rounding error
 
 
 @dataclass(frozen=True)

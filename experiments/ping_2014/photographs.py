@@ -71,7 +71,7 @@ SEED = 0
 GREY = (0.299, 0.587, 0.114)  # weights of the luminance (ITU-R BT.601)
 FULL = segments.Settings((0.003, 0.01, 0.03, 0.1), (0.01, 0.1, 1.0), 10)
 QUICK = segments.Settings((0.03,), (0.1,), 2)
-WORDS = {False: 500, True: 50}  # whether --quick is given: the number of words
+WORDS = {False: 500, True: 50}  # the number of words, without and with --quick
 
 
 class Photograph(NamedTuple):

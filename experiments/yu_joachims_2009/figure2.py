@@ -39,10 +39,7 @@ EXACT = 1e-6  # cccp.inexactness with which every problem is solved to full prec
 MAX_ITERATIONS = 200
 LENGTH, TOP = 11, 10
 FOLDS = 5
-COUNTS = {
-    "iterations": 1.0,
-    "iterations_tighter": TIGHTER,
-}  # by column: the tolerance, in multiples of τ
+COUNTS = {"iterations": 1.0, "iterations_tighter": TIGHTER}  # multiples of τ, by column
 
 
 class Plan(NamedTuple):

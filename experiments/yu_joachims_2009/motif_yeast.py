@@ -81,7 +81,7 @@ IUPAC = {"A": "A", "C": "C", "G": "G", "T": "T", "W": "AT", "Y": "CT", "R": "AG"
 BEST, MEAN = "latent SSVM, best of the starts", "latent SSVM, mean over the starts"
 PICKED = "latent SSVM, order chosen too"
 FAVOURED, HONEST = "Gibbs, favoured threshold", "Gibbs, honest threshold"
-# By length, and whether there are background sequences: latent SSVM and the favoured control.
+# The paper's errors, by length and by use of background sequences: latent SSVM, favoured control.
 PUBLISHED = {
     (11, True): ("11.09", "32.49"),
     (17, True): ("12.00", "31.47"),

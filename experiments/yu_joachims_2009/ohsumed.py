@@ -395,6 +395,6 @@ if __name__ == "__main__":
     command.main(
         "Precision at k on a LETOR collection in five files.",
         "folder of S1.txt … S5.txt, plain or .gz",
-        "two values of k, three of C",
+        "two values of k, three values of C",
         experiment,
     )
