@@ -116,7 +116,7 @@ def _field(
 def _single(
     graphs: GraphFile, others: GraphFile, method: str, C: float, settings: Settings
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """Train logistic regression on the labelled nodes, without edges; returns as ``_field``."""
+    """Train logistic regression on the labelled nodes, without edges; see ``_field``."""
     from sklearn.linear_model import LogisticRegression
 
     known = graphs.labels >= 0

@@ -71,7 +71,7 @@ class Trial(NamedTuple):
 
 
 def new_trial(draw: Draw, number: int, training: int = TRAINING) -> Trial:
-    """The trial of this number; its held-out instances do not depend on the number for training."""
+    """The trial of this number; its held-out instances do not depend on how many train."""
     rng = np.random.default_rng([STREAM, number])
     field = drawn(rng, draw)
     x, states = sampled(rng, field, VALIDATION + TEST)

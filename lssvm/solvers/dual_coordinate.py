@@ -56,7 +56,7 @@ CHECK_EVERY = 10  # epochs between two certificates, at most
 # the kernel solves for all outputs, the second with pairwise steps over the outputs that are kept,
 # where conjugate gradients take longer.
 SLOW, SLOW_STEPS = 0.8, 0.97
-PATIENCE = 3  # conjugate gradients run after so many slow epochs in a row, and after each further
+PATIENCE = 3  # conjugate gradients run after so many slow epochs in a row, and each further one
 CG_STEPS = 20  # steps of conjugate gradients, at most
 SECONDS = 0.05  # time between two returns from the compiled loop
 MOST_PLANES = 2**24  # planes of one example, at most

@@ -29,7 +29,7 @@ class KeptOutputs:
         self.owner = np.repeat(np.arange(len(planes.counts)), planes.counts)
 
     def column(self, name: str) -> np.ndarray:
-        """For every name: one upper bound of ‖δ‖² for all planes, repeated, (m,)."""
+        """The column ``squares``: one upper bound of ‖δ‖² for all planes, repeated, (m,)."""
         scale = self.losses.max(initial=1.0) ** 2 if self._planes.slack else 1.0
         return np.full(len(self.alpha), 4.0 * scale * self._kernel.square)
 
