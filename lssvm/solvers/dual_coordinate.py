@@ -152,7 +152,7 @@ class DualCoordinate(Solver):
     def from_config(
         cls, config: Any, dimension: int, restart: int, inner_product: InnerProduct
     ) -> Self:
-        """The solver that a configuration describes, at w = 0."""
+        """The solver that a configuration asks for, at w = 0."""
         room = config.solver.max_cache_mb * MEGABYTE
         return cls(dimension, config.objective.slack_norm, config.seed + restart, room)
 
