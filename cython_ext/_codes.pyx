@@ -1,7 +1,7 @@
-"""Small numbers for words and for whole numbers, in the order of their first occurrence.
+"""Words and whole numbers are numbered 0, 1, 2, … in the order of their first occurrence.
 
-Hash tables have open addresses and linear probing. If a table has to grow, a function returns; the
-caller makes a larger table and calls it again from that place.
+The hash tables use open addressing with linear probing. If a table has to grow, a function returns;
+the caller makes a larger table and calls the function again from where it stopped.
 """
 
 from libc.string cimport memcmp, memcpy
@@ -12,7 +12,7 @@ ctypedef unsigned char byte
 def intern(const byte[::1] block, const int[:, :] spans, Py_ssize_t done, int[::1] codes, words):
     """Number the words of a block by first occurrence; equal words have the same number.
 
-    spans : (n, 2), begin and end of each word; a negative begin: there is no word, code -1
+    spans : (n, 2), begin and end of each word; if begin is negative, there is no word: code -1
     done : number of words that already have codes
     codes : (n,), to write to
     words : DistinctWords; new words are added
@@ -62,7 +62,7 @@ def intern(const byte[::1] block, const int[:, :] spans, Py_ssize_t done, int[::
 
 
 def spread(const unsigned int[::1] hashes, Py_ssize_t count, int[::1] table):
-    """Put the first ``count`` words into a table of -1, whose length is a power of two."""
+    """Enter the first ``count`` words into a table full of -1, whose length is a power of two."""
     cdef unsigned int mask = <unsigned int>(table.shape[0] - 1), slot
     cdef Py_ssize_t code
     if count > hashes.shape[0] or 2 * count > table.shape[0]:
@@ -75,7 +75,7 @@ def spread(const unsigned int[::1] hashes, Py_ssize_t count, int[::1] table):
 
 
 cdef inline unsigned int _hash(const byte* word, Py_ssize_t length) noexcept:
-    """A hash of bytes, eight at a time: multiplied by the golden ratio, the upper half kept."""
+    """A multiplicative hash (golden ratio) of bytes, eight at a time; its upper 32 bits."""
     cdef unsigned long long found = length, eight
     while length >= 8:
         memcpy(&eight, word, 8)
@@ -92,8 +92,8 @@ cdef inline unsigned int _hash(const byte* word, Py_ssize_t length) noexcept:
 def relabel(int[::1] codes, int[::1] number, long long[::1] firsts):
     """Renumber codes by first occurrence, in place; negative codes stay.
 
-    number : (highest code + 1,) all -1; on return the number of each code that occurs
-    firsts : as long; on return the codes by number
+    number : (highest code + 1,) full of -1; on return, the number of each code that occurs
+    firsts : of the same length; on return, the code that has each number
 
     Returns the number of different codes.
     """
@@ -121,10 +121,11 @@ def renumber(
 ):
     """Number pairs by first occurrence; equal pairs have the same number.
 
-    first, second : (n,); negative in either: none; done : number of pairs already numbered
-    found : (n,) int32, their numbers, or -1, to write to; may be ``first``
-    distinct : GrowingCodes, first * 2³² + second by number; new pairs are added
-    table : (a power of two,) numbers by hash, or -1
+    first, second : (n,); if either is negative, there is no pair
+    done : number of pairs that are already numbered
+    found : (n,) int32, to write the numbers to, -1 if there is no pair; may be ``first`` itself
+    distinct : GrowingCodes with first * 2³² + second of each number; new pairs are added
+    table : (a power of two,) the hash table: numbers, or -1
 
     Returns the number of numbered pairs: fewer than n if ``distinct`` and ``table`` have to grow.
     """
@@ -156,7 +157,7 @@ def renumber(
 
 
 def scatter(const long long[::1] codes, int[::1] table):
-    """Put the numbers of different codes into a table of -1 that is at least twice as long."""
+    """Enter the numbers of distinct codes into a table full of -1, at least twice as long."""
     cdef unsigned int mask = <unsigned int>(table.shape[0] - 1), slot
     cdef Py_ssize_t number
     if 2 * codes.shape[0] > table.shape[0]:

@@ -1,7 +1,7 @@
-"""Sums of rows by column: what rows of coefficients give the columns of a sparse matrix.
+"""Products of a transposed sparse matrix, stored by column, with dense coefficients.
 
-A column's sum runs over its rows in order, whoever asks for it: it does not depend on how the
-columns are shared out.
+A column's sum always runs over its rows in order, so it does not depend on how the columns are
+divided among threads.
 """
 
 
@@ -9,11 +9,12 @@ def columns(
     const long long[::1] starts, const int[::1] indices, const double[::1] values,
     long long[::1] places, int[::1] rows, double[::1] turned,
 ):
-    """Write a sparse matrix of n rows by column.
+    """Convert a sparse matrix of n rows from storage by row to storage by column.
 
     starts : (n + 1,) where the rows begin in indices and values
-    places : (m,) where the columns begin in rows (entries,) and turned, their values, or empty;
-        becomes where they end
+    places : (m,) where the columns begin in rows and turned; on return, where they end
+    rows : (entries,) to write the row of each entry to
+    turned : (entries,) to write the values to; empty if they are not needed
     """
     cdef Py_ssize_t row, n = starts.shape[0] - 1
     cdef long long at, to
@@ -32,9 +33,10 @@ def gather(
     const long long[::1] places, const int[::1] rows, const double[::1] values,
     const double[:, ::1] coefficients, double[:, ::1] out,
 ):
-    """out (c, K) = the sums of coefficients (n, K) over the rows of c columns, times values.
+    """Write to out (c, K), for c columns, the sum over rows of value times coefficients (n, K).
 
-    places : (c + 1,) where the columns begin in rows and values; no values are ones
+    places : (c + 1,) where the columns begin in rows and values
+    values : the value of each entry; empty if all are 1
     """
     cdef Py_ssize_t column, k, K = coefficients.shape[1]
     cdef long long at

@@ -1,4 +1,4 @@
-"""Inner products and sums of vectors kept in single precision with ones in double precision."""
+"""Inner products and sums of vectors in single precision with vectors in double precision."""
 
 
 cdef extern from "row_history.h" nogil:
@@ -7,7 +7,7 @@ cdef extern from "row_history.h" nogil:
 
 
 def inner(const float[::1] row, const double[::1] vector):
-    """row . vector, summed in double precision."""
+    """The inner product row . vector, summed in double precision."""
     _check(row.shape[0], vector.shape[0])
     cdef double found = 0.0
     if row.shape[0]:
@@ -17,7 +17,7 @@ def inner(const float[::1] row, const double[::1] vector):
 
 
 def add(const float[::1] row, double coefficient, double[::1] vector):
-    """vector += coefficient * row"""
+    """Add coefficient * row to vector, in place."""
     _check(row.shape[0], vector.shape[0])
     if row.shape[0]:
         with nogil:

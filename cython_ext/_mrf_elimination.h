@@ -1,22 +1,22 @@
-/* Exact inference by elimination, in lanes; see _mrf.pyx for the method. */
+/* Exact inference by variable elimination, in lanes; see _mrf.pyx for the method. */
 
 #ifndef LSSVM_MRF_ELIMINATION_H
 #define LSSVM_MRF_ELIMINATION_H
 
 #include "lane_math.h"
 
-enum { MRF_ROWS = 32 }; /* joint states that are worked on together */
+enum { MRF_ROWS = 32 }; /* joint states that are processed together */
 
-/* Graphs, as the arguments of infer in _mrf.pyx. */
+/* The graphs, with the arguments of infer in _mrf.pyx. */
 typedef struct {
     const double *w;
     const long long *offsets, *starts, *bases, *nodes;
     const int *indices, *sizes, *labels, *states;
     const double *values, *costs;
-    const unsigned char *charged; /* NULL: nothing is */
+    const unsigned char *charged; /* NULL if no node is charged */
 } MrfGraphs;
 
-/* One plan, and temperatures of what goes first and second. */
+/* One plan, and the temperatures of the variables that are eliminated first and second. */
 typedef struct {
     const long long *steps; /* (count, 9) as in plans.Plans */
     const long long *factors, *strides, *others, *evidence, *constants;
@@ -24,21 +24,21 @@ typedef struct {
     double eps[2];
 } MrfPlan;
 
-/* Room for one call. Numbers of tables are vectors of W. */
+/* Scratch for one call. Each entry of a table is a vector of W numbers. */
 typedef struct {
     long long *places;  /* (items) where each table begins */
-    long long *counter; /* (2, others) joint states */
-    long long *at;      /* (2, factors) and the places of their numbers */
+    long long *counter; /* (2, others) the joint state of the other variables */
+    long long *at;      /* (2, factors) the index of that joint state in each factor */
     double *table;      /* the tables of all items, then all messages */
-    double *back;       /* derivatives of the value by them */
-    double *kept;       /* P(v | s) of all steps, or NULL: worked out again on the way back */
-    double *chunk;      /* (MRF_ROWS, states) of one step */
-    double *sums;       /* (largest item) what is to be added to weights side by side */
+    double *back;       /* the derivatives of the value with respect to table */
+    double *kept;       /* P(v | s) of all steps; NULL: computed again in the backward pass */
+    double *chunk;      /* (MRF_ROWS, states) P(v | s) of a part of one step */
+    double *sums;       /* (largest item) what is added to neighbouring entries of the gradient */
 } MrfRoom;
 
 typedef struct {
     long states, others, total, message, first, factors;
-    const long long *rows, *strides, *sizes; /* of its factors and other variables */
+    const long long *rows, *strides, *sizes; /* of the step's factors and other variables */
     double eps;
 } MrfStep;
 
@@ -57,7 +57,7 @@ INLINE MrfStep mrf_step(const MrfPlan *plan, long k, long used) {
     return step;
 }
 
-/* Stand at the first joint state: at[f] is where factor f has state 0 of v. */
+/* Set counter to the first joint state, and at[f] to the index in factor f where v is 0. */
 INLINE void mrf_begin(const MrfStep *step, const long long *places, long used, long long *counter,
                       long long *at) {
     for (long j = 0; j < step->others; j++) counter[j] = 0;
@@ -67,7 +67,7 @@ INLINE void mrf_begin(const MrfStep *step, const long long *places, long used, l
     }
 }
 
-/* Go to the next joint state, the last variable running fastest. */
+/* Go to the next joint state; the last variable changes fastest. */
 INLINE void mrf_advance(const MrfStep *step, long long *counter, long long *at) {
     for (long j = step->others - 1; j >= 0; j--) {
         counter[j]++;
@@ -79,7 +79,7 @@ INLINE void mrf_advance(const MrfStep *step, long long *counter, long long *at) 
     }
 }
 
-/* T(v, s) of the next `rows` joint states, and their maxima over v. */
+/* Write T(v, s) of the next `rows` joint states s to p, and the maxima over v to most. */
 INLINE void mrf_gather(const MrfStep *step, long rows, long long *counter, long long *at,
                        const double *table, double *p, double *most, const int W) {
     for (long s = 0; s < rows; s++) {
@@ -101,7 +101,8 @@ INLINE void mrf_gather(const MrfStep *step, long rows, long long *counter, long 
     }
 }
 
-/* P(v | s) of the next `rows` joint states, and m(s): the maxima are on the lowest v. */
+/* Write P(v | s) of the next `rows` joint states s to p, and m(s) to m. At temperature 0 the
+   probability is 1 at the lowest v that attains the maximum. */
 INLINE void mrf_condition(const MrfStep *step, long rows, long long *counter, long long *at,
                           const double *table, double *p, double *m, const int W) {
     double most[MRF_ROWS * LANES], sum[MRF_ROWS * LANES];
@@ -144,7 +145,8 @@ INLINE void mrf_condition(const MrfStep *step, long rows, long long *counter, lo
             for (int l = 0; l < W; l++) p[(s * states + v) * W + l] *= sum[s * W + l];
 }
 
-/* Hand the derivatives by m of the next `rows` joint states on to the tables it was made of. */
+/* Propagate the derivatives with respect to m(s), for the next `rows` joint states s, back to the
+   tables from which m was computed. */
 INLINE void mrf_hand_back(const MrfStep *step, long rows, long long *counter, long long *at,
                           const double *p, const double *shares, double *back, const int W) {
     for (long s = 0; s < rows; s++) {
@@ -162,7 +164,7 @@ INLINE void mrf_hand_back(const MrfStep *step, long rows, long long *counter, lo
     }
 }
 
-/* All steps, and back again: adds the value and fills `back`. */
+/* Run all steps forward and backward: add the result to value, and fill `back`. */
 INLINE void mrf_eliminate(const MrfPlan *plan, const MrfRoom *room, long used, double *value,
                           const int W) {
     double *p = room->kept, dropped[MRF_ROWS * LANES];
@@ -200,7 +202,7 @@ INLINE void mrf_eliminate(const MrfPlan *plan, const MrfRoom *room, long used, d
 
 /* ---- from features to tables and back ------------------------------------------------------- */
 
-/* Whether the items of all lanes have the same weights and features, their values apart. */
+/* Whether the items of all lanes have the same weights and features; the values may differ. */
 INLINE int mrf_alike(const MrfGraphs *graphs, const long long *items, const int W) {
     long long start = graphs->starts[items[0]], count = graphs->starts[items[0] + 1] - start;
     for (int l = 1; l < W; l++) {
@@ -237,7 +239,7 @@ INLINE void mrf_score(const MrfGraphs *graphs, const long long *items, double *t
         }
 }
 
-/* Sums over lanes that wait for their place in the gradient: size numbers from `target` on. */
+/* Sums that are still to be added to the gradient, over lanes: size numbers from `target`. */
 typedef struct {
     long long target;
     long size;
@@ -282,8 +284,8 @@ INLINE void mrf_spread(const MrfGraphs *graphs, const long long *items, const do
     }
 }
 
-/* Swap the numbers for the clamped states of a lane and those for the states 0: what the steps
-   read stands at the same place in all lanes. Its own inverse, in the other order of evidence. */
+/* Swap the entries for the clamped states of a lane with those for state 0, so that all lanes read
+   the same indices. Applied again in the reverse order of evidence, it undoes itself. */
 INLINE void mrf_swap(const MrfGraphs *graphs, const long long *row, long long item, double *table,
                      long long node, long long first, const int W, int lane) {
     long size = graphs->sizes[item], stride = (long)row[2];
@@ -309,8 +311,8 @@ INLINE void mrf_swap_all(const MrfGraphs *graphs, const MrfPlan *plan, const Mrf
     }
 }
 
-/* Values, expected losses and summed features of the W graphs `rows`, which share a plan; `back`
-   is left with the probabilities of all entries of all tables. */
+/* Compute values, expected losses and summed features of the W graphs `rows`, which share a plan.
+   On return `back` holds the probabilities of all entries of all tables. */
 INLINE void mrf_infer(const MrfGraphs *graphs, const MrfPlan *plan, const MrfRoom *room,
                       const long long *rows, const double *costs, double *values, double *losses,
                       double *out, const int W) {

@@ -1,19 +1,19 @@
 /* Belief propagation, in lanes; see _mrf_bp.pyx for the method.
 
-   A message that is summed is a matrix of exponentials times a vector of them: those of the tables
-   are made once, those of the vector for each message. Where terms that count may have been lost
-   that way, the message is made again from logarithms. */
+   A sum-product message is a matrix of exponentials times a vector of exponentials. The matrix,
+   from the tables, is computed once, and the vector for each message. If underflow may have lost
+   terms that matter, the message is computed again in the log domain. */
 
 #ifndef LSSVM_MRF_PROPAGATION_H
 #define LSSVM_MRF_PROPAGATION_H
 
 #include "lane_math.h"
 
-#define MRF_FAINT 1e-280 /* a sum below it may lack terms */
+#define MRF_FAINT 1e-280 /* smaller sums may lack terms that matter */
 
 enum { MRF_CLAMPED = 0, MRF_SUMMED = 1, MRF_MAXIMISED = 2 };
 
-/* Graphs of one shape; numbers of tables, beliefs and messages are vectors of W. */
+/* Graphs of one shape; each entry of a table, belief or message is a vector of W numbers. */
 typedef struct {
     long nodes, edges;
     const int *sizes;            /* of the tables of all items, nodes first */
@@ -21,15 +21,15 @@ typedef struct {
     const unsigned char *groups; /* of the nodes */
     double eps, damping, tolerance;
     long long *places; /* (items) where each table begins */
-    long long *inbox;  /* (edges, 2) where its messages to the second node and the first begin */
-    int *labels;       /* (nodes) W each, read where clamped */
+    long long *inbox;  /* (edges, 2) where its messages to the second and the first node begin */
+    int *labels;       /* (nodes) W each, read for clamped nodes only */
     double *table;
     double *grown;   /* exp((table - highest) / eps) */
     double *highest; /* (items) */
-    double *belief;  /* of the nodes: table plus all messages to it */
+    double *belief;  /* of each node: its table plus all messages to it */
     double *message;
-    double *heard, *told; /* beliefs and messages that the next ones are made of: the same, or those
-                             of the sweep before */
+    double *heard, *told; /* the beliefs and messages from which the next ones are computed: belief
+                             and message themselves, or copies from before the sweep */
     double *share;   /* probabilities of the entries of all tables */
     double *entropy; /* (nodes) */
     double *cavity, *row, *slow; /* (largest item) */
@@ -41,7 +41,7 @@ INLINE int mrf_allowed(const MrfLoopy *g, long node, long state, int lane, const
     return g->groups[node] != MRF_CLAMPED || g->labels[node * W + lane] == state;
 }
 
-/* Where everything begins, exponentials of the tables, and messages that say nothing. */
+/* Set the indices where tables and messages begin, the exponentials, and all messages to 0. */
 INLINE void mrf_prepare(const MrfLoopy *g, const int W) {
     long used = 0, messages = 0;
     for (long j = 0; j < g->nodes + g->edges; j++) {
@@ -65,7 +65,7 @@ INLINE void mrf_prepare(const MrfLoopy *g, const int W) {
     for (long k = 0; k < messages * W; k++) g->message[k] = 0.0;
 }
 
-/* Set the beliefs of the nodes anew from tables and messages. */
+/* Compute the beliefs of the nodes from tables and messages. */
 INLINE void mrf_collect(const MrfLoopy *g, const int W) {
     for (long j = 0; j < g->nodes; j++)
         for (long k = 0; k < g->sizes[j] * W; k++)
@@ -79,8 +79,8 @@ INLINE void mrf_collect(const MrfLoopy *g, const int W) {
         }
 }
 
-/* The cavity of an edge's source: its belief without the message from the target, minus infinity
-   for states that do not count; the largest of it. */
+/* Write the cavity of an edge's source: its belief without the message from the target, and minus
+   infinity for states that are excluded. most: its largest entry. */
 INLINE void mrf_cavity(const MrfLoopy *g, long source, long target, const double *back,
                        double *most, const int W) {
     const double *own = g->heard + g->places[source] * W;
@@ -104,7 +104,7 @@ INLINE void mrf_cavity(const MrfLoopy *g, long source, long target, const double
         for (int l = 0; l < W; l++) most[l] = mrf_high(g->cavity[x * W + l], most[l]);
 }
 
-/* out(y) = max over x of cavity + table, or eps log sum exp of it / eps. */
+/* out(y) = max over x of cavity + table, or eps log sum over x of exp((cavity + table) / eps). */
 INLINE void mrf_from_logarithms(const MrfLoopy *g, long states, const double *table, long across,
                                 long along, long count, double eps, double *out, const int W) {
     for (long y = 0; y < count; y++) {
@@ -124,8 +124,8 @@ INLINE void mrf_from_logarithms(const MrfLoopy *g, long states, const double *ta
     }
 }
 
-/* The same by exponentials; most: the largest of the cavity, which they take the place of in a
-   scratch row. Returns whether some sum was too small. */
+/* The same from exponentials. most: the largest entry of the cavity; faint: 1 for lanes in which a
+   sum was too small. Returns whether there is such a lane. */
 INLINE int mrf_from_exponentials(const MrfLoopy *g, long states, const double *grown, long across,
                                  long along, long count, const double *most, const double *highest,
                                  double *faint, double *out, const int W) {
@@ -192,8 +192,9 @@ INLINE void mrf_send(const MrfLoopy *g, long e, int side, const double *active, 
         }
 }
 
-/* Make logarithms times eps probabilities; value: their mean of the table plus eps times entropy.
-   With eps = 0 all is on the lowest entry that attains the maximum. distance: scratch. */
+/* Turn log-probabilities times eps into probabilities, and add to value the expectation of the
+   table plus eps times the entropy. If eps = 0, the lowest entry that attains the maximum has
+   probability 1. distance: scratch. */
 INLINE void mrf_normalise(double *own, const double *table, long size, double eps,
                           double *distance, double *value, double *entropy, const int W) {
     double most[LANES], total[LANES], mean[LANES], turned[LANES];
@@ -231,7 +232,7 @@ INLINE void mrf_normalise(double *own, const double *table, long size, double ep
         for (int l = 0; l < W; l++) own[x * W + l] *= total[l];
 }
 
-/* Write the beliefs of all items as probabilities; value: the Bethe value. */
+/* Write the beliefs of all items as probabilities, and the Bethe value to value. */
 INLINE void mrf_read(const MrfLoopy *g, double *value, const int W) {
     double entropy[LANES];
     for (int l = 0; l < W; l++) value[l] = 0.0;
@@ -269,7 +270,7 @@ INLINE void mrf_read(const MrfLoopy *g, double *value, const int W) {
     }
 }
 
-/* Set aside what the messages of a sweep are made of, where that is not what they make. */
+/* Copy the beliefs and messages before a sweep, if the sweep uses the old ones throughout. */
 INLINE void mrf_set_aside(const MrfLoopy *g, const int W) {
     long last = g->edges - 1;
     if (g->heard == g->belief || last < 0) return;
@@ -278,7 +279,7 @@ INLINE void mrf_set_aside(const MrfLoopy *g, const int W) {
     for (long k = 0; k < messages * W; k++) g->told[k] = g->message[k];
 }
 
-/* Sweeps until every lane has converged; a lane stops at the sweep at which it converges. */
+/* Make sweeps until every lane has converged; a converged lane no longer changes. */
 INLINE void mrf_propagate(const MrfLoopy *g, int most_sweeps, double *value, long long *sweeps,
                           double *changes, const int W) {
     double active[LANES];

@@ -1,15 +1,15 @@
-"""Where the outputs that are kept of each example lie: blocks in an arena with spare room."""
+"""The outputs that are kept of each example, in blocks of arenas (arrays with spare room)."""
 
 from libc.string cimport memmove
 
 from _examples cimport Kept, Oracle
 
 cdef enum:
-    ROOMIER = 2  # times the block before
+    ROOMIER = 2  # a new block has this many times the room of the old one
 
 cdef struct Planes:
-    # By example: where its block begins among planes, outputs and products, how many planes it has
-    # and may have, and what is known of it.
+    # One entry for each example: where its block begins among planes, outputs and products, how
+    # many planes it has and has room for, and the numbers that its visits use.
     long long* first
     long long* first_output
     long long* first_product
@@ -19,22 +19,22 @@ cdef struct Planes:
     int* streaks
     const double* limits
     double* gaps
-    # By plane.
+    # One entry for each plane, except outputs and products.
     double* alpha
     double* losses
     int* idle
     int* outputs
-    double* products  # of the planes of an example with each other; see ``unknown``
-    long long* used  # places taken of planes, outputs and products
+    double* products  # of the planes of one example with each other; see ``unknown``
+    long long* used  # how much of the arenas of planes, outputs and products is in use
     long long plane_room, output_room, product_room
-    int widest  # planes of one example that there is room to work on
+    int widest  # planes of one example for which there is scratch room
     double* w
     int norm
     bint slack, exact
 
 
 cdef inline int point_to_planes(Planes* out, planes) except -1:
-    """Point to ExamplePlanes, which must outlive ``out``."""
+    """Let ``out`` point to the arrays of ExamplePlanes, which must outlive it."""
     cdef long long[::1] first = planes.first, first_output = planes.first_output
     cdef long long[::1] first_product = planes.first_product, used = planes.used
     cdef int[::1] counts = planes.counts, rooms = planes.rooms, rests = planes.rests
@@ -69,7 +69,7 @@ cdef inline void kept_of(const Oracle* oracle, const Planes* planes, const int* 
 
 cdef inline bint make_room(const Oracle* oracle, Planes* planes, Py_ssize_t i,
                      int least) noexcept nogil:
-    """Give example i a block for ``least`` planes; False if the arena is full."""
+    """Give example i a block for at least ``least`` planes; return False if an arena is full."""
     cdef int before = planes.rooms[i], count = planes.counts[i], room = before, k, l
     cdef Py_ssize_t size = output_size(oracle, i)
     cdef long long plane = planes.used[0], output = planes.used[1], product = planes.used[2]
@@ -102,7 +102,7 @@ cdef inline bint make_room(const Oracle* oracle, Planes* planes, Py_ssize_t i,
 
 
 cdef inline void drop_idle(const Oracle* oracle, Planes* planes, Py_ssize_t i, int age) noexcept nogil:
-    """Drop the planes of example i that have been without weight for ``age`` visits."""
+    """Drop the planes of example i whose multiplier has been 0 for ``age`` visits."""
     cdef int count = planes.counts[i], room = planes.rooms[i], left = 0, k, l, m
     cdef Py_ssize_t size = output_size(oracle, i)
     cdef long long first = planes.first[i]

@@ -1,4 +1,4 @@
-"""What the kernels of rows and classes share: where they lie, and the best class of a row."""
+"""What the kernels for rows and classes share: pointers to both, and the best class of a row."""
 
 cdef extern from "row_scores.h" nogil:
     const Py_ssize_t AHEAD
@@ -21,7 +21,7 @@ cdef struct Classes:
     bint slack
 
 cdef inline int point_to_rows(Rows* out, rows, Py_ssize_t columns) except -1:
-    """Point to RowArrays, which must outlive ``out``."""
+    """Let ``out`` point to the arrays of RowArrays, which must outlive it."""
     cdef const double[:, ::1] dense = rows.dense
     cdef const double[::1] values = rows.values
     cdef const int[::1] indices = rows.indices
@@ -39,7 +39,7 @@ cdef inline int point_to_rows(Rows* out, rows, Py_ssize_t columns) except -1:
 
 
 cdef inline int point_to_classes(Classes* out, classes) except -1:
-    """Point to ClassArrays, which must outlive ``out``."""
+    """Let ``out`` point to the arrays of ClassArrays, which must outlive it."""
     cdef const int[::1] parents = classes.parents, places = classes.places
     cdef const double[:, ::1] margins = classes.margins
     out.columns, out.count, out.slack = classes.columns, places.shape[0], classes.slack
@@ -57,7 +57,7 @@ cdef inline int check_range(const int[::1] numbers, Py_ssize_t stop) except -1:
 
 
 cdef inline void descend(const int* parents, Py_ssize_t columns, double* scores) noexcept nogil:
-    """Add to the score of each node that of all nodes above it."""
+    """Add to the score of each node the scores of all its ancestors."""
     cdef Py_ssize_t node
     for node in range(columns):
         if parents[node] >= 0:
@@ -66,7 +66,7 @@ cdef inline void descend(const int* parents, Py_ssize_t columns, double* scores)
 
 cdef inline int argmax(const double* scores, const Classes* among, int y,
                  double* maximum) noexcept nogil:
-    """The class of highest augmented score, and that score."""
+    """The class of highest loss-augmented score; that score is written to maximum."""
     cdef const int* places = among.places
     cdef const double* margins = among.margins + y * among.count
     cdef Py_ssize_t k

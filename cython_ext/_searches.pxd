@@ -1,4 +1,4 @@
-"""The searches for one label sequence, which the kernels of sequences share."""
+"""The searches for the best label sequence, which the kernels for sequences share."""
 
 from _chains cimport UNREACHABLE, Chain, chain_states
 
@@ -25,7 +25,7 @@ cdef struct Task:
 
 
 cdef inline Py_ssize_t scratch_of(int task, const Chain* chain, Py_ssize_t length) noexcept nogil:
-    """Numbers that the dynamic program of the longest sequence needs."""
+    """How many floats the dynamic program needs for a sequence of this length."""
     if task == COUNTED_TASK:
         return (length + 1) * (length + 2) * chain_states(chain)
     return 2 * (length + 1) * chain_states(chain)
@@ -34,7 +34,7 @@ cdef inline Py_ssize_t scratch_of(int task, const Chain* chain, Py_ssize_t lengt
 cdef inline void add_losses(
     const Chain* chain, const int* truth, Py_ssize_t length, const double* charges, double* scores,
 ) noexcept nogil:
-    """Add a token's charge to all labels but the true one."""
+    """Add the charge of each token to the scores of all its labels except the true one."""
     cdef Py_ssize_t t, l
     cdef double kept, charge
     cdef double* row
@@ -50,7 +50,7 @@ cdef inline double solve(
     const Task* task, const Chain* chain, double* scores, const int* truth, Py_ssize_t length,
     double* states, int* path, double* margin,
 ) noexcept nogil:
-    """The path that a task asks for and its value; margin: its L."""
+    """Write the path that a task asks for, and its loss to margin; return the maximum."""
     cdef Py_ssize_t t
     cdef long errors = 0
     cdef double value, other
@@ -81,7 +81,7 @@ cdef inline double solve(
 
 
 cdef inline int point_to_task(Task* out, loss) except -1:
-    """Point to ChainLoss, which must outlive ``out``."""
+    """Let ``out`` point to the arrays of ChainLoss, which must outlive it."""
     cdef const double[::1] charges = loss.charges, margins = loss.margins
     out.kind, out.slack = loss.task, loss.slack
     out.charges, out.margins = &charges[0], &margins[0]

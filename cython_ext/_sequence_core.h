@@ -1,13 +1,14 @@
 /* Dynamic programs over label chains, written so that compilers vectorise them.
 
-   A chain of order 1 has a state for each label s; a chain of order 2 one for each pair (r, s) of
-   the label before and the label. States are stored as rows of `padded` doubles, one row for each
-   r (one row alone at order 1, and at the first position, where there is no label before). Lanes
-   beyond the labels hold finite numbers that nothing reads. The inner loops run along s and keep
-   no argmax; it is found again on the way back. No infinities: UNREACHABLE stands for them.
+   A chain of order 1 has a state for each label s; a chain of order 2 has a state for each pair (r,
+   s) of the previous label and the label. States are stored as rows of `padded` doubles, one row
+   for each r (only one row at order 1, and at the first position, which has no previous label).
+   Entries beyond the labels hold finite numbers that nothing reads. The inner loops run along s and
+   store no argmax; it is computed again in the backward pass. UNREACHABLE stands for minus
+   infinity, which never occurs.
 
-   Where the compiler can, each function is built for several vector widths and the machine's
-   widest is taken when the program is loaded. Sums run in the same order in all of them. */
+   If the compiler can, each function is built for several vector widths, and the widest that the
+   machine has is chosen when the program is loaded. Sums run in the same order in all of them. */
 
 #ifndef LSSVM_SEQUENCE_CORE_H
 #define LSSVM_SEQUENCE_CORE_H
@@ -15,18 +16,18 @@
 #include "wide.h"
 
 #define ROWS 4    /* tokens whose scores are computed together */
-#define TILE 32   /* labels that stay in registers */
+#define TILE 32   /* labels whose sums stay in registers */
 #define UNREACHABLE (-1e300)
-#define FAINT 1e-280 /* below it a sum of exponentials may have lost terms that count */
+#define FAINT 1e-280 /* smaller sums of exponentials may have lost terms that matter */
 
 typedef struct {
     long labels;          /* L */
     long padded;          /* P, the next multiple of 8 */
     long order;           /* 1 or 2 */
-    const double *first;  /* (L, P) from row to column */
-    const double *second; /* (L, L, P) first and second order together; order 2 only */
-    const double *begin;  /* (P) of the first label */
-    const double *finish; /* (P) of the last label */
+    const double *first;  /* (L, P) weights of transitions from row to column */
+    const double *second; /* (L, L, P) sum of first-order and second-order weights; order 2 only */
+    const double *begin;  /* (P) weights of the first label */
+    const double *finish; /* (P) weights of the last label */
 } Chain;
 
 INLINE long chain_rows(const Chain *chain, long t) {
@@ -55,8 +56,8 @@ INLINE void dense_tile(const double *const *x, long width, const double *weights
         for (int l = 0; l < lanes; l++) out[r][l] = sum[r][l];
 }
 
-/* out (count, P) = x (count, width) weights (width, P). A last group of rows is filled up with
-   the last row, so that a token's sum never depends on its neighbours. */
+/* out (count, P) = x (count, width) times weights (width, P). The last group of rows is filled up
+   with copies of the last row, so that a token's sum never depends on its neighbours. */
 WIDE void sequence_dense_scores(const double *x, long count, long width, const double *weights,
                                 long padded, double *out) {
     for (long t = 0; t < count; t += ROWS) {
@@ -82,8 +83,8 @@ WIDE void sequence_dense_scores(const double *x, long count, long width, const d
     }
 }
 
-/* The same from sparse rows; weights (width, L) without padding. starts counts from the arrays'
-   own beginning. */
+/* The same for sparse rows, with weights (width, L) without padding. starts counts from the
+   beginning of indices and values. */
 WIDE void sequence_sparse_scores(const int *indices, const double *values, const long long *starts,
                                  long count, const double *weights, long labels, long padded,
                                  double *out) {
@@ -132,7 +133,7 @@ INLINE void max_row(const double *from, long stride, const double *matrix, long 
     for (; l < padded; l += 8) max_tile(from, stride, matrix + l, row, labels, out + l, 8);
 }
 
-/* out = the best score into each state of position t >= 1, its own token left out. */
+/* out = the best score of a path into each state of position t >= 1, without its own token. */
 INLINE void max_step(const Chain *chain, long t, const double *from, double *out) {
     long L = chain->labels, P = chain->padded;
     if (chain->order == 1) {
@@ -146,8 +147,8 @@ INLINE void max_step(const Chain *chain, long t, const double *from, double *out
     }
 }
 
-/* The lowest label q two before (order 2) or one before (order 1) from which the state (r, s) of
-   position t is reached best. At order 2, t >= 2. */
+/* The lowest label q, at position t - 2 (order 2) or t - 1 (order 1), of the best path into state
+   (r, s) of position t. At order 2, t >= 2. */
 INLINE long max_origin(const Chain *chain, const double *from, long r, long s) {
     long L = chain->labels, P = chain->padded, found = 0;
     long stride = chain->order == 2 ? P : 1, row = chain->order == 2 ? L * P : P;
@@ -164,7 +165,7 @@ INLINE long max_origin(const Chain *chain, const double *from, long r, long s) {
     return found;
 }
 
-/* The best last state: lowest s, then lowest r, on ties. Returns its score. */
+/* Find the best last state; ties go to the lowest s, then to the lowest r. Returns its score. */
 INLINE double max_end(const Chain *chain, long t, const double *from, long *r, long *s) {
     long P = chain->padded, rows = chain_rows(chain, t);
     double best = from[0] + chain->finish[0];
@@ -181,7 +182,8 @@ INLINE double max_end(const Chain *chain, long t, const double *from, long *r, l
     return best;
 }
 
-/* One label back: the state (r, s) of position t becomes that of t - 1. from: states of t - 1. */
+/* One step back: (r, s), the state at position t, becomes the state at t - 1. from: states of t -
+   1. */
 INLINE void max_back(const Chain *chain, long t, const double *from, long *r, long *s) {
     if (chain->order == 1) {
         *s = max_origin(chain, from, 0, *s);
@@ -202,8 +204,9 @@ INLINE void add_unary(const Chain *chain, const double *unary, double *out) {
         for (long s = 0; s < P; s++) out[r * P + s] += unary[s];
 }
 
-/* The path of highest score; ties go to the lowest last label, then the lowest before it, and so
-   on. unary (length, P); states (length, S) scratch; path (length). Returns the score. */
+/* Find the path of highest score; ties go to the lowest last label, then to the lowest label before
+   it, and so on. unary (length, P); states (length, S) scratch; path (length). Returns the score.
+   */
 WIDE double sequence_viterbi(const Chain *chain, const double *unary, long length, double *states,
                              int *path) {
     long P = chain->padded, S = chain_states(chain), r, s;
@@ -235,15 +238,15 @@ INLINE void fill(double *out, long count, double value) {
     for (long i = 0; i < count; i++) out[i] = value;
 }
 
-/* The path that maximises margins[e] + score or, with `slack`, margins[e] (1 + score - that of the
-   truth) + that of the truth, where e counts its errors; ties go to the fewest errors, then as in
-   sequence_viterbi. states ((length + 1), (length + 2), S) scratch. Returns the maximum; *errors
-   is e. */
+/* Find the path that maximises margins[e] + score or, if `slack`, margins[e] (1 + score - truth) +
+   truth, where e is its number of errors and truth the score of the true path. Ties go to the
+   fewest errors, then as in sequence_viterbi. states (length + 1, length + 2, S) scratch. Returns
+   the maximum, and e in *errors. */
 WIDE double sequence_counted(const Chain *chain, const double *unary, const int *truth, long length,
                              const double *margins, int slack, double *states, int *path,
                              long *errors) {
     long P = chain->padded, S = chain_states(chain), layers = (length + 2) * S, r, s;
-    double *stepped = states + length * layers; /* layer e at e + 1; the first is unreachable */
+    double *stepped = states + length * layers; /* layer e is at e + 1; the first is unreachable */
     fill(stepped, S, UNREACHABLE);
     for (long e = 0; e <= 1; e++) {
         double *out = states + e * S;
@@ -286,9 +289,9 @@ WIDE double sequence_counted(const Chain *chain, const double *unary, const int 
     return best;
 }
 
-/* The best path with at least one error, ties as in sequence_viterbi. states (length + 1, 2, S)
-   scratch: any path so far, and one with an error. Returns its score, UNREACHABLE if there is
-   none. */
+/* Find the best path with at least one error; ties as in sequence_viterbi. states (length + 1, 2,
+   S) scratch: scores of all paths, and of paths with an error. Returns the score, UNREACHABLE if
+   there is no such path. */
 WIDE double sequence_other(const Chain *chain, const double *unary, const int *truth, long length,
                            double *states, int *path) {
     long P = chain->padded, S = chain_states(chain), r, s;

@@ -1,14 +1,14 @@
 /* Sums over all paths of a chain, and the best few paths; see _sequence_core.h for the layout.
 
-   Probabilities are scaled to sum 1 at every position (Rabiner, Proceedings of the IEEE 77, 1989,
-   section V.A): an exponential for each score of a token, and products. Nothing that is lost to
-   underflow counts as long as all scales are within REACH. A sequence where one is not is done in
-   the log domain.
+   The forward and backward probabilities are scaled to sum 1 at every position (Rabiner,
+   Proceedings of the IEEE 77, 1989, section V.A). This needs one exponential for each score of a
+   token, and otherwise products. As long as all scales are within REACH, underflow loses nothing
+   that matters. If a scale is not, the sequence is computed in the log domain.
 
-   There, log-sum-exps are sums of products exp(score - highest) exp(weight - highest), so that
-   there are 2 L exponentials and logarithms a step and not L^2. Where such a sum is FAINT, terms
-   that count may have vanished, and it is done again from the logarithms themselves: right at any
-   scale. */
+   There, log-sum-exps are sums of products exp(score - highest) exp(weight - highest), so that a
+   step needs 2 L exponentials and logarithms instead of L^2. If such a sum is below FAINT, terms
+   that matter may have been lost, and it is computed again from the logarithms, which is correct at
+   any scale. */
 
 #ifndef LSSVM_SEQUENCE_SOFT_H
 #define LSSVM_SEQUENCE_SOFT_H
@@ -16,9 +16,9 @@
 #include "_sequence_core.h"
 #include "lane_math.h"
 
-#define STEEP 600.0 /* exponent beyond which products are not trusted */
-/* Numbers of at most 1 lose less than 1e-308 to underflow. What is lost is divided by a scale and
-   multiplied by a number of at most 1e100 before it counts, so that less than 1e-100 is. */
+#define STEEP 600.0 /* products of exponentials are not used for larger exponents */
+/* Numbers of at most 1 lose less than 1e-308 to underflow. This loss is divided by a scale and
+   multiplied by a number of at most 1e100, so that the loss in a result is below 1e-100. */
 #define REACH 1e-100
 
 typedef struct {
@@ -41,7 +41,7 @@ INLINE double highest(const double *values, long count, long stride) {
 
 INLINE void mix_tile(const double *from, long stride, const double *matrix, long row, long labels,
                      double *out, const int lanes) {
-    double even[TILE], odd[TILE]; /* two sums, so that one need not wait for the other */
+    double even[TILE], odd[TILE]; /* two sums, which the processor computes at the same time */
     for (int l = 0; l < lanes; l++) even[l] = odd[l] = 0.0;
     long q = 0;
     for (; q + 2 <= labels; q += 2) {
@@ -73,7 +73,7 @@ INLINE double sum_8(const double *part) {
            ((part[1] + part[5]) + (part[3] + part[7]));
 }
 
-/* The sum of a multiple of 8 numbers times others. */
+/* The inner product of a and b; count is a multiple of 8. */
 INLINE double inner_8(const double *a, const double *b, long count) {
     double part[8] = {0.0};
     for (long s = 0; s < count; s += 8)
@@ -81,7 +81,7 @@ INLINE double inner_8(const double *a, const double *b, long count) {
     return sum_8(part);
 }
 
-/* Divide a row of states, each times its token's factor, by their sum, which is returned. */
+/* Multiply states by the factors of their token, and divide them by their sum. Returns the sum. */
 INLINE double scale_states(double *states, long rows, const double *factor, long padded) {
     double part[8] = {0.0};
     for (long r = 0; r < rows; r++)
@@ -95,9 +95,10 @@ INLINE double scale_states(double *states, long rows, const double *factor, long
     return sum;
 }
 
-/* Forward probabilities alpha (length, S), each position's of sum 1, and their scales (length).
-   factors (length, S): the first row of a position becomes exp(score - highest) of its token.
-   Returns log Z, UNREACHABLE where a scale is out of reach. */
+/* Compute the forward probabilities alpha (length, S), which sum to 1 at each position, and their
+   scales (length + 1), the last for the end. factors (length, S): the first row of each position
+   becomes exp(score - highest) of its token. Returns log Z, or UNREACHABLE if a scale is below
+   REACH. */
 WIDE double sequence_scaled_forward(const Chain *chain, const Exponentials *grown,
                                     const double *unary, long length, double *alpha,
                                     double *factors, double *scales) {
@@ -137,7 +138,7 @@ WIDE double sequence_scaled_forward(const Chain *chain, const Exponentials *grow
     return end < REACH ? UNREACHABLE : logz + lane_log(end);
 }
 
-/* beta of position t - 1 from ahead, what follows it, at position t. Returns its highest. */
+/* Compute beta of position t - 1 from ahead of position t. Returns the highest entry of beta. */
 INLINE double scaled_back(const Chain *chain, const Exponentials *grown, long t,
                           const double *ahead, double *beta) {
     long L = chain->labels, P = chain->padded;
@@ -157,9 +158,10 @@ INLINE double scaled_back(const Chain *chain, const Exponentials *grown, long t,
     return top;
 }
 
-/* Probabilities of labels, marginals (length, P), from what sequence_scaled_forward leaves.
-   factors (length, S) become ahead: the chances of what follows a position, from its token on.
-   beta (S) scratch, 0 at first. Returns whether all of them are within reach. */
+/* Compute the marginal probabilities of labels, marginals (length, P), from the results of
+   sequence_scaled_forward. factors (length, S) become ahead: factor times beta, divided by the
+   scale of the position. beta (S) scratch, 0 at first. Returns whether all entries of beta are at
+   most 1 / REACH. */
 WIDE int sequence_scaled_backward(const Chain *chain, const Exponentials *grown, long length,
                                   const double *alpha, double *factors, const double *scales,
                                   double *beta, double *marginals) {
@@ -175,7 +177,7 @@ WIDE int sequence_scaled_backward(const Chain *chain, const Exponentials *grown,
             for (long s = 0; s < P; s++) marginal[s] += own[r * P + s] * beta[r * P + s];
         if (t == 0) return 1;
         double inverse = 1.0 / scales[t];
-        for (long r = rows - 1; r >= 0; r--) /* the first row, the factors, at last */
+        for (long r = rows - 1; r >= 0; r--) /* the first row last: it holds the factors */
             for (long s = 0; s < P; s++) ahead[r * P + s] = ahead[s] * inverse * beta[r * P + s];
         if (scaled_back(chain, grown, t, ahead, beta) > 1.0 / REACH) return 0;
     }
@@ -211,8 +213,8 @@ INLINE void count_row(const double *from, long stride, const double *ahead, long
     for (; l < padded; l += 8) count_tile(from, stride, ahead + l, step, steps, cost, sums + l, 8);
 }
 
-/* cost times the expected counts of transitions, each divided by exp(weight - shift), added to
-   first (L, P) and second (L, L, P), from what sequence_scaled_backward leaves. */
+/* Add cost times the expected counts of transitions, each divided by exp(weight - shift), to first
+   (L, P) and second (L, L, P), from the results of sequence_scaled_backward. */
 WIDE void sequence_scaled_counts(const Chain *chain, long length, const double *alpha,
                                  const double *ahead, double cost, double *first, double *second) {
     long L = chain->labels, P = chain->padded, S = chain_states(chain);
@@ -258,7 +260,7 @@ INLINE void soft_row(const double *from, long stride, const double *matrix, cons
     for (long s = labels; s < padded; s++) out[s] = 0.0;
 }
 
-/* alpha (length, S): log of the summed exponentials of all paths up to a state, its token
+/* Compute alpha (length, S): the log-sum-exp of the scores of all paths into a state, its token
    included. sum (P) scratch. Returns log Z. */
 WIDE double sequence_forward(const Chain *chain, const Exponentials *grown, const double *unary,
                              long length, double *alpha, double *sum) {
@@ -270,7 +272,7 @@ WIDE double sequence_forward(const Chain *chain, const Exponentials *grown, cons
         if (chain->order == 1)
             soft_row(from, 1, chain->first, grown->first, grown->first_shift, P, L, P, sum, to);
         else if (t == 1)
-            max_step(chain, t, from, to); /* one way into each state */
+            max_step(chain, t, from, to); /* only one path leads into each state */
         else
             for (long r = 0; r < L; r++)
                 soft_row(from + r, P, chain->second + r * P, grown->second + r * P,
@@ -295,7 +297,7 @@ INLINE double soft_column(const double *row, const double *factor, double shift,
     return sum >= FAINT ? top + shift + log(sum) : log_sum(row, 1, ahead, 1, labels);
 }
 
-/* exp(ahead - top) of the states of a position, 0 beyond the labels; returns top. */
+/* Write exp(ahead - top) of the states of a position, and 0 beyond the labels; returns top. */
 INLINE double grow_states(const Chain *chain, long t, const double *values, double *grown) {
     long L = chain->labels, P = chain->padded, rows = chain_rows(chain, t);
     double top = values[0];
@@ -308,7 +310,7 @@ INLINE double grow_states(const Chain *chain, long t, const double *values, doub
     return top;
 }
 
-/* beta of position t - 1 from ahead = token + beta of position t, (S). */
+/* Compute beta of position t - 1 from ahead (S), the token's score plus beta at position t. */
 INLINE void soft_back(const Chain *chain, const Exponentials *grown, long t, const double *ahead,
                       const double *growing, double top, double *beta) {
     long L = chain->labels, P = chain->padded;
@@ -326,7 +328,7 @@ INLINE void soft_back(const Chain *chain, const Exponentials *grown, long t, con
     }
 }
 
-/* sums += cost P(this step), for the states (L) of one row against those of another. */
+/* sums += cost times the probability of each step from L states to the L states of a row. */
 INLINE void add_pairs(const double *from, long stride, const double *behind, const double *matrix,
                       const double *factor, long row, const double *ahead, const double *growing,
                       double exponent, double logz, double cost, long labels, long padded,
@@ -345,9 +347,10 @@ INLINE void add_pairs(const double *from, long stride, const double *behind, con
     }
 }
 
-/* Probabilities of labels, marginals (length, P), and the expected counts of transitions times
-   cost, added to first (L, P) and second (L, L, P, without what counts in first too). alpha as
-   sequence_forward leaves it; scratch (4, S): beta, ahead and two rows of exponentials. */
+/* Compute the marginal probabilities of labels, marginals (length, P), and add cost times the
+   expected counts of transitions to first (L, P) and second (L, L, P); a step counted in second is
+   not counted in first. alpha is the result of sequence_forward; scratch (4, S): beta, ahead and
+   two rows of exponentials. */
 WIDE void sequence_backward(const Chain *chain, const Exponentials *grown, const double *unary,
                             long length, const double *alpha, double logz, double cost,
                             double *scratch, double *marginals, double *first, double *second) {
@@ -403,10 +406,11 @@ WIDE void sequence_outer(const double *row, long width, const double *coefficien
 typedef struct {
     double score;
     int label; /* q as in max_origin */
-    int rank;  /* among the paths kept of the state before */
+    int rank;  /* its index among the paths kept for the previous state */
 } Origin;
 
-/* Put a path into a falling list of at most `most`, behind equal ones. Returns the new length. */
+/* Insert a path into a list of at most `most` paths by falling score, after paths of equal score.
+   Returns the new length. */
 INLINE long put(Origin *list, long count, long most, double score, int label, int rank) {
     if (count == most && score <= list[most - 1].score) return count;
     long place = count < most ? count : most - 1;
@@ -420,9 +424,9 @@ INLINE long put(Origin *list, long count, long most, double score, int label, in
     return count < most ? count + 1 : most;
 }
 
-/* The paths of highest score, best first; equal ones in the order of sequence_viterbi's ties.
-   lists (length + 1, S, most), counts (length, S) scratch; paths: the k-th is in column k of
-   (length, most), scores (most). Returns how many there are. */
+/* Find the paths of highest score, best first; paths of equal score are ordered by the rule for
+   ties of sequence_viterbi. lists (length + 1, S, most) and counts (length, S) scratch. The k-th
+   path is column k of paths (length, most); scores (most). Returns how many paths there are. */
 static long sequence_best(const Chain *chain, const double *unary, long length, long most,
                           Origin *lists, long *counts, int *paths, double *scores) {
     long L = chain->labels, P = chain->padded, S = chain_states(chain), second = chain->order == 2;

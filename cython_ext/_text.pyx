@@ -1,13 +1,13 @@
-"""Text cut into numbers and words: blocks of whole lines in, flat arrays out.
+"""Parsers that read blocks of whole lines and write numbers and words to flat arrays.
 
-Functions read a block (bytes, every line ends in LF) from a place on. They stop at the first line
-that is not of the simplest form: the caller reads that line in Python, which accepts it or says what
-is wrong with it. Nothing here raises an error for the content of a file.
+Functions read a block (bytes, every line ends in LF) from a given place. They stop at the first
+line that is not of the simplest form; the caller then reads that line in Python, which accepts it
+or says what is wrong with it. Nothing here raises an error because of the content of a file.
 
 Numbers are the same as those of ``float``, to the bit. Up to 19 digits make a whole number of 64
-bits. If it has at most 53 bits and the power of ten is at most 22, both are exact in double precision,
-so their product or quotient is rounded once (Clinger 1990). All other numbers are read by
-``PyOS_string_to_double``, the function that ``float`` calls.
+bits. If it has at most 53 bits and the power of ten is at most 22, both are exact in double
+precision, so their product or quotient is rounded once (Clinger 1990). All other numbers are read
+by ``PyOS_string_to_double``, the function that ``float`` calls.
 """
 
 from libc.math cimport NAN, isfinite
@@ -27,12 +27,12 @@ EDGE = 4
 OTHER = 0
 
 cdef enum:
-    NODE_WORDS = 5  # that stand before the features of a line
+    NODE_WORDS = 5  # words before the features of a line
     EDGE_WORDS = 4
     NUMERIC = 0
     SEQUENTIAL = 2
-    DIGITS = 19  # of any whole number of 64 bits
-    NINE = 9  # digits of any exponent of 32 bits
+    DIGITS = 19  # every whole number of so many digits has at most 64 bits
+    NINE = 9  # every exponent of so many digits has at most 32 bits
 
 cdef unsigned long long EXACT = 1ULL << 53
 cdef double[23] POWERS
@@ -42,11 +42,12 @@ for _i in range(23):
 
 
 def rows(const byte[::1] block, Py_ssize_t at, int form, bint utf8, int least, int most, found):
-    """Rows ``label qid:ID index:value … # comment`` from place ``at`` of a block on.
+    """Read rows ``label qid:ID index:value … # comment`` from place ``at`` of a block.
 
-    form : LABELS_ARE_NUMBERS or ``?``; LABELS_ARE_WORDS; SEQUENCES, words and a qid each
-    utf8 : whether the block is known to be UTF-8: then words and comments may go beyond ASCII
-    least, most : lowest and highest index of a feature
+    form : LABELS_ARE_NUMBERS (``?`` is allowed too), LABELS_ARE_WORDS, or SEQUENCES (labels are
+        words, and every row has a qid)
+    utf8 : whether the block is known to be UTF-8; only then may words and comments go beyond ASCII
+    least, most : the lowest and the highest index of a feature
     found : RowBuffers to write to
 
     Returns the place of the first line that was not read, and the numbers of rows, features and
@@ -109,9 +110,9 @@ cdef inline bint _odd(const byte* p) noexcept:
 
 
 cdef inline const byte* _word(const byte* p, const byte* start, bint utf8, int* span) noexcept:
-    """The end of the word that begins here, whose span is written; NULL: it is not simple.
+    """Write the span of the word that begins here, and return its end; NULL if it is not simple.
 
-    utf8 : whether it may hold characters beyond ASCII
+    utf8 : whether the word may contain characters beyond ASCII
     """
     span[0] = <int>(p - start)
     while (c"!" <= p[0] < 127 and p[0] != c"#") or (p[0] > 127 and utf8 and not _odd(p)):
@@ -123,7 +124,7 @@ cdef inline const byte* _word(const byte* p, const byte* start, bint utf8, int* 
 cdef const byte* _head(
     const byte* p, const byte* start, bint utf8, int form, double* label, int* spans
 ) except? NULL:
-    """The end of the label and the query; NULL if they are not simple."""
+    """Read the label and the query of a row, and return their end; NULL if they are not simple."""
     cdef const byte* first = p
     spans[2] = spans[3] = -1
     if form == NUMERIC and p[0] != c"?":
@@ -150,7 +151,7 @@ cdef const byte* _head(
 cdef const byte* _features(
     const byte* p, int least, int most, int* indices, double* values, int* taken
 ) except? NULL:
-    """The end of the features of a row, which are written; NULL if they are not simple."""
+    """Write the features of a row, and return their end; NULL if they are not simple."""
     cdef long long index, last = <long long>least - 1
     cdef const byte* first
     cdef int count = 0
@@ -175,7 +176,7 @@ cdef const byte* _features(
 
 
 cdef const byte* _rest(const byte* p, const byte* start, bint utf8, int* comment) noexcept:
-    """The place after a line, whose comment is written; NULL if it is not simple."""
+    """Write the span of the comment, and return the place after the line; NULL: not simple."""
     comment[0] = comment[1] = -1
     if p[0] == c"#":
         comment[0] = <int>(p + 1 - start)
@@ -190,7 +191,7 @@ cdef const byte* _rest(const byte* p, const byte* start, bint utf8, int* comment
 
 
 cdef const byte* _number(const byte* first, double* value) except? NULL:
-    """The end of the finite number that begins here; NULL if there is none."""
+    """Write the finite number that begins here, and return its end; NULL if there is none."""
     cdef const byte* p = first
     cdef const byte* begin
     cdef unsigned long long digits = 0
@@ -232,7 +233,10 @@ cdef const byte* _number(const byte* first, double* value) except? NULL:
 
 
 cdef const byte* _exponent(const byte* p, long long* exponent) noexcept:
-    """The end of the digits of an exponent, which is added; NULL: no digits or too many."""
+    """Add the number that begins here to exponent, and return its end.
+
+    NULL if there are no digits, or too many.
+    """
     cdef const byte* first
     cdef long long found = 0
     cdef bint negative = p[0] == c"-"
@@ -249,11 +253,11 @@ cdef const byte* _exponent(const byte* p, long long* exponent) noexcept:
 
 
 def graph_lines(const byte[::1] block, Py_ssize_t at, int most, found):
-    """Lines of nodes, edges and others, from place ``at`` of a block on.
+    """Read lines of nodes and edges, and other lines, from place ``at`` of a block.
 
-    most : highest index of a feature
-    found : RowBuffers to write to; spans hold begin and end of the words of each line, without
-        the features, and NODE, EDGE or OTHER; an edge without features has the one feature 1:1
+    most : the highest index of a feature
+    found : RowBuffers to write to; spans hold, for each line, begin and end of the words before
+        the features, and NODE, EDGE or OTHER; an edge without features gets the feature 1:1
 
     Returns the place of the first line that was not read, and the numbers of lines and features.
     """
@@ -302,7 +306,7 @@ cdef inline int _kind(const byte* p) noexcept:
 
 
 cdef inline const byte* _words(const byte* p, int count) noexcept:
-    """The end of ``count`` words of printable ASCII (0: of all), or of the words before others."""
+    """The end of the first ``count`` words (0: all words) of a line that are printable ASCII."""
     cdef int i = 0
     p = _blanks(p)
     while c"!" <= p[0] < 127:
@@ -319,16 +323,16 @@ def letters(
     const byte[::1] block, Py_ssize_t at, const byte[::1] codes, byte[::1] found,
     int[:, ::1] headers,
 ):
-    """Letters and headers of lines, from place ``at`` of a block on, which may be within a line.
+    """Read letters and header lines from place ``at`` of a block, which may be within a line.
 
-    codes : (256,), of each byte; at least 128: not a letter
-    found : (room,), codes of letters to write to
-    headers : (room, 4) to write to, for lines that begin with ``>``: the number of letters before
-        it, its begin and end in the block, and its line, from 0
+    codes : (256,), the code of each byte; it is at least 128 if the byte is not a letter
+    found : (room,), to write the codes of the letters to
+    headers : (room, 4), to write one row to for each line that begins with ``>``: the number of
+        letters before it, its begin and end in the block, and the number of its line, from 0
 
-    Returns the place where reading stopped, and the numbers of letters, headers and lines. It stops
-    if ``found`` or ``headers`` is full, and at anything except letters, and blanks at the end of a
-    line.
+    Returns the place where reading stopped, and the numbers of letters, headers and lines. Reading
+    stops if ``found`` or ``headers`` is full, and at anything that is neither a letter nor a blank
+    at the end of a line.
     """
     cdef const byte* start = &block[0]
     cdef const byte* end = start + block.shape[0]
@@ -366,9 +370,9 @@ def letters(
 
 
 def cells(const byte[::1] block, Py_ssize_t at, int columns, bint tabs, found):
-    """Lines of ``columns`` values each, from place ``at`` of a block on.
+    """Read lines of ``columns`` values each from place ``at`` of a block.
 
-    tabs : whether tabs separate the values, otherwise blanks
+    tabs : whether tabs separate the values; otherwise blanks do
     found : CellBuffers to write to
 
     Returns the place of the first line that was not read, and the numbers of lines of values, ends
@@ -412,7 +416,7 @@ def cells(const byte[::1] block, Py_ssize_t at, int columns, bint tabs, found):
 
 
 cdef inline bint _document(const byte* p, const byte* stop) noexcept:
-    """Whether a line marks the begin of a document."""
+    """Whether a line marks the start of a document."""
     return stop - p >= 10 and memcmp(p, <const char*>b"-DOCSTART-", 10) == 0 and (
         p + 10 == stop or p[10] == c" " or p[10] == c"\t"
     )
@@ -421,7 +425,10 @@ cdef inline bint _document(const byte* p, const byte* stop) noexcept:
 cdef inline bint _cells(
     const byte* p, const byte* stop, const byte* start, int columns, bint tabs, int* spans
 ) noexcept:
-    """Write the spans of the values of a line; whether their number is right and none is empty."""
+    """Write the spans of the values of a line.
+
+    Returns whether their number is right and none is empty.
+    """
     cdef const byte* last
     cdef int count = 0
     while True:

@@ -1,11 +1,11 @@
-"""Transitions and ends of label paths: what two paths do not share, scored and multiplied."""
+"""Scores and inner products of the transitions and ends in which two label paths differ."""
 
 from _chains cimport Chain
 
 
 cdef inline double step_scores(const Chain* chain, const int* path, const int* other,
                          Py_ssize_t length) noexcept nogil:
-    """The weights of the transitions and ends of a path that another one does not have there."""
+    """The sum of the weights of a path's transitions and ends where another path differs."""
     cdef Py_ssize_t t, L = chain.labels, P = chain.padded
     cdef double total = 0.0
     if length == 0:
@@ -25,7 +25,10 @@ cdef inline double step_scores(const Chain* chain, const int* path, const int* o
 
 cdef inline Py_ssize_t steps_of(const int* path, const int* y, Py_ssize_t length, int labels,
                           int* out) noexcept nogil:
-    """Numbers of the transitions that a path and the truth do not share, those of y below 0."""
+    """Write the transitions in which a path and the truth y differ; return how many numbers.
+
+    A transition of the path is a number above 0, and the one of y after it a number below 0.
+    """
     cdef Py_ssize_t t
     cdef Py_ssize_t count = 0
     for t in range(1, length):
@@ -38,7 +41,10 @@ cdef inline Py_ssize_t steps_of(const int* path, const int* y, Py_ssize_t length
 
 cdef inline double step_products(int labels, int order, bint ends, const int* path, const int* other, const int* y,
                            Py_ssize_t length, int* room) noexcept nogil:
-    """What transitions and ends add to the product of the planes of two paths: a whole number."""
+    """The part of the inner product of two paths' planes from transitions and ends.
+
+    It is a whole number. room : scratch
+    """
     cdef Py_ssize_t a, b, mine, theirs
     cdef int* there
     cdef long total = 0
@@ -66,7 +72,7 @@ cdef inline bint triple_is(const int* a, Py_ssize_t s, const int* b, Py_ssize_t 
 
 cdef inline long triples(const int* path, const int* other, const int* y,
                    Py_ssize_t length) noexcept nogil:
-    """What second-order transitions add to the product."""
+    """The part of the inner product from second-order transitions."""
     cdef Py_ssize_t s, t
     cdef long total = 0
     for s in range(2, length):

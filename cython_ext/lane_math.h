@@ -1,9 +1,9 @@
 /* Exponentials and logarithms that compilers vectorise, in loops along lanes.
 
-   Kernels that work on several problems of one shape side by side make a number of one a vector of
-   all, one lane for each: what the problems have in common is walked through once. There are LANES
-   of them, or one for a problem that has no companions; the sums of a lane run in the same order
-   either way. */
+   Some kernels solve several problems of the same shape together: each number becomes a vector with
+   one lane for each problem, and loops over what the problems have in common run only once. There
+   are LANES lanes, or one lane for a problem that is alone; the sums of a lane run in the same
+   order in both cases. */
 
 #ifndef LSSVM_LANE_MATH_H
 #define LSSVM_LANE_MATH_H
@@ -31,14 +31,14 @@ INLINE int64_t lane_bits(double x) {
     return bits;
 }
 
-/* 1 / eps for a temperature eps > 0, finite for the smallest too. */
+/* 1 / eps for a temperature eps > 0; finite even for the smallest eps. */
 INLINE double lane_inverse(double eps) {
     double inverse = 1.0 / eps;
     return inverse < 1e300 ? inverse : 1e300;
 }
 
-/* exp(x) for x <= 0, 0 below -708: 2^k exp(r), |r| <= ln(2) / 2, by its series to the 13th power,
-   what is left out being below 5e-18. */
+/* exp(x) for x <= 0, and 0 for x < -708: 2^k exp(r), |r| <= ln(2) / 2, where exp(r) is its series
+   to the 13th power; the remainder is below 5e-18. */
 INLINE double lane_exp(double x) {
     double y = x < -708.0 ? -708.0 : x;
     double shifted = y * 0x1.71547652b82fep+0 + LANE_SHIFT;
@@ -64,10 +64,10 @@ INLINE double lane_exp(double x) {
 }
 
 /* log(x) for normal x > 0: x = 2^k m, m in [1/sqrt 2, sqrt 2), and log m = 2 artanh(s) for
-   s = (m - 1) / (m + 1), by its series to the 23rd power. */
+   s = (m - 1) / (m + 1), where artanh is its series to the 23rd power. */
 INLINE double lane_log(double x) {
     int64_t bits = lane_bits(x), mantissa = bits & 0xfffffffffffffLL;
-    /* Subtracting the mantissa of sqrt 2 borrows from the exponent where m would be too small. */
+    /* Subtracting the mantissa of sqrt 2 borrows from the exponent if m would be too small. */
     int64_t above = (mantissa - 0x6a09e667f3bcdLL) >> 63;
     double m = lane_from_bits(mantissa | ((int64_t)(1022 - above) << 52));
     uint64_t power = (uint64_t)(bits >> 52) + 1 + (uint64_t)above;

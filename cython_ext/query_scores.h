@@ -1,6 +1,6 @@
-/* Scores and sums of a query's documents, whose values lie feature by feature.
+/* Scores and sums of a query's documents, whose values are stored feature by feature.
 
-   A document's sum runs over the features in order, whatever documents stand beside it. */
+   A document's sum runs over the features in order, whichever documents are computed with it. */
 
 #ifndef LSSVM_QUERY_SCORES_H
 #define LSSVM_QUERY_SCORES_H
@@ -60,7 +60,7 @@ static int query_before(const void *a, const void *b) {
     return one->place < other->place ? -1 : one->place > other->place;
 }
 
-/* order (documents) = places by falling score, equal ones as they stand; placed is scratch */
+/* order (documents) = indices by falling score, equal scores in their order; placed: scratch */
 static void query_order(const double *scores, ptrdiff_t documents, Placed *placed,
                         long long *order) {
     for (ptrdiff_t p = 0; p < documents; p++) {

@@ -1,4 +1,5 @@
-/* Vectors of single precision with those of double precision, summed in double precision. */
+/* Products of vectors in single precision with vectors in double precision, which is also the
+   precision of the sums. */
 
 #ifndef LSSVM_ROW_HISTORY_H
 #define LSSVM_ROW_HISTORY_H
@@ -7,7 +8,7 @@
 
 #include "wide.h"
 
-/* The sum of row[i] vector[i], in 32 parts side by side. */
+/* The sum of row[i] * vector[i], computed as 32 partial sums. */
 WIDE
 static double history_inner(const float *row, const double *vector, ptrdiff_t size) {
     double part[32] = {0.0}, sum = 0.0;
@@ -19,7 +20,7 @@ static double history_inner(const float *row, const double *vector, ptrdiff_t si
     return sum;
 }
 
-/* vector += coefficient * row, the two apart in memory */
+/* vector += coefficient * row; the two do not overlap */
 WIDE
 static void history_add(const float *__restrict row, double coefficient, ptrdiff_t size,
                         double *__restrict vector) {

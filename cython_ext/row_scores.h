@@ -1,7 +1,7 @@
-/* Scores of rows against columns of weights, for whatever vectors the processor has.
+/* Products of rows with columns of weights, for any vector width of the processor.
 
-   A score is summed in the order of the features, so that it does not depend on which rows
-   stand beside it. */
+   A score is summed in the order of the features, so that it does not depend on which rows are
+   computed together with it. */
 
 #ifndef LSSVM_ROW_SCORES_H
 #define LSSVM_ROW_SCORES_H
@@ -16,7 +16,7 @@ enum { LSSVM_TILE_ROWS = 8, LSSVM_TILE_COLUMNS = 8 };
 typedef double lssvm_vector
     __attribute__((vector_size(64), aligned(8), may_alias)); /* one row of a tile */
 
-/* out[r * out_stride + c] = sum over j of x[r * width + j] * w[8 * j + c], 8 rows, 8 columns */
+/* out[r * out_stride + c] = sum over j of x[r * width + j] * w[8 * j + c], r and c from 0 to 7 */
 WIDE MAYBE_UNUSED
 static void lssvm_score_tile(const double *x, ptrdiff_t width, const double *w, double *out,
                              ptrdiff_t out_stride)
@@ -57,7 +57,7 @@ MAYBE_UNUSED static void lssvm_score_tile(const double *x, ptrdiff_t width, cons
 }
 #endif
 
-/* out[c] += factor * row[c], the two apart in memory */
+/* out[c] += factor * row[c]; the two do not overlap */
 WIDE MAYBE_UNUSED
 static void lssvm_add_row(double *__restrict out, double factor, const double *__restrict row,
                           ptrdiff_t size)

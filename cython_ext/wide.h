@@ -1,12 +1,13 @@
-/* WIDE: a function that, where the compiler can, is built for several vector widths; the machine's
-   widest is taken when the program is loaded. INLINE: one that becomes part of such a function. */
+/* WIDE: the compiler, if it can, builds the function for several vector widths; the widest that the
+   machine has is chosen when the program is loaded. INLINE: the function becomes part of a WIDE
+   one. */
 
 #ifndef LSSVM_WIDE_H
 #define LSSVM_WIDE_H
 
 #include <math.h>
 
-#if defined(WIDE) /* given by whoever builds, perhaps empty */
+#if defined(WIDE) /* defined by the build, possibly as empty */
 #elif defined(__x86_64__) && defined(__linux__) && defined(__GLIBC__) && defined(__clang__)
 #if __clang_major__ >= 14
 #define WIDE __attribute__((target_clones("avx512f", "avx2", "default")))
@@ -30,7 +31,7 @@
 #define INLINE static __forceinline
 #endif
 
-/* Ask for a run of doubles that will be read soon; where that cannot be said, nothing. */
+/* Prefetch doubles that will be read soon; does nothing if the compiler has no way to. */
 INLINE void prefetch_row(const double *row, long count) {
 #if defined(__GNUC__)
     for (long k = 0; k < count; k += 8) __builtin_prefetch(row + k);
@@ -38,6 +39,6 @@ INLINE void prefetch_row(const double *row, long count) {
 #endif
 }
 
-enum { AHEAD = 8 }; /* rows that are asked for before they are read */
+enum { AHEAD = 8 }; /* how many rows ahead are prefetched */
 
 #endif

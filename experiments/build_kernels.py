@@ -1,6 +1,6 @@
-"""Compile the kernels that experiments alone need; they are no part of the package.
+"""Compile the kernels that only experiments need; they are not part of the package.
 
-python experiments/build_kernels.py
+Usage: python experiments/build_kernels.py
 """
 
 import os

@@ -213,7 +213,7 @@ def test_what_is_no_archive_is_refused(tmp_path, content):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("", "s: no photographs; expected one a line"),
+        ("", "s: no photographs; expected one per line"),
         ("a.bmp\n\nc.bmp\n", "s:3: there is no photograph 'c'; expected one of superpixels.npz"),
     ],
 )

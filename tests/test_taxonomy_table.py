@@ -170,7 +170,7 @@ def test_the_experiment_writes_its_table_and_every_run(folder, monkeypatch):
     assert {row["examples"] for row in rows} == {"12", "60"}
     summary = json.loads((folder / "taxonomy.json").read_text())
     cells = {
-        (cell["examples a class"], cell["measure"], cell["method"]): cell["mean_and_error"]
+        (cell["examples per class"], cell["measure"], cell["method"]): cell["mean_and_error"]
         for cell in summary["cells"]
     }
     own = [float(r["accuracy"]) for r in rows if (r["size"], r["method"]) == ("3", "tree Δ")]

@@ -1,9 +1,10 @@
-"""Maximum spanning forests and correlation clustering: pairs a second, and what a size costs.
+"""Maximum spanning forests and correlation clustering: pairs per second, and the cost by size.
 
-Random documents of mentions with 107 binary features, about ten of them 1, of which a document
-has as many distinct rows as one of LitBank: about one for fourteen pairs. One thread. Beside
-the kernel stand a stable sort in NumPy, with union-find over the edges of positive weight, and
-SciPy's minimum spanning tree, both given the weights of all pairs at once.
+The documents are random: their mentions have 107 binary features, of which about ten are 1, and a
+document has as many distinct rows as a document of LitBank, about one for every fourteen pairs. All
+runs use one thread. The kernel is compared with a stable sort in NumPy and union-find over the
+edges of positive weight, and with SciPy's minimum spanning tree; both get the weights of all pairs
+at once.
 
 Usage: python -m experiments.benchmarks.forest
 """
@@ -25,7 +26,7 @@ SIZES = (100, 500, 2000)
 
 
 def documents(rng, n, count, reach=NO_LIMIT):
-    """``count`` random documents of n mentions in clusters of about four."""
+    """``count`` random documents of n mentions each, in clusters of about four mentions."""
     found = []
     first, _ = pair_ends(n, reach)
     distinct = max(1, len(first) // PAIRS_PER_ROW)
@@ -48,14 +49,14 @@ def documents(rng, n, count, reach=NO_LIMIT):
 
 
 def weights_of(examples, w):
-    """w · x of every pair, in order."""
+    """The score w · x of every pair, in order."""
     rows = np.add.reduceat(w[examples.indices] * examples.values, examples.starts[:-1])
     owner = np.repeat(examples.tables[:-1], np.diff(examples.pairs))
     return rows[examples.rows + owner]
 
 
 def sorted_forest(weights, first, second, n):
-    """The forest by a stable sort of the positive edges and union-find."""
+    """The spanning forest, by a stable sort of the edges of positive weight and union-find."""
     root = np.arange(n)
     positive = np.flatnonzero(weights > 0)
     edges = 0
@@ -79,7 +80,7 @@ def main():
     n, count = 200, 50
     examples = documents(rng, n, count)
     pairs = len(examples.rows)
-    print(f"n = {n}: million pairs a second, by the share of edges with positive weight")
+    print(f"n = {n}: million pairs per second, by the share of edges with positive weight")
     for shift in (0.0, -1.0, -2.0):
         w = rng.normal(size=FEATURES) / np.sqrt(ACTIVE) + shift / ACTIVE
         weights = weights_of(examples, w)

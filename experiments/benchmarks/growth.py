@@ -1,9 +1,10 @@
-"""How the time of a pass grows: one size after another, each in a process of its own, one thread.
+"""The growth of the time of a pass with the size of the data, in one thread.
 
-A pass is loss-augmented inference over all examples with the sum of their planes, at random w.
-Its seconds of the processor are divided by what is counted: rows, tokens, documents, letters of DNA
-or graphs. The time for each should stay the same; what grows are caches that data no longer fit in.
-Below it, what one example or the model can be: labels, classes, features, tokens of one sequence.
+A pass is loss-augmented inference over all examples, with the sum of their planes, at random w. Its
+CPU seconds are divided by the number of rows, tokens, documents, letters of DNA or graphs. The time
+for each of them should stay the same; it grows only when the data no longer fit in a cache. Further
+rows vary the size of one example or of the model: labels, classes, features, tokens of a sequence.
+Each size runs in its own process, one after another.
 
 Usage: python -m experiments.benchmarks.growth [--out FOLDER] [--quick] [--only NAME]
 """
@@ -40,14 +41,14 @@ REPEATS = 3
 
 
 def sparse_rows(rng, count, width, values):
-    """Random rows with so many values that are not 0."""
+    """Random rows with ``values`` entries each that are not 0."""
     indices = np.sort(rng.integers(width, size=(count, values)), axis=1).ravel().astype(np.int32)
     starts = values * np.arange(count + 1)
     return sparse.csr_array((np.ones(len(indices)), indices, starts), shape=(count, width))
 
 
 def rows(count, classes=10, width=100_000, values=20):
-    """Sparse rows of some classes; rows are counted."""
+    """Sparse rows of some classes; the size is the number of rows."""
     rng, names = np.random.default_rng(0), tuple(map(str, range(classes)))
     application = Multiclass(MulticlassOptions(bias=0.0), SSVM)
     application.fix(names, width)
@@ -56,7 +57,7 @@ def rows(count, classes=10, width=100_000, values=20):
 
 
 def tokens(count, labels=10, length=25, width=100_000, values=12):
-    """Label sequences of sparse tokens; tokens are counted."""
+    """Label sequences with sparse tokens; the size is the number of tokens."""
     rng, names = np.random.default_rng(0), tuple(map(str, range(labels)))
     application = SequenceLabelling(SequenceOptions(format="svm_hmm"), SSVM)
     tags = np.array(names, dtype=object)[rng.integers(labels, size=count)]
@@ -68,7 +69,7 @@ def tokens(count, labels=10, length=25, width=100_000, values=12):
 
 
 def documents(count):
-    """Queries of 152 documents with 45 features; documents are counted."""
+    """Queries of 152 documents with 45 features; the size is the number of documents."""
     single = simulated_queries()
     copies = -(-count // int(single.offsets[-1]))
     examples = single.take(np.tile(np.arange(len(single)), copies))
@@ -76,12 +77,12 @@ def documents(count):
 
 
 def letters(count):
-    """DNA sequences of 1,000 letters; letters are counted."""
+    """DNA sequences of 1,000 letters; the size is the number of letters."""
     return simulated_motif(0, n=count // 1000, length=1000)
 
 
 def graphs(count):
-    """Chains of ten nodes, exact; graphs are counted."""
+    """Chains of ten nodes, with exact inference; the size is the number of graphs."""
     rng, ends = np.random.default_rng(0), [[k, k + 1] for k in range(9)]
     application = MarkovRandomField(MrfOptions(), SSVM)
     examples = simulated_graphs(count, 10, ends, rng)
@@ -89,22 +90,22 @@ def graphs(count):
 
 
 def labels(count):
-    """20,000 tokens with so many labels."""
+    """20,000 tokens; the size is the number of labels."""
     return tokens(20_000, labels=count, width=1_000)
 
 
 def classes(count):
-    """10,000 rows with so many classes."""
+    """10,000 rows; the size is the number of classes."""
     return rows(10_000, classes=count, width=1_000)
 
 
 def features(count):
-    """100,000 rows of so many features."""
+    """100,000 rows; the size is the number of features."""
     return rows(100_000, classes=5, width=count)
 
 
 def length(count):
-    """One sequence of so many tokens."""
+    """One sequence; the size is the number of its tokens."""
     return tokens(count, length=count)
 
 
@@ -125,7 +126,7 @@ COUNTED = ("rows", "tokens", "documents", "letters", "graphs", "length")
 
 
 def measured(kind, size):
-    """Seconds of a pass, the shortest of a few, and the memory."""
+    """The seconds of a pass, the shortest of several, and the memory."""
     application, examples = KINDS[kind](size)
     oracle = DataOracle(application, examples, Executor(1))
     w = 0.01 * np.random.default_rng(1).normal(size=application.dimension(examples))
@@ -139,7 +140,7 @@ def measured(kind, size):
 
 
 def in_own_process(kind, size):
-    """The row that this script prints when it is called for one."""
+    """Run this script for one size, in a process of its own, and return the row."""
     command = [sys.executable, "-m", "experiments.benchmarks.growth", "--row"]
     process = subprocess.run(
         [*command, json.dumps([kind, size])], capture_output=True, text=True, check=False
@@ -151,13 +152,13 @@ def in_own_process(kind, size):
 
 
 def main():
-    """Run the sizes and write the table."""
+    """Run all sizes and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument(
         "--out", type=Path, default=Path("out/bench-growth"), help="folder for the results"
     )
-    parser.add_argument("--only", help="this kind alone", choices=SIZES)
-    parser.add_argument("--quick", action="store_true", help="without the largest sizes")
+    parser.add_argument("--only", help="run this kind only", choices=SIZES)
+    parser.add_argument("--quick", action="store_true", help="leave out the largest sizes")
     parser.add_argument("--row", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.row:
@@ -172,7 +173,7 @@ def main():
             each = 1e9 * row["seconds"] / size if kind in COUNTED else None
             found.append({"kind": kind, "size": size, **row, "ns each": each})
             print(found[-1], file=sys.stderr)
-    text = text_table("Growth: a pass by one thread, seconds of the processor", found)
+    text = text_table("Growth: CPU seconds of a pass, one thread", found)
     print(text)
     write_results(options.out, "growth", text, found, {})
 

@@ -1,8 +1,8 @@
 """Collect duals of the bundle method from real runs into tests/data/bundle_duals.npz.
 
-Trains on the motif data in data/motif and keeps the differences of the cuts from the
-completion, and their losses; the first k of them are a dual of k cuts. The gradients are sums of
-counts, so the file is small and the Gram matrices made from it are exact.
+The script trains on the motif data in data/motif and stores, for each cut, its difference from the
+completion and its loss; the first k cuts give a dual with k variables. The gradients are sums of
+counts, so the file is small and the Gram matrices that are computed from it are exact.
 
 Usage: python -m experiments.benchmarks.harvest_duals
 """
@@ -26,11 +26,11 @@ CUTS = 299
 
 
 class _FullError(Exception):
-    """The bundle has reached its full size."""
+    """Raised when the bundle has reached its full size."""
 
 
 def harvest(config_path, C):
-    """Differences (k, d) and losses (k,) of the first k cuts of a run, in order."""
+    """The differences (k, d) and losses (k,) of the first k cuts of a run, in order."""
     config = load_config(config_path, [f"objective.C={C}", "objective.c_scaling=sum"])
     application = config.create_application()
     examples = application.read(config.sources("train"))
@@ -50,7 +50,7 @@ def harvest(config_path, C):
     differences = bundle.planes.gradients - bundle.completion.gradient
     losses = bundle.planes.losses - bundle.completion.loss
     counts = differences.astype(np.int16)
-    assert np.array_equal(counts, differences), "costs that are not whole numbers"
+    assert np.array_equal(counts, differences), "the differences are not whole numbers"
     return counts, losses
 
 

@@ -1,8 +1,8 @@
-"""One pass of the sequence kernels over OCR letters: milliseconds of processor and of the clock.
+"""One pass of the sequence kernels over OCR letters: milliseconds of CPU time and of wall time.
 
 A pass of the structural SVM scores every letter (128 pixels, 26 labels), finds the best path with
-the loss added and sums its joint features; one of the CRF sums over all paths. Folds 1 to 9 are
-6,251 words, fold 0 is 626; without the data, random words of the same sizes stand for them.
+the loss added, and sums its joint features; a pass of the CRF sums over all paths. Folds 1 to 9 are
+6,251 words, fold 0 is 626 words; if the data are absent, random words of the same sizes are used.
 
 Usage: python -m experiments.benchmarks.letters_pass [FOLDER of letters.npz]
 """
@@ -30,7 +30,7 @@ FORMS = {
 
 
 def simulated(words):
-    """Random words of 2 to 13 letters, two in nine pixels set."""
+    """Random words of 2 to 13 letters; two of nine pixels are 1."""
     rng = np.random.default_rng(0)
     offsets = cumulated(rng.integers(2, 14, words))
     tags = [chr(97 + label) for label in rng.integers(0, 26, offsets[-1])]
@@ -39,7 +39,7 @@ def simulated(words):
 
 
 def main():
-    """Print one line for each data set, form and number of threads."""
+    """Print one line for each data set, objective and number of threads."""
     for words, folds in ((626, [0]), (6251, range(1, 10))):
         dense = load_letters(sys.argv[1], folds) if sys.argv[1:] else simulated(words)
         rows = dense.with_inputs(sparse.csr_array(dense.dense))
@@ -58,7 +58,7 @@ def main():
 
 
 def measured(oracle, w):
-    """Least milliseconds of processor time and of the clock that a pass took."""
+    """The least CPU time and the least wall time of a pass, in milliseconds."""
     cpu, wall = [], []
     for _ in range(REPEATS):
         began, used = time.perf_counter(), time.process_time()

@@ -1,16 +1,18 @@
-"""Every solver on OCR letters: time, passes and test error to relative gaps 1e-2, 1e-3 and 1e-4.
+"""Every solver on OCR letters: time, passes and test error at relative gaps 1e-2, 1e-3 and 1e-4.
 
-A linear chain over the words of Kassel and Taskar (128 pixels, 26 labels), Hamming loss, margin
-rescaling, C a word. Trained on fold 0 (626 words), fold 1 (704) or folds 1 to 9 (6,251) and
-tested on the others. Each row is a process of its own with one thread, one after the other, and
-ends at 1e-4 or when its seconds of processor are over; the gap at the end is proved in any case.
-Beside them CRFsuite (L-BFGS, c2 = 1, an attribute for each pixel that is set), to its own end.
+The model is a linear chain over the words of Kassel and Taskar (128 pixels, 26 labels), with
+Hamming loss, margin rescaling, and C per word. It is trained on fold 0 (626 words), fold 1 (704
+words) or folds 1 to 9 (6,251 words), and tested on the others. Each row runs in its own process
+with one thread, one after another; it ends at a gap of 1e-4 or when its CPU seconds are over. The
+gap at the end is proved in both cases. For comparison, CRFsuite (L-BFGS, c2 = 1, one attribute for
+each pixel that is set) runs until it stops by itself.
 
-On fold 1 also the absolute gap 0.6, at which svm_hmm with -w 4 -e .01 ended when it was measured
-on this problem (31,680 oracle calls).
+On fold 1, the table also shows the absolute gap 0.6, at which svm_hmm with -w 4 -e .01 ended when
+it was measured on this problem (31,680 oracle calls).
 
-Optima that independent solvers agreed on must lie between every lower bound and its objective,
-else the benchmark fails. Last, one fused pass over 6,251 words, by one thread and by two.
+Optima on which independent solvers agreed must lie between the lower bound and the objective of
+every row; otherwise the benchmark fails. Last, one fused pass over 6,251 words is timed with one
+thread and with two.
 
 Usage: python -m experiments.benchmarks.letters_solvers [--data FOLDER] [--out FOLDER] [--quick]
 """
@@ -42,7 +44,7 @@ from lssvm.training.setup import new_run, rules_of
 SOLVERS = ("bundle", "proximal", "cutting-plane", "n-slack", "bcfw", "dual-coordinate")
 GAPS = (1e-2, 1e-3, 1e-4)
 ABSOLUTE = 0.6
-# Training folds, C, seconds of processor a row, and where the optimum is known to be.
+# Training folds, C, CPU seconds allowed for a row, and bounds of the known optimum.
 PROBLEMS = (
     ("0", 0.01, 20, (34.8525, 34.8535)),
     ("0", 0.1, 20, (203.095, 203.105)),
@@ -55,17 +57,17 @@ CRF = "CRFsuite"
 
 
 class OverTimeError(Exception):
-    """The seconds of a row are over."""
+    """Raised when the CPU seconds of a row are over."""
 
 
 def folds(name):
-    """Numbers of the training folds."""
+    """The numbers of the training folds."""
     first, _, last = name.partition("-")
     return list(range(int(first), int(last or first) + 1))
 
 
 def training_and_test(data, name):
-    """The words to train on and those to test on, rows sparse."""
+    """The training words and the test words, with sparse rows."""
     chosen = folds(name)
     parts = (chosen, [fold for fold in range(FOLDS) if fold not in chosen])
     words = [load_letters(data, part) for part in parts]
@@ -73,7 +75,7 @@ def training_and_test(data, name):
 
 
 class Clock(Observer):
-    """Notes time, passes and the point when a gap is first reached."""
+    """Records the time, the passes and the point at which each gap is first reached."""
 
     def __init__(self, C, seconds):
         self.C, self.seconds = C, seconds
@@ -81,13 +83,13 @@ class Clock(Observer):
         self.run, self.reached = None, {}
 
     def passed(self, passes, gap, goal, not_converged, objective):
-        """Note it, and stop the run if it takes too long."""
+        """Record the state of the run, and stop it if it takes too long."""
         self.note()
         if time.process_time() - self.used > self.seconds:
             raise OverTimeError
 
     def note(self):
-        """Where the run stands."""
+        """Record the gaps that are reached now for the first time, with time, passes and w."""
         solver = self.run.solver
         primal = solver.primal(self.C)
         self.gap = primal - solver.lower
@@ -106,7 +108,7 @@ class Clock(Observer):
 
 
 def ssvm_row(data, name, C, method, seconds):
-    """Train by one of our solvers: a row of the results, and the absolute gap's time."""
+    """Train by one of our solvers: a row of the results, and the time to the absolute gap."""
     train, test = training_and_test(data, name)
     config = Config.from_dict(
         {
@@ -140,7 +142,7 @@ def ssvm_row(data, name, C, method, seconds):
 
 
 def crf_row(data, name):
-    """Train CRFsuite: seconds and test error."""
+    """Train CRFsuite: its seconds and its test error."""
     import pycrfsuite
 
     train, test = training_and_test(data, name)
@@ -175,7 +177,7 @@ def crf_row(data, name):
 
 
 def in_own_process(out, *arguments):
-    """The row that this script prints when it is called for one."""
+    """Run this script for one row, in a process of its own, and return the row."""
     process = subprocess.run(
         [sys.executable, str(Path(__file__).resolve()), "--row", json.dumps(arguments)],
         cwd=out,
@@ -189,7 +191,7 @@ def in_own_process(out, *arguments):
 
 
 def solver_rows(data, out, quick):
-    """All rows of our solvers, checked against the optima that are known."""
+    """Run all our solvers: the rows, and a line for each that excludes the known optimum."""
     rows, wrong = [], []
     for name, C, seconds, known in PROBLEMS[: 1 if quick else None]:
         for method in SOLVERS:
@@ -202,7 +204,7 @@ def solver_rows(data, out, quick):
 
 
 def shown(rows):
-    """The rows as they are printed."""
+    """The rows in the form in which they are printed."""
     table = []
     for row in rows:
         line = {key: row[key] for key in ("folds", "C", "solver")}
@@ -217,7 +219,7 @@ def shown(rows):
 
 
 def other_rows(data, out, rows, quick):
-    """CRFsuite, the absolute gap on fold 1, and one pass: lines of text, and the rows."""
+    """The lines to print, and the rows: CRFsuite, the absolute gap on fold 1, and one pass."""
     names = list(dict.fromkeys(row["folds"] for row in rows))
     peers = [{"folds": name, "peer": CRF, **in_own_process(out, data, name)} for name in names]
     texts = [text_table("CRFsuite, L-BFGS, c2 = 1", peers)]
@@ -233,7 +235,7 @@ def other_rows(data, out, rows, quick):
 
 
 def one_pass(data, name):
-    """What a fused pass takes, by one thread and by two."""
+    """The time of a fused pass, with one thread and with two."""
     application = SequenceLabelling(SequenceOptions(), Formulation("ssvm"))
     train, _ = training_and_test(data, name)
     w = 0.1 * np.random.default_rng(0).normal(size=application.dimension(train))
@@ -251,12 +253,12 @@ def one_pass(data, name):
 
 
 def main():
-    """Run all rows, print the tables and write them; or one row as JSON."""
+    """Run all rows, print and write the tables; with --row, run one row and print it as JSON."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     default = Path(os.environ.get("LSSVM_DATA", "../shared/data")) / "ocr-letters"
-    parser.add_argument("--data", type=Path, default=default, help="folder that holds letters.npz")
+    parser.add_argument("--data", type=Path, default=default, help="folder of letters.npz")
     parser.add_argument("--out", type=Path, default=Path("out/bench-letters"))
-    parser.add_argument("--quick", action="store_true", help="fold 0 at C = 0.01 only")
+    parser.add_argument("--quick", action="store_true", help="only fold 0 with C = 0.01")
     parser.add_argument("--row", type=json.loads, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.row is not None:

@@ -1,10 +1,11 @@
-"""Mixed-product belief propagation against the exact marginal MAP, on grids small enough for it.
+"""Mixed-product belief propagation compared with exact marginal MAP, on small grids.
 
-Nodes with two states are outputs and hidden in turn, as the squares of a chessboard; features of
-nodes and the signs of edges are random, weights are normal times a scale. For each size and scale:
-how often the outputs that are found attain the maximum of log sum over h of exp(score), and by how
-much they fall short of it in the mean over all graphs; the same for the outputs of the best joint
-states, which are exact too; and how often messages did not converge.
+Nodes have two states; outputs and hidden nodes alternate like the squares of a chessboard. The
+features of nodes and the signs of edges are random, the weights normal numbers times a scale. For
+each size and scale the script prints how often the outputs that are found attain the maximum of
+log Σ_h exp(score), and their mean distance from it over all graphs; the same two numbers for the
+outputs of the best joint states, which are computed exactly; and how often messages did not
+converge.
 
 Usage: python -m experiments.benchmarks.mixed_product
 """
@@ -23,7 +24,7 @@ COUNT = 300
 
 
 def grids(side, rng):
-    """``COUNT`` grids; all edges of a grid differ in their single feature."""
+    """``COUNT`` grids; each edge has one feature, which is 1 or −1 at random."""
     places = list(itertools.product(range(side), repeat=2))
     hidden = np.array([(a + b) % 2 for a, b in places], dtype=bool)
     number = {place: k for k, place in enumerate(places)}
@@ -62,7 +63,7 @@ def grids(side, rng):
 
 
 def values(w, examples, states):
-    """log sum over h of exp(score) at these outputs, (n,)."""
+    """log Σ_h exp(score) at these outputs, (n,)."""
     labels = np.where(examples.labels == HIDDEN, HIDDEN, states).astype(np.int32)
     known = type(examples)(**{**vars(examples), "labels": labels, "cache": {}})
     app = MarkovRandomField(MrfOptions(inference="exact"), Formulation("mssvm"))

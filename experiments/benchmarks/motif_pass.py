@@ -1,6 +1,6 @@
-"""One oracle pass of motif finding: bases per second, threads, and the share of the kernel.
+"""One oracle pass of motif finding: bases per second by threads, and the share of the kernel.
 
-10,000 sequences of 1,000 bases, l = 17, background of order 3.
+The data are 10,000 sequences of 1,000 bases, with l = 17 and a background of order 3.
 
 Usage: python -m experiments.benchmarks.motif_pass
 """
@@ -18,7 +18,7 @@ N, LENGTH, WIDTH = 10_000, 1_000, 17
 
 
 def main():
-    """Print the time of a pass with one thread and with two, and of the kernel alone."""
+    """Print the time of a pass with one thread, with two threads, and of the kernel alone."""
     for strands in ("given", "both"):
         application, examples = simulated(
             0, n=N, length=LENGTH, width=WIDTH, conservation=0.9, strands=strands

@@ -1,16 +1,18 @@
-"""One pass of sum-product over random fields: messages a second, one and two threads.
+"""One sum-product pass over random fields: messages per second, with one and two threads.
 
-1,000 chains of 40 nodes (exact, by elimination, and by belief propagation) and 100 grids of 20 x 31
-nodes (belief propagation, ten sweeps), five states everywhere. A message is one vector of five
-numbers along an edge in one direction: exact inference on a chain takes two for every edge, as a
-sweep of belief propagation does. A pass is everything from the features to the expected features.
+The data are 1,000 chains of 40 nodes (exact inference by elimination, and belief propagation) and
+100 grids of 20 x 31 nodes (ten sweeps of belief propagation); every node has five states. A message
+is one vector of five numbers along an edge in one direction: exact inference on a chain computes
+two for every edge, like a sweep of belief propagation. A pass is everything from the features to
+the expected features.
 
-Beside it stands the arithmetic that it cannot do without, exponentials and logarithms by NumPy,
-which vectorises them, and multiply-adds by a product of matrices, all in the nearest cache. Exact,
-an edge costs 25 exponentials, 5 logarithms, and six additions or products for each of 25 entries.
-A message of a sweep costs 5 exponentials, 5 logarithms and 25 multiply-adds, and every edge twice
-25 exponentials, before the first sweep and after the last. Other libraries, where they are
-installed, have the same shapes but begin with tables of numbers and end with marginals.
+The result is compared with the time of the arithmetic that a pass needs at least: exponentials and
+logarithms by NumPy, which vectorises them, and multiply-adds of a matrix product, all in the
+nearest cache. In exact inference, an edge costs 25 exponentials, 5 logarithms, and six additions or
+products for each of 25 entries. In a sweep, a message costs 5 exponentials, 5 logarithms and 25
+multiply-adds; in addition, every edge costs 25 exponentials before the first sweep and 25 after the
+last. Other libraries, where they are installed, get problems of the same shapes, but they begin
+with tables of numbers and end with marginals.
 
 Usage: python -m experiments.benchmarks.mrf_pass
 """
@@ -36,7 +38,7 @@ GRIDS, ROWS, COLUMNS = 100, 20, 31
 
 
 def graphs(count, nodes, ends, rng):
-    """``count`` graphs of one shape, a feature for every state at every node, packed."""
+    """``count`` graphs of one shape, packed; each node has one random feature."""
     total, edges = count * nodes, count * len(ends)
     return packed(
         [
@@ -65,7 +67,7 @@ def graphs(count, nodes, ends, rng):
 
 
 def one_each(indices, rng):
-    """One random feature in every row."""
+    """Rows with one random feature each."""
     count = len(indices)
     return Features(np.arange(count + 1), indices.astype(np.int32), rng.normal(size=count))
 
@@ -84,7 +86,7 @@ def main():
     chains = graphs(CHAINS, LENGTH, [(t, t + 1) for t in range(LENGTH - 1)], rng)
     grids = graphs(GRIDS, ROWS * COLUMNS, grid_ends(), rng)
     costs = arithmetic(rng)
-    # A tolerance that nothing reaches, so that every sweep is made.
+    # No change is below this tolerance, so that every sweep is made.
     loopy = {"inference": "bp", "sweeps": SWEEPS, "tolerance": 1e-300}
     single = {"inference": "bp", "sweeps": 1, "tolerance": 1e-300}
     for name, examples, options, sweeps in (
@@ -103,14 +105,15 @@ def main():
             print(
                 f"{name}, {threads} thread{'s' * (threads > 1)}: {1e3 * cpu:.1f} ms cpu, "
                 f"{1e3 * wall:.1f} ms wall, {messages / wall / 1e6:.2f} million messages/s, "
-                f"{messages / cpu / 1e6:.2f} for a second of processor, "
-                f"{100 * messages / cpu / alone:.0f} % of {1e-6 * alone:.0f} by arithmetic alone"
+                f"{messages / cpu / 1e6:.2f} per CPU second, "
+                f"{100 * messages / cpu / alone:.0f} % of "
+                f"{1e-6 * alone:.0f} for the arithmetic alone"
             )
     peers(rng)
 
 
 def arithmetic(rng):
-    """Seconds of an exponential, a logarithm and a multiply-add, vectorised, on one thread."""
+    """The seconds of an exponential, a logarithm and a multiply-add, vectorised, on one thread."""
     numbers, matrix = -rng.random(2000), rng.random((SIDE, SIDE))
     out, positive, product = np.empty_like(numbers), 1.0 - numbers, np.empty_like(matrix)
     with threadpool_limits(1):
@@ -130,7 +133,7 @@ def arithmetic(rng):
 
 
 def limit(costs, exact, sweeps):
-    """Messages a second by the arithmetic alone."""
+    """The messages per second if only the arithmetic took time."""
     exponential, logarithm, product = costs
     entries = STATES**2
     if exact:
@@ -140,13 +143,13 @@ def limit(costs, exact, sweeps):
 
 
 def repeated(call):
-    """The call so many times."""
+    """Repeat the call ``ROUNDS`` times."""
     for _ in range(ROUNDS):
         call()
 
 
 def peers(rng):
-    """One line for each other library that is installed."""
+    """Print one line for each other library that is installed."""
     chain_messages = 2 * CHAINS * (LENGTH - 1)
     grid_messages = 2 * SWEEPS * GRIDS * len(grid_ends())
     for messages, runs in (
@@ -159,13 +162,13 @@ def peers(rng):
             print(
                 f"{name}: {1e3 * cpu:.1f} ms cpu, {1e3 * wall:.1f} ms wall, "
                 f"{messages / wall / 1e6:.4f} million messages/s, "
-                f"{messages / cpu / 1e6:.4f} for a second of processor"
+                f"{messages / cpu / 1e6:.4f} per CPU second"
             )
 
 
 def measured(oracle, w):
-    """Median seconds of processor time and of the clock that a pass took."""
-    oracle.augmented(w)  # makes the plans
+    """The median CPU time and the median wall time of a pass, in seconds."""
+    oracle.augmented(w)  # computes the plans, which later passes use again
     cpu, wall = [], []
     for _ in range(REPEATS):
         began, used = time.perf_counter(), time.process_time()

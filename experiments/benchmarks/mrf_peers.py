@@ -1,7 +1,7 @@
-"""What other libraries need for the sums of mrf_pass.py; each is left out where not installed.
+"""The time that other libraries need for the problems of mrf_pass.py, where they are installed.
 
 pip install pgmpy torch torch-struct dynamax
-pip install pgmax 'jax==0.4.28' 'jaxlib==0.4.28' 'numpy<2'   (PGMax 0.6.1 knows no newer JAX)
+pip install pgmax 'jax==0.4.28' 'jaxlib==0.4.28' 'numpy<2'   (PGMax 0.6.1 needs this old JAX)
 """
 
 import importlib
@@ -13,7 +13,7 @@ import numpy as np
 
 
 def measured(run, repeats=5):
-    """Median seconds of processor time and of the clock of a call, after one that compiles."""
+    """The median CPU time and wall time of a call, in seconds, after a first call that compiles."""
     run()
     found = []
     for _ in range(repeats):
@@ -24,7 +24,7 @@ def measured(run, repeats=5):
 
 
 def installed(*names):
-    """The modules, or None with a line that says what is missing."""
+    """The modules, or None after a printed line that says which one is missing."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -35,7 +35,7 @@ def installed(*names):
 
 
 def chains_by_torch_struct(count, length, states, rng):
-    """Marginals of chains by automatic differentiation of a scan, one thread and two."""
+    """Marginals of chains by automatic differentiation of a scan, with one thread and with two."""
     modules = installed("torch_struct", "torch")
     if modules is None:
         return
@@ -50,7 +50,7 @@ def chains_by_torch_struct(count, length, states, rng):
 
 
 def chains_by_dynamax(count, length, states, rng):
-    """Smoothing of hidden Markov models with transitions of their own at every step."""
+    """Smoothing of hidden Markov models with different transitions at every step."""
     modules = installed("dynamax.hidden_markov_model", "jax")
     if modules is None:
         return
@@ -71,7 +71,7 @@ def chains_by_dynamax(count, length, states, rng):
 
 
 def chains_by_pgmpy(count, length, states, rng):
-    """Calibration of the junction tree of one chain; its time for all is taken as so many times."""
+    """Calibration of one chain's junction tree; its time is multiplied by the number of chains."""
     modules = installed("pgmpy.models", "pgmpy.factors.discrete", "pgmpy.inference")
     if modules is None:
         return
@@ -86,7 +86,7 @@ def chains_by_pgmpy(count, length, states, rng):
 
 
 def grids_by_pgmax(count, shape, states, sweeps, rng):
-    """Loopy belief propagation, all messages at once in every sweep."""
+    """Loopy belief propagation; every sweep updates all messages at once."""
     modules = installed("pgmax.fgraph", "pgmax.fgroup", "pgmax.vgroup", "pgmax.infer", "jax")
     if modules is None:
         return

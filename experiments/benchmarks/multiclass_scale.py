@@ -1,12 +1,12 @@
 """Multiclass training on a large data set: 1,000,000 rows x 100 features x 10 classes, simulated.
 
-Features are normal, and the label is the class of highest w . x + noise under normal weights, with
-noise of standard deviation 3, so that about a quarter of the labels cannot be learnt. The bundle
-method trains to a relative gap of 1e-2. Memory is that of the process: with the data alone, and at
-most while it trained.
+Features are normal, and the label is the class of highest w . x + noise under normal weights. The
+noise has standard deviation 3, so that about a quarter of the labels cannot be learnt. The bundle
+method trains to a relative gap of 1e-2. The memory shown is that of the process: after the data are
+made, and its maximum during training.
 
-Then single passes of the kernel: seconds, GB/s of the data, multiply-adds, and beside them NumPy's
-product of the rows and the weights by one thread, which gives scores alone.
+Then single passes of the kernel are timed: seconds, GB/s of the data and multiply-adds, together
+with NumPy's product of the rows and the weights in one thread, which computes scores only.
 
 Usage: python -m experiments.benchmarks.multiclass_scale [--rows N] [--features D] [--classes K]
            [--threads T] [--C C] [--epsilon E] [--slack]
@@ -32,7 +32,9 @@ AT_ONCE = 10_000
 
 
 def simulated(rows, features, classes, seed=0):
-    """A matrix (rows, features + 1), the last feature 1, and labels; nothing is held twice."""
+    """A matrix (rows, features + 1), whose last feature is 1, and labels; no copy is made.
+    The current memory of this process, in bytes.
+    """
     rng = np.random.default_rng(seed)
     weights = rng.normal(size=(features, classes))
     matrix, labels = np.ones((rows, features + 1)), np.empty(rows, dtype=np.int32)
@@ -53,7 +55,7 @@ def resident():
 
 
 def show_passes(application, examples):
-    """Print what one pass takes, and what NumPy takes for the scores alone."""
+    """Print the time of a pass, and the time that NumPy needs for the scores alone."""
     w = np.random.default_rng(1).normal(size=application.dimension(examples))
     size = examples.dense.nbytes
     work = 2 * examples.dense.size * len(application.columns)
@@ -71,7 +73,7 @@ def show_passes(application, examples):
 
 
 def main():
-    """Print passes, then training with its memory."""
+    """Print the times of passes, then the time and memory of training."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--features", type=int, default=100)

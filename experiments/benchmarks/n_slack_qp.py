@@ -1,11 +1,11 @@
-"""The QP of the n-slack method, over all planes that are kept: block steps against OSQP.
+"""The QP of the n-slack method over all planes that are kept: block steps compared with OSQP.
 
-Between two passes n-slack lowers ½‖w‖² + Σ u_i ξ_i over the planes that it keeps, until the gap
-of that problem is a tenth of the gap of the whole. Each of these problems of real runs is solved
-by what the solver does, rounds of block steps and conjugate gradients, and by OSQP, in w and ξ
-(sparse; the dual would need the dense Gram matrix of the planes), which starts from the same point
-and is asked for more precision until w reaches the same goal. The value at w is computed here for
-both, and the lower bound is that of long rounds.
+Between two passes, n-slack minimises ½‖w‖² + Σ u_i ξ_i over the planes that it keeps, until the gap
+of this problem is a tenth of the gap of the whole problem. Such problems are taken from real runs
+and solved twice: by the solver's own method, rounds of block steps and conjugate gradients, and by
+OSQP in w and ξ (sparse; the dual would need the dense Gram matrix of the planes). OSQP starts from
+the same point, and its precision is raised until its w reaches the same goal. The script computes
+the value at w for both; the lower bound comes from many rounds.
 
 Usage: python -m experiments.benchmarks.n_slack_qp [--data FOLDER of letters.npz]
 """
@@ -31,12 +31,12 @@ from lssvm.training.setup import new_run, rules_of
 
 ROOT = Path(__file__).parent.parent
 PRECISIONS = (1e-3, 1e-4, 1e-5, 1e-6)
-ROUNDS = 2000  # that give the lower bound
-SECONDS = 60.0  # that OSQP is given for one problem
+ROUNDS = 2000  # rounds for the lower bound
+SECONDS = 60.0  # the time that OSQP may use for one problem
 
 
 def problems(letters):
-    """Name, configuration, application and examples of each run."""
+    """The name, configuration, application and examples of each run."""
     for name, C in (("multiclass", 1.0), ("sequence", 0.1), ("sequence", 1.0)):
         settings = [f"objective.C={C}", "solver.method=n-slack"]
         config = load_config(ROOT / "configs" / f"{name}.yaml", settings)
@@ -45,7 +45,7 @@ def problems(letters):
     try:
         words = load_letters(letters, [0])
     except DataError as error:
-        print(f"without letters: {error}")
+        print(f"the letters are left out: {error}")
         return
     values = {"application": {"name": "sequence"}, "solver": {"method": "n-slack"}}
     config = Config.from_dict(values | {"objective": {"C": 0.1}})
@@ -54,20 +54,20 @@ def problems(letters):
 
 
 class Harvest(Observer):
-    """Keeps copies of the planes, and of the gap, whenever sweeps begin."""
+    """Stores copies of the planes and of the gap whenever sweeps begin."""
 
     def __init__(self, monitored):
         self.found, self._run = [], monitored
 
     def passed(self, passes, gap, goal, not_converged, objective):
-        """Before a pass, and so before sweeps."""
+        """Store a copy; this is called before each pass, and so before its sweeps."""
         solver = self._run.solver
         if len(solver.sets):
             self.found.append((copy.deepcopy(solver.sets), INNER_SHARE * solver.gap(solver.C)))
 
 
 def harvested(config, application, examples):
-    """The inner problems of a run: working sets, and the gap that is wanted."""
+    """The inner problems of a run: working sets, and the gap to reach."""
     with Executor(1) as executor:
         oracle = DataOracle(application, examples, executor)
         run = new_run(application, examples, oracle, config, 0, None)
@@ -77,7 +77,7 @@ def harvested(config, application, examples):
 
 
 def value(sets, w):
-    """½‖w‖² + Σ u_i ξ_i over the planes that are kept."""
+    """The value ½‖w‖² + Σ u_i ξ_i over the planes that are kept."""
     heights = np.zeros(len(sets.limits))
     planes = np.arange(len(sets))
     np.maximum.at(heights, sets.owner, sets.losses + sets.dots(planes, w))
@@ -85,7 +85,7 @@ def value(sets, w):
 
 
 def by_blocks(sets, goal):
-    """CPU seconds of the solver's own rounds, and their w."""
+    """The CPU seconds of the solver's own rounds, and their w."""
     own = copy.deepcopy(sets)
     began = time.process_time()
     own.settle(ROUNDS, goal)
@@ -93,7 +93,7 @@ def by_blocks(sets, goal):
 
 
 def by_osqp(sets, goal, lower):
-    """CPU seconds of OSQP until its w is good enough, and w; None if it never is."""
+    """The CPU seconds until OSQP's w reaches the goal, and this w; None if no w does."""
     n, (m, d) = len(sets.limits), (len(sets), sets.dimension)
     began = time.process_time()
     slack = sparse.csr_array((-np.ones(m), (np.arange(m), sets.owner)), shape=(m, n))
@@ -130,10 +130,10 @@ def by_osqp(sets, goal, lower):
 
 
 def main():
-    """One line for each run: problems, sizes, seconds of both."""
+    """Print one line for each run: the number of problems, their sizes, and the seconds of both."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     default = Path(os.environ.get("LSSVM_DATA", "../shared/data")) / "ocr-letters"
-    parser.add_argument("--data", type=Path, default=default, help="folder that holds letters.npz")
+    parser.add_argument("--data", type=Path, default=default, help="folder of letters.npz")
     options = parser.parse_args()
     print("run                  problems  planes  CPU s: block steps    OSQP  OSQP falls short")
     for name, config, application, examples in problems(options.data):

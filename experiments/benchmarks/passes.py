@@ -1,25 +1,26 @@
-"""How much inference each solver needs to come close to the lowest objective that is found.
+"""The number of inference calls that each solver needs to come close to the lowest objective.
 
     python -m experiments.benchmarks.passes --out out/passes
 
-Chains of 40 nodes with hidden ones between the outputs (``hidden_fields``, σ_h = 0.1), 20 of them
-to train on, as in Table 2 of Ping, Liu & Ihler (ICML 2014), with C = 0.1 and 1 a chain, the middle
-and the end of the grid there. The models are those of the paper, whose objective F is not convex,
-and the two that are left when the hidden nodes are given too, for which it is: structural SVM and
-CRF. All solvers of a trial start from the same random weights.
+The data are chains of 40 nodes in which outputs and hidden nodes alternate (``hidden_fields``,
+σ_h = 0.1), 20 of them for training, as in Table 2 of Ping, Liu & Ihler (ICML 2014). C is 0.1 and 1
+per chain, the middle and the end of the grid there. The models are those of the paper, whose
+objective F is not convex, and two models for which the hidden nodes are given too, so that F is
+convex: structural SVM and CRF. All solvers of a trial start from the same random weights.
 
-What is counted is inference over all chains, loss-augmented or completing, that a solver asks for:
-until F at its point is at most (1 + 1e-2) and (1 + 1e-3) times the lowest F that any solver found
-on the same trial. F is evaluated beside, uncounted, before every pass (stochastic descent: after
-every epoch; there at the mean and at the last point, of which the lower counts). Given are medians
-over the trials, – where half of them never come so close within the budget, and by how much F at
-the end is above the lowest one, on average.
+One unit is inference over all chains, loss-augmented or completing. It is counted until F at the
+solver's point is at most (1 + 1e-2) and (1 + 1e-3) times the lowest F that any solver found on the
+same trial. F itself is evaluated before every pass, which is not counted (for stochastic descent
+after every epoch, at the mean of the points and at the last point; the lower F counts). The table
+shows medians over the trials, or – if half of them never come so close within the budget, and the
+mean relative excess of the lowest F of the solver over the lowest F of all solvers.
 
-- bundle, n-slack, bcfw and gradient work inside CCCP, to a certified relative gap of 1e-4 each
-  time; lbfgs works on F, to such a gap of CCCP's problem at its last point.
-- sgd, 1, sgd, 8 and sgd, all work on F: steps after one chain, eight, and all (the paper's
-  Algorithm 1), for as many epochs as the budget allows; rates found by trial, which is counted.
-- scipy is SciPy's L-BFGS-B on F, the peer of lbfgs; both are for smooth models.
+- bundle, n-slack, bcfw and gradient work inside CCCP, each time to a certified relative gap of
+  1e-4; lbfgs works on F, until CCCP's problem at its last point has such a gap.
+- sgd, 1, sgd, 8 and sgd, all work on F. They make a step after one chain, after eight chains and
+  after all chains (Algorithm 1 of the paper), for as many epochs as the budget allows. Learning
+  rates are found by trial, which is counted.
+- scipy is SciPy's L-BFGS-B on F, for comparison with lbfgs; both are for smooth models.
 """
 
 import itertools
@@ -57,7 +58,7 @@ METHODS: dict[str, dict[str, Any]] = {
 
 
 class Model(NamedTuple):
-    """name : of the objective; hidden : whether every other node is"""
+    """name : the model of the objective; hidden : whether every other node is hidden"""
 
     name: str
     hidden: bool
@@ -70,11 +71,11 @@ MODELS = {
     "SSVM, all given": Model("ssvm", False),
     "CRF, all given": Model("hcrf", False),
 }
-Path = list[tuple[float, float]]  # inference so far, and F
+Path = list[tuple[float, float]]  # inference calls so far, and F
 
 
 class Plan(NamedTuple):
-    """Nodes of a chain, chains, values of C, trials, and inference at most."""
+    """The size of the experiment: nodes, chains, values of C, trials, and the budget."""
 
     nodes: int = 40
     chains: int = 20
@@ -88,7 +89,7 @@ QUICK = Plan(10, 8, (0.1,), 2, 60)
 
 
 class Task(NamedTuple):
-    """One model with one C on one trial, with all solvers."""
+    """One model with one C on one trial, to be trained by all solvers."""
 
     C: float
     model: str
@@ -96,11 +97,11 @@ class Task(NamedTuple):
 
 
 class SpentError(Exception):
-    """The budget is used up."""
+    """Raised when the budget is used up."""
 
 
 def experiment(arguments: command.Arguments) -> str:
-    """Follow all solvers on all trials, write the table."""
+    """Run all solvers on all trials, and write the table."""
     plan = QUICK if arguments.quick else FULL
     tasks = [
         Task(C, model, trial) for C in plan.grid for model in MODELS for trial in range(plan.trials)
@@ -113,7 +114,7 @@ def experiment(arguments: command.Arguments) -> str:
 
 
 def solve(plan: Plan, task: Task) -> list[dict[str, Any]]:
-    """Follow every solver: a row for each."""
+    """Run every solver on one task: a row for each."""
     model = MODELS[task.model]
     paths = {}
     for name in METHODS:
@@ -136,7 +137,7 @@ def solve(plan: Plan, task: Task) -> list[dict[str, Any]]:
 
 
 def problem(plan: Plan, task: Task, solver: Mapping[str, Any]) -> tuple[DataOracle, Config]:
-    """The chains of a trial behind an oracle, and the settings."""
+    """The oracle for the chains of a trial, and the settings."""
     model, rng = MODELS[task.model], np.random.default_rng([STREAM, task.trial])
     field = drawn(rng, Draw(plan.nodes, 1))
     x, states = sampled(rng, field, plan.chains)
@@ -158,13 +159,13 @@ def problem(plan: Plan, task: Task, solver: Mapping[str, Any]) -> tuple[DataOrac
 
 
 def first_weights(oracle: DataOracle, config: Config) -> np.ndarray:
-    """Where all solvers begin."""
+    """The point at which all solvers begin."""
     rng = np.random.default_rng([config.seed, 0])
     return oracle.application.start(oracle.examples, rng)
 
 
 def followed(oracle: DataOracle, config: Config, budget: int) -> Path:
-    """F along a run of the configured solver, until it ends or the budget does."""
+    """F during a run of the configured solver, until it ends or the budget is used up."""
     beside = DataOracle(oracle.application, oracle.examples, oracle.executor)
     run = new_run(oracle.application, oracle.examples, oracle, config, 0, None)
     rules = rules_of(config, len(oracle.examples), oracle.application.hidden)
@@ -191,7 +192,7 @@ def followed(oracle: DataOracle, config: Config, budget: int) -> Path:
 
 
 def descended(oracle: DataOracle, config: Config, budget: int) -> Path:
-    """F along quasi-Newton steps on F itself, by SciPy, from where the other solvers begin."""
+    """F during SciPy's quasi-Newton steps on F itself, from where all solvers begin."""
     path: Path = []
 
     def valued(w: np.ndarray) -> tuple[float, np.ndarray]:
@@ -207,19 +208,19 @@ def descended(oracle: DataOracle, config: Config, budget: int) -> Path:
 
 
 def objective(oracle: DataOracle, C: float, w: np.ndarray) -> tuple[float, np.ndarray]:
-    """F at w and a (sub)gradient of it; inference is exact on a chain."""
+    """F at w and a subgradient of F; inference is exact on a chain."""
     difference = oracle.augmented(w)[0] - oracle.completed(w)
     value = 0.5 * float(w @ w) + C * difference.value(w)
     return value, w + C * difference.gradient
 
 
 def reached(path: Path, lowest: float, share: float) -> float | None:
-    """Inference until F is at most (1 + share) times the lowest, None if it never is."""
+    """The inference calls until F is at most (1 + share) times the lowest; None if it never is."""
     return next((count for count, value in path if value <= lowest * (1.0 + share)), None)
 
 
 def reported(rows: Sequence[Mapping[str, Any]], plan: Plan) -> str:
-    """Medians over the trials."""
+    """The table of medians over the trials."""
     table, keys = [], ("C", "model", "solver")
     for place in itertools.product(plan.grid, MODELS, METHODS):
         own = [row for row in rows if tuple(row[key] for key in keys) == place]
@@ -235,7 +236,7 @@ def reported(rows: Sequence[Mapping[str, Any]], plan: Plan) -> str:
 
 
 def middle(counts: Sequence[float | None]) -> str:
-    """The median, those that never came so close as the largest; how many these are, if any."""
+    """The median, where runs that never came so close count as infinite, and their number."""
     median = float(np.median([np.inf if count is None else count for count in counts]))
     never = sum(count is None for count in counts)
     text = f"{median:.0f}" if np.isfinite(median) else "–"
@@ -244,8 +245,8 @@ def middle(counts: Sequence[float | None]) -> str:
 
 if __name__ == "__main__":
     command.main(
-        "Inference that each solver needs to come close to the lowest objective.",
+        "The inference that each solver needs to come close to the lowest objective.",
         None,
-        "short chains, two trials, little inference",
+        "short chains, two trials, a small budget",
         experiment,
     )

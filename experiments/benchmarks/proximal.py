@@ -1,11 +1,11 @@
-"""The proximal bundle beside the bundle: passes, CPU seconds and objective to a gap of 1e-3.
+"""The proximal bundle compared with the bundle: passes, CPU seconds and objective at a gap of 1e-3.
 
-Letters (a chain over the words of Kassel and Taskar, no hidden values), motif and ranking (hidden
-values, CCCP to its end from one start; the same configurations as in ``configs/``, ranking on the
-first part of LETOR 4.0 MQ2008 where it is there). The proximal bundle is run with exact steps for
-its quadratic programs, and at the smallest C with OSQP alone. One thread, one run after another.
-Passes include those for first weights; both methods end where CCCP leads them, so objectives may
-differ where there are hidden values.
+The problems are letters (a chain over the words of Kassel and Taskar, without hidden values), motif
+and ranking (hidden values, CCCP to its end from one start; the configurations are those in
+``configs/``, with the first part of LETOR 4.0 MQ2008 for ranking if it is there). The proximal
+bundle solves its quadratic programs by exact steps and, at the smallest C, also by OSQP alone. All
+runs use one thread, one after another. Passes include those for the first weights. Both methods end
+where CCCP leads them, so with hidden values their objectives may differ.
 
 Usage: python -m experiments.benchmarks.proximal [--data FOLDER of data sets] [--quick]
 """
@@ -32,19 +32,19 @@ METHODS = {
     "proximal": {"method": "proximal"},
     "proximal, OSQP": {"method": "proximal", "qp": "osqp"},
 }
-LETTERS = ([0], range(1, 10))  # folds
-WEIGHTS = (0.01, 0.1, 1.0)  # C of the letters
+LETTERS = ([0], range(1, 10))  # training folds of the two problems
+WEIGHTS = (0.01, 0.1, 1.0)  # values of C for the letters
 QUERIES = "letor4-mq2008/S1.txt.gz"
 
 
 def letters(data, folds):
-    """The words of some folds, rows sparse."""
+    """The words of these folds, with sparse rows."""
     words = load_letters(data / "ocr-letters", list(folds))
     return words.with_inputs(sparse.csr_array(words.dense))
 
 
 def of_letters(data, folds, weights):
-    """The problems of some folds of the letters, none without the data."""
+    """The training problems of these folds of the letters, or nothing if the data are absent."""
     if (data / "ocr-letters").exists():
         words = letters(data, folds)
         for C in weights:
@@ -53,7 +53,7 @@ def of_letters(data, folds, weights):
 
 
 def problems(data, quick):
-    """(name, C, configuration, state of the application, examples) of each problem."""
+    """Each problem: its name, C, configuration, application's state, and examples."""
     yield from of_letters(data, LETTERS[0], WEIGHTS[: 1 if quick else None])
     for name, weights in (("motif", (0.03, 0.3, 3.0)), ("precision_at_k", (0.1, 1.0, 10.0))):
         config = load_config(ROOT / "configs" / f"{name}.yaml")
@@ -71,7 +71,7 @@ def problems(data, quick):
 
 
 def solved(config, state, examples, C, method):
-    """A row: passes, CPU seconds, problems of CCCP, objective and gap."""
+    """A row of the table: passes, CPU seconds, CCCP problems, objective and gap."""
     values = config.to_dict()
     values["objective"] = {**values["objective"], "C": C}
     values["solver"] = {"epsilon": 1e-3, **METHODS[method]}
@@ -94,11 +94,13 @@ def solved(config, state, examples, C, method):
 
 
 def main():
-    """Print the table."""
+    """Run all problems and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     default = Path(os.environ.get("LSSVM_DATA", "../shared/data"))
     parser.add_argument("--data", type=Path, default=default, help="folder of the data sets")
-    parser.add_argument("--quick", action="store_true", help="the smallest problem of each kind")
+    parser.add_argument(
+        "--quick", action="store_true", help="only the smallest problem of each kind"
+    )
     options = parser.parse_args()
     rows = []
     for name, C, config, state, examples in problems(options.data.resolve(), options.quick):
@@ -108,7 +110,7 @@ def main():
             rows.append({**head, **solved(config, state, examples, C, method)})
             print(*rows[-1].values(), sep=", ", file=sys.stderr, flush=True)
     print(text_table("To a relative gap of 1e-3, one thread", rows))
-    print(f"load at the end {os.getloadavg()[0]:.1f}")
+    print(f"load average at the end: {os.getloadavg()[0]:.1f}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The QP of the bundle method: certified relative gap and CPU time, by method and size.
 
-Natural duals come from real runs (tests/data/bundle_duals.npz, made by harvest_duals.py),
-synthetic ones have mixed norms, near duplicates or low rank, for C up to 1e4.
+Natural duals come from real runs (tests/data/bundle_duals.npz, written by harvest_duals.py).
+Synthetic duals have mixed norms, near duplicates or low rank, for C up to 1e4.
 
 Usage: python -m experiments.benchmarks.qp_solvers
 """
@@ -21,7 +21,7 @@ KINDS = ("plain", "mixed norms", "near duplicates", "low rank")
 
 
 def hard():
-    """(name, Gram matrix, offsets) of synthetic duals."""
+    """The name, Gram matrix and offsets of each synthetic dual."""
     for kind in KINDS:
         for C in (1e-2, 1.0, 1e2, 1e4):
             for k in (20, 100, 300):
@@ -29,7 +29,7 @@ def hard():
 
 
 def measured(method, gram, offsets):
-    """Certified relative gap, CPU milliseconds (the best of three) and calls of OSQP."""
+    """The certified relative gap, CPU milliseconds (the best of three) and the calls of OSQP."""
     tolerance = 0.0 if method == "exact" else 1e-8 * np.abs(offsets).max()
     times = []
     for _ in range(3):
@@ -44,7 +44,7 @@ def measured(method, gram, offsets):
 
 def main():
     """Print one line for each kind of dual, size and method."""
-    print("duals      method    cuts  worst relative gap  ms a call: median     max")
+    print("duals      method    cuts  worst relative gap  ms per call: median     max")
     for name, problems in (("natural", list(natural())), ("synthetic", list(hard()))):
         for method in ("exact", "osqp"):
             rows = {}

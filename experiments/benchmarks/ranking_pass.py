@@ -1,9 +1,9 @@
-"""One pass of the ranking kernel: documents a second, and the share of the memory's speed.
+"""One pass of the ranking kernel: documents per second, and its share of the memory bandwidth.
 
-The data are random queries of the shape of OHSUMED (106 queries, 152 documents each, 45
-features, 5.8 MB, which fits in most last-level caches) or the collection itself, and the
-same queries eighty times over, which fit in no cache. What memory gives is measured beside it: the
-sum of the same array by NumPy, which reads it once.
+The data are random queries of the shape of OHSUMED (106 queries, 152 documents each, 45 features,
+5.8 MB, which fit in most last-level caches), or OHSUMED itself, and the same queries eighty times,
+which fit in no cache. The memory bandwidth is measured by NumPy's sum of the same array, which
+reads it once.
 
 Usage: python -m experiments.benchmarks.ranking_pass [S1.txt.gz …]
 """
@@ -24,7 +24,7 @@ QUERIES, DOCUMENTS, FEATURES = 106, 152, 45
 
 
 def simulated():
-    """Random queries in memory, a third of the documents relevant."""
+    """Random queries in memory; a third of the documents is relevant."""
     rng = np.random.default_rng(0)
     total = QUERIES * DOCUMENTS
     labels = (rng.random(total) < 1 / 3).astype(float)
@@ -70,7 +70,7 @@ def main():
                             f"  k = {k:<3d} {threads} thread{'s' * (threads > 1)} {ask.__name__}: "
                             f"{1e3 * seconds:7.3f} ms, {documents / seconds / 1e6:5.1f} million "
                             f"documents/s, {size / seconds / 1e9:5.1f} GB/s, "
-                            f"{100 * size / seconds / memory:.0f} % of one thread's reading"
+                            f"{100 * size / seconds / memory:.0f} % of the bandwidth of one thread"
                         )
 
 

@@ -1,17 +1,17 @@
-"""Real sizes on one machine, beside the tools that people use for them.
+"""Training at real sizes on one machine, compared with the tools that people use for them.
 
-Every row is a process of its own with one thread, one after the other, so that its memory is its
-own. Seconds are of the processor, for training alone unless the row says otherwise; peers solve the
-same problem on the same features in the same run.
+Each row runs in its own process with one thread, one after another, so that its memory is measured
+alone. Seconds are CPU seconds of training unless the row says otherwise. Other tools solve the same
+problem on the same features in the same run.
 
-entities    sentences of CoNLL 2002 (esp.train), attributes as in configs/sequence.yaml; F1 on testb
-            CRFsuite: averaged perceptron, 20 epochs; L-BFGS with c2 = 1 / (2 C)
-text        simulated documents of 56 words from 100,000, 20 classes, half of the labels drawn anew.
-            LinearSVC (crammer_singer) to two tolerances; the primal value says how far each came
-hashed      the same rows with columns spread over 2^20, and renumbered
-digits      scikit-learn's, pixels from 0 to 1
-taxonomy    5,000 documents of 40,000 words in a tree of 50 classes; LinearSVC knows no tree
-letters     6,251 words (Kassel & Taskar), C = 0.1
+entities    sentences of CoNLL 2002 (esp.train), attributes as in configs/sequence.yaml; F1 on
+            testb. CRFsuite: averaged perceptron, 20 epochs; L-BFGS with c2 = 1 / (2 C) text
+            simulated documents of 56 words from 100,000, 20 classes, half of the labels redrawn.
+            LinearSVC (crammer_singer) with two tolerances; the primal value shows its precision
+            hashed      the same rows with columns spread over 2^20, and renumbered digits
+            scikit-learn's digits, pixels from 0 to 1 taxonomy    5,000 documents of 40,000 words in
+            a tree of 50 classes; LinearSVC ignores the tree letters     6,251 words (Kassel &
+            Taskar), C = 0.1
 
 Usage: python -m experiments.benchmarks.sizes [--data FOLDER] [--out FOLDER] [--quick] [--only NAME]
 """
@@ -48,20 +48,20 @@ HASHED = 2**20
 
 
 def peak():
-    """Most memory of this process so far, in MB."""
+    """The highest memory of this process so far, in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
 class Clock(Observer):
-    """Notes the passes of a run."""
+    """Records the passes of a run."""
 
     def finished(self, summary):
-        """Keep what the run has come to."""
+        """Store the latest number of passes."""
         self.summary = summary
 
 
 def trained(application, examples, config):
-    """A model, and the row of its training."""
+    """Train a model, and return it with the row of its training."""
     clock, before, used = Clock(), peak(), time.process_time()
     model = learn_on(application, examples, config, observer=clock, scored=False)
     seconds, found = time.process_time() - used, clock.summary
@@ -77,7 +77,7 @@ def trained(application, examples, config):
 
 
 def configured(name, C, epsilon, **application):
-    """A configuration with default settings but for these."""
+    """The configuration with these settings and default values for all others."""
     return Config.from_dict(
         {
             "application": {"name": name, **application},
@@ -91,7 +91,7 @@ def configured(name, C, epsilon, **application):
 
 
 def entities(data, model, C, epsilon):
-    """The configuration of the sentences, their application and examples, and seconds to read."""
+    """The configuration, application and examples of the sentences, and the seconds of reading."""
     folder = Path(data) / "conll2002-spanish"
     config = Config.from_dict(
         {
@@ -111,7 +111,7 @@ def entities(data, model, C, epsilon):
 
 
 def entities_row(data, model, C, epsilon):
-    """Training by default settings."""
+    """Train with default settings."""
     config, application, examples, reading = entities(data, model, C, epsilon)
     held = peak()
     found, row = trained(application, examples, config)
@@ -121,7 +121,7 @@ def entities_row(data, model, C, epsilon):
 
 
 def crfsuite_row(data, algorithm, C):
-    """CRFsuite on the same attributes."""
+    """Train CRFsuite on the same attributes."""
     import pycrfsuite
 
     config, application, examples, _ = entities(data, "ssvm", C, 1e-2)
@@ -160,7 +160,7 @@ def crfsuite_row(data, algorithm, C):
 
 
 def documents(rows, words, classes, seed=1, noise=0.5, length=56):
-    """Documents with words by Zipf's law, some of them those of the document's class."""
+    """Documents with words by Zipf's law, some of them typical of the class; noisy labels."""
     rng = np.random.default_rng(seed)
     shares = np.cumsum(1.0 / np.arange(1, words + 1))
     own = np.array([rng.permutation(words) for _ in range(classes)])
@@ -182,14 +182,14 @@ def documents(rows, words, classes, seed=1, noise=0.5, length=56):
 
 
 def spread(matrix):
-    """The columns of a matrix at random places of 2^20."""
+    """The columns of a matrix, moved to random indices below 2^20."""
     places = np.sort(np.random.default_rng(0).choice(HASHED, matrix.shape[1], replace=False))
     shape = (matrix.shape[0], HASHED)
     return sparse.csr_array((matrix.data, places[matrix.indices], matrix.indptr), shape=shape)
 
 
 def classifier(config, classes, features, tree=None):
-    """An application for rows that are in memory."""
+    """An application for rows in memory."""
     kind = Multiclass if tree is None else Taxonomy
     application = kind(config.application, config.objective.formulation())
     application.fix(tuple(map(str, range(classes))), features)
@@ -197,7 +197,7 @@ def classifier(config, classes, features, tree=None):
 
 
 def rows_row(matrix, labels, C, epsilon, tree=None):
-    """Training on rows that are in memory by default settings."""
+    """Train on rows in memory with default settings."""
     settings = {"bias": 0.0} if tree is None else {"bias": 0.0, "taxonomy": tree}
     name = "multiclass" if tree is None else "taxonomy"
     config = configured(name, C, epsilon, **settings)
@@ -210,13 +210,13 @@ def rows_row(matrix, labels, C, epsilon, tree=None):
 
 
 def text_row(epsilon, hashed=False):
-    """Documents of 20 classes."""
+    """Train on documents of 20 classes."""
     matrix, labels = documents(20_000, 100_000, 20)
     return rows_row(spread(matrix) if hashed else matrix, labels, 1.0, epsilon)
 
 
 def taxonomy_row(epsilon):
-    """Documents of 50 classes in a tree."""
+    """Train on documents of 50 classes in a tree."""
     matrix, labels = documents(5_000, 40_000, 50, noise=0.2)
     tree = {str(k): f"group {k // 7}" for k in range(50)}
     tree |= {f"group {k}": "all" for k in range(8)} | {"all": ""}
@@ -224,7 +224,7 @@ def taxonomy_row(epsilon):
 
 
 def digit_rows():
-    """The digits that scikit-learn brings, pixels from 0 to 1."""
+    """The rows and labels of scikit-learn's digits, with pixels from 0 to 1."""
     from sklearn.datasets import load_digits
 
     matrix, labels = load_digits(return_X_y=True)
@@ -232,12 +232,12 @@ def digit_rows():
 
 
 def digits_row(epsilon):
-    """Digits."""
+    """Train on the digits of scikit-learn."""
     return rows_row(*digit_rows(), 1.0, epsilon)
 
 
 def linear_row(problem, tolerance):
-    """LinearSVC on the same rows, and the primal value that it came to."""
+    """Train LinearSVC on the same rows, and compute the primal value of its weights."""
     from sklearn.svm import LinearSVC
 
     matrix, labels = {
@@ -264,7 +264,7 @@ def linear_row(problem, tolerance):
 
 
 def letters_row(data, method, epsilon):
-    """Words of folds 1 to 9."""
+    """Train on the words of folds 1 to 9."""
     words = load_letters(str(Path(data) / "ocr-letters"), list(range(1, 10)))
     words = words.with_inputs(sparse.csr_array(words.dense))
     config = Config.from_dict(
@@ -288,7 +288,7 @@ KINDS = {kind.__name__: kind for kinds in ROWS.values() for kind in kinds}
 
 
 def problems(data, quick):
-    """The rows in their order: the problem, the function, its arguments."""
+    """The rows in order: the problem, the function and its arguments."""
     for gap in GAPS:
         yield "entities", "entities_row", [data, "ssvm", 0.1, gap]
     yield "entities", "crfsuite_row", [data, "averaged-perceptron", 0.1]
@@ -310,7 +310,7 @@ def problems(data, quick):
 
 
 def in_own_process(function, arguments):
-    """The row that this script prints when it is called for one."""
+    """Run this script for one row, in a process of its own, and return the row."""
     command = [sys.executable, "-m", "experiments.benchmarks.sizes", "--row"]
     process = subprocess.run(
         [*command, json.dumps([function, arguments])], capture_output=True, text=True, check=False
@@ -321,7 +321,7 @@ def in_own_process(function, arguments):
 
 
 def shown(row):
-    """A row as it is printed."""
+    """A row in the form in which it is printed."""
     kinds = {"seconds": "{:.2f}", "seconds to read": "{:.2f}", "gap": "{:.1e}", "F1": "{:.2f}",
              "objective": "{:.2f}", "MB": "{:.0f}", "MB of data": "{:.0f}",
              "MB of training": "{:.0f}"}  # fmt: skip
@@ -329,14 +329,14 @@ def shown(row):
 
 
 def main():
-    """Run the rows and write the table."""
+    """Run all rows and write the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, default=Path(), help="folder of the data sets")
     parser.add_argument(
         "--out", type=Path, default=Path("out/bench-sizes"), help="folder for the results"
     )
-    parser.add_argument("--only", help="this problem alone")
-    parser.add_argument("--quick", action="store_true", help="without the rows that take minutes")
+    parser.add_argument("--only", help="run this problem only")
+    parser.add_argument("--quick", action="store_true", help="leave out the rows that take minutes")
     parser.add_argument("--row", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.row:
@@ -352,7 +352,7 @@ def main():
             print(shown(rows[-1]), file=sys.stderr)
     keys = list(dict.fromkeys(key for row in rows for key in row))
     table = [{key: shown(row).get(key, "") for key in keys} for row in rows]
-    text = text_table("Real sizes: seconds of the processor, one thread", table)
+    text = text_table("Real sizes: CPU seconds, one thread", table)
     print(text)
     write_results(options.out, "sizes", text, rows, {})
 

@@ -1,6 +1,7 @@
-"""CPU seconds of ``lssvm-learn`` on a small sample against those of importing what it stands on.
+"""CPU seconds of ``lssvm-learn`` on a small sample compared with those of importing its libraries.
 
-Each round runs one of each, so that both see the same machine; the median of the ratios counts.
+Each round runs one of each, so that both see the same state of the machine; the result is the
+median of the ratios.
 
     python -m experiments.benchmarks.start_up [--rounds N] [--config FILE]
 """
@@ -25,8 +26,8 @@ learn()
 
 
 def cpu_seconds(code: str) -> float:
-    """CPU seconds, user and system, of a Python process that runs this and succeeds."""
-    # Compiled modules are kept, as they are where a package is installed.
+    """The CPU seconds, user and system, of a Python process that runs this code and succeeds."""
+    # Compiled modules are kept, as in an installed package.
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
     process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, env=environment)
     _, status, usage = os.wait4(process.pid, 0)

@@ -1,10 +1,9 @@
-"""Oracle passes with the bundle kept across CCCP iterations, against the bundle thrown away.
+"""Oracle passes with the bundle kept across CCCP iterations, compared with a bundle thrown away.
 
-Both start from the same completion on simulated motif data (200 sequences of 200 letters,
-l = 11, background of order 3, conservation 0.85) and solve every convex problem to a
-relative gap of 1e-3. After a start from seeds the later completions differ little, and the
-kept bundle often certifies the next problem without a pass; after a random one they differ
-in most sequences.
+Both start from the same completion on simulated motif data (200 sequences of 200 letters, l = 11,
+background of order 3, conservation 0.85) and solve every convex problem to a relative gap of 1e-3.
+After a start from seeds, later completions differ little, and the kept bundle often certifies the
+next problem without a pass. After a random start, they differ in most sequences.
 
 Usage: python -m experiments.benchmarks.warm_start
 """
@@ -24,17 +23,17 @@ WEIGHTS = (1.0, 10.0)
 
 
 class Forgetful(Bundle):
-    """Keeps no cut from one convex problem to the next but the incumbent's own."""
+    """A bundle that keeps only the cut of the incumbent from one convex problem to the next."""
 
     def measure_from(self, completion):
-        """Start the next problem with one cut."""
+        """Begin the next problem with one cut."""
         self._keep(np.array([self.row]))
         self.beta[:] = [1.0, 0.0]
         super().measure_from(completion)
 
 
 def passes(kind, application, examples, completion, C):
-    """Passes per convex problem after the first, number of problems, and the final F."""
+    """The mean passes per convex problem after the first, the number of problems, the final F."""
     bundle = kind(np.zeros(len(completion.gradient)), completion, SimplexQP())
     run = Run(bundle, 1e-9, float(len(examples)))
     oracle = DataOracle(application, examples, Executor(1))
@@ -44,7 +43,7 @@ def passes(kind, application, examples, completion, C):
 
 
 def main():
-    """Print both for every seed and C, and the median ratios."""
+    """Print the results of both bundles for every seed and C, and the median ratios."""
     print("passes per convex problem after the first; F at the end")
     for start, C in itertools.product(("seeds", "random"), WEIGHTS):
         ratios = []

@@ -13,7 +13,11 @@ from lssvm.output.tables import make_folder
 
 
 class Arguments(NamedTuple):
-    """data : folder of the input, if there is one; out : of the results; jobs : processes."""
+    """The options of an experiment.
+
+    data : folder of the input, if the experiment has one; out : folder for the results
+    quick : whether a short version is asked for; jobs : number of processes
+    """
 
     data: Path
     out: Path
@@ -24,17 +28,17 @@ class Arguments(NamedTuple):
 def main(
     description: str, data: str | None, quick: str, experiment: Callable[[Arguments], str]
 ) -> None:
-    """Parse the arguments, run the experiment, print its table; errors end with exit code 2.
+    """Parse the arguments, run the experiment and print its table; errors end with exit code 2.
 
-    data, quick : what the options --data and --quick mean, for the help; data is None for an
-        experiment that makes its own, which then has no such option
+    data, quick : what --data is and what --quick runs, for the help; if data is None, the
+        experiment makes its own data and has no option --data
     """
     parser = argparse.ArgumentParser(description=description)
     parser.set_defaults(data=Path())
     if data is not None:
         parser.add_argument("--data", type=Path, required=True, help=data)
     parser.add_argument("--out", type=Path, required=True, help="folder for the results")
-    parser.add_argument("--quick", action="store_true", help=quick)
+    parser.add_argument("--quick", action="store_true", help=f"a short run: {quick}")
     parser.add_argument(
         "--jobs",
         type=_count,
@@ -57,7 +61,7 @@ def main(
 
 
 def show_progress(done: int, of: int) -> None:
-    """Count finished tasks on standard error, on a terminal only."""
+    """Show the number of finished tasks on standard error, only if it is a terminal."""
     if sys.stderr.isatty():
         print(
             f"\r{done} of {of} tasks", end="\n" if done == of else "", file=sys.stderr, flush=True

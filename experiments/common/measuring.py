@@ -13,7 +13,7 @@ from lssvm.simulation.dna import spelled, write_fasta
 
 
 def simulated(seed, n=200, length=200, width=11, conservation=0.95, order=3, **options):
-    """The motif application and n simulated sequences that it has read."""
+    """The motif application, and n simulated sequences that it has read."""
     rng = np.random.default_rng(seed)
     model = simulate.motif_model(rng, width, conservation)
     drawn = simulate.motif(rng, model, n, length)
@@ -31,7 +31,7 @@ def simulated(seed, n=200, length=200, width=11, conservation=0.95, order=3, **o
 
 
 def best_of(function, repeats=5):
-    """Shortest wall time of a call, in seconds."""
+    """The shortest wall time of several calls, in seconds."""
     times = []
     for _ in range(repeats):
         began = time.perf_counter()

@@ -20,9 +20,9 @@ FILE = "letters.npz"
 
 
 def load_letters(folder: str | Path, folds: Sequence[int] = range(FOLDS)) -> SequenceExamples:
-    """The words of some folds, in the order of the file, pixels 0 or 1 in dense rows.
+    """The words of some folds, in the order of the file, with pixels 0 or 1 in dense rows.
 
-    Raises DataError if the file is missing or not what is expected.
+    Raises DataError if the file is missing or does not have the expected form.
     """
     path = Path(folder) / FILE
     try:

@@ -1,11 +1,11 @@
-"""Whether two methods differ on the same folds or documents."""
+"""Tests whether two methods differ on the same folds or documents."""
 
 import numpy as np
 from scipy import stats
 
 
 def p_value(first: np.ndarray, second: np.ndarray) -> float | None:
-    """Two-sided p of the paired t-test, (n,) each; None where the differences do not vary."""
+    """The two-sided p of the paired t-test, (n,) each; None if the differences are all the same."""
     differences = first - second
     if len(differences) < 2 or np.ptp(differences) == 0:
         return None

@@ -1,1 +1,1 @@
-"""Kumar, Packer & Koller, NIPS 2010: motifs of binding arrays."""
+"""Kumar, Packer & Koller, NIPS 2010: motifs of protein-binding microarrays."""

@@ -2,25 +2,26 @@
 
     python -m experiments.kumar_2010.motif_pbm --data pbm-motif-spl --out out/motif-pbm
 
-Input: PROTEIN.tsv.gz with the columns sequence, label (1 or -1), non_background and
-splits1to5, five letters of which the i-th is T where the probe is in the training half of
-split i; all other probes are tested on. The constant tail of the probes stays.
+The input is PROTEIN.tsv.gz with the columns sequence, label (1 or -1), non_background and
+splits1to5. The last has five letters; the i-th letter is T if the probe is in the training half of
+split i, and all other probes of the split are tested on. The constant tail of the probes is kept.
 
-Settings of the paper: C = 150 against the mean loss, epsilon 0.001 (here both the relative
-duality gap and the tolerance of CCCP), background of order 3, the given strand, the best of
-4 starts by objective, five half/half splits. Motif widths are not published; 8, 10 and 12
-were fixed before any result was seen, width 10 as the one that is compared.
+The settings are those of the paper: C = 150 with the mean loss, epsilon 0.001 (used here both as
+the relative duality gap and as the tolerance of CCCP), a background of order 3, the given strand,
+the best of 4 starts by objective, and five half/half splits. Motif widths are not published. The
+widths 8, 10 and 12 were fixed before any result was seen, and width 10 was chosen for the
+comparison.
 
-The first sites are found as by default (``initialisation: seeds``), and this is the comparison with
-the published figures, named beforehand. The original code starts from random sites; for
-width 10 the same runs with ``initialisation: random`` are shown beside it.
+The first sites are the default (``initialisation: seeds``); that these runs are compared with the
+published figures was also fixed beforehand. The original code starts from random sites, so for
+width 10 the table shows the same runs with ``initialisation: random`` too.
 
-The published figures are of five proteins in unknown order, of which four are here. So both
-columns are shown sorted, and our means stand beside the mean of every four of the five: no
-choice of the one to leave out is made.
+The published figures are of five proteins in unknown order, and four of the five are available
+here. Both columns are therefore sorted, and our means are compared with the mean of every four of
+the five published columns, so that nobody chooses which one is left out.
 
-One more row for each start trains on 2,000 probes of 052 and tests on 4,000, width 10: the
-first ones of a seeded shuffle of both halves of split 1.
+One more row for each start trains on 2,000 probes of 052 and tests on 4,000 probes, with width 10.
+These are the first probes of a seeded shuffle of both halves of split 1.
 """
 
 import itertools
@@ -45,7 +46,7 @@ PROTEINS = ("052", "074", "108", "131")
 WIDTHS = (8, 10, 12)
 SPLITS = (1, 2, 3, 4, 5)
 COMPARED_WIDTH = 10
-STARTS = ("seeds", "random")  # the first one is the comparison
+STARTS = ("seeds", "random")  # the first of them is compared with the published figures
 SMALL_TRAIN, SMALL_TEST = 2000, 4000
 COLUMNS = ["sequence", "label", "non_background", "splits1to5"]
 PUBLISHED = [(92.77, 27.10), (106.50, 32.15), (94.00, 27.10), (116.63, 35.42), (75.51, 20.25)]
@@ -57,7 +58,10 @@ SETTINGS = {
 
 
 class Task(NamedTuple):
-    """One model: protein, split (from 1), width and first sites; small: the row of 2,000."""
+    """One model: protein, split (from 1), width and first sites.
+
+    small : whether it is the row of 2,000 training probes
+    """
 
     protein: str
     split: int
@@ -67,7 +71,7 @@ class Task(NamedTuple):
 
 
 def experiment(arguments: command.Arguments) -> str:
-    """Run everything (or with --quick the rows of 2,000 probes only) and write the tables."""
+    """Train all models (with --quick only those on 2,000 probes), and write the tables."""
     tasks = planned(arguments.quick)
     for protein in sorted({task.protein for task in tasks}):
         prepare(arguments.data / f"{protein}.tsv.gz", arguments.out / f"{protein}.fa")
@@ -80,7 +84,7 @@ def experiment(arguments: command.Arguments) -> str:
 
 
 def planned(quick: bool) -> list[Task]:
-    """All models that are trained, in the order of the table."""
+    """All models to train, in the order of the table."""
     tasks = [Task("052", 1, COMPARED_WIDTH, start, True) for start in STARTS]
     if quick:
         return tasks
@@ -93,7 +97,7 @@ def planned(quick: bool) -> list[Task]:
 
 
 def prepare(source: Path, target: Path) -> None:
-    """Turn a table of probes into FASTA, the splits in the headers. Raises DataError."""
+    """Convert a table of probes to FASTA, with the splits in the headers. Raises DataError."""
     records = []
     with open_text(source) as lines:
         for number, line in lines:
@@ -109,7 +113,7 @@ def prepare(source: Path, target: Path) -> None:
 
 
 def trained(out: Path, task: Task) -> dict[str, Any]:
-    """Train and test one task: its row of the results."""
+    """Train and test the model of a task: its row of the results."""
     config = Config.from_dict(
         {
             "application": {
@@ -149,7 +153,7 @@ def trained(out: Path, task: Task) -> dict[str, Any]:
 
 
 def halves(path: Path, task: Task) -> tuple[np.ndarray, np.ndarray]:
-    """Rows of the training and of the test probes."""
+    """The rows of the training probes and of the test probes."""
     with open(path, encoding="ascii") as file:
         splits = [line.rsplit("splits=", 1)[1] for line in file if line.startswith(">")]
     trains = np.array([split[task.split - 1] == "T" for split in splits])
@@ -173,7 +177,7 @@ def report(rows: Sequence[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
 
 
 def per_protein(rows: Sequence[dict[str, Any]]) -> str:
-    """A line for each protein, width and start, over the splits."""
+    """One line for each protein, width and start, over the splits."""
     table = []
     for key, group in itertools.groupby(
         rows, key=lambda r: (r["small"], r["width"], r["start"], r["protein"])
@@ -198,7 +202,7 @@ def per_protein(rows: Sequence[dict[str, Any]]) -> str:
 
 
 def means(rows: Sequence[dict[str, Any]], start: str) -> list[tuple[float, float]]:
-    """Objective and test error of each protein at the compared width, over the splits."""
+    """The mean objective and test error of each protein at the compared width, over the splits."""
     found = []
     for protein in PROTEINS:
         runs = [
@@ -216,7 +220,7 @@ def means(rows: Sequence[dict[str, Any]], start: str) -> list[tuple[float, float
 
 
 def compared(ours: Sequence[tuple[float, float]], start: str) -> tuple[str, dict[str, Any]]:
-    """Sorted columns beside the published ones, and means for every four of the five."""
+    """Our sorted columns with the published ones, and the means of every four of the five."""
     columns = {
         "objective": sorted(objective for objective, _ in ours),
         "published objective": sorted(objective for objective, _ in PUBLISHED),
@@ -230,7 +234,7 @@ def compared(ours: Sequence[tuple[float, float]], start: str) -> tuple[str, dict
     own = tuple(float(value) for value in np.mean(ours, axis=0))
     matches = [match(own, left_out) for left_out in range(len(PUBLISHED))]
     matches.sort(key=lambda one: one["published_objective"])
-    title = f"Width {COMPARED_WIDTH}, start: {start}; each column sorted by itself"
+    title = f"Width {COMPARED_WIDTH}, start: {start}; each column is sorted separately"
     lines = [text_table(title, sorted_rows), text_table(_heading(own), list(map(_shown, matches)))]
     for name in ("objective", "error"):
         differences = [one[f"{name}_difference"] for one in matches]
@@ -243,7 +247,7 @@ def compared(ours: Sequence[tuple[float, float]], start: str) -> tuple[str, dict
 
 
 def match(own: tuple[float, ...], left_out: int) -> dict[str, Any]:
-    """The mean of the published columns but one, which is named by its figures."""
+    """The mean of all published columns except one, and our differences from it."""
     four = [column for i, column in enumerate(PUBLISHED) if i != left_out]
     objective, error = np.mean(four, axis=0)
     return {
@@ -256,9 +260,7 @@ def match(own: tuple[float, ...], left_out: int) -> dict[str, Any]:
 
 
 def _heading(own: Sequence[float]) -> str:
-    return (
-        f"Our means, {own[0]:.2f} and {own[1]:.2f} %, beside those of every four published columns"
-    )
+    return f"Our means, {own[0]:.2f} and {own[1]:.2f} %, and those of every four published columns"
 
 
 def _shown(one: dict[str, Any]) -> dict[str, str]:

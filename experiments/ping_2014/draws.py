@@ -2,13 +2,14 @@
 
     python -m experiments.ping_2014.draws --out out/mssvm-draws
 
-The paper's density says which kinds of edges there are; ``hidden_fields`` says what else is
-taken. Here it is otherwise, choice by choice; numbers beside x–y and y–h are the standard
-deviations of their weights, √2 as taken. Three values of σ_h for the longer chain bear on Table 3.
-The figures are the share of right test labels in percent, σ_h = 0.1 unless said, the rest as in
-``mssvm_table2``, but for fewer trials: means and standard errors for the field itself, whose
-weights predict y by marginal MAP or as part of the joint MAP, and for the models, trained by CCCP.
-The last columns are paired differences.
+The density in the paper says which kinds of edges there are; ``hidden_fields`` says what else is
+assumed. This experiment changes these assumptions one by one. The numbers beside x–y and y–h are
+the standard deviations of their weights, which are assumed to be √2. Three values of σ_h for the
+longer chain concern Table 3. The figures are the shares of correct test labels in percent, with
+σ_h = 0.1 unless stated otherwise; everything else is as in ``table2``, with fewer trials. The
+columns are means and standard errors: for the field itself, whose weights predict y by marginal MAP
+or as part of the joint MAP, and for the models, trained by CCCP. The last columns are paired
+differences.
 """
 
 import math
@@ -57,7 +58,7 @@ DRAWS = {
 
 
 class Plan(NamedTuple):
-    """What is run: fields, values of C for chains and grids, trials, training instances."""
+    """The size of the experiment: fields, values of C for chains and grids, trials, instances."""
 
     draws: dict[str, Draw]
     grid: Sequence[float] = (0.03, 0.1, 0.3, 1.0)
@@ -85,9 +86,9 @@ class Task(NamedTuple):
 
 
 def experiment(arguments: command.Arguments) -> str:
-    """Train and test all models on all fields, write the table."""
+    """Train and test all models on all fields, and write the table."""
     plan = QUICK if arguments.quick else FULL
-    # The long ones first, so that all processes end at about the same time.
+    # The slowest tasks first, so that all processes end at about the same time.
     tasks = [
         Task(draw, method, trial)
         for draw in reversed(plan.draws)
@@ -129,7 +130,7 @@ def reported(rows: Sequence[Mapping[str, Any]], plan: Plan) -> str:
 
 if __name__ == "__main__":
     command.main(
-        "Choices that the simulation of random fields leaves open.",
+        "The effect of choices that the paper's simulation of random fields leaves open.",
         None,
         "two short chains and a small grid, two trials, one value of C",
         experiment,

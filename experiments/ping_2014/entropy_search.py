@@ -1,20 +1,21 @@
-"""The outputs y of largest G(y) for M3E, by elimination; see ``min_entropy`` for G.
+"""Search for the outputs y of largest G(y) for M3E, by elimination; see ``min_entropy`` for G.
 
-Given y the hidden nodes fall into connected components, and G is the score of y alone plus a term
-for each component, which depends on the outputs that it touches. The plan is that of marginal MAP
-in the application (see ``plans``): all hidden nodes first, then y. As long as hidden nodes of a
-component are left it is summed out at two temperatures side by side, which leaves of tables T
+Given y, the hidden nodes fall into connected components, and G is the score of y alone plus a term
+for each component, which depends on the outputs that the component touches. The plan is that of
+marginal MAP in the application (see ``plans``): all hidden nodes first, then y. As long as a
+component has hidden nodes left, they are summed out at two temperatures in parallel; a table T
+becomes
 
-    m_ε = ε log Σ exp(T / ε),    ε = 1/α and ε = 1;
+    m_ε = ε log Σ exp(T / ε),    ε = 1/α and ε = 1.
 
-the last node of a component leaves its term, (α m_{1/α} − m_1) / (α − 1). Then y is maximised. For
+The last node of a component leaves its term, (α m_{1/α} − m_1) / (α − 1). Then y is maximised. For
 α = ∞ there is one temperature, 0, and the term is the maximum.
 
-Graphs of one plan are worked on together, and so are the steps of a plan that do not need each
-other and are of one size.
+Graphs with the same plan are processed together, and so are steps of a plan that have the same size
+and do not depend on each other.
 
 Ties: in the reverse order of elimination, each output takes the lowest state that attains the
-maximum given those before it.
+maximum given the outputs before it.
 """
 
 from dataclasses import dataclass
@@ -28,12 +29,12 @@ from lssvm.offsets import cumulated
 
 
 def temperatures(alpha: float) -> tuple[float, ...]:
-    """At which temperatures hidden nodes are summed out for the order α."""
+    """The temperatures at which hidden nodes are summed out for the order α."""
     return (0.0,) if np.isinf(alpha) else (1.0 / alpha, 1.0)
 
 
 def term(parts: np.ndarray, alpha: float) -> np.ndarray:
-    """What comes of values (or gradients) at these temperatures, one beside another in axis 0."""
+    """Combine values (or gradients) at these temperatures, which are the entries of axis 0."""
     return parts[0] if len(parts) == 1 else (alpha * parts[0] - parts[1]) / (alpha - 1.0)
 
 
@@ -45,8 +46,9 @@ def best_outputs(
     alpha: float,
     charged: bool,
 ) -> np.ndarray:
-    """The states of the outputs that maximise G, with Δ where charged, (N,) int32; others as in
-    the labels.
+    """The states of the outputs that maximise G, plus Δ where charged, (N,) int32.
+
+    Nodes that are not outputs have the state of the labels.
 
     outputs : (N,) bool. Raises DataError for a graph that needs a table above the limit.
     """
@@ -63,16 +65,16 @@ def best_outputs(
 
 @dataclass(frozen=True)
 class Steps:
-    """Steps of one plan and of one size, which do not need each other.
+    """Steps of one plan that have the same size and do not depend on each other.
 
     A graph has one row of numbers: the tables of its items, the messages, and a 0.
 
-    rows : (g,) their places in the plan; nodes : (g,) the nodes that they eliminate
-    reads : for each factor, where its numbers stand, (g, joint states of other variables, states)
-    sources, starts : for each factor the step whose message it is, (g,), or else the number of all
-        steps; and where its numbers begin
-    writes : (g, joint states of other variables) where the messages stand
-    second : whether these are outputs; last : whether they are the last of hidden components
+    rows : (g,) the steps' indices in the plan; nodes : (g,) the nodes that they eliminate
+    reads : for each factor, the indices of its numbers, (g, joint states of others, states)
+    sources, starts : for each factor, (g,), the step whose message it is, or the number of all
+        steps if it is a table; and where its numbers begin
+    writes : (g, joint states of others) the indices of the messages
+    second : whether these nodes are outputs; last : whether they are the last of hidden components
     """
 
     rows: np.ndarray
@@ -87,9 +89,9 @@ class Steps:
 
 @dataclass(frozen=True)
 class Search:
-    """Graphs of one plan and how to find their outputs.
+    """The graphs with one plan, and the steps that find their outputs.
 
-    tables : (n, entries) where the tables of each graph stand among those of all
+    tables : (n, entries) the indices of each graph's tables among those of all graphs
     places : (n, outputs) the outputs among the nodes of all graphs; nodes : (outputs,) in a graph
     steps : in the order in which they are taken; count : of all steps; size : numbers in a row
     """
@@ -113,7 +115,7 @@ class Search:
     def _taken(
         self, steps: Steps, work: np.ndarray, epsilons: tuple[float, ...], alpha: float
     ) -> np.ndarray | None:
-        """Take steps; for outputs the best state given others, (n, g, joint states of others)."""
+        """Run the steps; for outputs return the best states, (n, g, joint states of others)."""
         own = work[:1] if steps.second else work
         joint = np.take(own, steps.reads[0], axis=2)
         for reads in steps.reads[1:]:
@@ -129,7 +131,7 @@ class Search:
         return None
 
     def _traced(self, best: list[np.ndarray | None]) -> np.ndarray:
-        """From the last step back: which row of its table each step is at, and its state."""
+        """Go back from the last step: the row of its table that each step reads, and its state."""
         n = len(self.tables)
         graph = np.arange(n)[:, None]
         at = np.zeros((n, self.count + 1), dtype=np.int64)
@@ -147,7 +149,7 @@ class Search:
 
 
 def _annealed(joint: np.ndarray, epsilon: float) -> np.ndarray:
-    """ε log Σ exp(· / ε) over the last axis, the maximum for ε = 0."""
+    """ε log Σ exp(· / ε) over the last axis; the maximum for ε = 0."""
     top = joint.max(axis=-1)
     if epsilon == 0.0:
         return top
@@ -183,7 +185,7 @@ def _searches(exact: Elimination, examples: Graphs, outputs: np.ndarray) -> list
 
 @dataclass(frozen=True)
 class _Step:
-    """One step, with the fields of Steps for it alone."""
+    """One step; its fields are those of Steps."""
 
     node: int
     reads: list[np.ndarray]
@@ -194,9 +196,9 @@ class _Step:
 
 
 def _scheduled(plans: Plans, p: int, sizes: np.ndarray, nodes: int) -> list[Steps]:
-    """The steps of plan p, put together by when they can be taken and by their size.
+    """The steps of plan p, grouped by when they can be taken and by their size.
 
-    sizes : numbers of the table of each item
+    sizes : the number of entries of each item's table
     """
     first, stop = int(plans.step_starts[p]), int(plans.step_starts[p + 1])
     facts = plans.steps[first:stop]
@@ -204,7 +206,7 @@ def _scheduled(plans: Plans, p: int, sizes: np.ndarray, nodes: int) -> list[Step
     writers = {int(place): k for k, place in enumerate(facts[:, 3])}
     steps = [_read(plans, row, item_starts, writers, nodes) for row in facts]
     levels = [0] * len(steps)
-    followed = [False] * len(steps)  # by another hidden node
+    followed = [False] * len(steps)  # by a step that eliminates another hidden node
     for k, step in enumerate(steps):
         for source in step.sources:
             if source < len(steps):
@@ -246,7 +248,7 @@ def _read(
 
 
 def _joined(steps: list[_Step], rows: list[int], zero: int, count: int, last: bool) -> Steps:
-    """Steps of one size as one; those of few factors read the 0 instead."""
+    """Join steps of one size into one; a step with fewer factors reads the 0 instead."""
     most = max(len(step.reads) for step in steps)
     nothing = np.full_like(steps[0].reads[0], zero)
     pads = [most - len(step.reads) for step in steps]

@@ -1,18 +1,18 @@
-"""How fast (sub)gradient descent converges for three models (Ping et al., ICML 2014, Figure 2).
+"""The convergence of (sub)gradient descent for three models (Ping et al., ICML 2014, Figure 2).
 
     python -m experiments.ping_2014.figure2 --out out/mssvm-figure2
 
-Algorithm 1 of the paper as it is printed, a step for all training instances together, from the same
-first weights for every model: MSSVM and LSSVM take subgradients, of a sum over h or of a maximum
-over h, HCRF the gradient. The chain is that of ``mssvm_table2``, C one value for all. The step
-size, which the paper leaves open, is found by trial for each model and trial
+This is Algorithm 1 of the paper as it is printed: each step uses all training instances, and every
+model starts from the same first weights. MSSVM and LSSVM use subgradients, of a sum over h and of a
+maximum over h; HCRF uses the gradient. The chain is that of ``table2``, and all models have the
+same C. The step size, which the paper leaves open, is found by trial for each model and trial
 (``solver.learning_rate``).
 
-The first figure is by how much the objective F after so many steps lies above the lowest F that is
-known, in percent of that: the lowest of this descent and of CCCP, solved precisely; geometric means
-over the trials. The second is the test error in percent. The table has the steps until the
-excess is at most 10, 1 and 0.1 percent, medians over the trials; ``>`` where no more than half get
-there.
+The first figure shows the excess of the objective F over the lowest known F, in percent of the
+latter, after each number of steps. The lowest known F is the lowest of this descent and of CCCP,
+solved precisely; the lines are geometric means over the trials. The second figure shows the test
+error in percent. The table has the number of steps until the excess is at most 10, 1 and 0.1
+percent, as medians over the trials; ``>`` means that no more than half of the trials reach it.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,14 +33,14 @@ from lssvm.training.cross_validation import run_tasks
 from lssvm.training.session import learn_on
 from lssvm.training.setup import new_run, rules_of
 
-LEVELS = (10.0, 1.0, 0.1)  # percent above the lowest objective
-SHOWN = 40  # points of a line, at most: where test instances are predicted
+LEVELS = (10.0, 1.0, 0.1)  # percent above the lowest known objective
+SHOWN = 40  # points of a line at most, at which test instances are predicted
 PRECISE = {"solver.epsilon": 1e-3, "cccp.tolerance": 1e-3}
-FLOOR = 1e-3  # percent: below this, what is lowest is not known so well
+FLOOR = 1e-3  # percent; the lowest objective is not known more precisely than this
 
 
 class Plan(NamedTuple):
-    """What is run: nodes of the chain without x, C, steps, trials and training instances."""
+    """The size of the experiment: nodes of the chain without x, C, steps, trials and instances."""
 
     nodes: int = 20
     C: float = 0.1
@@ -61,7 +61,7 @@ class Task(NamedTuple):
 
 
 def experiment(arguments: command.Arguments) -> str:
-    """Descend for every model on every trial; write the figures and the table."""
+    """Run descent for every model on every trial, and write the figures and the table."""
     report.check_installed()
     plan = QUICK if arguments.quick else FULL
     tasks = [Task(method, trial) for method in CCCP for trial in range(plan.trials)]
@@ -69,8 +69,8 @@ def experiment(arguments: command.Arguments) -> str:
     rows = [row for run in runs for row in run]
     draw(arguments.out, rows, plan)
     text = text_table(
-        f"Steps until F lies so much above its lowest known value, medians over {plan.trials} "
-        "trials; test error (%) ± standard error",
+        "Steps until F exceeds its lowest known value by no more than this, medians over "
+        f"{plan.trials} trials; test error (%) ± standard error",
         summarised(rows, plan),
     )
     write_results(arguments.out, "figure2", text, rows, {"plan": plan._asdict()})
@@ -78,7 +78,7 @@ def experiment(arguments: command.Arguments) -> str:
 
 
 def descended(plan: Plan, task: Task) -> list[dict[str, Any]]:
-    """A row for every step: objective, its excess in percent, where shown the test error too."""
+    """A row for every step: objective, its excess in percent and, at some steps, the test error."""
     trial = new_trial(Draw(plan.nodes, 1), task.trial, plan.training)
     config = config_of(CCCP[task.method], plan.C)
     descent = {"method": "sgd", "batch_size": plan.training, "epochs": plan.steps, "average": False}
@@ -104,7 +104,7 @@ def descended(plan: Plan, task: Task) -> list[dict[str, Any]]:
 
 
 def path(trial: Trial, config: Config) -> tuple[list[np.ndarray], float]:
-    """Where descent stands before every step and at the end, and its step size."""
+    """The points of the descent before every step and at the end, and its step size."""
     application = config.create_application()
     application.restore(trial.training.classes.arrays())
     points: list[np.ndarray] = []
@@ -129,12 +129,12 @@ def objective(application: Any, trial: Trial, C: float, w: np.ndarray) -> float:
 
 
 def error(application: Any, trial: Trial, w: np.ndarray) -> float:
-    """Test labels that are wrong, in percent."""
+    """The share of wrong test labels, in percent."""
     return float(application.score(trial.test, application.predict(w, trial.test))["error"])
 
 
 def places(plan: Plan) -> np.ndarray:
-    """The steps that are shown."""
+    """The steps at which the figures have points."""
     shown = np.geomspace(1, plan.steps, SHOWN).round().astype(int)
     return np.unique([*shown, plan.steps // 10])
 
@@ -164,7 +164,7 @@ def summarised(rows: Sequence[Mapping[str, Any]], plan: Plan) -> list[dict[str, 
 
 
 def _median(excess: np.ndarray, level: float, steps: int) -> str:
-    """The median over trials of the first step at or below the level."""
+    """The median over trials of the first step at which the excess is at most ``level``."""
     below = excess <= level
     first = np.where(below.any(axis=1), below.argmax(axis=1), steps + 1)
     found = float(np.median(first))
@@ -172,7 +172,7 @@ def _median(excess: np.ndarray, level: float, steps: int) -> str:
 
 
 def draw(out: Path, rows: Sequence[Mapping[str, Any]], plan: Plan) -> None:
-    """The excess of the objective, and the test error, against steps; a line for each model."""
+    """Draw the excess of the objective, and the test error, by step; a line for each model."""
     shown = places(plan)
     excesses, errors = [], []
     for hue, method in enumerate(CCCP):
@@ -190,7 +190,7 @@ def draw(out: Path, rows: Sequence[Mapping[str, Any]], plan: Plan) -> None:
 
 if __name__ == "__main__":
     command.main(
-        "Convergence of (sub)gradient descent for models of hidden variables.",
+        "The convergence of (sub)gradient descent for models with hidden variables.",
         None,
         "short chains, 20 steps, two trials",
         experiment,

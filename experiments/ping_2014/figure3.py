@@ -1,14 +1,15 @@
-"""Error and likelihood against the number of training chains (Ping et al., ICML 2014).
+"""Error and likelihood by the number of training chains (Ping et al., ICML 2014).
 
     python -m experiments.ping_2014.figure3 --out out/mssvm-figure3
 
-Their Figure 3, the error on test chains of 20 nodes, 10 of them x, for 4, 8, …, 1024 training
-chains, and Figure 5 of their supplement, the test log-likelihood. Fields, trials and methods are
-those of ``hidden_fields`` and ``mssvm_trials``, σ_h = 0.1; the training chains of a trial hold
-those of its smaller sizes. For the error, C has the lowest validation error. The log-likelihood is
-that of the labels under p(y, h | x) ∝ exp(w · Φ), in nats a label, whatever the model was trained
-for: as w is only as large as the models leave it, it is shown for the same C and, broken lines, for
-the C of highest validation log-likelihood. The field itself is the bound of both.
+Figure 3 of the paper shows the error on test chains of 20 nodes, 10 of them x, for 4, 8, …, 1024
+training chains; Figure 5 of its supplement shows the test log-likelihood. Fields, trials and
+methods are those of ``hidden_fields`` and ``trials``, with σ_h = 0.1; a larger training set of a
+trial contains the smaller ones. For the error, C has the lowest validation error. The
+log-likelihood is that of the labels under p(y, h | x) ∝ exp(w · Φ), in nats per label, whatever
+objective the model was trained for. Since it depends on the size of w, it is shown for the same C
+and, as broken lines, for the C of highest validation log-likelihood. The field itself bounds both
+measures.
 """
 
 from collections.abc import Mapping, Sequence
@@ -40,13 +41,13 @@ from lssvm.training.cross_validation import run_tasks
 METHODS = CCCP
 MEASURES = {
     "error": "test error (%)",
-    "likelihood": "log-likelihood (nats a label)",
-    "best_likelihood": "the same, C chosen by it",
+    "likelihood": "log-likelihood (nats per label)",
+    "best_likelihood": "log-likelihood, C chosen by it",
 }
 
 
 class Plan(NamedTuple):
-    """What is run: nodes of the chain without x, training chains, values of C, trials."""
+    """The size of the experiment: nodes of the chain without x, training chains, C and trials."""
 
     nodes: int = 10
     sizes: tuple[int, ...] = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
@@ -67,10 +68,10 @@ class Task(NamedTuple):
 
 
 def experiment(arguments: command.Arguments) -> str:
-    """Train on every number of chains; write the figures and the table."""
+    """Train on every number of chains, and write the figures and the table."""
     report.check_installed()
     plan = QUICK if arguments.quick else FULL
-    # The long ones first, so that all processes end at about the same time.
+    # The slowest tasks first, so that all processes end at about the same time.
     tasks = [
         Task(size, method, trial)
         for size in reversed(plan.sizes)
@@ -87,7 +88,7 @@ def experiment(arguments: command.Arguments) -> str:
 
 
 def solve(plan: Plan, task: Task) -> dict[str, Any]:
-    """Train with every C, choose by both measures, test: a row of the results."""
+    """Train with every C, choose C by both measures, and test: a row of the results."""
     trial = new_trial(Draw(plan.nodes, 1), task.trial, max(plan.sizes))
     if task.method == TRUTH:
         own = log_likelihood(trial.field.weights, trial.test)
@@ -97,7 +98,7 @@ def solve(plan: Plan, task: Task) -> dict[str, Any]:
 
 
 def tested(trial: Trial, task: Task, grid: Sequence[float]) -> dict[str, Any]:
-    """Both choices of C, and what the models are worth on the test chains."""
+    """Both choices of C, and the measures of their models on the test chains."""
     training = trial.training.take(np.arange(task.size))
     models = [fitted(METHODS[task.method], training, C) for C in grid]
     right = [accuracy(model, trial.validation) for model in models]
@@ -113,7 +114,7 @@ def tested(trial: Trial, task: Task, grid: Sequence[float]) -> dict[str, Any]:
 
 
 def log_likelihood(w: np.ndarray, examples: Graphs) -> float:
-    """Mean of log p(y | x) a label, where p(y, h | x) ∝ exp(w · Φ)."""
+    """The mean of log p(y | x) per label, where p(y, h | x) ∝ exp(w · Φ)."""
     application = config_of(METHODS["HCRF"], 1.0).create_application()
     application.dimension(examples)
     labelled = application.completed(w, examples).value(w)
@@ -122,7 +123,7 @@ def log_likelihood(w: np.ndarray, examples: Graphs) -> float:
 
 
 def reported(rows: Sequence[Mapping[str, Any]], plan: Plan) -> str:
-    """A row for each size and model, and the paired differences of the errors."""
+    """The table with a row for each size and model, and the paired differences of the errors."""
     table, lines = [], []
     for size in plan.sizes:
         errors = {}
@@ -142,7 +143,7 @@ def reported(rows: Sequence[Mapping[str, Any]], plan: Plan) -> str:
 def draw(
     path: Path, rows: Sequence[Mapping[str, Any]], plan: Plan, measures: Sequence[str]
 ) -> None:
-    """Lines against the number of training chains; broken ones for a second measure."""
+    """Draw lines by the number of training chains, with broken lines for a second measure."""
     lines = []
     for dashed, measure in enumerate(measures):
         for hue, method in enumerate(METHODS if dashed else (*METHODS, TRUTH)):
@@ -160,7 +161,7 @@ def draw(
 
 if __name__ == "__main__":
     command.main(
-        "Models of hidden variables against the number of training chains.",
+        "Models with hidden variables for different numbers of training chains.",
         None,
         "short chains, 4 and 8 of them, two values of C, two trials",
         experiment,

@@ -2,27 +2,28 @@
 
     python -m experiments.ping_2014.figure4 --out out/mssvm-figure4
 
-A scene of 20 × 40 pixels has five labels, 0 to 4, and an image is the labels with noise N(0, 5)
-added, independently at every pixel. Of the labels of one training image 10 % to 95 % are missing,
-at random; they become hidden variables of it. The table and the figure give the accuracy on
-three more images of the scene with noise of their own, and on the missing pixels of the training
-image, against the share that is missing; means of 20 trials with their standard errors.
+A scene of 20 × 40 pixels has five labels, 0 to 4. An image is the labels plus noise N(0, 5), drawn
+independently at every pixel. Of the labels of one training image 10 % to 95 % are missing at
+random; they become its hidden variables. The table and the figure give the accuracy on three more
+images of the scene with new noise, and on the missing pixels of the training image, by the share
+that is missing; they are means of 20 trials with their standard errors.
 
-The paper leaves open, or we could not read there, what follows. Scene: a quarter of the image for
-each of the labels 0 to 3, and 4 in an ellipse in the middle. 5 is the variance of the noise.
-Features: a pixel has 1 and its value divided by the standard deviation of the noise, an edge of the
-grid 1 and the difference of these, right and down apart. One image trains.
+The paper leaves the following open, or we could not read it there. Scene: each of the labels 0 to 3
+has a quarter of the image, and 4 is an ellipse in the middle. 5 is the variance of the noise.
+Features: a pixel has 1 and its value divided by the standard deviation of the noise; an edge of the
+grid has 1 and the difference of these values, with separate weights for right and down. One image
+trains.
 
 Training starts from a structural SVM of the labelled pixels alone, with the edges between two of
-them ("labelled only", also shown), which takes no part in what is missing. C is chosen for each
+them ("labelled only", also shown), which uses nothing of what is missing. C is chosen for each
 model and share by the mean accuracy on the new images of trials that are not among the 20; the
-smallest of equal ones. The grid is too wide for exact inference: it is belief propagation (for
-mssvm mixed-product) throughout, so that no gap is certified, and the number of training images
-whose messages had not converged at the end stands in the table. To keep the run short, convex
-problems end at a gap of 5 % or after 60 passes, CCCP after twelve iterations. Messages are damped
-and have a hundred sweeps in training. hcrf, being smooth, is trained by L-BFGS: its line search
-looks at the objective itself, while the planes of propagation, which are no bounds, lead the
-bundle to weights where the approximation of log Σ exp is far too low.
+smallest C is chosen if several are equal. The grid is too wide for exact inference. Belief
+propagation (for mssvm mixed-product) is used throughout, so that no gap is certified; the table
+shows the number of training images whose messages had not converged at the end. To keep the run
+short, convex problems end at a gap of 5 % or after 60 passes, and CCCP after twelve iterations.
+Messages are damped and have a hundred sweeps in training. hcrf is smooth and is trained by L-BFGS.
+Its line search evaluates the objective itself, while the planes of belief propagation, which are no
+bounds, lead the bundle to weights for which the approximation of log Σ exp is far too low.
 """
 
 import time
@@ -50,9 +51,9 @@ from lssvm.training.cross_validation import run_tasks
 
 HEIGHT, WIDTH, LABELS = 20, 40, 5
 VARIANCE = 5.0
-IMAGES = 1  # of a trial that are trained on
-TESTS = 3  # images of a trial that are tested on
-CHOOSING = 1_000_000  # the first number of the trials that C is chosen by
+IMAGES = 1  # training images of a trial
+TESTS = 3  # test images of a trial
+CHOOSING = 1_000_000  # the first number of the trials on which C is chosen
 METHODS = (*MODELS, LABELLED)
 MEASURES = ("test", "missing")
 TRAINING = {
@@ -67,12 +68,12 @@ TRAINING = {
     "solver": {"epsilon": 0.05, "max_passes": 60},
     "cccp": {"tolerance": 0.1, "max_iterations": 12},
 }
-SOLVERS = {"hcrf": "lbfgs"}  # others than the bundle
+SOLVERS = {"hcrf": "lbfgs"}  # solvers other than the bundle
 PREDICTION = {"application.sweeps": 200, "application.tolerance": 1e-4}
 
 
 class Plan(NamedTuple):
-    """Shares of missing labels, values of C, trials, and trials that C is chosen by."""
+    """The size of the experiment: shares missing, values of C, trials, and trials to choose C."""
 
     shares: tuple[float, ...]
     grid: tuple[float, ...]
@@ -94,7 +95,7 @@ class Task(NamedTuple):
 
 
 def experiment(arguments: command.Arguments) -> str:
-    """Choose C, run all trials, write the figure and the table."""
+    """Choose C, run all trials, and write the figure and the table."""
     report.check_installed()
     plan = QUICK if arguments.quick else FULL
     cells = [(share, method) for share in plan.shares for method in METHODS]
@@ -169,7 +170,7 @@ def solve(_: None, task: Task) -> dict[str, Any]:
 
 
 def best(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[float, str], float]:
-    """The C of highest mean test accuracy for each share and method; the smallest of equal ones."""
+    """The C of highest mean test accuracy for each share and method; the smallest on ties."""
     found: dict[tuple[float, str], dict[float, list[float]]] = {}
     for row in rows:
         values = found.setdefault((row["share"], row["method"]), {})
@@ -181,7 +182,7 @@ def best(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[float, str], float]:
 
 
 def summarised(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """A row for each share and measure; then C and images not converged by method."""
+    """A row for each share and measure; then C, and the images that did not converge, by method."""
     table = []
     for share in dict.fromkeys(row["share"] for row in rows):
         own = {m: [r for r in rows if (r["share"], r["method"]) == (share, m)] for m in METHODS}
@@ -201,7 +202,7 @@ def _not_converged(rows: Sequence[Mapping[str, Any]]) -> int:
 
 
 def draw(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """A line for each method on new images, and a broken one on missing pixels."""
+    """Draw a line for each method on new images, and a broken one on missing pixels."""
     lines = []
     shares = sorted({row["share"] for row in rows})
     for measure in MEASURES:
@@ -221,7 +222,7 @@ def draw(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 if __name__ == "__main__":
     command.main(
-        "A noisy image of five labels, of which a share is missing.",
+        "A noisy image of five labels, of which some are missing.",
         None,
         "two shares, two trials, one value of C",
         experiment,

@@ -1,28 +1,30 @@
-"""Random fields with hidden nodes, drawn and sampled as the experiments of Ping et al. need them.
+"""Random fields with hidden nodes, drawn and sampled for the experiments of Ping et al.
 
 Ping, Liu & Ihler (ICML 2014, section 7.1) simulate discrete variables x, y, h from
 
     p(x, y, h) ∝ exp{ Σ w_xy[x_i, y_i] + Σ w_xh[x_i, h_i] + Σ w_yh[y_i, h_j] },
 
-whose edges join an observed node with an output, an observed node with a hidden one, and an output
-with a hidden one, on a hidden chain and on a grid; σ_h is the scale of the hidden nodes' own
-evidence: the smaller it is, the less x says of h. What is taken here:
+on a hidden chain and on a grid. The edges join an observed node with an output, an observed node
+with a hidden node, and an output with a hidden node. σ_h is the scale of the observations of hidden
+nodes: the smaller it is, the less x says about h. The following is assumed here:
 
 - Outputs and hidden nodes alternate, on a chain y, h, y, h, … or like the squares of a chessboard,
-  and every one of them has an observed node of its own. The paper's nodes are counted with x: its
-  grid of 6 × 6 × 2 has 36 of them with their 36 x, its chain of 40 has 20 with their 20 x.
-- All variables have four states. x is drawn with y and h from the joint density.
-- Every edge has a table of weights of its own, drawn independently from normal distributions: of
-  variance 2 for x–y and y–h, of standard deviation σ_h for x–h.
+  and each of them has an observed node of its own. The numbers of nodes in the paper are assumed to
+  include x: its grid of 6 × 6 × 2 has 36 nodes with their 36 x, its chain of 40 has 20 nodes with
+  their 20 x.
+- All variables have four states. x is drawn together with y and h from the joint density.
+- Every edge has its own table of weights, drawn independently from normal distributions: with
+  variance 2 for x–y and y–h, and with standard deviation σ_h for x–h.
 
-Which of these the paper's simulation shares is not known to us. The variance, the same for both
-kinds of edges and both shapes, was chosen so that fields and models of other trials than the
-reported ones came near the paper's level on chain and grid. ``mssvm_draws`` varies what is taken:
+We do not know which of these assumptions hold for the paper's simulation. The variance, the same
+for both kinds of edges and for chain and grid, was chosen on trials other than the reported ones,
+so that fields and models came near the paper's accuracy on both. ``draws`` varies the assumptions:
 nodes counted without x, one table for all edges of a kind, other scales and numbers of states, and
 x that is drawn first.
 
-Sampling is exact. Nodes are summed out from the last to the first, row by row; what a partial sum
-depends on are the states of the last ``columns`` nodes, one number a combination of them.
+Sampling is exact. Nodes are summed out from the last to the first, row by row; a partial sum
+depends on the states of the last ``columns`` nodes, and has one number for each combination of
+them.
 """
 
 import itertools
@@ -40,13 +42,14 @@ from lssvm.formats.mrf_text import HIDDEN, Features, GraphFile
 
 
 class Draw(NamedTuple):
-    """How fields are drawn.
+    """The assumptions from which a field is drawn.
 
-    rows, columns : of the grid of y and h; a chain has one column
+    rows, columns : the size of the grid of y and h; a chain has one column
     scale_xy, scale_yh, sigma : standard deviations of the weights of x–y, y–h and x–h
     tied : whether all edges of a kind share their weights
-    joint : whether x is drawn from the joint density; otherwise uniformly, and y and h given x
-    states : of each variable
+    joint : whether x is drawn from the joint density; otherwise x is uniform, and y and h are drawn
+        given x
+    states : the number of states of each variable
     """
 
     rows: int = 20
@@ -61,9 +64,9 @@ class Draw(NamedTuple):
 
 @dataclass(frozen=True)
 class Field:
-    """A field of V nodes and E edges between them, with K states.
+    """A field of V nodes, with E edges between them, and K states.
 
-    hidden : (V,) bool; ends : (E, 2) int32, y and h
+    hidden : (V,) bool; ends : (E, 2) int32, the nodes y and h of each edge
     symbols : (V, K, K) weights of x and state; pairs : (E, K, K) weights of y and h
     """
 
@@ -80,7 +83,7 @@ class Field:
 
     @property
     def classes(self) -> GraphClasses:
-        """The classes of nodes and edges: one for each, or the three kinds."""
+        """The classes of nodes and edges: each has its own class, or there are three kinds."""
         nodes: tuple[str, ...] = ("y", "h")
         pairs: tuple[str, ...] = ("yh",)
         if not self.draw.tied:
@@ -91,14 +94,14 @@ class Field:
 
     @property
     def weights(self) -> np.ndarray:
-        """The weights as the application has them, (d,)."""
+        """The weights in the order of the application, (d,)."""
         if self.draw.tied:
             return np.concatenate([self.symbols[:2].ravel(), self.pairs[0].ravel()])
         return np.concatenate([self.symbols.ravel(), self.pairs.ravel()])
 
 
 def lattice(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
-    """Which nodes are hidden, (V,), and the edges as pairs of y and h, (E, 2); row by row."""
+    """Which nodes are hidden, (V,), and the edges as pairs of y and h, (E, 2), row by row."""
     places = list(itertools.product(range(rows), range(columns)))
     hidden = np.array([(i + j) % 2 == 1 for i, j in places])
     ends = []
@@ -109,7 +112,7 @@ def lattice(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def drawn(rng: np.random.Generator, draw: Draw) -> Field:
-    """A field with random weights; those of other scales are multiples of the same numbers."""
+    """A field with random weights; another scale multiplies the same random numbers."""
     hidden, ends = lattice(draw.rows, draw.columns)
     shape = (draw.states, draw.states)
     symbols, pairs = rng.normal(size=(len(hidden), *shape)), rng.normal(size=(len(ends), *shape))
@@ -120,11 +123,11 @@ def drawn(rng: np.random.Generator, draw: Draw) -> Field:
 
 
 def sampled(rng: np.random.Generator, field: Field, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Symbols x and states of the nodes, (count, V) each."""
+    """Draw samples: the symbols x and the states of the nodes, (count, V) each."""
     nodes, k = np.arange(len(field.hidden)), field.draw.states
     if field.draw.joint:
         states = _states(rng, field, logsumexp(field.symbols, axis=1), count)
-        logs = field.symbols[nodes, :, states]  # (count, V, K), of the symbols
+        logs = field.symbols[nodes, :, states]  # (count, V, K), log-weights of the symbols
         return _chosen(rng, logs), states
     x = rng.integers(0, k, (count, len(nodes)))
     rows = [_states(rng, field, field.symbols[nodes, own], 1) for own in x]
@@ -132,7 +135,7 @@ def sampled(rng: np.random.Generator, field: Field, count: int) -> tuple[np.ndar
 
 
 def graphs(field: Field, x: np.ndarray, states: np.ndarray) -> Graphs:
-    """Samples as graphs: x are features of the nodes, the states of hidden nodes left out."""
+    """The samples as graphs: x are features of the nodes, states of hidden nodes are left out."""
     count, size = x.shape
     edges, classes = len(field.ends), field.classes
     kinds = [name[0] for name in field.names] if field.draw.tied else field.names
@@ -157,15 +160,15 @@ def graphs(field: Field, x: np.ndarray, states: np.ndarray) -> Graphs:
 
 
 def _one_each(indices: np.ndarray) -> Features:
-    """One feature of value 1 in every row."""
+    """Rows with one feature each, of value 1."""
     count = len(indices)
     return Features(np.arange(count + 1), indices.astype(np.int32), np.ones(count))
 
 
 def _states(rng: np.random.Generator, field: Field, scores: np.ndarray, count: int) -> np.ndarray:
-    """States drawn given the scores of single nodes, (V, K): (count, V)."""
+    """Draw states, (count, V), given the scores of single nodes, (V, K)."""
     k, columns, size = field.draw.states, field.draw.columns, len(field.hidden)
-    past = np.arange(k**columns)  # the last states as digits, the latest one last
+    past = np.arange(k**columns)  # the last states as digits, the latest is the last digit
     follow = (past[:, None] * k + np.arange(k)) % len(past)
     ahead = np.zeros(len(past))
     tables: list[np.ndarray] = []
@@ -184,7 +187,7 @@ def _states(rng: np.random.Generator, field: Field, scores: np.ndarray, count: i
 
 
 def _before(field: Field, v: int) -> list[tuple[int, np.ndarray]]:
-    """The neighbours of a node among those before it, with weights of their state and its own."""
+    """The earlier neighbours of a node, each with the weights of its state and the node's state."""
     found = []
     for e in np.flatnonzero(np.max(field.ends, axis=1, initial=-1) == v):
         y, h = field.ends[e].tolist()
@@ -193,5 +196,5 @@ def _before(field: Field, v: int) -> list[tuple[int, np.ndarray]]:
 
 
 def _chosen(rng: np.random.Generator, logs: np.ndarray) -> np.ndarray:
-    """A draw from each row of logarithms of weights, by the largest with Gumbel noise."""
+    """Draw an index from each row of log-weights, as the maximum after adding Gumbel noise."""
     return np.argmax(logs + rng.gumbel(size=logs.shape), axis=-1)

@@ -1,34 +1,34 @@
 """M3E, max-margin min-entropy models, on the graphs of the application ``mrf``.
 
-A baseline of Ping, Liu & Ihler (ICML 2014, Table 3), of Miller, Kumar, Packer, Goodman & Koller
-(AISTATS 2012). The prediction is the y whose generalised distribution P(y, · | x), which sums to
-less than 1, has the least Rényi entropy of order α: the sum of −log P(y | x) and the Rényi entropy
-of P(h | x, y). With s = w · Φ and up to a constant, that is the y of largest
+M3E is a baseline of Ping, Liu & Ihler (ICML 2014, Table 3), by Miller, Kumar, Packer, Goodman &
+Koller (AISTATS 2012). The prediction is the y whose generalised distribution P(y, · | x), which
+sums to less than 1, has the lowest Rényi entropy of order α: the sum of −log P(y | x) and the Rényi
+entropy of P(h | x, y). With s = w · Φ, this is the y that maximises, up to a constant,
 
     G(y) = (log Σ_h exp(α s) − log Σ_h exp(s)) / (α − 1)
 
-which tends to max_h s as α → ∞: the latent structural SVM. A margin on entropies gives
+For α → ∞, G tends to max_h s, the latent structural SVM. A margin on entropies gives
 
     F(w) = ½‖w‖² + C Σ c_i [ max_y (Δ(y_i, y) + G_i(y)) − G_i(y_i) ]
 
-Inference is the application's, and exact. With V(y; ε) = ε log Σ_h exp(s / ε), which it finds with
-y clamped,
+Inference is the application's, and exact. It finds V(y; ε) = ε log Σ_h exp(s / ε) with y clamped,
+so that
 
     G(y) = (α V(y; 1/α) − V(y; 1)) / (α − 1)
 
-and so are gradients. The maximum over y is found by ``entropy_search``. On trees it may need tables
-over all outputs that touch one component of hidden nodes, as marginal MAP does; a graph that needs
-one above the limit of the application is refused. Labels that are missing are hidden values in
-training, Δ does not count them, and they are predicted.
+and the gradients follow in the same way. The maximum over y is found by ``entropy_search``. Like
+marginal MAP, it may need tables over all outputs that touch one component of hidden nodes, even on
+trees; a graph that needs a table above the application's limit is refused. Missing labels are
+hidden values in training: Δ does not count them, and they are predicted.
 
-G is itself a difference of convex functions, so that planes of the first term are no lower bounds:
-it is trained by stochastic descent on F, which needs none. The paper linearises the concave parts
-instead (CCCP).
+G is itself a difference of convex functions, so planes of the first term are not lower bounds. M3E
+is therefore trained by stochastic descent on F, which needs no bounds. The paper instead linearises
+the concave parts (CCCP).
 
 The paper's abstract and poster give the prediction, its two parts, latent SVM as a member of the
 family, and learning by a margin as a difference-of-convex program; the form of F is from memory.
-Open in the comparison of Ping et al. is α, an argument here (Snoek, Larochelle & Adams, NIPS 2012,
-repeat an experiment of the paper with α from 0.1 to 5).
+The comparison of Ping et al. leaves α open, which is an argument here (Snoek, Larochelle & Adams,
+NIPS 2012, repeat an experiment of the paper with α from 0.1 to 5).
 """
 
 import numpy as np
@@ -53,11 +53,11 @@ EPOCHS = 50
 
 
 class MinEntropy(RandomField):
-    """M3E of order α > 0, not 1; infinity gives the latent structural SVM.
+    """M3E of order α > 0, α ≠ 1; infinity gives the latent structural SVM.
 
-    table : most numbers in a table of inference
-    Planes of ``augmented`` touch where they are made and are no bounds: for descent only. All
-    methods raise DataError for a graph that needs a larger table.
+    table : the largest table of inference, in numbers
+    Planes of ``augmented`` touch where they are computed but are not bounds: use them for descent
+    only. All methods raise DataError for a graph that needs a larger table.
     """
 
     def __init__(self, alpha: float, table: int = MrfOptions().max_table) -> None:
@@ -111,7 +111,7 @@ class MinEntropy(RandomField):
     def _given(
         self, w: np.ndarray, examples: Graphs, outputs: np.ndarray, states: np.ndarray
     ) -> list[InferenceResult]:
-        """V(y; ε) and its gradient for each ε that G needs."""
+        """V(y; ε) and its gradient, for each ε that G needs."""
         return [
             self._clamped(w, examples, outputs, states, epsilon)
             for epsilon in temperatures(self.alpha)
@@ -136,7 +136,7 @@ class MinEntropy(RandomField):
 def fitted_min_entropy(
     training: Graphs, C: float, alpha: float = ALPHA, epochs: int = EPOCHS
 ) -> Model:
-    """M3E trained with this C an example. Raises DataError for a graph that is too wide."""
+    """Train M3E with this C per example. Raises DataError for a graph that is too wide."""
     application = MinEntropy(alpha)
     application.classes = training.classes
     config = config_of(Method("lssvm", {"method": "sgd", "epochs": epochs}), C)

@@ -1,33 +1,34 @@
 """ModLat, latent-variable uncertainty for loss-based learning, on the graphs of ``mrf``.
 
-A baseline of Ping, Liu & Ihler (ICML 2014, Table 3), of Kumar, Packer & Koller (ICML 2012). Two
-distributions: one of h given (x, y), log-linear with weights θ, and a prediction (ŷ, ĥ), the argmax
-of w · Φ. They are brought together by Rao's dissimilarity coefficient
+ModLat is a baseline of Ping, Liu & Ihler (ICML 2014, Table 3), by Kumar, Packer & Koller (ICML
+2012). It has two distributions: one of h given (x, y), log-linear with weights θ, and a prediction
+(ŷ, ĥ), the argmax of w · Φ. Rao's dissimilarity coefficient between the two is minimised:
 
     min over w, θ of  Σ c_i [ E Δ(y_i, h; ŷ, ĥ) − β E Δ(y_i, h; y_i, h') ]
 
-h and h' drawn independently given (x_i, y_i). Here Δ is the number of wrong nodes, hidden ones
-included, a hidden node being any without a label. Turn by turn
+with h and h' drawn independently given (x_i, y_i). Here Δ is the number of wrong nodes, hidden
+nodes included; every node without a label is hidden. Two problems are solved in turn:
 
-- for w, a latent structural SVM with the loss expected under θ: wrong labels plus, for each hidden
-  node, the probability that its state is another one (by CCCP and the bundle, to a certified gap);
-- for θ, with (ŷ, ĥ) predicted by w, the least ½‖θ‖² + C Σ c_i [E Δ(h, ĥ) − β E Δ(h, h')] (by
-  SciPy's L-BFGS; the paper: stochastic descent).
+- for w, a latent structural SVM with the loss expected under θ: the number of wrong labels plus,
+  for each hidden node, the probability that its state is another one (by CCCP and the bundle, to a
+  certified gap);
+- for θ, with (ŷ, ĥ) predicted by w, the minimum of ½‖θ‖² + C Σ c_i [E Δ(h, ĥ) − β E Δ(h, h')] (by
+  SciPy's L-BFGS; the paper uses stochastic descent).
 
 Inference is the application's, and exact; a graph that needs a table above its limit is refused. An
-expected loss is a number for each state of a hidden node: see ``Tilted``. The loss being a sum over
-nodes, what θ minimises depends on its marginals p only, D(p), and
+expected loss is a number for each state of a hidden node: see ``Tilted``. Since the loss is a sum
+over nodes, the function D(p) that θ minimises depends only on the marginals p, and
 
     ∇_θ D = Cov(Φ, Σ_v ∂D/∂p_v(h_v)) = d/dt E_t[Φ] at t = 0
 
-where E_t has t · ∂D/∂p added to the scores of the nodes: a central difference along one direction,
-two calls of inference whatever the graph.
+where E_t has t · ∂D/∂p added to the scores of the nodes. This is a central difference along one
+direction, and needs two calls of inference for any graph.
 
-The paper's abstract and poster give the two distributions, the coefficient with its β, turns
-between w and θ, and latent SVM as what is left of it where the loss does not depend on h; the bound
-by which w is trained and the term ½‖θ‖² are from memory. Open in the comparison of Ping et al. are
-β, the loss between hidden values and how often turns are taken. β and the number of turns are those
-below, the first θ is 0, with which the first w is that of the latent structural SVM.
+The paper's abstract and poster give the two distributions, the coefficient with its β, the turns
+between w and θ, and the latent SVM as the special case of a loss that does not depend on h. The
+bound by which w is trained and the term ½‖θ‖² are from memory. The comparison of Ping et al. leaves
+open β, the loss between hidden values, and the number of turns. β and the number of turns are
+constants below. The first θ is 0, so that the first w is that of the latent structural SVM.
 """
 
 from dataclasses import dataclass, replace
@@ -50,17 +51,19 @@ from lssvm.training.session import learn_on
 BETA = 0.1
 TURNS = 5
 THETA_STEPS = 100
-STEP = 1e-5  # of the central difference: near the cube root of the rounding error of 1
+STEP = 1e-5  # step of the central difference: about the cube root of the relative rounding error
 
 
 @dataclass(frozen=True)
 class Tilted:
-    """Graphs whose nodes without a label have one more feature, which is 1, with weights that no
-    other node shares: inference with these weights adds any number to the score of each state.
+    """Graphs whose unlabelled nodes have one more feature, of value 1.
 
-    states : (entries,) bool, of all states of all nodes, those of nodes without a label
-    places : where the weights of these stand in the longer w
-    dimension, length : of w without them and with them
+    No other node shares the weights of this feature, so that inference with these weights can add
+    any number to the score of each state.
+
+    states : (entries,) bool, of all states of all nodes: those of nodes without a label
+    places : the indices of the weights of these states in the longer w
+    dimension, length : the length of w without them and with them
     """
 
     graphs: Graphs
@@ -70,7 +73,7 @@ class Tilted:
     length: int
 
     def weights(self, w: np.ndarray, added: np.ndarray) -> np.ndarray:
-        """w with what is added to each of the states."""
+        """The longer w, which adds ``added`` to the scores of the states."""
         longer = np.zeros(self.length)
         longer[: self.dimension] = w
         longer[self.places] = added
@@ -78,7 +81,7 @@ class Tilted:
 
 
 def tilted(examples: Graphs) -> Tilted:
-    """The graphs with these features; kept with them."""
+    """The graphs with these features; they are computed once and cached."""
     if "tilted" not in examples.cache:
         examples.cache["tilted"] = _tilted(examples)
     return examples.cache["tilted"]
@@ -120,8 +123,8 @@ def _tilted(examples: Graphs) -> Tilted:
 class ExpectedLoss(RandomField):
     """A latent structural SVM whose loss compares hidden nodes with their probabilities.
 
-    shares : (N, K) probabilities of the states of the nodes of the training graphs, K the most that
-        a node has; those of nodes with a label are not read
+    shares : (N, K) probabilities of the states of the nodes of the training graphs, where K is the
+        largest number of states of a node; those of nodes with a label are not read
     """
 
     def __init__(self, shares: np.ndarray, table: int = MrfOptions().max_table) -> None:
@@ -143,7 +146,7 @@ class ExpectedLoss(RandomField):
 
 
 def fitted_uncertain(training: Graphs, C: float, beta: float = BETA, turns: int = TURNS) -> Model:
-    """ModLat trained with this C an example; predictions are those of a latent structural SVM.
+    """Train ModLat with this C per example; it predicts like a latent structural SVM.
 
     Raises DataError for a graph that is too wide.
     """
@@ -165,7 +168,7 @@ def fitted_uncertain(training: Graphs, C: float, beta: float = BETA, turns: int 
 
 
 def hidden_shares(inference: Inference, examples: Graphs, theta: np.ndarray) -> np.ndarray:
-    """P(state of a node | x, y_i) under θ, all states of all nodes one after another."""
+    """P(state of a node | x, y_i) under θ, for all states of one node after another."""
     return inference.infer(
         COMPLETED, theta, examples, Temperatures(1.0, 1.0), marginals=True
     ).marginals
@@ -179,7 +182,7 @@ def fitted_theta(
     C: float,
     beta: float,
 ) -> np.ndarray:
-    """The weights of the distribution, from θ; predicted : (N,) states of nodes by w."""
+    """The weights of the distribution, starting from θ; predicted : (N,) states of nodes by w."""
 
     def valued(theta: np.ndarray) -> tuple[float, np.ndarray]:
         value, gradient = dissimilarity(inference, examples, predicted, theta, beta)
@@ -196,7 +199,7 @@ def dissimilarity(
     theta: np.ndarray,
     beta: float,
 ) -> tuple[float, np.ndarray]:
-    """Σ c_i [E Δ(h, ĥ) − β E Δ(h, h')] of hidden nodes, and its gradient by θ."""
+    """Σ c_i [E Δ(h, ĥ) − β E Δ(h, h')] of hidden nodes, and its gradient with respect to θ."""
     own = tilted(examples)
     shares = hidden_shares(inference, examples, theta)[own.states]
     counts = node_states(examples)
@@ -218,7 +221,7 @@ def dissimilarity(
 
 
 def _padded(flat: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """Numbers of all states of all nodes as (N, K), 0 where a node has fewer."""
+    """Numbers for all states of all nodes as (N, K), with 0 where a node has fewer states."""
     padded = np.zeros((len(counts), int(counts.max())))
     padded[np.arange(padded.shape[1]) < counts[:, None]] = flat
     return padded

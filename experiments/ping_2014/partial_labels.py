@@ -1,4 +1,4 @@
-"""What the experiments on partly labelled images share: first weights, and models from them."""
+"""What the experiments on partly labelled images share: first weights, and training from them."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -17,16 +17,16 @@ from lssvm.offsets import cumulated
 from lssvm.training.session import learn_on
 
 MODELS = ("mssvm", "lssvm", "hcrf")
-LABELLED = "labelled only"  # a structural SVM of what has a label, where the others start
+LABELLED = "labelled only"  # a structural SVM of labelled nodes, from which the others start
 
 
 def in_memory(graphs: GraphFile, classes: GraphClasses | None = None) -> Graphs:
-    """The examples of graphs. Raises DataError."""
+    """Pack graphs as examples. Raises DataError."""
     return packed([(Source("memory"), graphs)], classes)
 
 
 def labelled_part(graphs: GraphFile) -> GraphFile:
-    """The nodes that have labels and the edges between them; graphs without any are left out."""
+    """The labelled nodes and the edges between them; graphs without labelled nodes are left out."""
     kept = graphs.labels >= 0
     number = np.cumsum(kept) - 1
     firsts = graphs.node_offsets[:-1]
@@ -76,7 +76,7 @@ def application_of(config: Config, classes: GraphClasses) -> MarkovRandomField:
 def trained(
     config: Config, settings: Mapping[str, Any], examples: Graphs, start: Model | None = None
 ) -> Model:
-    """A model of examples; its weights begin with those of ``start``, or with the default ones.
+    """Train on examples, from the weights of ``start`` if given, else from the default weights.
 
     settings : values of the configuration by dotted key
     """

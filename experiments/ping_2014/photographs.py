@@ -2,21 +2,23 @@
 
     python -m experiments.ping_2014.photographs --data MSRC --out out/photographs
 
-The folder holds photographs with label images as Microsoft Research Cambridge gives them out:
-NAME.bmp with NAME_GT.bmp, side by side or in the folders Images and GroundTruth, in any format
-without loss; the colours of labels are theirs. They may not be passed on, so that tests make
-small photographs of their own; ``mssvm_table4`` is the same experiment on superpixels of them.
+The folder holds photographs with label images, as Microsoft Research Cambridge distributes them:
+NAME.bmp with NAME_GT.bmp, in one folder or in the folders Images and GroundTruth, in any lossless
+format; the colours of labels are theirs. The photographs may not be passed on, so the tests make
+small photographs of their own. ``table4`` is the same experiment on superpixels.
 
-As in the paper: patches of 20 × 20 pixels on a grid of 10 pixels are the nodes, described by a SIFT
-word (one of 500, by k-means) and a histogram of colours with 48 bins; five classes; two folds, each
-of which is tested by a model of the other. A patch whose label is missing is a hidden variable.
+As in the paper, the nodes are patches of 20 × 20 pixels on a grid of 10 pixels. They are described
+by a SIFT word (one of 500, by k-means) and a histogram of colours with 48 bins. There are five
+classes and two folds; each fold is tested by a model trained on the other one. A patch whose label
+is missing is a hidden variable.
 
-Left open there, and taken here: SIFT is computed at the centre of the patch, upright, at the size
-of the patch. k-means sees the patches of the training fold alone. A histogram has 16 bins for each
-of red, green and blue, as shares. A patch has the label of most of its pixels, and none where that
-is none of the classes; these are the five that most patches have. Neighbours on the grid of
-patches, right and down apart, have an edge with the feature 1 and the mean absolute difference of
-their histograms. C is chosen on a third of the training fold, which then trains as well.
+The paper leaves the following open, and this experiment assumes it. SIFT is computed at the centre
+of the patch, upright, at the size of the patch. k-means uses the patches of the training fold only.
+A histogram has 16 bins for each of red, green and blue, as shares. A patch has the label of most of
+its pixels, or no label if that is none of the classes; the classes are the five that most patches
+have. Neighbours on the grid of patches have an edge with the feature 1 and the mean absolute
+difference of their histograms, with separate weights for right and down. C is chosen on a third of
+the training fold, which is then used for training as well.
 """
 
 from collections.abc import Sequence
@@ -63,20 +65,20 @@ NAMES = tuple(COLOURS)
 VOID = (0, 0, 0)
 LABELS = "_GT"
 PATCH, STEP = 20, 10
-BINS = 16  # of each of three colours
+BINS = 16  # bins of each of three colours
 CLASSES = 5
 SEED = 0
-GREY = (0.299, 0.587, 0.114)  # luminance (ITU-R BT.601)
+GREY = (0.299, 0.587, 0.114)  # weights of the luminance (ITU-R BT.601)
 FULL = segments.Settings((0.003, 0.01, 0.03, 0.1), (0.01, 0.1, 1.0), 10)
 QUICK = segments.Settings((0.03,), (0.1,), 2)
-WORDS = {False: 500, True: 50}  # with --quick or without
+WORDS = {False: 500, True: 50}  # the number of words, without and with --quick
 
 
 class Photograph(NamedTuple):
-    """The patches of a photograph, (rows, columns) of them.
+    """The patches of a photograph, a grid of (rows, columns).
 
     sift : (rows, columns, 128) float64; colours : (rows, columns, 48) float64, shares
-    labels : (rows, columns) int, numbers of NAMES or MISSING
+    labels : (rows, columns) int, indices of NAMES, or MISSING
     """
 
     name: str
@@ -93,7 +95,7 @@ class Task(NamedTuple):
 
 
 def experiment(arguments: command.Arguments) -> str:
-    """Describe the patches, train and test by two folds, write the table."""
+    """Describe the patches, train and test on two folds, and write the table."""
     segments.check_installed()
     photographs = [read_photograph(*pair) for pair in pairs(arguments.data)]
     photographs, names = limited(photographs)
@@ -120,12 +122,12 @@ def experiment(arguments: command.Arguments) -> str:
 
 
 def solve(shared: tuple[Sequence[segments.Parts], segments.Settings], task: Task) -> Any:
-    """One model of one fold."""
+    """Train and test one model on one fold."""
     return segments.solve((shared[0][task.fold], shared[1]), task.method)
 
 
 def pairs(folder: Path) -> list[tuple[Path, Path]]:
-    """Photographs and their label images, by name. Raises DataError."""
+    """The photographs and their label images, by name. Raises DataError."""
     labelled = sorted(path for path in folder.rglob(f"*{LABELS}.*") if path.is_file())
     others = {path.stem: path for path in sorted(folder.rglob("*.*")) if path.is_file()}
     found = []
@@ -157,13 +159,13 @@ def read_photograph(path: Path, labels: Path) -> Photograph:
 
 
 def windows(array: np.ndarray) -> np.ndarray:
-    """The patches of an array (height, width, …), (rows, columns, …, PATCH, PATCH)."""
+    """Cut an array (height, width, …) into patches, (rows, columns, …, PATCH, PATCH)."""
     view = np.lib.stride_tricks.sliding_window_view(array, (PATCH, PATCH), axis=(0, 1))
     return view[::STEP, ::STEP]
 
 
 def sift_of(pixels: np.ndarray) -> np.ndarray:
-    """SIFT (Lowe, International Journal of Computer Vision 60, 2004) of every patch, upright."""
+    """The SIFT descriptor (Lowe, IJCV 60, 2004) of every patch, upright."""
     try:
         import cv2
     except ImportError:
@@ -179,14 +181,14 @@ def sift_of(pixels: np.ndarray) -> np.ndarray:
 
 
 def histograms(pixels: np.ndarray) -> np.ndarray:
-    """Shares of the pixels of every patch in the bins of red, green and blue."""
+    """The shares of the pixels of every patch in the bins of red, green and blue."""
     bins = np.minimum((BINS * pixels).astype(np.int64), BINS - 1)
     held = bins[..., None] == np.arange(BINS)
     return np.concatenate([windows(held[:, :, k]).mean(axis=(-2, -1)) for k in range(3)], axis=2)
 
 
 def numbers_of(path: Path, colours: np.ndarray) -> np.ndarray:
-    """Numbers of NAMES, or MISSING, (height, width). Raises DataError for other colours."""
+    """Indices of NAMES, or MISSING, (height, width). Raises DataError for other colours."""
     found = np.full(colours.shape[:2], len(NAMES), dtype=np.int64)
     for number, colour in enumerate(COLOURS.values()):
         found[np.all(colours == colour, axis=2)] = number
@@ -199,19 +201,19 @@ def numbers_of(path: Path, colours: np.ndarray) -> np.ndarray:
 
 
 def majority(labels: np.ndarray) -> np.ndarray:
-    """The label that most pixels of each patch have, MISSING before others, the lowest first."""
+    """The label of most pixels of each patch; ties go to MISSING, then to the lowest label."""
     patches = windows(labels)
     counts = np.stack([np.sum(patches == k, axis=(-2, -1)) for k in range(MISSING, len(NAMES))])
     return counts.argmax(axis=0) + MISSING
 
 
 def limited(photographs: Sequence[Photograph]) -> tuple[list[Photograph], list[str]]:
-    """The photographs with the labels of the most frequent classes alone, and their names."""
+    """The photographs with labels of the most frequent classes only, and their names."""
     labels = np.concatenate([each.labels.ravel() for each in photographs])
     counts = np.bincount(labels[labels >= 0], minlength=len(NAMES))
     kept = np.sort(np.argsort(-counts, kind="stable")[:CLASSES])
     kept = kept[counts[kept] > 0]
-    state = np.full(len(NAMES) + 1, MISSING)  # the last one stands for MISSING
+    state = np.full(len(NAMES) + 1, MISSING)  # the last entry stands for MISSING
     state[kept] = np.arange(len(kept))
     return [each._replace(labels=state[each.labels]) for each in photographs], [
         NAMES[k] for k in kept
@@ -219,7 +221,7 @@ def limited(photographs: Sequence[Photograph]) -> tuple[list[Photograph], list[s
 
 
 def halves(count: int) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Rows to train on and to test on, at random; twice, exchanged."""
+    """Rows to train on and rows to test on: two random halves, then the same exchanged."""
     order = np.random.default_rng(SEED).permutation(count)
     first, second = np.sort(order[: count // 2]), np.sort(order[count // 2 :])
     return [(first, second), (second, first)]
@@ -238,7 +240,7 @@ def parts_of(
 
 
 def vocabulary(photographs: Sequence[Photograph], words: int) -> Any:
-    """k-means of the SIFT descriptors of some photographs; as many words as they allow."""
+    """k-means of the SIFT descriptors of some photographs; no more words than descriptors."""
     from sklearn.cluster import MiniBatchKMeans
 
     found = np.concatenate([each.sift.reshape(-1, each.sift.shape[2]) for each in photographs])
@@ -247,7 +249,7 @@ def vocabulary(photographs: Sequence[Photograph], words: int) -> Any:
 
 
 def as_grid(photograph: Photograph, centres: Any) -> Grid:
-    """A photograph whose channels are its words and colours."""
+    """A photograph whose channels are the words and colours of its patches."""
     sift, colours = photograph.sift, photograph.colours
     words = centres.predict(sift.reshape(-1, sift.shape[2])).reshape(sift.shape[:2])
     held = words[:, :, None] == np.arange(len(centres.cluster_centers_))
@@ -259,6 +261,6 @@ if __name__ == "__main__":
     command.main(
         "Objects in partly labelled photographs, by patches.",
         "folder of photographs NAME.bmp and label images NAME_GT.bmp",
-        "fifty words, one value of C, two epochs",
+        "50 words, one value of C, two epochs",
         experiment,
     )

@@ -1,9 +1,9 @@
-"""Models of partly labelled photographs beside logistic regression of their parts, one by one.
+"""Models of partly labelled photographs, compared with logistic regression of single nodes.
 
-Used for superpixels (``mssvm_table4``) and for patches (``photographs``). Training is stochastic
-(sub)gradient descent on F itself, Algorithm 1 of Ping, Liu & Ihler (ICML 2014), from w = 0: a few
-epochs are enough, and graphs of photographs have circles, so that inference is belief propagation
-(mixed-product for mssvm) and no gap could be certified in any case.
+This is used for superpixels (``table4``) and for patches (``photographs``). Training is stochastic
+(sub)gradient descent on F itself, Algorithm 1 of Ping, Liu & Ihler (ICML 2014), from w = 0. A few
+epochs are enough. Graphs of photographs have cycles, so inference is belief propagation
+(mixed-product for mssvm), and no method could certify a gap.
 """
 
 import time
@@ -27,14 +27,14 @@ from lssvm.errors import MissingExtraError
 from lssvm.formats.mrf_text import GraphFile
 from lssvm.output.tables import mean_and_error
 
-SINGLE = "logistic"  # regression of single parts
+SINGLE = "logistic"  # logistic regression of single nodes
 METHODS = (*MODELS, LABELLED, SINGLE)
-BATCH = 4  # photographs a step
+BATCH = 4  # photographs per step
 SETTLED = {"application.sweeps": 100, "application.tolerance": 1e-3, "application.damping": 0.5}
 
 
 class Parts(NamedTuple):
-    """Photographs to train on, to choose C by, to train on at last, and to test on."""
+    """The photographs for training, for choosing C, for the final training, and for testing."""
 
     train: GraphFile
     validate: GraphFile
@@ -43,7 +43,7 @@ class Parts(NamedTuple):
 
 
 class Settings(NamedTuple):
-    """Values of C, of the models and of logistic regression, and epochs of descent."""
+    """Values of C for the models and for logistic regression, and epochs of descent."""
 
     grid: tuple[float, ...]
     logistic_grid: tuple[float, ...]
@@ -51,7 +51,7 @@ class Settings(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """states : (N,) found for the test nodes; record : of training."""
+    """states : (N,) predicted for the test nodes; record : the training record"""
 
     method: str
     states: np.ndarray
@@ -59,7 +59,7 @@ class Outcome(NamedTuple):
 
 
 def check_installed() -> None:
-    """Raise MissingExtraError without scikit-learn."""
+    """Raise MissingExtraError if scikit-learn is missing."""
     try:
         import sklearn  # noqa: F401
     except ImportError:
@@ -67,7 +67,7 @@ def check_installed() -> None:
 
 
 def solve(shared: tuple[Parts, Settings], method: str) -> Outcome:
-    """Choose C on the validation photographs, train, label the test photographs."""
+    """Choose C on the validation photographs, train, and label the test photographs."""
     parts, settings = shared
     began = time.process_time()
     fit = _single if method == SINGLE else _field
@@ -86,7 +86,7 @@ def solve(shared: tuple[Parts, Settings], method: str) -> Outcome:
 def _field(
     graphs: GraphFile, others: GraphFile, method: str, C: float, settings: Settings
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """States of the nodes of other graphs by a random field, and how it was trained."""
+    """Train a random field: its predicted states of the other graphs' nodes, and the record."""
     whole = in_memory(graphs)
     model = "ssvm" if method == LABELLED else method
     examples = in_memory(labelled_part(graphs), whole.classes) if method == LABELLED else whole
@@ -116,7 +116,7 @@ def _field(
 def _single(
     graphs: GraphFile, others: GraphFile, method: str, C: float, settings: Settings
 ) -> tuple[np.ndarray, dict[str, Any]]:
-    """The same by logistic regression of the nodes that have labels, without edges."""
+    """Train logistic regression on the labelled nodes, without edges; see ``_field``."""
     from sklearn.linear_model import LogisticRegression
 
     known = graphs.labels >= 0
@@ -126,7 +126,7 @@ def _single(
 
 
 def _matrix(examples: Graphs) -> sparse.csr_array:
-    """Features of all nodes."""
+    """The features of all nodes."""
     width = examples.classes.node_widths[0]
     whole = sparse.csr_array(
         (examples.values, examples.indices, examples.starts),
@@ -141,7 +141,7 @@ def _matrix(examples: Graphs) -> sparse.csr_array:
 def table(
     outcomes: Sequence[Outcome], test: GraphFile, names: Sequence[str]
 ) -> list[dict[str, Any]]:
-    """Accuracy by method: of all labelled nodes, the mean over classes, and that of each class."""
+    """Accuracy by method: of all labelled nodes, the mean over classes, and of each class."""
     rows = []
     known = test.labels >= 0
     truth = test.labels[known]
@@ -161,9 +161,9 @@ def table(
 
 
 def differences(outcomes: Sequence[Outcome], test: GraphFile) -> list[dict[str, Any]]:
-    """First method minus another: right nodes of a photograph in percent, mean ± standard error.
+    """The first method minus another: correct nodes of a photograph in percent, mean ± error.
 
-    Photographs without labels are left out.
+    Photographs without labels are left out; the error is the standard error.
     """
     known = test.labels >= 0
     counts = np.add.reduceat(known, test.node_offsets[:-1], dtype=np.int64)
@@ -184,7 +184,7 @@ def differences(outcomes: Sequence[Outcome], test: GraphFile) -> list[dict[str, 
 
 
 def every_run(outcomes: Sequence[Outcome], head: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One row a trained model."""
+    """One row for each trained model."""
     keys = ("C", "validation", "objective", "passes", "not_converged", "seconds")
     return [
         {**head, "method": each.method, **{key: each.record.get(key) for key in keys}}

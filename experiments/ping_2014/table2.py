@@ -1,13 +1,13 @@
-"""Three models of hidden variables on a chain and a grid (Ping, Liu & Ihler, ICML 2014, Table 2).
+"""Three models with hidden variables on a chain and a grid (Ping et al., ICML 2014, Table 2).
 
     python -m experiments.ping_2014.table2 --out out/mssvm-table2
 
-Fields are those of ``hidden_fields``, with σ_h = 0.1; trials, methods and the choice of C those of
-``mssvm_trials``. The table gives the share of right test labels in percent, its mean and standard
-error over the trials, beside the paper's mean; ``errors apart`` is the distance of the two in
-standard errors of ours (those of the paper are not known). The first row of each shape is the field
-itself: predictions with the weights that the data were drawn from, y by marginal MAP. Below are the
-paired differences of the models.
+Fields are those of ``hidden_fields``, with σ_h = 0.1; trials, methods and the choice of C are those
+of ``trials``. The table gives the share of correct test labels in percent, as mean and standard
+error over the trials, and the paper's mean. ``errors apart`` is the distance between the two means
+in our standard errors (the paper's are not known). The first row of each shape is the field itself:
+predictions by marginal MAP with the weights from which the data were drawn. The paired differences
+of the models are printed below the table.
 """
 
 from collections.abc import Mapping, Sequence
@@ -42,7 +42,7 @@ PAPER = {
 
 
 class Plan(NamedTuple):
-    """What is run: fields, values of C for each, trials and training instances."""
+    """The size of the experiment: fields, values of C for each, trials and training instances."""
 
     draws: dict[str, Draw]
     grids: dict[str, Sequence[float]]
@@ -69,9 +69,9 @@ class Task(NamedTuple):
 
 
 def experiment(arguments: command.Arguments) -> str:
-    """Train and test all methods on all trials, write the table."""
+    """Train and test all methods on all trials, and write the table."""
     plan = QUICK if arguments.quick else FULL
-    # The long ones first, so that all processes end at about the same time.
+    # The slowest tasks first, so that all processes end at about the same time.
     tasks = [
         Task(shape, trainer, method, trial)
         for shape in reversed(plan.draws)

@@ -1,15 +1,15 @@
-"""Accuracy for hidden variables of all degrees of certainty (Ping et al., ICML 2014, Table 3).
+"""Accuracy for hidden variables of different certainty (Ping et al., ICML 2014, Table 3).
 
     python -m experiments.ping_2014.table3 --out out/mssvm-table3
 
-The chain of ``hidden_fields``, of 40 nodes with those of x, for σ_h from 10 to 0.001: the smaller
-it is, the less the observed symbols say of the hidden states. A trial draws the same standard
-normal numbers for every σ_h. Trials, methods and the choice of C are those of ``mssvm_trials``. The
-figures are the share of right test labels in percent, means and standard errors over the trials;
-the last columns are the mean over all σ_h, by trial, and the paper's. The first row is the field
-itself: predictions with the weights that the data were drawn from, y by marginal MAP. M3E and
-ModLat are those of ``min_entropy`` and ``modlat``, with their settings. The largest C matters where
-σ_h = 10.
+The chain is that of ``hidden_fields``, of 40 nodes including x, for σ_h from 10 to 0.001: the
+smaller σ_h is, the less the observed symbols say about the hidden states. A trial draws the same
+standard normal numbers for every σ_h. Trials, methods and the choice of C are those of ``trials``.
+The figures are the shares of correct test labels in percent, as means and standard errors over the
+trials; the last columns are the mean over all σ_h, by trial, and the paper's mean. The first row is
+the field itself: predictions by marginal MAP with the weights from which the data were drawn. M3E
+and ModLat are those of ``min_entropy`` and ``modlat``, with their settings. The largest C matters
+only for σ_h = 10.
 """
 
 from collections.abc import Mapping, Sequence
@@ -47,7 +47,7 @@ PAPER = {"MSSVM": 72.02, "LSSVM": 70.67, "HCRF": 71.28, "M3E": 68.58, "ModLat": 
 
 
 class Plan(NamedTuple):
-    """What is run: nodes of the chain without x, σ_h, values of C, trials, training instances."""
+    """The size of the experiment: nodes of the chain without x, σ_h, C, trials and instances."""
 
     nodes: int = 20
     sigmas: tuple[float, ...] = (10.0, 1.0, 0.1, 0.01, 0.001)
@@ -69,7 +69,7 @@ class Task(NamedTuple):
 
 
 def experiment(arguments: command.Arguments) -> str:
-    """Train and test all methods on all trials, write the table and the figure."""
+    """Train and test all methods on all trials, and write the table and the figure."""
     report.check_installed()
     plan = QUICK if arguments.quick else FULL
     tasks = [
@@ -94,7 +94,7 @@ def solve(plan: Plan, task: Task) -> dict[str, Any]:
 
 
 def reported(rows: Sequence[Mapping[str, Any]], plan: Plan) -> str:
-    """The table, and paired differences for each σ_h and of the means."""
+    """The table, and the paired differences for each σ_h and for the means."""
     table, means = [], {}
     for method in (TRUTH, *METHODS):
         values = [by_trial(rows, sigma=sigma, method=method) for sigma in plan.sigmas]
@@ -117,7 +117,7 @@ def reported(rows: Sequence[Mapping[str, Any]], plan: Plan) -> str:
 
 
 def draw(path: Any, rows: Sequence[Mapping[str, Any]], plan: Plan) -> None:
-    """Accuracy against σ_h, a line for each model."""
+    """Draw accuracy by σ_h, with a line for each model."""
     lines = []
     for hue, method in enumerate((*METHODS, TRUTH)):
         found = [
@@ -130,7 +130,7 @@ def draw(path: Any, rows: Sequence[Mapping[str, Any]], plan: Plan) -> None:
 
 if __name__ == "__main__":
     command.main(
-        "Models of hidden variables on simulated chains, certain and uncertain ones.",
+        "Models with hidden variables of different certainty, on simulated chains.",
         None,
         "a short chain, two values of σ_h, two trials, one value of C",
         experiment,

@@ -2,20 +2,22 @@
 
     python -m experiments.ping_2014.table4 --data msrc21-superpixels --out out/mssvm-table4
 
-The photographs of MSRC, 591 of 21 classes, are cut into some 70 superpixels each. One superpixel in
-five is void: nobody gave it a label. In training it is a hidden variable of its photograph; horse
-and mountain, which are no part of the 21 classes, count as void too. The paper has patches and five
-classes (see ``photographs`` for that), so its figures are no measure of these.
+The 591 photographs of MSRC, with 21 classes, are cut into about 70 superpixels each. One superpixel
+in five is void: nobody gave it a label. In training, it is a hidden variable of its photograph;
+horse and mountain, which do not belong to the 21 classes, count as void too. The paper uses patches
+and five classes (see ``photographs``), so its figures cannot be compared with these.
 
 A node has the constant 1 and 42 features of its superpixel, scaled to mean 0 and variance 1 on the
-photographs that are trained on. Neighbours are joined by an edge, which has 1, their likeness
-exp(−‖a − b‖² / 2σ²) of mean colours in Lab / 100 with σ = 0.1, and how far the second lies below
-the first, in thirds of the height: 3 × 21 × 21 weights. These were fixed beforehand.
+training photographs. Neighbours are joined by an edge with three features: 1; the similarity
+exp(−‖a − b‖² / 2σ²) of mean colours in Lab / 100 with σ = 0.1; and how far the second node lies
+below the first, in thirds of the height. This gives 3 × 21 × 21 weights. All of this was fixed
+beforehand.
 
-The split is the official one. C is chosen by the accuracy on the validation photographs, the
-smallest of equal ones; then training and validation photographs train the model that is tested.
-Beside the random fields stands logistic regression of single superpixels, and a structural SVM of
-the labelled superpixels alone, which shows what the hidden ones add ("labelled only").
+The split is the official one. The C with the highest accuracy on the validation photographs is
+chosen, the smallest one if several are equal; then training and validation photographs train the
+model that is tested. The random fields are compared with logistic regression of single superpixels,
+and with a structural SVM of the labelled superpixels alone ("labelled only"), which shows what the
+hidden superpixels add.
 
 The table counts labelled test superpixels. The paired differences are means over test photographs.
 """
@@ -45,20 +47,20 @@ NAMES = tuple(name for name in CLASSES if name)
 VOID = 255
 FILE = "superpixels.npz"
 SPLITS = ("Train", "Validation", "Test")
-COLOURS = slice(3, 6)  # mean Lab / 100
-ROW = 10  # the feature that is the height of the centre, 0 to 1
+COLOURS = slice(3, 6)  # mean colours, Lab / 100
+ROW = 10  # the feature that is the height of the centre, from 0 to 1
 LIKENESS = 0.1
 FULL = segments.Settings((0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0), (0.1, 1.0, 10.0), 10)
 QUICK = segments.Settings((0.03,), (0.1,), 2)
-FEW = 12  # photographs of each part with --quick
+FEW = 12  # photographs of each part of the split with --quick
 
 
 class Superpixels(NamedTuple):
-    """All photographs, their superpixels one after another.
+    """All photographs, with their superpixels one after another.
 
-    names : of the photographs; nodes, edges : (photographs + 1,) where they begin
+    names : of the photographs; nodes, edges : (photographs + 1,) where those of each begin
     features : (superpixels, 42) float64; labels : (superpixels,) int32
-    ends : (edges, 2) int32, counted within their photograph
+    ends : (edges, 2) int32, numbers of superpixels within their photograph
     """
 
     names: list[str]
@@ -70,7 +72,7 @@ class Superpixels(NamedTuple):
 
 
 def experiment(arguments: command.Arguments) -> str:
-    """Train all models, test them, write the table."""
+    """Train all models, test them, and write the table."""
     segments.check_installed()
     data = read_superpixels(arguments.data / FILE)
     rows = [read_split(arguments.data / f"split_{split}.txt", data.names) for split in SPLITS]
@@ -102,7 +104,7 @@ def _tried(outcomes: Sequence[segments.Outcome]) -> dict[str, Any]:
 
 
 def read_superpixels(path: Path) -> Superpixels:
-    """The archive of the data set. Raises DataError if it is not what it should be."""
+    """Read the archive of the data set. Raises DataError if it does not have the expected form."""
     try:
         with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
             return _superpixels({name: archive[name] for name in archive.files})
@@ -114,7 +116,7 @@ def read_superpixels(path: Path) -> Superpixels:
 
 
 def _superpixels(arrays: dict[str, np.ndarray]) -> Superpixels:
-    """Check the arrays and number the classes anew. Raises ValueError, KeyError."""
+    """Check the arrays and renumber the classes. Raises ValueError, KeyError."""
     state = np.full(VOID + 1, MISSING, dtype=np.int32)
     state[[k for k, name in enumerate(CLASSES) if name]] = np.arange(len(NAMES))
     found = Superpixels(
@@ -133,12 +135,12 @@ def _superpixels(arrays: dict[str, np.ndarray]) -> Superpixels:
     if len(found.features) != len(found.labels) or not np.all(np.isfinite(found.features)):
         raise ValueError("features are missing or not finite")
     if np.any(found.ends >= np.repeat(np.diff(found.nodes), np.diff(found.edges))[:, None]):
-        raise ValueError("an edge leads to a superpixel that there is not")
+        raise ValueError("an edge leads to a superpixel that does not exist")
     return found
 
 
 def read_split(path: Path, names: Sequence[str]) -> list[int]:
-    """The numbers of the photographs ``NAME.bmp`` that a file lists. Raises DataError."""
+    """The indices of the photographs ``NAME.bmp`` that a file lists. Raises DataError."""
     number = {name: k for k, name in enumerate(names)}
     found = []
     with open_text(path) as lines:
@@ -149,14 +151,14 @@ def read_split(path: Path, names: Sequence[str]) -> list[int]:
                 raise DataError(path, line_number, message)
             found += [number[name]] if name else []
     if not found:
-        raise DataError(path, None, "no photographs; expected one a line")
+        raise DataError(path, None, "no photographs; expected one per line")
     return found
 
 
 def parts_of(
     data: Superpixels, train: list[int], validate: list[int], test: list[int]
 ) -> segments.Parts:
-    """Graphs of the parts, features scaled by those that C is chosen with."""
+    """The graphs of the parts, with features scaled by the training photographs."""
     own = np.concatenate([data.features[data.nodes[k] : data.nodes[k + 1]] for k in train])
     spread = own.std(axis=0)
     scaled = (data.features - own.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
@@ -194,7 +196,7 @@ def as_graphs(data: Superpixels, scaled: np.ndarray, rows: Sequence[int]) -> Gra
 
 
 def _places(offsets: np.ndarray, rows: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """Places of the entries of some rows, and where each row begins among them."""
+    """The indices of the entries of some rows, and where each row begins among them."""
     parts = [np.arange(offsets[row], offsets[row + 1]) for row in rows]
     return np.concatenate(parts), cumulated([len(p) for p in parts])
 
@@ -209,6 +211,6 @@ if __name__ == "__main__":
     command.main(
         "Objects in partly labelled photographs, by superpixels.",
         f"folder of {FILE} and the files of the split",
-        "twelve photographs of each part, one value of C, two epochs",
+        "12 photographs of each part, one value of C, two epochs",
         experiment,
     )

@@ -1,14 +1,14 @@
 """What the simulations of Ping, Liu & Ihler (ICML 2014) share: trials, methods, choice of C.
 
-A trial draws a field, and from it instances to train on, to choose C by and to test on. Every
-method sees the same ones, so that methods are compared by paired differences over trials. C is the
-one of lowest error on the validation instances, the smallest of equal ones; test instances are
-looked at once.
+A trial draws a field, and from it instances for training, validation and test. Every method sees
+the same instances, so that methods are compared by paired differences over trials. The C with the
+lowest error on the validation instances is chosen, the smallest one if several are equal; test
+instances are used once.
 
-Methods are a model and a way to train it. With CCCP the convex problems are solved by the bundle.
-SGD takes steps after every four instances, fifty times through all of them, and keeps the mean of
-its points or the last one. Inference is exact throughout, on the grids too, where the paper's was
-belief propagation.
+A method is a model and a way to train it. With CCCP, the convex problems are solved by the bundle.
+SGD makes a step after every four instances, for fifty epochs, and returns the mean of its points or
+the last point. Inference is exact throughout, also on the grids, where the paper uses belief
+propagation.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -29,16 +29,16 @@ from lssvm.training.session import learn_on
 STREAM = 0x6D73736D
 TRAINING, VALIDATION, TEST = 20, 100, 100  # instances
 TRIALS = 40
-GRID = (0.01, 0.03, 0.1, 0.3, 1.0)  # of C an instance
+GRID = (0.01, 0.03, 0.1, 0.3, 1.0)  # values of C per instance
 EPSILON, TOLERANCE = 1e-2, 1e-2
 KEPT = ("objective", "gap", "certified", "converged", "passes", "cccp_iterations")
 RESULTS = ("C", "accuracy", *KEPT)
 
 
 class Method(NamedTuple):
-    """model : name of the objective; solver : settings of its section.
+    """model : the name of the objective; solver : the settings of its section
 
-    fit : what trains instead, given the training instances and C
+    fit : a function that trains instead, given the training instances and C
     """
 
     model: str
@@ -62,7 +62,7 @@ TRUTH = "the field itself"
 
 
 class Trial(NamedTuple):
-    """A field and instances of it."""
+    """A field, and instances drawn from it."""
 
     field: Field
     training: Graphs
@@ -71,7 +71,7 @@ class Trial(NamedTuple):
 
 
 def new_trial(draw: Draw, number: int, training: int = TRAINING) -> Trial:
-    """A trial by its number, whose held-out instances do not depend on those to train on."""
+    """The trial of this number; its held-out instances do not depend on how many train."""
     rng = np.random.default_rng([STREAM, number])
     field = drawn(rng, draw)
     x, states = sampled(rng, field, VALIDATION + TEST)
@@ -98,7 +98,7 @@ def config_of(method: Method, C: float) -> Config:
 
 
 def fitted(method: Method, training: Graphs, C: float) -> Model:
-    """The method trained with this C."""
+    """Train the method with this C."""
     if method.fit is not None:
         return method.fit(training, C)
     config = config_of(method, C)
@@ -109,12 +109,12 @@ def fitted(method: Method, training: Graphs, C: float) -> Model:
 
 
 def accuracy(model: Model, examples: Graphs) -> float:
-    """Labels that are right, in percent."""
+    """The share of correct labels, in percent."""
     return _accuracy(model.application, model.w, examples)
 
 
 def true_accuracy(trial: Trial, model: str) -> float:
-    """Test accuracy in percent of the weights of the field itself, predicted as a model does."""
+    """The test accuracy, in percent, of the field's own weights with the prediction of a model."""
     application = config_of(Method(model, {}), 1.0).create_application()
     application.dimension(trial.test)
     return _accuracy(application, trial.field.weights, trial.test)
@@ -127,33 +127,33 @@ def _accuracy(application: Application, w: np.ndarray, examples: Graphs) -> floa
 
 
 def chosen(method: Method, trial: Trial, grid: Sequence[float] = GRID) -> tuple[float, Model]:
-    """The C of highest validation accuracy, the first of equal ones, and its model."""
+    """The C of highest validation accuracy, the first if several are equal, and its model."""
     models = [fitted(method, trial.training, C) for C in grid]
     best = int(np.argmax([accuracy(model, trial.validation) for model in models]))
     return grid[best], models[best]
 
 
 def result(method: Method, trial: Trial, grid: Sequence[float] = GRID) -> dict[str, Any]:
-    """Choose C, train and test: RESULTS."""
+    """Choose C, train and test: the values of RESULTS."""
     C, model = chosen(method, trial, grid)
     found = {"C": C, "accuracy": accuracy(model, trial.test), **model.record}
     return {key: _plain(found.get(key)) for key in RESULTS}
 
 
 def true_result(trial: Trial, model: str = "mssvm") -> dict[str, Any]:
-    """As ``result``, with the weights of the field itself."""
+    """The same values as ``result``, for the weights of the field itself."""
     return {**dict.fromkeys(RESULTS), "accuracy": true_accuracy(trial, model)}
 
 
 def _plain(value: Any) -> Any:
-    """None where no gap is known, as JSON has no infinity."""
+    """None if no gap is known, because JSON has no infinity."""
     return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def by_trial(
     rows: Sequence[Mapping[str, Any]], measure: str = "accuracy", **place: Any
 ) -> list[float]:
-    """The measure in the rows of a place, such as ``method="HCRF"``, in the order of trials."""
+    """The measure in rows with these values, such as ``method="HCRF"``, in the order of trials."""
     own = [row for row in rows if all(row[key] == value for key, value in place.items())]
     return [row[measure] for row in sorted(own, key=lambda row: row["trial"])]
 
@@ -173,7 +173,7 @@ def differences(
 
 
 def beside(values: Sequence[float], paper: float | None) -> dict[str, Any]:
-    """Mean and error of a cell, the paper's mean, and how many of our errors apart they are."""
+    """Mean and error, the paper's mean, and the distance of the means in our standard errors."""
     mean, error = mean_and_error(values)
     apart = abs(mean - paper) / error if paper is not None and error > 0 else None
     return {

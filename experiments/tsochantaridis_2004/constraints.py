@@ -1,18 +1,18 @@
-"""The number of constraints against the number of examples (Tsochantaridis et al., ICML 2004).
+"""How the number of constraints grows with the number of examples (Tsochantaridis et al., 2004).
 
     python -m experiments.tsochantaridis_2004.constraints --data data --out out/constraints
 
-The n-slack method keeps constraints of single examples, here called planes. The paper bounds their
-number by a multiple of the number of examples n; this experiment counts them on two sets of label
-sequences: named entities (CoNLL-2002 Spanish, nine labels, the default templates) and letters of
-words (OCR, 26 labels, pixels). For each n it trains on the first n sequences of one random
-order, so every training set holds the smaller ones: Hamming loss, margin rescaling, linear slack,
-C a sequence, to a relative duality gap of 1e-2.
+The n-slack method keeps constraints of single examples, here called planes. The paper (ICML 2004)
+bounds their number by a multiple of the number of examples n. This experiment counts them on two
+sets of label sequences: named entities (CoNLL-2002 Spanish, nine labels, the default templates) and
+letters of words (OCR, 26 labels, pixels). For each n it trains on the first n sequences of one
+random order, so that every training set contains the smaller ones. It uses Hamming loss, margin
+rescaling, linear slack, C per sequence, and a relative duality gap of 1e-2.
 
-Two numbers are counted: the planes whose multiplier is positive at the end, without which the
-solution would not be what it is, and those that were added on the way, which the method found to
-be violated; one that is dropped and found again counts twice. The paper's working sets are never
-pruned, so its number is neither. Exponents are slopes of least-squares lines of log constraints on
+Two numbers are counted: the planes whose multiplier is positive at the end, on which the solution
+depends, and the planes that were added during training, because the method found them violated; a
+plane that is dropped and found again counts twice. The paper's working sets are never pruned, so
+its number is neither of the two. Exponents are slopes of least-squares lines of log constraints on
 log n, with their standard errors.
 """
 
@@ -40,7 +40,7 @@ COUNTS = {"kept": "with a positive multiplier", "added": "added in all"}
 
 
 class Subject(NamedTuple):
-    """An application that has read all its data, and these in random order."""
+    """An application that has read all its data, its configuration, and the shuffled data."""
 
     application: Any
     config: Config
@@ -68,13 +68,13 @@ def experiment(arguments: command.Arguments) -> str:
 
 
 def entities(data: Path) -> Subject:
-    """Named entities."""
+    """The named entities."""
     options = {"name": "sequence", "columns": ["word", "pos", "label"]}
     return shuffled(options, [Source(str(data / "conll2002-spanish" / "esp.train"))])
 
 
 def letters(data: Path) -> Subject:
-    """Letters of words."""
+    """The letters of words."""
     return shuffled({"name": "sequence"}, load_letters(data / "ocr-letters"))
 
 
@@ -82,7 +82,7 @@ SUBJECTS = {"named entities": entities, "letters": letters}
 
 
 def shuffled(options: dict[str, Any], data: Any) -> Subject:
-    """The application with its examples, from files or in memory, in an order of seed 0."""
+    """The application and its examples, from files or from memory, shuffled with seed 0."""
     config = Config.from_dict(
         {
             "application": options,
@@ -97,7 +97,7 @@ def shuffled(options: dict[str, Any], data: Any) -> Subject:
 
 
 def counted(subject: Subject, n: int) -> dict[str, Any]:
-    """Train on the first n examples: the planes, and how it went."""
+    """Train on the first n examples: the numbers of planes, and how training ended."""
     examples = subject.examples.slice(0, min(n, len(subject.examples)))
     rules = rules_of(subject.config, len(examples), hidden=False)
     with Executor() as executor:
@@ -132,7 +132,7 @@ def draw(
     rows: Sequence[dict[str, Any]],
     exponents: dict[tuple[str, str], tuple[float, float]],
 ) -> None:
-    """Both counts of both data sets on logarithmic axes; broken lines for those added."""
+    """Draw both counts of both data sets on logarithmic axes; broken lines are planes added."""
     lines = []
     for hue, name in enumerate(dict.fromkeys(row["data"] for row in rows)):
         own = [row for row in rows if row["data"] == name]
@@ -148,7 +148,7 @@ def draw(
 
 if __name__ == "__main__":
     command.main(
-        "Number of constraints of the n-slack method against the number of examples.",
+        "How the number of constraints of the n-slack method grows with the examples.",
         "folder of conll2002-spanish and ocr-letters",
         "25, 50 and 100 examples",
         experiment,

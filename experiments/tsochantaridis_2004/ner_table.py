@@ -2,26 +2,27 @@
 
     python -m experiments.tsochantaridis_2004.ner_table --data conll2002-spanish --out out/ner
 
-Input: DATA/esp.train of CoNLL-2002, of which the first 300 sentences are used (theirs were 300 too,
-not said which); five folds, drawn at random. Labels are the file's own: the beginning and the
-inside of names of four kinds, and O. Attributes of a token are its word, its spelling and those
-of its neighbours (TEMPLATES); the part of speech of the file is not used. Rows:
+The input is DATA/esp.train of CoNLL-2002. Its first 300 sentences are used (the paper also used 300
+sentences and does not say which), in five random folds. The labels are those of the file: the
+beginning and the inside of names of four kinds, and O. The attributes of a token are its word, its
+spelling and those of its neighbours (TEMPLATES); the part of speech of the file is not used. Rows:
 
     HMM          label bigrams and words, counted, with an equal share added to each count
     CRF          on the attributes, the maximum of the penalised likelihood
     perceptron   averaged (Collins 2002), on the attributes
-    SVM_2 …      quadratic slack: SVM_2 for the 0/1 loss of whole sentences, Δs and Δm for the
-                 number of wrong labels by slack and by margin rescaling; on the attributes, or
-                 (poly) with the kernel (x · x' + 1)², whose products of attributes are written
-                 down as features
+    SVM_2 …      quadratic slack: SVM_2 is for the 0/1 loss of whole sentences, Δs and Δm are for
+                 the number of wrong labels by slack and by margin rescaling; all on the attributes,
+                 or (poly) with the kernel (x · x' + 1)², whose products of attributes are explicit
+                 features
 
-What each method leaves open is chosen for each fold on its training sentences alone: the next fold
-is held out, the others train, the lowest token error wins, the first of equal ones; then all four
-train. That is C, the share added by the HMM, and the epochs of the perceptron. Templates, kernel
-and grids were fixed before. Relative gap at most 1e-2, as in the paper's ε.
+The settings that a method leaves open are C, the share added by the HMM, and the epochs of the
+perceptron. They are chosen for each fold on its training sentences alone: the next fold is held
+out, the other three train, and the setting with the lowest token error is chosen, the first one if
+several are equal; then all four train. Templates, kernel and grids were fixed beforehand. The
+relative gap is at most 1e-2, like the paper's ε.
 
 Figures are means over folds with their standard errors: token errors in percent, planes with a
-multiplier at the end (constraints), and the mean number of wrong labels of a test sentence.
+positive multiplier at the end (constraints), and the mean number of wrong labels per test sentence.
 """
 
 import time
@@ -44,7 +45,7 @@ from lssvm.training.session import classify, learn_path
 
 FILE = "esp.train"
 FOLDS = 5
-DRAW = 0x6E6572  # stream of the folds and of the perceptron's orders
+DRAW = 0x6E6572  # stream of random numbers for the folds and for the perceptron's orders
 COLUMNS = ["word", "pos", "label"]
 TEMPLATES = [
     *("word[-1]", "word", "word[1]"),
@@ -58,10 +59,10 @@ PAPER = "HMM 9.36, CRF 5.17, perceptron 5.94, SVM 5.08"
 
 
 class Method(NamedTuple):
-    """How sentences are learnt.
+    """A way to learn from sentences.
 
     kind : hmm, perceptron or the name of the model in the objective
-    loss, rescaling, kernel : of structural SVMs
+    loss, rescaling, kernel : settings of structural SVMs
     """
 
     kind: str
@@ -84,9 +85,9 @@ METHODS = {
 
 
 class Plan(NamedTuple):
-    """What is run.
+    """The size of the experiment.
 
-    sentences, folds : how many, and which test folds
+    sentences, folds : the number of sentences, and the test folds
     grid, crf_grid : values of C; shares : added to the counts of the HMM; epochs : increasing
     """
 
@@ -103,7 +104,7 @@ QUICK = Plan(60, (0, 1), (0.1,), (1.0,), (1.0,), (5,))
 
 
 class Sentences(NamedTuple):
-    """The sentences with all attributes, and with their words alone; fold : of each, (n,)."""
+    """The sentences with all attributes, the same with words alone, and their folds, (n,)."""
 
     attributes: SequenceExamples
     words: SequenceExamples
@@ -112,17 +113,17 @@ class Sentences(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One method, tested on one fold."""
+    """One method, to be tested on one fold."""
 
     method: str
     fold: int
 
 
 class Fit(NamedTuple):
-    """What was learnt.
+    """A trained method.
 
-    predict : labels, (tokens,); planes : kept at the end by n-slack; converged : of what is solved
-        to a gap
+    predict : a function to the labels, (tokens,); planes : kept at the end by n-slack
+    converged : whether the asked gap was reached, for methods with a gap
     """
 
     predict: Callable[[SequenceExamples], np.ndarray]
@@ -131,10 +132,10 @@ class Fit(NamedTuple):
 
 
 def experiment(arguments: command.Arguments) -> str:
-    """Train and test every method on every fold, write the table."""
+    """Train and test every method on every fold, and write the table."""
     plan = QUICK if arguments.quick else FULL
     sentences = read_sentences(arguments.data / FILE, plan)
-    # The long ones first, so that all processes end at about the same time.
+    # The slowest tasks first, so that all processes end at about the same time.
     tasks = [Task(method, fold) for method in reversed(METHODS) for fold in plan.folds]
     rows = run_tasks(solve, sentences, tasks, jobs=arguments.jobs, progress=command.show_progress)
     rows.sort(key=lambda row: (list(METHODS).index(row["method"]), row["fold"]))
@@ -158,7 +159,7 @@ def read_sentences(path: Path, plan: Plan) -> Sentences:
 
 
 def config_of(method: Method, templates: Sequence[str] = TEMPLATES) -> Config:
-    """The settings of a method but for C."""
+    """The settings of a method without C."""
     by_planes = method.kind == "ssvm"
     options = {"columns": COLUMNS, "templates": list(templates), "loss": method.loss, "ends": True}
     return Config.from_dict(
@@ -183,7 +184,7 @@ def application_of(config: Config) -> SequenceLabelling:
 
 
 def solve(sentences: Sentences, task: Task) -> dict[str, Any]:
-    """Choose the setting of a method, train on all folds but one and test on that."""
+    """Choose the setting of a method, train on all folds but one, and test on that fold."""
     began = time.perf_counter()
     method, plan, fold = METHODS[task.method], sentences.plan, sentences.fold
     examples = sentences.words if method.kind == "hmm" else sentences.attributes
@@ -216,7 +217,7 @@ def solve(sentences: Sentences, task: Task) -> dict[str, Any]:
 def chosen(
     method: Method, inside: SequenceExamples, outside: SequenceExamples, settings: Sequence[float]
 ) -> float:
-    """The setting that, trained on ``inside``, has the lowest token error on ``outside``."""
+    """The setting whose model, trained on ``inside``, has the lowest token error on ``outside``."""
     if len(settings) == 1:
         return settings[0]
     errors = [wrong(fit, outside).mean() for fit in fitted(method, inside, settings)]
@@ -229,7 +230,7 @@ def wrong(fit: Fit, examples: SequenceExamples) -> np.ndarray:
 
 
 def fitted(method: Method, examples: SequenceExamples, settings: Sequence[float]) -> list[Fit]:
-    """The method trained with each of the settings, which increase but for the HMM's."""
+    """Train the method with each of the settings, which increase except for the HMM's."""
     config = config_of(method)
     application = application_of(config)
     if method.kind == "hmm":
@@ -251,10 +252,11 @@ def _scoring(application: SequenceLabelling, w: np.ndarray) -> Fit:
 
 
 def hmm(application: SequenceLabelling, examples: SequenceExamples, share: float) -> np.ndarray:
-    """Weights under which w · Φ(x, y) is log P(x, y) of a hidden Markov model.
+    """Weights for which w · Φ(x, y) is log P(x, y) of a hidden Markov model.
 
-    P is counted, ``share`` added to each count; the end of a sentence is one more label, and all
-    words that training does not have are one more word. The examples have words alone.
+    P is estimated by counts, with ``share`` added to each count. The end of a sentence is an
+    additional label, and all words that do not occur in training are one additional word. The
+    examples have only words as attributes.
     """
     m, L = examples.width, examples.label_count
     counts = application.completed(np.zeros(application.dimension(examples)), examples).gradient
@@ -276,9 +278,9 @@ def hmm(application: SequenceLabelling, examples: SequenceExamples, share: float
 def averaged_perceptron(
     application: SequenceLabelling, examples: SequenceExamples, epochs: Sequence[int]
 ) -> list[np.ndarray]:
-    """The mean of the weights after each example, once so many epochs have passed (increasing).
+    """The mean of the weights after each example, for each number of epochs (increasing).
 
-    Collins (EMNLP 2002), Figure 1, with averaged parameters; a new random order each epoch.
+    Averaged perceptron (Collins, EMNLP 2002, Figure 1), with a new random order in each epoch.
     """
     rng = np.random.default_rng(DRAW)
     dimension = application.dimension(examples)
@@ -296,7 +298,7 @@ def averaged_perceptron(
                 )
                 change = truth - best
                 w[change.indices] += change.data
-                # The means of the steps before this one lack what it adds.
+                # This change is not part of the weights after the earlier examples.
                 before[change.indices] += step * change.data
             step += 1
         if epoch in epochs:
@@ -332,11 +334,11 @@ def report(rows: Sequence[Mapping[str, Any]], sentences: Sentences) -> tuple[str
     examples = sentences.attributes
     title = (
         f"{len(examples)} sentences, {len(examples.labels):,d} tokens, {examples.label_count} "
-        f"labels; token error (%), constraints, wrong labels a test sentence ± standard error over "
-        f"{len(sentences.plan.folds)} folds"
+        f"labels; token error (%), constraints, wrong labels per test sentence ± standard error "
+        f"over {len(sentences.plan.folds)} folds"
     )
     text = text_table(title, table)
-    text += f"\nTest error of the paper, on sentences and features of its own: {PAPER}"
+    text += f"\nTest error in the paper, on other sentences and features: {PAPER}"
     return text, {"plan": sentences.plan._asdict(), "cells": cells}
 
 

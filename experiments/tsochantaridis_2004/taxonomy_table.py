@@ -2,24 +2,23 @@
 
     python -m experiments.tsochantaridis_2004.taxonomy_table --data hmc-taxonomy --out out/taxonomy
 
-Theirs was on the patents of WIPO-alpha, which are not public; this one is on ImCLEF07A and
-ImCLEF07D (X-ray images by anatomy and by direction) and Diatoms (images of algae), with the files'
-own split into training and test. Classes are flat or share the weights of the nodes above them
-(``tree``), and each is trained for the 0/1 loss and for the height of the first common ancestor
-(``Δ``). The table gives accuracy and that height, the tree loss, on the test file. Training has 2
-or 4 examples of each class (all, of a class that has fewer), drawn at random several times, or all
-examples.
+The paper used the patents of WIPO-alpha, which are not public. This experiment uses ImCLEF07A and
+ImCLEF07D (X-ray images by anatomy and by direction) and Diatoms (images of algae), with the split
+of the files into training and test. Classes are flat, or share the weights of their ancestors
+(``tree``); both are trained for the 0/1 loss and for the height of the first common ancestor
+(``Δ``). The table gives accuracy and this height, the tree loss, on the test file. Training has 2
+or 4 examples of each class (all examples of a class that has fewer), drawn at random several times,
+or all examples.
 
-Features are scaled to mean 0 and variance 1 on the examples trained on, and divided by the root of
-their number; a constant feature 1 is added. Linear slack, margin rescaling, relative gap at most
-1e-2, and 5e-2 while C is chosen. It is chosen on the training examples alone: on draws by two
-folds, each with half of every class, on all by a random third that is held out; lowest mean of the
-loss that is trained for, the smallest C of equal ones. The chosen C then trains on all of the
-examples.
+Features are scaled to mean 0 and variance 1 on the training examples, and divided by the root of
+their number; a constant feature 1 is added. The models have linear slack and margin rescaling, and
+a relative gap of at most 1e-2, or 5e-2 while C is chosen. C is chosen on the training examples
+alone: for draws by two folds, each with half of every class, and for all examples by a random third
+that is held out. The C with the lowest mean of the training loss is chosen, the smallest one if
+several are equal. It then trains on all of these examples.
 
-Figures are means over the draws with their standard errors; where all examples train, over the
-test examples with theirs. The last column is the paired difference of the last method and the
-first.
+Figures are means over the draws with their standard errors; if all examples train, over the test
+examples. The last column is the paired difference between the last method and the first.
 """
 
 import time
@@ -41,7 +40,7 @@ from lssvm.training.session import learn_on, learn_path
 
 ROOT = "root"
 ALL = 0  # stands for all examples
-DRAWS = 0x64726177  # streams of the draws and of the held-out third
+DRAWS = 0x64726177  # streams of random numbers for the draws and for the held-out third
 HELD_OUT = 0x68656C64
 FILES = {
     "ImCLEF07A": ("ImCLEF07A_Train.arff.gz", "ImCLEF07A_Test.arff.gz"),
@@ -58,7 +57,7 @@ MEASURES = ("accuracy", "tree_loss")
 
 
 class Plan(NamedTuple):
-    """What is run: examples a class, values of C, and how many draws of each data set."""
+    """The size of the experiment: examples per class, values of C, and draws of each data set."""
 
     sizes: tuple[int, ...]
     grid: tuple[float, ...]
@@ -78,7 +77,7 @@ class Collection(NamedTuple):
 
 
 class Task(NamedTuple):
-    """One model: name of the data set, examples a class, number of the draw, method."""
+    """One model: its data set, examples per class, the number of the draw, and the method."""
 
     name: str
     size: int
@@ -87,7 +86,7 @@ class Task(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """right, heights : of every test example; record : of training."""
+    """right, heights : of every test example; record : the training record"""
 
     task: Task
     right: np.ndarray
@@ -96,7 +95,7 @@ class Outcome(NamedTuple):
 
 
 def experiment(arguments: command.Arguments) -> str:
-    """Train all models, test them, write the table."""
+    """Train all models, test them, and write the table."""
     plan = QUICK if arguments.quick else FULL
     shared = {name: read_collection(arguments.data, name) for name in plan.draws}, plan.grid
     tasks = [
@@ -113,7 +112,7 @@ def experiment(arguments: command.Arguments) -> str:
 
 
 def read_collection(folder: Path, name: str) -> Collection:
-    """A data set of the folder. Raises DataError."""
+    """Read a data set from the folder. Raises DataError."""
     train, test = (read_hierarchical_arff(folder / file) for file in FILES[name])
     if train.matrix.shape[1] != test.matrix.shape[1]:
         wrong = (
@@ -129,7 +128,7 @@ def read_collection(folder: Path, name: str) -> Collection:
 
 
 def solve(shared: tuple[Mapping[str, Collection], Sequence[float]], task: Task) -> Outcome:
-    """Draw, choose C, train and test."""
+    """Draw the training examples, choose C, train and test."""
     began = time.perf_counter()
     collection, grid = shared[0][task.name], shared[1]
     labels = np.array(collection.train.labels)
@@ -152,7 +151,7 @@ def solve(shared: tuple[Mapping[str, Collection], Sequence[float]], task: Task) 
 
 
 def drawn(labels: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Rows of ``size`` random examples of each label, or all; increasing."""
+    """The rows of ``size`` random examples of each label, or of all examples; increasing."""
     if size == ALL:
         return np.arange(len(labels))
     order = rng.permutation(len(labels))
@@ -161,7 +160,7 @@ def drawn(labels: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray
 
 
 def folds(labels: np.ndarray, task: Task) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Pairs of rows to train on and rows to choose by: two folds of a draw, or a third of all."""
+    """Pairs of training and validation rows: two folds of a draw, or a held-out third of all."""
     if task.size == ALL:
         held = np.random.default_rng(HELD_OUT).random(len(labels)) < 1 / 3
         return [(np.flatnonzero(~held), np.flatnonzero(held))]
@@ -173,7 +172,7 @@ def folds(labels: np.ndarray, task: Task) -> list[tuple[np.ndarray, np.ndarray]]
 
 
 def config_of(collection: Collection, task: Task) -> Config:
-    """The settings of a method but for C."""
+    """The settings of a method without C."""
     features, loss = METHODS[task.method]
     application = {"taxonomy": collection.parents, "features": features, "loss": loss}
     return Config.from_dict(
@@ -188,7 +187,7 @@ def config_of(collection: Collection, task: Task) -> Config:
 def packed(
     collection: Collection, rows: np.ndarray, config: Config
 ) -> tuple[Taxonomy, LabelledRows, LabelledRows]:
-    """The application with its classes, and scaled training and test examples."""
+    """The application with its classes, and the scaled training and test examples."""
     application = config.create_application()
     assert isinstance(application, Taxonomy)
     labels = [collection.train.labels[row] for row in rows]
@@ -214,7 +213,7 @@ def chosen(
     config: Config,
     grid: Sequence[float],
 ) -> float:
-    """The C of lowest mean loss on the rows that are not trained on; the smallest of equal ones."""
+    """The C of lowest mean loss on the validation rows; the smallest one if several are equal."""
     configs = [set_values(config, {"objective.C": C, "solver.epsilon": 0.05}) for C in grid]
     losses = np.zeros(len(grid))
     for inside, outside in parts:
@@ -235,7 +234,7 @@ def report(outcomes: Sequence[Outcome], plan: Plan) -> tuple[str, dict[str, Any]
                 values = {method: _values(own, method, measure) for method in METHODS}
                 first, *_, last = values.values()
                 digits = 2 if measure == "accuracy" else 3
-                row = {"data": name, "examples a class": str(size or "all"), "measure": measure}
+                row = {"data": name, "examples per class": str(size or "all"), "measure": measure}
                 row |= {method: plus_minus(found, digits) for method, found in values.items()}
                 rows.append({**row, "last − first": plus_minus(last - first, digits)})
                 cells += [
@@ -247,13 +246,13 @@ def report(outcomes: Sequence[Outcome], plan: Plan) -> tuple[str, dict[str, Any]
         f"Test accuracy (%) and tree loss ± standard error over draws ({draws}), or over the test "
         "examples where all train"
     )
-    keys = ("data", "examples a class", "measure", "method", "mean_and_error")
+    keys = ("data", "examples per class", "measure", "method", "mean_and_error")
     figures = [{key: cell[key] for key in keys} for cell in cells]
     return text_table(title, rows), {"plan": plan._asdict(), "cells": figures}
 
 
 def _values(outcomes: Sequence[Outcome], method: str, measure: str) -> np.ndarray:
-    """The measure of each draw, or of each test example where there is one run alone."""
+    """The measure of each draw, or of each test example if there is only one run."""
     own = [each for each in outcomes if each.task.method == method]
     found = [100.0 * o.right if measure == "accuracy" else o.heights for o in own]
     if own[0].task.size == ALL:
@@ -262,7 +261,7 @@ def _values(outcomes: Sequence[Outcome], method: str, measure: str) -> np.ndarra
 
 
 def every_run(outcomes: Sequence[Outcome]) -> list[dict[str, Any]]:
-    """One row a trained model."""
+    """One row for each trained model."""
     return [
         {
             **each.task._asdict(),

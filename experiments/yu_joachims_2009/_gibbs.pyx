@@ -10,21 +10,21 @@ def sweep(
     long long[::1] sites,
     const double[::1] uniforms,
 ):
-    """Draw the site of every sequence anew, given the sites of all others.
+    """Draw a new site for every sequence, given the sites of all others.
 
-    quads : (total + width,) codes 0..255 of the four letters from each position on
+    quads : (total + width,) codes 0..255 of the four letters from each position
     offsets : (n + 1,) where each sequence starts in ``quads``
-    weights : (total,) 1 / background probability of the window that starts there, 0 where
-        no site may start
-    counts : (width, 4) letters at the current sites; kept up to date
+    weights : (total,) 1 / background probability of the window that starts there; 0 if
+        no site may start there
+    counts : (width, 4) counts of letters at the current sites; updated
     pseudocounts : (4,) added to every row of ``counts``
-    sites : (n,) current starts, as indices into ``quads``; replaced
-    uniforms : (n,) draws from [0, 1), one a sequence
+    sites : (n,) the current sites, as indices into ``quads``; replaced by the new ones
+    uniforms : (n,) random numbers from [0, 1), one for each sequence
 
-    A start h of sequence i is drawn with probability proportional to
-    weights[h] · Π_j (counts[j, x_{h+j}] + pseudocounts[x_{h+j}]), its own site taken out
-    of the counts (Lawrence et al., Science 262, 1993). Every sequence needs a window of
-    weight > 0, every pseudocount must be > 0; ValueError if shapes do not fit.
+    The site h of sequence i is drawn with probability proportional to
+    weights[h] · Π_j (counts[j, x_{h+j}] + pseudocounts[x_{h+j}]), where the counts
+    are without its own site (Lawrence et al., Science 262, 1993). Every sequence needs a
+    window of weight > 0, and every pseudocount must be > 0. Raises ValueError if shapes do not fit.
     """
     cdef Py_ssize_t n = sites.shape[0], width = counts.shape[0], i, h, q, j, first, count
     cdef Py_ssize_t n_tables = (width + 3) // 4, longest = 1

@@ -2,29 +2,31 @@
 
     python -m experiments.yu_joachims_2009.coref --data DATA --out out/coref
 
-Input: DATA/litbank-coref/brat with LitBank's stand-off files (100 excerpts of fiction; every
-mention of an entity is annotated, singletons too), and DATA/gum with the column files of its
-OntoNotes-style layer (coref_ontogum; no singletons), its trees (const; parts of speech and
-sentences come from them where they have the tokens of the column file) and splits.md. The
-MUC-6 data of the paper are not public.
+The input is DATA/litbank-coref/brat with LitBank's stand-off files (100 excerpts of fiction, in
+which every mention of an entity is annotated, including singletons), and DATA/gum with the column
+files of its OntoNotes-style layer (coref_ontogum, without singletons), its trees (const) and
+splits.md. Parts of speech and sentences come from the trees, if they have the same tokens as the
+column file. The MUC-6 data of the paper are not public.
 
-Protocol, fixed before any result on test documents was seen. Mentions are the annotated ones.
-LitBank: of a shuffle of the documents by name with seed 0 the first 40 are trained on and the
-last 30 tested on. GUM: 60 documents of the official training list, drawn with seed 0, are
-trained on; tested on are the documents of the official test list that there are. Three rows:
+The protocol was fixed before any result on test documents was seen. Mentions are the annotated
+ones. LitBank: the documents are sorted by name and shuffled with seed 0; the first 40 are for
+training, the last 30 for testing. GUM: 60 documents of the official training list, drawn with seed
+0, are for training, and all available documents of the official test list for testing. Three rows:
 
     correlation clustering    structural SVM, pair loss (Finley & Joachims 2005)
     latent SSVM               a wrong edge costs 1
     modified loss             a wrong edge costs r
 
-C is picked from {0.001, 0.01, 0.1, 1} by 10-fold cross-validation on the training documents,
-r from {0.3, 0.1, 0.03, 0.01} together with it, by the MITRE loss of a fold averaged over folds;
-the first of equal ones. Along C training is warm-started. Relative gap 1e-2, tolerance of CCCP
-0.1 links a document. --quick: 3 folds, 12 training documents, two values of C and of r.
+C is chosen from {0.001, 0.01, 0.1, 1} by 10-fold cross-validation on the training documents, and r
+from {0.3, 0.1, 0.03, 0.01} together with C. The criterion is the MITRE loss of a fold, averaged
+over folds; the first setting is chosen if several are equal. Training is warm-started along C. The
+relative gap is 1e-2, and the tolerance of CCCP 0.1 links per document. With --quick there are 3
+folds, 12 training documents, two values of C and two of r.
 
-The losses are means over documents with their standard errors; a document without a link in
-truth and prediction has no MITRE loss. MUC, B³, CEAF_e and their mean are of all test documents
-together; singletons count on both sides. p-values are of the paired t-test over documents.
+The losses are means over documents with their standard errors; a document without a link in both
+truth and prediction has no MITRE loss. MUC, B³, CEAF_e and their mean are computed over all test
+documents together; singletons count in truth and prediction. p-values are those of the paired
+t-test over documents.
 """
 
 import itertools
@@ -59,7 +61,7 @@ TRAIN = {"LitBank": 40, "GUM": 60}
 LITBANK_TEST = 30
 QUICK_TRAIN = 12
 SETTINGS = {"solver": {"epsilon": 1e-2}, "cccp": {"tolerance": 0.1}}
-PUBLISHED = {  # on MUC-6: MITRE loss, pair loss
+PUBLISHED = {  # on MUC-6: MITRE loss and pair loss
     "correlation clustering": (41.3, 2.89),
     "latent SSVM": (44.1, 2.66),
     "modified loss": (35.6, 4.11),
@@ -76,7 +78,7 @@ class Row(NamedTuple):
     penalty: float | None = None
 
     def config(self, C: float) -> Config:
-        """The settings of this row."""
+        """The configuration of this row for a value of C."""
         section = {"name": self.application}
         options = {} if self.penalty is None else {"penalty": self.penalty}
         values = {"application": {**section, **options}, "objective": {"C": C}, **SETTINGS}
@@ -84,7 +86,7 @@ class Row(NamedTuple):
 
 
 class Task(NamedTuple):
-    """All values of C for one row and one fold of a data set; fold −1 trains on all."""
+    """All values of C for one row and one fold of a data set; fold −1 trains on all documents."""
 
     data: str
     row: Row
@@ -133,7 +135,7 @@ def experiment(arguments: command.Arguments) -> str:
 
 
 def candidates(penalties: Sequence[float]) -> list[Row]:
-    """The rows of the table, that of the modified loss once for each r."""
+    """The rows of the table, with one row of the modified loss for each r."""
     return [
         Row("correlation clustering", "correlation_clustering"),
         Row("latent SSVM", "coreference", 1.0),
@@ -192,9 +194,9 @@ def read_splits(path: Path) -> dict[str, list[str]]:
 
 
 def write_gum(folder: Path, names: Sequence[str], target: Path) -> None:
-    """Join coreference and trees of GUM's documents in one file of four columns.
+    """Join the coreference and the trees of GUM's documents in one file of four columns.
 
-    A document whose trees have another number of tokens gets ``_`` for parts of speech and no
+    A document whose trees have another number of tokens gets ``_`` for parts of speech, and no
     blank lines between sentences. Raises DataError.
     """
     with replacing(target) as file:
@@ -213,7 +215,7 @@ def write_gum(folder: Path, names: Sequence[str], target: Path) -> None:
 
 
 def _leaves(path: Path) -> tuple[list[str], set[int]]:
-    """Part of speech of each token of bracketed trees, and the first token of later trees."""
+    """The part of speech of each token of bracketed trees, and the first tokens of later trees."""
     with open_text(path) as lines:
         content = "\n".join(line for _, line in lines)
     places = [match.start() for match in LEAF.finditer(content)]
@@ -229,18 +231,18 @@ def _split(name: str, documents: tuple[Documents, Documents], folds: int, quick:
 
 
 def _lean(split: Split) -> Split:
-    """The training documents, which are all that the folds look at, without their words."""
+    """The training documents without their words; cross-validation needs nothing else."""
     bare = without_words(split.train)
     return Split(bare, bare.slice(0, 0), split.fold)
 
 
 def without_words(documents: Documents) -> Documents:
-    """The same documents for training alone, which is less to send to other processes."""
+    """The same documents without their words, so that less is sent to other processes."""
     return replace(documents, texts=np.full(len(documents), None))
 
 
 def trained(split: Split, task: Task) -> list[Model]:
-    """A model for each C of the task, trained on the other folds."""
+    """Train a model for each C of the task on the other folds."""
     configs = [task.row.config(C) for C in task.grid]
     rows = np.flatnonzero(split.fold != task.fold)
     return learn_path(
@@ -249,14 +251,14 @@ def trained(split: Split, task: Task) -> list[Model]:
 
 
 def validated(splits: dict[str, Split], task: Task) -> list[float]:
-    """The MITRE loss on the fold, for each C; 100 where it is not defined."""
+    """The MITRE loss on the fold for each C; 100 if it is not defined."""
     split = splits[task.data]
     held = split.train.take(np.flatnonzero(split.fold == task.fold))
     losses = []
     for model in trained(split, task):
         application: Any = model.application
         counts = application.counts(held, application.predict(model.w, held))
-        loss = coreference_scores.total(counts).mitre_loss  # the full table takes long
+        loss = coreference_scores.total(counts).mitre_loss  # all measures would take long
         losses.append(100.0 if loss is None else loss)
     return losses
 
@@ -264,7 +266,7 @@ def validated(splits: dict[str, Split], task: Task) -> list[float]:
 def choose(
     tasks: Sequence[Task], losses: Sequence[Sequence[float]]
 ) -> dict[tuple[str, str], tuple[Row, float]]:
-    """Row (with its r) and C of the lowest mean loss, by data set and name of the row."""
+    """The row (with its r) and the C of lowest mean loss, by data set and name of the row."""
     table: dict[tuple[str, Row], list[Sequence[float]]] = {}
     for task, values in zip(tasks, losses, strict=True):
         table.setdefault((task.data, task.row), []).append(values)
@@ -279,7 +281,7 @@ def choose(
 
 
 def tested(splits: dict[str, Split], task: Task) -> dict[str, Any]:
-    """Train on all training documents, the values of C up to the chosen one, and test."""
+    """Train on all training documents, for the values of C up to the chosen one, and test."""
     split = splits[task.data]
     began = time.perf_counter()
     models = trained(split, task)
@@ -313,7 +315,7 @@ def _top(model: Model) -> list[tuple[str, float]]:
 
 
 def report(results: Sequence[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
-    """The tables as text, and everything as plain values."""
+    """The tables as text, and all results as plain values."""
     blocks, tests = [], []
     for data, group in itertools.groupby(results, key=lambda result: result["data"]):
         rows = list(group)
@@ -326,7 +328,9 @@ def report(results: Sequence[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
         {"row": name, "MITRE loss": mitre, "pair loss": pair}
         for name, (mitre, pair) in PUBLISHED.items()
     ]
-    blocks.append(text_table("For scale: the paper on MUC-6, other documents", published))
+    blocks.append(
+        text_table("For comparison: the paper on MUC-6, which has other documents", published)
+    )
     return "\n\n".join(blocks), {"results": list(results), "tests": tests, "published": PUBLISHED}
 
 
@@ -334,7 +338,7 @@ def _title(data: str, rows: Sequence[dict[str, Any]]) -> str:
     scores = rows[0]["scores"]
     return (
         f"{data}: {scores['documents']} test documents, {scores['mentions']} mentions, "
-        f"{scores['clusters']} clusters of which {scores['singletons']} singletons; percent"
+        f"{scores['clusters']} clusters, of which {scores['singletons']} are singletons; percent"
     )
 
 
@@ -366,7 +370,7 @@ def _defined(documents: Sequence[dict[str, Any]], loss: str) -> list[float]:
 
 
 def _paired(first: dict[str, Any], second: dict[str, Any], loss: str) -> dict[str, Any]:
-    """Mean difference of a loss over documents where both have it, and its p-value."""
+    """The mean difference of a loss over documents where both rows have it, and its p-value."""
     pairs = [
         (a[loss], b[loss])
         for a, b in zip(first["documents"], second["documents"], strict=True)
@@ -385,6 +389,6 @@ if __name__ == "__main__":
     command.main(
         "Noun-phrase coreference on LitBank and GUM.",
         "folder of litbank-coref and gum",
-        "3 folds, 12 training documents, two values of C and of r",
+        "3 folds, 12 training documents, two values of C, two values of r",
         experiment,
     )

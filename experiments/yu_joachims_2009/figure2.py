@@ -1,22 +1,21 @@
-"""CCCP iterations against C for three applications (the figure of Yu & Joachims, ICML 2009).
+"""CCCP iterations by C for three applications (the figure of Yu & Joachims, ICML 2009).
 
     python -m experiments.yu_joachims_2009.figure2 --data data --out out/figure2
 
-Data, those of the other experiments: motif finding on the yeast ARS (see ``motif_yeast``;
-motif length 11, ten folds of which five are used, each left out in turn, at most 400 background
-sequences), precision at 10 on OHSUMED (the five official training sets), and coreference on the
-40 training documents of LitBank (five folds, each left out in turn). A mean is over the five
-training sets, its standard error too; the sets overlap, so the bars are too short rather
-than too long.
+The data are those of the other experiments: motif finding on the yeast ARS (see ``motif_yeast``;
+motif length 11, at most 400 background sequences, ten folds, five of which are left out in turn),
+precision at 10 on OHSUMED (the five official training sets), and coreference on the 40 training
+documents of LitBank (five folds, each left out in turn). Means and standard errors are over the
+five training sets. As these overlap, the error bars are too short rather than too long.
 
-Training, as in the paper: motif finding starts from random windows, ranking from a classifier,
-coreference from chains; every convex problem is solved to its precision, where lssvm by
-default solves early ones loosely. Every C is begun anew: models that were started from those of
-a smaller C would need fewer iterations. C multiplies the sum over examples. CCCP ends with the
-first iteration that lowers F by less than C Σ c_i τ, and this one counts too. τ is that of the
-experiments, 0.001 for the two losses that are at most 1, 0.1 for coreference, whose loss counts
-mentions. The paper's own τ is not known to us, and the count depends on it: so each run goes on
-to a tenth of τ, the broken lines, and both counts are read off its values of F.
+Training is as in the paper: motif finding starts from random windows, ranking from a classifier,
+coreference from chains; every convex problem is solved to full precision, while lssvm by default
+solves early problems less precisely. Every C is trained from the beginning, because models started
+from those of a smaller C would need fewer iterations. C multiplies the sum over examples. CCCP ends
+with the first iteration that lowers F by less than C Σ c_i τ, and this iteration is counted. τ is
+that of the experiments: 0.001 for the two losses that are at most 1, and 0.1 for coreference, whose
+loss counts mentions. We do not know the paper's τ, and the count depends on it. Therefore each run
+goes on to a tenth of τ (the broken lines), and both counts are read from its values of F.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,17 +33,17 @@ from lssvm.output.tables import mean_and_error, plus_minus, text_table, write_re
 from lssvm.training.cross_validation import assign_folds, run_tasks
 from lssvm.training.session import learn_on
 
-TIGHTER = 0.1  # of τ
+TIGHTER = 0.1  # times τ
 EPSILON = 1e-3
-EXACT = 1e-6  # cccp.inexactness that leaves nothing undone
+EXACT = 1e-6  # cccp.inexactness with which every problem is solved to full precision
 MAX_ITERATIONS = 200
 LENGTH, TOP = 11, 10
 FOLDS = 5
-COUNTS = {"iterations": 1.0, "iterations_tighter": TIGHTER}  # by column, the multiple of τ
+COUNTS = {"iterations": 1.0, "iterations_tighter": TIGHTER}  # multiples of τ, by column
 
 
 class Plan(NamedTuple):
-    """How much is run; the grids are values of C an example."""
+    """The size of the experiment; the grids are values of C per example."""
 
     folds: int
     background: int
@@ -58,7 +57,7 @@ QUICK = Plan(2, 50, 16, decades(-2, 0, 1), decades(-4, -2, 1))
 
 
 class Subject(NamedTuple):
-    """An application, and what it is trained on.
+    """An application and its training data.
 
     tolerance : τ
     parts : the training examples of each fold
@@ -86,7 +85,7 @@ def experiment(arguments: command.Arguments) -> str:
     tasks = [
         Task(name, C, fold)
         for name, subject in subjects.items()
-        for C in sorted(subject.grid, reverse=True)  # the long ones first
+        for C in sorted(subject.grid, reverse=True)  # the slowest tasks first
         for fold in range(len(subject.parts))
     ]
     rows = run_tasks(trained, subjects, tasks, jobs=arguments.jobs, progress=command.show_progress)
@@ -152,7 +151,7 @@ def trained(subjects: dict[str, Subject], task: Task) -> dict[str, Any]:
             },
         }
     )
-    # Only the iterations are looked at.
+    # Only the number of iterations is used.
     record = learn_on(config.create_application(), examples, config, scored=False).record
     objectives = [objective for objective, _ in record["restarts"][0]["history"]]
     return {
@@ -168,7 +167,7 @@ def trained(subjects: dict[str, Subject], task: Task) -> dict[str, Any]:
 
 
 def settled_after(objectives: Sequence[float], fall: float) -> int:
-    """The first iteration, from 1, that lowers F by less than ``fall``; the last, if none does."""
+    """The first iteration, from 1, that lowers F by less than ``fall``; the last if none does."""
     small = np.flatnonzero(-np.diff(objectives) < fall)
     return int(small[0]) + 2 if len(small) else len(objectives)
 
@@ -195,7 +194,7 @@ def summarised(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def draw(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    """A line for each application, and a broken one for a tenth of τ."""
+    """Draw a line for each application, and a broken line for a tenth of τ."""
     lines = []
     for key, share in COUNTS.items():
         for hue, name in enumerate(SUBJECTS):
@@ -205,12 +204,12 @@ def draw(path: Path, rows: Sequence[dict[str, Any]]) -> None:
             means, errors = zip(*found, strict=True)
             label = name if share == 1 else f"{name}, to a tenth of the tolerance"
             lines.append(report.Series(label, grid, means, errors, hue, dashed=share != 1))
-    report.draw_lines(path, lines, x_label="C an example", y_label="CCCP iterations", log_x=True)
+    report.draw_lines(path, lines, x_label="C per example", y_label="CCCP iterations", log_x=True)
 
 
 if __name__ == "__main__":
     command.main(
-        "CCCP iterations against C for three applications.",
+        "The number of CCCP iterations by C for three applications.",
         "folder of yeast-ars, letor3-ohsumed and litbank-coref",
         "two folds, three values of C, few background sequences and documents",
         experiment,

@@ -1,20 +1,20 @@
 """The Gibbs site sampler, the generative control of the motif experiments.
 
-Lawrence, Altschul, Boguski, Liu, Neuwald & Wootton, "Detecting subtle sequence signals: a
-Gibbs sampling strategy for multiple alignment", Science 262 (1993) 208-214. Every positive
-sequence holds one occurrence of the motif; letters outside come from a Markov background
-that is estimated beforehand, from all training sequences, and stays fixed. As in the motif
-application, the letters of a window count for the motif alone, letters after it have the
-window as context, and the first positions of a sequence use what context they have; with
-``strands="both"`` the motif may lie on either strand, the background on the given one.
+Lawrence, Altschul, Boguski, Liu, Neuwald & Wootton, "Detecting subtle sequence signals: a Gibbs
+sampling strategy for multiple alignment", Science 262 (1993) 208-214. Every positive sequence
+contains one occurrence of the motif; the letters outside come from a Markov background that is
+estimated beforehand from all training sequences and stays fixed. As in the motif application, the
+letters of a window count for the motif only, letters after it have the window as context, and the
+first positions of a sequence use the context that they have. With ``strands="both"`` the motif may
+lie on either strand, while the background is that of the given strand.
 
-The state is the site of every sequence. A sweep draws each site given all others from the
-predictive distribution of the motif matrix under a Dirichlet prior; now and then all sites
-are shifted together, which mends alignments that are off by a few positions. The best state
-by its posterior probability, over all sweeps of all restarts, gives the matrix.
+The state is the site of every sequence. A sweep draws each site, given all other sites, from the
+predictive distribution of the motif matrix under a Dirichlet prior. Now and then all sites are
+shifted together, which corrects alignments that are wrong by a few positions. The state of highest
+posterior probability over all sweeps of all restarts gives the matrix.
 
-A sequence is scored by its best window's log odds of motif against background, and
-classified by a threshold on it.
+The score of a sequence is the log odds of motif against background of its best window; it is
+classified by a threshold on the score.
 """
 
 from dataclasses import dataclass
@@ -26,19 +26,19 @@ from experiments.yu_joachims_2009._gibbs import sweep
 from lssvm.errors import LssvmError
 from lssvm.simulation.background import AMBIGUOUS, Background
 
-PLATEAU = 50  # sweeps without a better state that end a restart
+PLATEAU = 50  # sweeps without a better state, after which a restart ends
 MOST_SWEEPS = 1000
 SHIFT_EVERY = 10  # sweeps between two attempts to shift the alignment
 
 
 @dataclass(frozen=True)
 class Windows:
-    """All windows of packed sequences: each sequence is its given strand, then the other one.
+    """All windows of packed sequences; each sequence is its given strand, then the other strand.
 
-    quads : (total + width,) uint8, four letters a position, the first most significant
-    offsets : (n + 1,) int64, bounds of the sequences
-    log_weights : (total,) -ln background probability of the window that starts there;
-        -inf where it would leave its strand or hold an ambiguous letter
+    quads : (total + width,) uint8, the four letters from each position, the first most significant
+    offsets : (n + 1,) bounds of the sequences
+    log_weights : (total,) the negative log background probability of the window that starts there;
+        -inf if the window would leave its strand or contains an ambiguous letter
     """
 
     quads: np.ndarray
@@ -55,8 +55,8 @@ class Windows:
 class SiteModel:
     """A motif found by the sampler.
 
-    matrix : (width, 4), probability of A, C, G, T at each position
-    log_posterior : of the sites that it rests on, up to a constant of the data
+    matrix : (width, 4), the probabilities of A, C, G, T at each position
+    log_posterior : of the sites that give the matrix, up to a constant of the data
     """
 
     matrix: np.ndarray
@@ -65,16 +65,16 @@ class SiteModel:
     log_posterior: float
 
     def scores(self, codes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-        """Log odds of the best window of each sequence, (n,); -inf where there is none."""
+        """The log odds of the best window of each sequence, (n,); -inf if there is no window."""
         found = windows(codes, offsets, self.background, len(self.matrix), self.strands)
         odds = self._odds(found)
         return np.maximum.reduceat(odds, found.offsets[:-1])
 
     def sites(self, codes: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-        """Start of the best window of each sequence, (n,), from 0 on the given strand.
+        """The start of the best window of each sequence, (n,), from 0 on the given strand.
 
-        A window on the other strand is named by its leftmost position. The first of
-        several equal ones counts, the given strand before the other.
+        The start of a window on the other strand is its leftmost position. If several windows are
+        equal, the first one counts, the given strand before the other.
         """
         width = len(self.matrix)
         found = windows(codes, offsets, self.background, width, self.strands)
@@ -108,8 +108,8 @@ def sample(
     codes, offsets : the positive sequences, packed
     strands : "given" or "both"
 
-    Pseudocounts are √n in all, shared out by the background's letter frequencies. Raises
-    LssvmError if a sequence has no window to put a site into.
+    The pseudocounts sum to √n, in proportion to the background's letter frequencies. Raises
+    LssvmError if a sequence has no window for a site.
     """
     found = windows(codes, offsets, background, width, strands)
     sampler = _Sampler(found, width, background.letters * np.sqrt(len(offsets) - 1))
@@ -123,10 +123,10 @@ def sample(
 
 
 def best_threshold(scores: np.ndarray, labels: np.ndarray) -> float:
-    """The t for which the rule "+1 where score > t" errs least; the lowest of equal ones.
+    """The t for which the rule "+1 if score > t" has the fewest errors; the lowest on ties.
 
-    scores : (n,), labels : (n,) +1 or -1. Thresholds lie midway between neighbouring
-    scores; -inf calls every finite score +1, the greatest score calls all -1.
+    scores : (n,); labels : (n,) +1 or -1. Thresholds lie midway between neighbouring scores. -inf
+    calls every finite score +1, and the highest score calls all scores -1.
     """
     thresholds = np.concatenate(([-np.inf], np.unique(scores)))
     positive, negative = np.sort(scores[labels > 0]), np.sort(scores[labels <= 0])
@@ -195,7 +195,7 @@ class _Sampler:
                 )
 
     def run(self, rng: np.random.Generator) -> tuple[float, np.ndarray]:
-        """One restart: the best log posterior and the sites that have it."""
+        """Run one restart: the best log posterior, and the sites that have it."""
         sites = np.array([rng.choice(allowed) for allowed in self.allowed], dtype=np.int64)
         counts = self.counts(sites)
         best, best_sites, waited = -np.inf, sites, 0
@@ -221,21 +221,21 @@ class _Sampler:
         return best, best_sites
 
     def counts(self, sites: np.ndarray) -> np.ndarray:
-        """Letters at each position of the sites, (width, 4)."""
+        """The counts of letters at each position of the sites, (width, 4)."""
         letters = self.found.letters
         columns = [np.bincount(letters[sites + j], minlength=4) for j in range(self.width)]
         return np.array(columns, dtype=float)
 
     def log_posterior(self, sites: np.ndarray, counts: np.ndarray) -> float:
-        """ln p(sites | sequences) up to a constant, the matrix integrated out."""
+        """ln p(sites | sequences) up to a constant, with the matrix integrated out."""
         return float(
             gammaln(counts + self.pseudocounts).sum() + self.found.log_weights[sites].sum()
         )
 
     def shifted(self, sites: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-        """All sites moved together by up to half a width, drawn by posterior probability.
+        """Shift all sites together by up to half a width, drawn by posterior probability.
 
-        A site that cannot be moved keeps its place; the next sweep draws it anew.
+        A site that cannot be shifted keeps its position; the next sweep draws it again.
         """
         reach = self.width // 2
         choices = [self.moved(sites, step) for step in range(-reach, reach + 1)]
@@ -244,7 +244,7 @@ class _Sampler:
         return choices[int(rng.choice(len(choices), p=chances / chances.sum()))]
 
     def moved(self, sites: np.ndarray, step: int) -> np.ndarray:
-        """The sites ``step`` positions further along their strand, where that is possible."""
+        """The sites, shifted by ``step`` positions along their strand where that is possible."""
         targets = sites + step
         first, last = self.found.offsets[:-1], self.found.offsets[1:]
         fits = (targets >= first) & (targets < last)

@@ -1,20 +1,21 @@
-"""Planted motifs: the latent SSVM beside the oracle that knows what was planted.
+"""Planted motifs: the latent SSVM compared with the oracle that knows what was planted.
 
     python -m experiments.yu_joachims_2009.motif_planted --out out/motif-planted
 
-Data (see ``simulate``): 200 training and 2,000 test sequences of 200 letters, half of them
-with a site of a motif of 11 letters, each kept with probability 0.95 or 0.85; the seeds are
-1000 to 1009. The oracle is the Bayes rule of the simulation: no method errs less, up to chance.
+The data (see ``lssvm.simulation.motif``) are 200 training and 2,000 test sequences of 200 letters.
+Half of them contain a site of a motif of 11 letters, each of which is kept with probability 0.95 or
+0.85; the seeds are 1000 to 1009. The oracle is the Bayes rule of the simulation: no method has a
+lower error, up to chance.
 
-Settings, fixed beforehand on data of other seeds: C = 0.1 against the summed loss, a
-background of order 3 as by default and one of order 0, first sites as by default and, for
-comparison, random ones as in the papers. Each is trained from a single start and from five,
-of which the one with the lowest objective is kept; the test sequences have no say in that.
+The settings were fixed beforehand on data of other seeds: C = 0.1 for the summed loss; a background
+of order 3, the default, and one of order 0; first sites by default and, for comparison, random
+first sites as in the papers. Each setting is trained from a single start and from five starts, of
+which the one with the lowest objective is kept; the test sequences are not used for that.
 
-Error: share of test sequences with the wrong label. Site recall: share of the test sequences
-with a site whose best window starts exactly there, whatever their predicted label: a motif
-that is learnt a few letters off may classify well and recalls nothing. A run is called close
-if neither is more than three points worse than the oracle's.
+Error is the share of test sequences with the wrong label. Site recall is the share of the test
+sequences with a site whose best window starts exactly there, whatever their predicted label: a
+motif that is learnt with a shift of a few letters may classify well, but its recall is zero. A run
+is called close if neither is more than three points worse than the oracle's.
 """
 
 import csv
@@ -38,13 +39,13 @@ SIZES = {"n": 200, "n_test": 2000, "length": 200, "width": 11}
 C = 0.1
 ORDERS = (3, 0)
 RESTARTS = (1, 5)
-CLOSE = 3.0  # points
+CLOSE = 3.0  # percentage points
 
 Row = dict[str, Any]
 
 
 class Plan(NamedTuple):
-    """How much is run."""
+    """The size of the experiment."""
 
     conservations: tuple[float, ...]
     starts: tuple[str, ...]
@@ -56,14 +57,14 @@ QUICK = Plan((0.95,), ("seeds",), (1000, 1001))
 
 
 class Task(NamedTuple):
-    """One simulated data set, on which all settings are tried."""
+    """One simulated data set, on which all settings are trained."""
 
     conservation: float
     seed: int
 
 
 def experiment(arguments: command.Arguments) -> str:
-    """Simulate, train and test everything (or, with --quick, little) and write the tables."""
+    """Simulate, train and test everything (with --quick a small part), and write the tables."""
     plan = QUICK if arguments.quick else FULL
     tasks = [Task(*pair) for pair in itertools.product(plan.conservations, plan.seeds)]
     found = run_tasks(
@@ -120,7 +121,7 @@ def trained(shared: tuple[Path, Sequence[str]], task: Task) -> list[Row]:
 
 
 def configuration(folder: Path, order: int, start: str, restarts: int) -> Config:
-    """The settings on the data that :func:`simulate.write_motif` wrote into ``folder``."""
+    """The configuration for the data that ``simulate.write_motif`` wrote into ``folder``."""
     return Config.from_dict(
         {
             "application": {
@@ -138,7 +139,7 @@ def configuration(folder: Path, order: int, start: str, restarts: int) -> Config
 
 
 def true_starts(path: Path, names: Sequence[str]) -> np.ndarray:
-    """Start of the planted site of each named sequence, from 0; -1 where there is none."""
+    """The start of the planted site of each named sequence, from 0; -1 if it has none."""
     with open(path, encoding="ascii", newline="") as file:
         starts = {
             row["sequence_name"]: int(row["start"]) - 1
@@ -187,7 +188,7 @@ def report(rows: Sequence[Row]) -> tuple[str, dict[str, Any]]:
 
 
 def by_seed(runs: Sequence[Row]) -> list[Row]:
-    """A row for each seed: the oracle's figures, then those of single and best starts."""
+    """A row for each seed: the oracle's figures, then those of the single and of the best start."""
     table = []
     for seed, group in itertools.groupby(sorted(runs, key=lambda r: r["seed"]), _seed):
         own = sorted(group, key=lambda r: r["restarts"])
@@ -219,7 +220,7 @@ def _seed(row: Row) -> int:
 
 
 def _place(row: Row) -> tuple[Any, ...]:
-    """The order of the tables: high conservation, the default order and start come first."""
+    """The sort key of a table: high conservation, the default order and start come first."""
     return (
         -row["conservation"],
         ORDERS.index(row["order"]),
@@ -231,7 +232,7 @@ def _place(row: Row) -> tuple[Any, ...]:
 
 if __name__ == "__main__":
     command.main(
-        "Planted motifs beside the oracle that knows them.",
+        "Planted motifs, compared with the oracle that knows them.",
         None,
         "one conservation, the default initialisation and two seeds",
         experiment,

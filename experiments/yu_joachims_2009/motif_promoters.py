@@ -2,16 +2,16 @@
 
     python -m experiments.yu_joachims_2009.motif_promoters --data uci-promoters --out out
 
-Input: promoters.data, lines ``class,name,sequence`` with class + or - and 57 bases in either
-case, 53 of each class. Bases lie on the given strand; the known motif is TTGACA and TATAAT,
-about 17 bases apart.
+The input is promoters.data with lines ``class,name,sequence``, where the class is + or - and the
+sequence has 57 bases in either case; each class has 53 sequences. Bases lie on the given strand.
+The known motif is TTGACA and TATAAT, about 17 bases apart.
 
-Protocol, fixed before any result was seen. Each sequence is left out in turn. Motif length and
-C are picked by five-fold cross-validation within the other 105 alone, from lengths 6 (one box),
-12 and 29 (both boxes and what lies between) and C per example from {0.01, 0.1, 1, 10},
-warm-started upwards; one start a fold. The pair with the fewest errors is picked, the first
-of equal ones in this order. The left-out sequence is judged by the best of five starts by
-objective on the 105. Background of order 3, seed 0.
+The protocol was fixed before any result was seen. Each sequence is left out in turn. Motif length
+and C are chosen by five-fold cross-validation within the other 105 sequences alone: the length from
+6 (one box), 12 and 29 (both boxes and what lies between), and C per example from {0.01, 0.1, 1,
+10}, warm-started upwards, with one start per fold. The pair with the fewest errors is chosen, the
+first in this order if several are equal. The sequence that was left out is classified by the best
+of five starts by objective on the 105 sequences. The background has order 3, the seed is 0.
 
 Leave-one-out errors in the literature: KBANN 4 of 106, ID3 19 of 106.
 """
@@ -37,18 +37,18 @@ LENGTHS = (6, 12, 29)
 GRID = (0.01, 0.1, 1.0, 10.0)
 INNER_FOLDS = 5
 RESTARTS = 5
-QUICK_EVERY = 10  # --quick leaves out every tenth sequence only
+QUICK_EVERY = 10  # with --quick only every tenth sequence is left out
 LITERATURE = {"KBANN": 4, "ID3": 19}
 
 
 class Left(NamedTuple):
-    """The sequence that is left out, by its row."""
+    """The sequence to leave out, by its row."""
 
     row: int
 
 
 def experiment(arguments: command.Arguments) -> str:
-    """Leave out every sequence (with --quick every tenth) and write the table."""
+    """Leave out every sequence (with --quick every tenth), and write the table."""
     fasta = arguments.out / "promoters.fa"
     prepare(arguments.data / "promoters.data", fasta)
     study = study_of(configuration(arguments.out, fasta.name))
@@ -61,7 +61,7 @@ def experiment(arguments: command.Arguments) -> str:
 
 
 def prepare(source: Path, target: Path) -> None:
-    """Turn the table into FASTA with labels in the headers. Raises DataError."""
+    """Convert the table to FASTA with labels in the headers. Raises DataError."""
     records = []
     with open_text(source) as lines:
         for number, line in lines:
@@ -77,7 +77,7 @@ def prepare(source: Path, target: Path) -> None:
 
 
 def configuration(folder: Path, name: str) -> Config:
-    """All settings that are tried, on the sequences that :func:`prepare` wrote."""
+    """All settings to try, on the sequences that :func:`prepare` wrote."""
     return Config.from_dict(
         {
             "application": {"name": "motif", "length": LENGTHS[0], "background_order": 3},
@@ -93,7 +93,7 @@ def configuration(folder: Path, name: str) -> Config:
 
 
 def left_out(study: Study, task: Left) -> dict[str, Any]:
-    """Pick a setting without the sequence, train without it, and judge it."""
+    """Choose a setting without the sequence, train without it, and classify it."""
     rest = np.delete(np.arange(len(study.examples[0])), task.row)
     inner = replace(study, examples=[examples.take(rest) for examples in study.examples])
     errors = inner_errors(inner, np.random.default_rng([study.config.seed, task.row]))
@@ -119,7 +119,7 @@ def left_out(study: Study, task: Left) -> dict[str, Any]:
 
 
 def inner_errors(study: Study, rng: np.random.Generator) -> np.ndarray:
-    """Errors of each setting in cross-validation on the study's examples, (settings,)."""
+    """The errors of each setting in cross-validation on the study's examples, (settings,)."""
     application, examples = study.applications[0], study.examples[0]
     fold = assign_folds(len(examples), INNER_FOLDS, rng, application.groups(examples))
     errors = np.zeros(len(study.settings))
@@ -146,7 +146,7 @@ def report(rows: Sequence[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
     picked = Counter((row["application.length"], row[C_KEY]) for row in rows)
     lines = [
         text_table("Leave-one-out on E. coli promoters", table),
-        "picked within the training sequences: "
+        "chosen within the training sequences: "
         + ", ".join(
             f"length {length}, C {C:g}: {count}" for (length, C), count in sorted(picked.items())
         ),

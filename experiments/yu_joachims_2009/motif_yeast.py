@@ -2,41 +2,41 @@
 
     python -m experiments.yu_joachims_2009.motif_yeast --data yeast-ars --out out/motif-yeast
 
-Data. The sequences of the paper are not public. In their place: the ARS of the genome,
-and intergenic regions far from any ARS that SGD or OriDB knows, 240 bases each (see
-``yeast_data``). 75 negatives for 124 positives, as in the paper, are drawn from the intergenic
-crops; all others are further negatives of cost 1/50. Where the folder holds positive.fa,
-negative.fa and background.fa, these are used instead, as they are.
+Data. The sequences of the paper are not public. Instead, this experiment uses the ARS of the
+genome, and intergenic regions far from any ARS known to SGD or OriDB, 240 bases each (see
+``yeast_data``). As in the paper, there are 124 positives, and 75 negatives are drawn from the
+intergenic sequences; all other intergenic sequences are further negatives of cost 1/50. If the
+folder contains positive.fa, negative.fa and background.fa, these are used unchanged instead.
 
-Protocol. Ten stratified folds; for each test fold the next one is the validation fold and
-eight are trained on. Motif lengths 11 and 17, background of order 3, both strands (the
-consensus is known to work in either direction), C per example from {0.1, 1, 10, 100, 1000},
-warm-started upwards, five seeds. Errors are those on positives and on negatives of cost 1:
-the background sequences are trained on and never counted. Standard errors and the paired
-t-tests are over the ten folds. The rows:
+Protocol. There are ten stratified folds; for each test fold the next fold is the validation fold,
+and the other eight are for training. Motif lengths are 11 and 17, the background has order 3, both
+strands are used (the consensus is known to work in either direction), C per example is from {0.1,
+1, 10, 100, 1000}, warm-started upwards, and there are five seeds. Errors are those on positives and
+on negatives of cost 1; the background sequences are used for training and never counted. Standard
+errors and the paired t-tests are over the ten folds. The rows:
 
-- *best of the starts*, the primary one, is the model that a user gets: at every C the seeds
-  are restarts, of which the one with the lowest objective is kept, and C is picked by the
-  errors of those on the validation fold.
-- *mean over the starts*: every seed is a model of its own. C is picked by the mean error over
-  the seeds on the validation fold, and a fold's test error is the mean over the seeds.
+- *best of the starts*, the primary row, is the model that a user gets: at every C the seeds are
+  restarts, of which the one with the lowest objective is kept, and C is chosen by the errors of
+  these models on the validation fold.
+- *mean over the starts*: every seed is a model of its own. C is chosen by the mean error over the
+  seeds on the validation fold, and the test error of a fold is the mean over the seeds.
 
-Which row is the primary one, and how training starts, were decided on validation folds only.
-A third row, *order picked too*, leaves the order of the background, 0, 1 or 3, to the validation
-fold as well: on validation folds order 3 (340 weights for some 140 positives) overfits. This row
-was added after the others had been seen on the test folds; what it picks is picked without them.
-All are shown once more with the background sequences left out of everything, as in the
-authors' workshop paper of 2008.
+Which row is the primary one, and how training starts, was decided on validation folds only. In a
+third row, *order chosen too*, the validation fold chooses the order of the background as well, from
+0, 1 and 3: on validation folds, order 3 (340 weights for about 140 positives) overfits. This row
+was added after the other rows had been seen on the test folds; its choices do not use the test
+folds. All rows are shown a second time without any background sequences, as in the authors'
+workshop paper of 2008.
 
-Control. The Gibbs site sampler (see ``gibbs``) gets the positives of the same eight folds,
-the background of all their sequences, the same lengths, strands and seeds. Each of its runs
-is the best of twenty restarts by the posterior; a fold's error is the mean over the seeds.
-Two thresholds: *honest*, with the fewest errors on the nine other folds; and *favoured*, with
-the fewest errors on the test fold itself. The latter is the paper's deliberate favour to the
-control, and the one place where anything is tuned on a test fold.
+Control. The Gibbs site sampler (see ``gibbs``) gets the positives of the same eight folds, the
+background of all their sequences, and the same lengths, strands and seeds. Each of its runs is the
+best of twenty restarts by the posterior; the error of a fold is the mean over the seeds. There are
+two thresholds: *honest*, with the fewest errors on the nine other folds; and *favoured*, with the
+fewest errors on the test fold itself. The latter is the paper's deliberate advantage for the
+control, and the only setting that is tuned on a test fold.
 
-The motif shown is trained on all data with the C that is best over all validation folds,
-warm-started upwards too, the best of five restarts by objective; the sampler's is that of the
+The motif shown is trained on all data with the C that is best over all validation folds, also
+warm-started upwards, as the best of five restarts by objective; the sampler's motif is that of the
 best posterior on all positives.
 """
 
@@ -76,12 +76,12 @@ ORDER = 3
 ORDER_KEY = "application.background_order"
 STRANDS = "both"
 SHOWN_RESTARTS = 5
-PSEUDOCOUNT = 1.0  # of the control's background
+PSEUDOCOUNT = 1.0  # for the control's background
 IUPAC = {"A": "A", "C": "C", "G": "G", "T": "T", "W": "AT", "Y": "CT", "R": "AG"}
 BEST, MEAN = "latent SSVM, best of the starts", "latent SSVM, mean over the starts"
-PICKED = "latent SSVM, order picked too"
+PICKED = "latent SSVM, order chosen too"
 FAVOURED, HONEST = "Gibbs, favoured threshold", "Gibbs, honest threshold"
-# By length and whether there are background sequences: latent SSVM and the favoured control.
+# The paper's errors, by length and by use of background sequences: latent SSVM, favoured control.
 PUBLISHED = {
     (11, True): ("11.09", "32.49"),
     (17, True): ("12.00", "31.47"),
@@ -91,14 +91,14 @@ PUBLISHED = {
 
 
 class Plan(NamedTuple):
-    """How much is run."""
+    """The size of the experiment."""
 
     lengths: tuple[int, ...]
     grid: tuple[float, ...]
     folds: int
     seeds: int
-    orders: tuple[int, ...]  # of the background, the paper's first
-    background: int | None  # most background sequences; None for all
+    orders: tuple[int, ...]  # orders of the background, the paper's first
+    background: int | None  # background sequences at most; None for all
 
 
 FULL = Plan((11, 17), (0.1, 1, 10, 100, 1000), 10, 5, (3, 1, 0), None)
@@ -145,7 +145,7 @@ def experiment(arguments: command.Arguments) -> str:
 
 
 def prepare(data: Path, out: Path, plan: Plan) -> Path:
-    """The folder of the three FILES: ``data`` if it has them, else ``out``, where they are put.
+    """The folder of the three FILES: ``data`` if it has them, else ``out``, where they are written.
 
     Raises DataError if the genome's files cannot be read.
     """
@@ -161,7 +161,7 @@ def prepare(data: Path, out: Path, plan: Plan) -> Path:
 
 
 def configuration(folder: Path, plan: Plan, length: int) -> Config:
-    """The settings of one length; the data are those that :func:`prepare` wrote."""
+    """The configuration of one length, for the data that :func:`prepare` wrote."""
     return Config.from_dict(
         {
             "application": {
@@ -189,7 +189,7 @@ def configuration(folder: Path, plan: Plan, length: int) -> Config:
 
 
 def study_with_strata(config: Config) -> Study:
-    """Folds with their share of positives, negatives and background; only the first two count."""
+    """Folds stratified by positives, negatives and background; the background is not counted."""
     examples = config.create_application().read(config.sources("train"))
     background = examples.costs < 1
     groups = np.where(background, 2, np.where(examples.labels > 0, 0, 1))
@@ -197,7 +197,7 @@ def study_with_strata(config: Config) -> Study:
 
 
 def without_background(study: Study) -> Study:
-    """The same folds of the sequences that count, and nothing else."""
+    """The same folds with only the sequences that count."""
     rows = np.flatnonzero(study.counted)
     return replace(
         study,
@@ -208,7 +208,7 @@ def without_background(study: Study) -> Study:
 
 
 def control_run(study: Study, task: GibbsTask) -> dict[str, Any]:
-    """Train the sampler on the training folds and score the test fold with both thresholds."""
+    """Train the sampler on the training folds, and score the test fold with both thresholds."""
     folds = study.config.search.folds
     held = (task.fold, (task.fold + 1) % folds)
     examples: Sequences = study.examples[0]
@@ -235,7 +235,7 @@ def control_run(study: Study, task: GibbsTask) -> dict[str, Any]:
 
 
 def sampled(examples: Sequences, length: int, rng: np.random.Generator) -> gibbs.SiteModel:
-    """The control's motif of the positives, with the background of all the sequences."""
+    """The control's motif of the positives, with the background of all sequences."""
     background = estimate(examples.flat, examples.offsets, ORDER, PSEUDOCOUNT)
     positives = examples.take(np.flatnonzero(examples.labels > 0))
     return gibbs.sample(
@@ -244,15 +244,15 @@ def sampled(examples: Sequences, length: int, rng: np.random.Generator) -> gibbs
 
 
 def error_percent(predicted: np.ndarray, labels: np.ndarray) -> float:
-    """Share of sequences called positive or not in error, in percent."""
+    """The percentage of sequences that are wrongly called positive or negative."""
     return 100 * float(np.mean(predicted != (labels > 0)))
 
 
 def compared(svm: CrossValidation, control: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """Errors and ROC AUC on each test fold, the paired t-tests, and the values of C.
+    """The errors and ROC AUC on each test fold, the paired t-tests, and the chosen values of C.
 
-    p : two-sided, of each other method against each row of the latent SSVM; None where
-        the two agree in every fold
+    p : two-sided, of each other method against each row of the latent SSVM; None if the two are
+        equal in every fold
     """
     paper = of_order(svm, ORDER)
     rows = {BEST: paper.best_of_seeds(), MEAN: paper, PICKED: svm.best_of_seeds()}
@@ -287,7 +287,7 @@ def compared(svm: CrossValidation, control: Sequence[dict[str, Any]]) -> dict[st
 
 
 def of_order(svm: CrossValidation, order: int) -> CrossValidation:
-    """The runs with a background of the given order."""
+    """The runs whose background has the given order."""
     kept = [row for row, setting in enumerate(svm.settings) if setting[ORDER_KEY] == order]
     place = {row: number for number, row in enumerate(kept)}
     return replace(
@@ -304,7 +304,7 @@ def _by_fold(runs: Sequence[dict[str, Any]], name: str, folds: int) -> np.ndarra
 
 
 def learnt(study: Study, C: float, length: int) -> dict[str, Any]:
-    """The motifs of both methods on all data, beside the known one."""
+    """The motifs of both methods on all data, compared with the known motif."""
     examples = study.examples[0]
     path = [
         set_values(study.config, {"search.grid": {}, C_KEY: value, "cccp.restarts": SHOWN_RESTARTS})
@@ -327,11 +327,11 @@ def learnt(study: Study, C: float, length: int) -> dict[str, Any]:
 
 
 def beside_known(matrix: np.ndarray) -> dict[str, Any]:
-    """The strand and shift of a motif at which it agrees best with the known consensus.
+    """The strand and the shift at which a motif agrees best with the known consensus.
 
-    agree : positions of the known motif where the likeliest letter is one that it allows
+    agree : positions of the known motif at which the most probable letter is one that it allows
     consensus : the motif in IUPAC letters on that strand
-    shift : where it starts, counted from the start of the known motif
+    shift : its start, counted from the start of the known motif
     """
     best: dict[str, Any] = {"agree": -1}
     for strand in (matrix, matrix[::-1, ::-1]):
@@ -363,7 +363,7 @@ def all_runs(
 
 
 def report(parts: Sequence[dict[str, Any]], motifs: Sequence[dict[str, Any]]) -> str:
-    """A table in the manner of the paper, and the motifs."""
+    """A table like the paper's, and the motifs."""
     rows, picked = [], []
     for part in parts:
         background = "yes" if part["background"] else "no"
@@ -380,12 +380,12 @@ def report(parts: Sequence[dict[str, Any]], motifs: Sequence[dict[str, Any]]) ->
                     "ROC AUC": plus_minus(auc, 3) if auc else None,
                     "p against best": _shown_p(part["p"][BEST], name),
                     "p against mean": _shown_p(part["p"][MEAN], name),
-                    "p against order picked": _shown_p(part["p"][PICKED], name),
+                    "p against order chosen": _shown_p(part["p"][PICKED], name),
                     "paper, its data": known.get(name),
                 }
             )
         picked += [
-            f"C{'/order' if name == PICKED else ''} picked, length {part['length']}, "
+            f"C{'/order' if name == PICKED else ''} chosen, length {part['length']}, "
             f"background: {background}, {name}: " + ", ".join(values)
             for name, values in part["picked"].items()
         ]

@@ -2,30 +2,30 @@
 
     python -m experiments.yu_joachims_2009.ohsumed --data letor3-ohsumed --out out/ohsumed
 
-Input: S1.txt … S5.txt of a LETOR collection, plain or .gz, features scaled by query. Fold k
-trains on S_k, S_k+1 and S_k+2, validates on S_k+3 and is tested on S_k+4, as published. Whether it
-is OHSUMED (45 features), whose published figures stand beside ours, is seen from the data.
+The input is S1.txt … S5.txt of a LETOR collection, plain or .gz, with features scaled by query. As
+published, fold k trains on S_k, S_k+1 and S_k+2, validates on S_k+3 and is tested on S_k+4. If the
+data have the 45 features of OHSUMED, its published figures are shown with ours.
 
-Methods; all are trained on the training files alone, every setting of each on every fold:
+All methods are trained on the training files alone, with all their settings on every fold:
 
-- latent SSVM: C from 0.01 to 1,000 a query, k of training from {3, 5, 10, 20, 30}; begun from the
-  classifier, as in the paper, or from a ranking SVM, which is one more setting. Below it the
-  same without the ranking SVM, and the same begun from random orderings of loss 0;
-- its initial weights: the classifier and the ranking SVM (hinge loss, every query's mean over its
-  pairs), by our own solver, C from 0.001 to 100,000 a query. The latent SSVM begins with those of
-  highest validation MAP;
-- pairwise linear SVM: all pairs of a query's documents with different labels, squared hinge
-  loss, by liblinear through scikit-learn, C from 1e-7 to 0.01 a pair;
+- latent SSVM: C from 0.01 to 1,000 per query, k of training from {3, 5, 10, 20, 30}; started from
+  the classifier, as in the paper, or from a ranking SVM, which is one more setting. The rows below
+  it show the start from the classifier alone, and the start from random orderings of loss 0;
+- its initial weights: the classifier and the ranking SVM (hinge loss, for every query the mean over
+  its pairs), by our own solver, C from 0.001 to 100,000 per query. The latent SSVM starts from the
+  initial weights of highest validation MAP;
+- pairwise linear SVM: all pairs of documents of a query with different labels, squared hinge loss,
+  by liblinear through scikit-learn, C from 1e-7 to 0.01 per pair;
 - LambdaMART: LightGBM, leaves from {7, 15, 31}, learning rate 0.05, from 25 to 400 trees.
 
-Choice, on the validation file of the fold alone, by two rules that are both shown. *MAP*, as
-LETOR's own baselines were tuned, and what we go by: one setting for all columns, that of highest
-MAP. *Own*: for the column P@q the setting of highest P@q, of equal ones that of highest MAP;
-it is the noisier one, as a validation file has 21 queries. A setting that was not chosen is never
-run on test files. Figures are means over the queries of the five test files, each ranked by the
-model of its fold; standard errors are over these queries. The grids and the two starts of
-the first row were settled by validation figures before any test file was ranked; of all folds, so
-that each query had a say in this, as a validation query.
+Settings are chosen on the validation file of the fold alone, by two rules that are both shown.
+*MAP*, the main rule, by which LETOR's own baselines were tuned: one setting for all columns, that
+of highest MAP. *Own*: for the column P@q the setting of highest P@q, and among equal ones that of
+highest MAP; this rule is noisier, because a validation file has 21 queries. A setting that was not
+chosen is never run on test files. Figures are means over the queries of the five test files, each
+ranked by the model of its fold; standard errors are over these queries. The grids and the two
+starts of the first row were fixed by validation figures before any test file was ranked. These were
+figures of all folds, so that every query was used for this once, as a validation query.
 """
 
 import time
@@ -55,7 +55,7 @@ FOLDS = 5
 TRAINING_FILES = 3
 CLASSIFIER, RANKING, RANDOM = "classification", "pairwise", "random"
 LATENT, INITIAL, PAIRWISE, TREES = "latent SSVM", "initial weights", "pairwise SVM", "LambdaMART"
-METHODS = {  # the rows of the table: method, and the starts among which is chosen
+METHODS = {  # the rows of the table: the method, and the starts from which the best is chosen
     "latent SSVM": (LATENT, (CLASSIFIER, RANKING)),
     "  from the classifier": (LATENT, (CLASSIFIER,)),
     "  from random orderings": (LATENT, (RANDOM,)),
@@ -75,18 +75,18 @@ PUBLISHED = {
 
 
 class Plan(NamedTuple):
-    """The settings that are tried."""
+    """The settings to try."""
 
     ks: tuple[int, ...]
-    grid: tuple[float, ...]  # C a query
-    initial_grid: tuple[float, ...]  # C a query
-    pairwise_grid: tuple[float, ...]  # C a pair
+    grid: tuple[float, ...]  # C per query
+    initial_grid: tuple[float, ...]  # C per query
+    pairwise_grid: tuple[float, ...]  # C per pair
     leaves: tuple[int, ...]
     trees: tuple[int, ...]
 
 
 def decades(low: float, high: float, step: float) -> tuple[float, ...]:
-    """10^low … 10^high to three digits."""
+    """The numbers 10^low … 10^high, rounded to three digits."""
     return tuple(float(f"{10**exponent:.3g}") for exponent in np.arange(low, high + 0.1, step))
 
 
@@ -102,7 +102,7 @@ QUICK = Plan((5, 20), (0.1, 1.0, 10.0), (0.1, 1e3), (1e-4,), (7,), (25, 100))
 
 
 class Collection(NamedTuple):
-    """All queries, with the file of each, and what is tried on them."""
+    """All queries, with the file of each, and the settings to try on them."""
 
     queries: Queries
     plan: Plan
@@ -116,7 +116,7 @@ class Collection(NamedTuple):
         return self._of([(fold + TRAINING_FILES) % FOLDS])
 
     def test(self, fold: int) -> Queries:
-        """The queries of the file that is left."""
+        """The queries of the remaining file."""
         return self._of([(fold + TRAINING_FILES + 1) % FOLDS])
 
     def _of(self, files: Sequence[int]) -> Queries:
@@ -128,7 +128,7 @@ class Task(NamedTuple):
     """All values of C, or numbers of trees, of one method on one fold.
 
     setting : start and k, or leaves of the trees
-    weights : (d,), where a latent SSVM begins
+    weights : (d,), from which a latent SSVM starts
     """
 
     method: str
@@ -140,9 +140,9 @@ class Task(NamedTuple):
 class Candidate(NamedTuple):
     """A trained model.
 
-    model : (d,) linear weights; or trees as LightGBM writes them, and how many
+    model : (d,) linear weights; or trees in LightGBM's text format, and their number
     validation : the metrics of every query of the fold's validation file
-    record : of training; seconds are the mean over the candidates of a task
+    record : the training record; its seconds are the mean over the candidates of a task
     """
 
     method: str
@@ -154,7 +154,7 @@ class Candidate(NamedTuple):
 
 
 def experiment(arguments: command.Arguments) -> str:
-    """Train all settings, choose on validation files, test what was chosen, write the table."""
+    """Train all settings, choose on validation files, test the chosen ones, and write the table."""
     ranking_peers.check_installed()
     collection = read_collection(arguments.data, QUICK if arguments.quick else FULL)
     candidates = trained(collection, arguments.jobs)
@@ -166,7 +166,7 @@ def experiment(arguments: command.Arguments) -> str:
 
 
 def read_collection(folder: Path, plan: Plan) -> Collection:
-    """The five files of a folder. Raises DataError."""
+    """Read the five files of a folder. Raises DataError."""
     sources = []
     for number in range(1, FOLDS + 1):
         plain = folder / f"S{number}.txt"
@@ -175,7 +175,7 @@ def read_collection(folder: Path, plan: Plan) -> Collection:
 
 
 def trained(collection: Collection, jobs: int) -> list[Candidate]:
-    """Every setting of every method on every fold, in a fixed order. Test files are not read."""
+    """Train every setting of every method on every fold, in a fixed order, without test files."""
     plan, folds = collection.plan, range(FOLDS)
     first = [Task(INITIAL, fold, {"start": s}) for s in (CLASSIFIER, RANKING) for fold in folds]
     first += [Task(PAIRWISE, fold, {}) for fold in folds]
@@ -197,7 +197,7 @@ def trained(collection: Collection, jobs: int) -> list[Candidate]:
 
 
 def solve(collection: Collection, task: Task) -> list[Candidate]:
-    """The candidates of a task."""
+    """Train the candidates of a task."""
     training, validation = collection.training(task.fold), collection.validation(task.fold)
     plan, setting = collection.plan, task.setting
     began = time.perf_counter()
@@ -226,7 +226,7 @@ def solve(collection: Collection, task: Task) -> list[Candidate]:
 def latent(
     training: Queries, plan: Plan, k: int, start: str, weights: np.ndarray | None
 ) -> list[Solved]:
-    """Latent SSVMs for one k, each C begun anew from the same weights (or random orderings)."""
+    """Train latent SSVMs for one k; each C starts from the same weights (or random orderings)."""
     found: list[Solved] = []
     for C in plan.grid:
         application, config = ranker(k, start, C)
@@ -238,7 +238,7 @@ def latent(
 
 
 def initial(training: Queries, plan: Plan, start: str) -> list[Solved]:
-    """The weights that latent SSVMs begin with."""
+    """The weights from which latent SSVMs start."""
     found: list[Solved] = []
     with Executor(1) as executor:
         for C in plan.initial_grid:
@@ -250,7 +250,7 @@ def initial(training: Queries, plan: Plan, start: str) -> list[Solved]:
 
 
 def ranker(k: int, start: str, C: float) -> tuple[Application, Config]:
-    """The application and its settings; the sum over queries is weighted by C."""
+    """The application and its configuration; C multiplies the sum over queries."""
     config = Config.from_dict(
         {
             "application": {"name": "precision_at_k", "k": k, "initialisation": start},
@@ -273,7 +273,7 @@ def query_metrics(examples: Queries, model: Any) -> dict[str, np.ndarray]:
 
 
 def choose(candidates: Sequence[Candidate], column: str) -> Candidate:
-    """The highest validation mean of the column, then of MAP; the first of equal ones."""
+    """The candidate of highest validation mean of the column, then of MAP; the first on ties."""
 
     def merit(candidate: Candidate) -> tuple[float, float]:
         found = candidate.validation
@@ -285,10 +285,10 @@ def choose(candidates: Sequence[Candidate], column: str) -> Candidate:
 def tested(
     collection: Collection, candidates: Sequence[Candidate], name: str, rule: str
 ) -> dict[str, Any]:
-    """What a rule chose of a method in each fold and column, and its figures on the test files.
+    """What a rule chose for a method in each fold and column, and its figures on the test files.
 
-    Returns by column the values of all test queries (those of fold 1 first) and the settings,
-    the number of models to choose from, and their mean oracle passes and seconds.
+    Returns, by column, the values of all test queries (those of fold 1 first) and the settings; and
+    the number of models to choose from, with their mean oracle passes and seconds.
     """
     method, starts = METHODS[name]
     own = [
@@ -316,7 +316,7 @@ def tested(
 
 
 def report(collection: Collection, rows: Sequence[dict[str, Any]]) -> tuple[str, dict[str, Any]]:
-    """The table as text, and all of it as plain values."""
+    """The table as text, and all its values."""
     table = []
     for row in rows:
         columns = {column: plus_minus(row["values"][column], 3) for column in COLUMNS}
@@ -353,7 +353,7 @@ def report(collection: Collection, rows: Sequence[dict[str, Any]]) -> tuple[str,
 
 
 def every_run(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
-    """One row a trained model, with its validation means: what was chosen from."""
+    """One row for each trained model, with the validation means by which models are chosen."""
     keys = ("k", "start", "C", "leaves", "trees")
     records = ("objective", "gap", "converged", "cccp_iterations", "passes", "seconds")
     return [
@@ -374,7 +374,7 @@ def _by_query(row: dict[str, Any]) -> np.ndarray:
 
 
 def _brief(settings: dict[str, list[dict[str, Any]]]) -> str:
-    """The settings of the five folds by column, or once if the columns share them."""
+    """The settings of the five folds, by column, or once if all columns share them."""
     shown = {
         column: " ".join(
             "/".join(f"{v:g}" if isinstance(v, float) else str(v) for v in each.values())
@@ -395,6 +395,6 @@ if __name__ == "__main__":
     command.main(
         "Precision at k on a LETOR collection in five files.",
         "folder of S1.txt … S5.txt, plain or .gz",
-        "two values of k, three of C",
+        "two values of k, three values of C",
         experiment,
     )

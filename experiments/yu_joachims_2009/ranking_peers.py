@@ -1,4 +1,4 @@
-"""Rankers that others made, to stand beside ours: the extra ``bench`` brings them."""
+"""Rankers of other libraries, for comparison with ours; the extra ``bench`` installs them."""
 
 import itertools
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ def check_installed() -> None:
 
 
 def pairwise(training: Queries, grid: Sequence[float]) -> list[Solved]:
-    """Linear SVMs on differences of documents: half of the pairs one way round, half the other."""
+    """Linear SVMs on differences of two documents; half of the pairs are taken in reverse order."""
     svm = _peer("sklearn").svm
     matrix, offsets = training.matrix(), training.offsets
     better, worse = [], []
@@ -42,7 +42,7 @@ def pairwise(training: Queries, grid: Sequence[float]) -> list[Solved]:
 
 
 def boosted(training: Queries, leaves: int, trees: Sequence[int]) -> list[Solved]:
-    """LambdaMART for one number of leaves, cut off after each number of trees."""
+    """LambdaMART for one number of leaves, truncated after each number of trees."""
     lightgbm = _peer("lightgbm")
     data = lightgbm.Dataset(
         training.matrix(), training.labels, group=np.diff(training.offsets), params={"verbose": -1}
@@ -67,7 +67,7 @@ def tree_scores(examples: Queries, text: str, count: int) -> np.ndarray:
 
 
 def _peer(package: str) -> Any:
-    """A package of the extra ``bench``. Raises MissingExtraError."""
+    """Import a package of the extra ``bench``. Raises MissingExtraError."""
     try:
         if package == "lightgbm":
             import lightgbm

@@ -1,18 +1,19 @@
-"""Yeast origins of replication (ARS) and intergenic DNA as sequences of one length.
+"""Yeast origins of replication (ARS) and intergenic DNA as sequences of equal length.
 
-Reads two FASTA files with the fields ``chr``, ``start`` and ``end`` (counted from 1, both
-inclusive) in their headers:
+The module reads two FASTA files with the fields ``chr``, ``start`` and ``end`` (counted from 1,
+both inclusive) in their headers:
 
 - ``ars_R64.fa``: the ARS of the S. cerevisiae genome, forward strand
 - ``intergenic_R64.fa.gz``: regions without a feature, with the flag
   ``sgd_ars_within_100bp`` and, where it is known, ``oridb_within_500bp``
 
-Of every ARS of at least 240 bases the middle 240 are taken; annotated sites play no part.
-Of every intergenic region of at least 240 bases that is not flagged, 240 bases at a drawn
-place are taken. Repeats are left out, lest copies of a test sequence be trained on: a crop
-goes if more than a quarter of its 16-mers, on either strand, occur in crops kept before.
+Of every ARS of at least 240 bases, the middle 240 are taken; annotated sites are not used. Of every
+intergenic region of at least 240 bases that is not flagged, 240 bases at a random position are
+taken. Repeats are left out, so that no copy of a test sequence is used for training: a crop is
+dropped if more than a quarter of its 16-mers, on either strand, occur in crops kept before.
 
-The script writes the small data set that is shipped; it does not use ``oridb_within_500bp``:
+As a script, the module writes the small data set that is shipped; for that it does not use
+``oridb_within_500bp``:
 
     python -m experiments.yu_joachims_2009.yeast_data --data FOLDER --out data/motif
 """
@@ -41,7 +42,7 @@ NEGATIVES_PER_ARS = 2
 
 @dataclass(frozen=True)
 class Crops:
-    """Sequences of LENGTH bases.
+    """Sequences of LENGTH bases each.
 
     names : n names
     places : n texts such as ``chr=1 start=708 end=947``
@@ -66,7 +67,7 @@ class Crops:
 def yeast_crops(
     folder: Path, rng: np.random.Generator, *, away_from: Iterable[str]
 ) -> tuple[Crops, Crops]:
-    """The ARS and the intergenic crops, in the order of the files and without repeats.
+    """The ARS crops and the intergenic crops, in the order of the files, without repeats.
 
     away_from : names of the flags that must be 0 in an intergenic header
 
@@ -79,7 +80,7 @@ def yeast_crops(
 
 
 def _crops(path: Path, flags: tuple[str, ...], rng: np.random.Generator | None) -> Crops:
-    """One crop of every long enough record: the middle, or a drawn place if rng is given."""
+    """One crop of every record that is long enough: its middle, or at random if rng is given."""
     records = read_fasta(path)
     names, places, rows = [], [], []
     for i, description in enumerate(records.descriptions):
@@ -105,7 +106,7 @@ def _crops(path: Path, flags: tuple[str, ...], rng: np.random.Generator | None) 
 
 
 def _without_repeats(crops: Crops, seen: set[int]) -> Crops:
-    """The crops that are new; the words of those kept are added to ``seen``."""
+    """The crops that are no repeats; their words are added to ``seen``."""
     kept = []
     for i, row in enumerate(crops.codes):
         words = _words(row)
@@ -116,7 +117,7 @@ def _without_repeats(crops: Crops, seen: set[int]) -> Crops:
 
 
 def _words(row: np.ndarray) -> list[int]:
-    """The 16-mers of a sequence as numbers, each the smaller of its two strands' numbers."""
+    """The 16-mers of a sequence as numbers, each the smaller one of its two strands."""
     count = len(row) - REPEAT_WORD + 1
     given, other = np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)
     for j in range(REPEAT_WORD):
@@ -126,15 +127,15 @@ def _words(row: np.ndarray) -> list[int]:
 
 
 def write_crops(path: Path, crops: Crops) -> None:
-    """Write the crops as FASTA, their places in the headers."""
+    """Write the crops as FASTA, with their places in the headers."""
     headers = [f"{name} {place}" for name, place in zip(crops.names, crops.places, strict=True)]
     write_fasta(path, zip(headers, spelled(crops.codes), strict=True))
 
 
 def write_shipped(data: Path, out: Path, seed: int) -> list[str]:
-    """Choose, split and write: a third for testing, two intergenic crops for each ARS.
+    """Choose, split and write: a third for testing, and two intergenic crops for each ARS.
 
-    Returns a line for each file. Raises DataError as :func:`yeast_crops` does.
+    Returns a line for each file. Raises DataError like :func:`yeast_crops`.
     """
     lines = []
     rng = np.random.default_rng(seed)

@@ -18,9 +18,9 @@ _STATE = "index_base"
 
 
 class IndexBase:
-    """The first index of an application: from the options, or from the first files that it reads.
+    """The first feature index: given by the options, or found in the first files that are read.
 
-    known : 0 or 1; None before it is known
+    known : the first index, 0 or 1; None as long as it is unknown
     """
 
     def __init__(self, choice: Choice) -> None:
@@ -29,12 +29,12 @@ class IndexBase:
 
     @property
     def base(self) -> int:
-        """The first index, 1 as long as nothing was read."""
+        """The first index; it is 1 as long as no file was read."""
         return 1 if self.known is None else self.known
 
     @property
     def why(self) -> str:
-        """Why an index 0 is refused if indices count from 1."""
+        """The reason, for a message, why index 0 is refused if indices count from 1."""
         if self._choice == 1:
             return "because index_base is 1 (0 and auto accept it)"
         return "because the indices of the model count from 1 (index_base)"
@@ -42,9 +42,10 @@ class IndexBase:
     def read(
         self, sources: Sequence[Source], read: Callable[[Source, int | None, str], SvmLight]
     ) -> list[SvmLight]:
-        """The files of sources, all with one base. Raises DataError.
+        """Read the files of sources; all have the same first index. Raises DataError.
 
-        read : reads one file, with the arguments base and why of :func:`read_svmlight`
+        read : a function that reads one file, with the arguments ``base`` and ``why`` of
+            :func:`read_svmlight`
         """
         files = [read(source, self.known, self.why) for source in sources]
         if self.known is None:
@@ -52,7 +53,7 @@ class IndexBase:
         return [file.counted_from(self.base) for file in files]
 
     def state(self) -> dict[str, np.ndarray]:
-        """The array that a model keeps; none if indices count from 1."""
+        """The array that a model keeps; there is none if indices count from 1."""
         return {} if self.base else {_STATE: np.array([0])}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
@@ -62,7 +63,7 @@ class IndexBase:
             self.known = int(checked.array(state, _STATE, np.int64, (1,), least=0, most=0)[0])
 
     def warnings(self) -> list[str]:
-        """A warning if indices count from 0 because of the data and not of the options."""
+        """A warning if indices count from 0 because of the data, and not because of the options."""
         if self._choice == "auto" and self.known == 0:
             return ["an index 0 occurs in training, so indices count from 0 (index_base)"]
         return []

@@ -1,8 +1,8 @@
-"""Features that occur in training, numbered anew: those that do not occur have weight 0.
+"""Features that occur in training, renumbered; features that do not occur have weight 0.
 
 A feature that no training example has does not change any score in training, so that ½‖w‖² makes
-its weights 0 at the optimum. Where features are hashed, or a file skips numbers, w, the planes and
-the model then hold no numbers for them.
+its weights 0 at the optimum. If features are hashed, or a file skips numbers, the weights, the
+planes and the model then hold no entries for features that do not occur.
 """
 
 from collections.abc import Sequence
@@ -14,16 +14,18 @@ from scipy import sparse
 
 from lssvm.applications.names import LazyNames
 
-SHARE = 0.9  # of the features that occur, above which numbering them anew is not worth it
-LEAST = 100_000  # weights of features that do not occur, below which it is not either
+SHARE = 0.9  # if a larger share of the features occurs, renumbering is not worth its cost
+LEAST = 100_000  # nor is it if fewer weights than this are saved
 
 
 @dataclass(frozen=True)
 class Occurring:
-    """The sparse rows of examples without the features that training does not have.
+    """The sparse rows of examples without the features that do not occur in training.
 
-    features : (P,) int64 those that occur, increasing; width, columns : features of a row, and K
-    w is (P · K) weights of these features, and the others
+    features : (P,) int64, the features that occur, increasing
+    width : number of features of a row before renumbering; columns : K, weights of a feature
+
+    w holds the P · K weights of these features, then the weights that belong to no feature.
     """
 
     features: np.ndarray
@@ -32,7 +34,7 @@ class Occurring:
 
     @classmethod
     def of(cls, inputs: Any, columns: int) -> Self | None:
-        """Those of rows (n, width); None where leaving out the others would save little."""
+        """The features that occur in rows (n, width); None if renumbering would save little."""
         if not sparse.issparse(inputs):
             return None
         marks = np.zeros(inputs.shape[1], dtype=bool)
@@ -44,7 +46,7 @@ class Occurring:
         return cls(features, len(marks), columns)
 
     def prepared(self, examples: Any, w: np.ndarray) -> tuple[Any, np.ndarray]:
-        """The rows with the features numbered anew, others left out; weights stay as they are."""
+        """The examples with renumbered features, without all others; the weights are unchanged."""
         rows = sparse.csr_array(examples.inputs)
         places = np.searchsorted(self.features, rows.indices)
         known = np.append(self.features, -1)[places] == rows.indices
@@ -58,20 +60,20 @@ class Occurring:
         return examples.with_inputs(matrix), w
 
     def restricted(self, w: np.ndarray) -> np.ndarray:
-        """Linear weights, those of features that do not occur left out."""
+        """Linear weights without those of features that do not occur."""
         size = self.width * self.columns
         kept = w[:size].reshape(self.width, self.columns)[self.features]
         return np.append(kept, w[size:])
 
     def linear(self, w: np.ndarray) -> np.ndarray:
-        """The same the other way: linear weights, 0 for features that do not occur."""
+        """The inverse of :meth:`restricted`: linear weights, 0 for features that do not occur."""
         size = len(self.features) * self.columns
         every = np.zeros((self.width, self.columns))
         every[self.features] = w[:size].reshape(-1, self.columns)
         return np.append(every, w[size:])
 
     def reduced(self, w: np.ndarray) -> tuple["Occurring", np.ndarray]:
-        """Both as they are."""
+        """These features and w, both unchanged."""
         return self, w
 
     def squared_norm(self, w: np.ndarray) -> float:
@@ -87,7 +89,7 @@ class Occurring:
         return {"features that occur": len(self.features)}
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The features, and the numbers."""
+        """The arrays that a model keeps: the features, and the numbers width and columns."""
         return {
             "features": self.features,
             "shape": np.array([self.width, self.columns], dtype=np.int64),

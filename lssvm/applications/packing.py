@@ -1,7 +1,7 @@
-"""The base of packed data sets: selection of examples, fingerprints, errors with their place.
+"""The base of packed data sets: selection of examples, fingerprints, and errors with file and line.
 
-The parts of examples are stored in flat arrays, example after example. Offsets, (n + 1,) int64,
-give the start of each example, and the end of the last one.
+The parts of examples are stored in flat arrays, one example after another. Offsets, (n + 1,)
+int64, give the start of each example, and the end of the last one.
 """
 
 import hashlib
@@ -19,16 +19,16 @@ _EACH = ("costs", "identifiers", "lines", "files")
 class Packed:
     """n examples in flat arrays.
 
-    costs : (n,) float64, c_i
-    identifiers : (n,) object, names
-    lines : (n,) int64, line of the file where each example begins
-    files : (n,) int32, row of ``paths``
+    costs : (n,) float64, the costs c_i
+    identifiers : (n,) object, the names of the examples
+    lines : (n,) int64, the line of its file where each example begins
+    files : (n,) int32, the index of its file in ``paths``
     paths : the files
     labelled : whether every example has its true output
 
-    Subclasses add fields, and define how an example is called (KIND) and which fields are offsets
-    (OFFSETS) or have one entry for each example (EACH, without those above). A block made by
-    ``slice`` shares all arrays; its positions are those of the whole.
+    Subclasses add fields, and define the word for an example in messages (KIND), which fields are
+    offsets (OFFSETS), and which of the added fields have one entry for each example (EACH). A block
+    made by ``slice`` shares all arrays; its offsets count from the start of the whole data set.
     """
 
     KIND: ClassVar[str]
@@ -44,24 +44,24 @@ class Packed:
 
     @property
     def names(self) -> list[str]:
-        """Names of the examples."""
+        """The names of the examples."""
         return list(self.identifiers)
 
     def __len__(self) -> int:
         return len(self.costs)
 
     def slice(self, start: int, stop: int) -> Self:
-        """Examples start..stop-1 as views of the same arrays."""
+        """The examples from start to stop - 1, as views of the same arrays."""
         offsets = {name: getattr(self, name)[start : stop + 1] for name in self.OFFSETS}
         each = {name: getattr(self, name)[start:stop] for name in (*_EACH, *self.EACH)}
         return replace(self, **offsets, **each)
 
     def each(self, rows: np.ndarray) -> dict[str, Any]:
-        """The fields with one entry for each example after ``take``, by name."""
+        """The fields that have one entry for each example, by name, for the examples ``rows``."""
         return {name: getattr(self, name)[rows] for name in (*_EACH, *self.EACH)}
 
     def error(self, row: int | None, message: str) -> DataError:
-        """An error that names an example and its place, or the first file."""
+        """An error with the name, file and line of an example; without ``row``, the first file."""
         if row is None:
             return DataError(self.paths[0], None, message)
         named = f"{self.KIND} {self.identifiers[row]!r} {message}"
@@ -69,7 +69,7 @@ class Packed:
 
 
 def digest(*parts: np.ndarray | int) -> str:
-    """SHA-256 of the bytes of arrays and of the digits of whole numbers, in hexadecimal."""
+    """The SHA-256 of the bytes of arrays and the digits of whole numbers, in hexadecimal."""
     found = hashlib.sha256()
     for part in parts:
         if isinstance(part, int):

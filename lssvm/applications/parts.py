@@ -1,4 +1,4 @@
-"""Prediction in parts, so that its memory does not grow with the size of the files."""
+"""Prediction in parts, so that the memory it needs does not grow with the size of the files."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -12,24 +12,24 @@ from lssvm.problem import E
 class InParts(ABC, Generic[E, P]):
     """An application whose examples can be predicted and written in parts.
 
-    Of a part that was written only what scores need is kept, labels and not features. Scores are
-    those of all parts at once.
+    After a part was written, only what the scores need of it is kept: labels, but not features.
+    The scores are computed at the end from all parts together.
     """
 
-    # Formats that cannot be written in parts: all examples are read for them.
+    # Formats that cannot be written in parts: if one is asked for, all examples are read at once.
     whole_formats: ClassVar[frozenset[str]] = frozenset()
 
     @abstractmethod
     def read_parts(self, sources: Sequence[Source]) -> Iterator[E]:
-        """The examples of the sources in order, in parts, one at least. Raises DataError.
+        """Yield the examples of the sources in order, in at least one part. Raises DataError.
 
-        For an application that was trained, or restored from a model.
+        The application must have been trained, or restored from a model.
         """
 
     @abstractmethod
     def kept(self, examples: E, predictions: P) -> tuple[E, P]:
-        """The part of labelled examples and predictions that ``score`` needs, in little memory."""
+        """What ``score`` needs of labelled examples and their predictions, in little memory."""
 
     @abstractmethod
     def joined(self, parts: Sequence[tuple[E, P]]) -> tuple[E, P]:
-        """The results of :meth:`kept`, at least one, joined in order."""
+        """One or more results of :meth:`kept`, joined in their order."""

@@ -1,7 +1,8 @@
-"""Sums over the rows of a data set by column, which threads share without sums of their own.
+"""Sums over the rows of a data set, computed column by column, so that threads share one result.
 
-Sums of blocks that are each as long as w cost more than inference where w is long. A sum by column
-is written once, and is the same to the last bit however the columns are shared out.
+If each block of rows had a sum of its own, as long as w, these sums would cost more than inference
+where w is long. A sum by column is written once, and has the same bits however the columns are
+divided among threads.
 """
 
 from itertools import pairwise
@@ -13,14 +14,15 @@ from lssvm.kernels import _columns
 from lssvm.offsets import cumulated
 from lssvm.problem import Each
 
-_PIECES = 32  # of the columns, with about equal numbers of entries
+_PIECES = 32  # groups of columns with about equal numbers of entries
 
 
 class Columns(NamedTuple):
-    """A sparse matrix (n, m) by column.
+    """A sparse matrix (n, m), stored by column.
 
     places : (m + 1,) int64, where the columns begin in rows and values
-    rows : (entries,) int32, increasing in each column; values : (entries,), or empty for ones
+    rows : (entries,) int32, increasing in each column
+    values : (entries,), or empty if all values are 1
     """
 
     places: np.ndarray
@@ -29,7 +31,7 @@ class Columns(NamedTuple):
 
 
 def by_column(starts: np.ndarray, indices: np.ndarray, values: np.ndarray, m: int) -> Columns:
-    """The columns of sparse rows; ``starts`` as a block of rows may have them, not from 0."""
+    """The columns of sparse rows; ``starts`` may begin above 0, as that of a block of rows does."""
     own = slice(int(starts[0]), int(starts[-1]))
     indices, values, starts = indices[own], values[own], starts - starts[0]
     places = cumulated(np.bincount(indices, minlength=m))
@@ -40,7 +42,7 @@ def by_column(starts: np.ndarray, indices: np.ndarray, values: np.ndarray, m: in
 
 
 def summed(columns: Columns, coefficients: np.ndarray, out: np.ndarray, each: Each) -> None:
-    """out (m, K) = the sum over the rows of each column's values times coefficients (n, K)."""
+    """Write to out (m, K) the product of the transposed matrix with coefficients (n, K)."""
     places = columns.places
     marks = np.searchsorted(places, places[-1] * np.arange(1, _PIECES) // _PIECES)
     edges = np.unique(np.concatenate([[0], marks, [len(places) - 1]]))

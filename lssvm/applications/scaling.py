@@ -1,16 +1,16 @@
-"""Features brought to scales that are alike: learnt from the training data, applied to all data.
+"""Feature scaling: the scales are learnt from the training data and applied to all data.
 
     max_abs    x / max |x|                       within −1 … 1
     standard   (x − mean) / standard deviation
     range      (x − min) / (max − min)           within 0 … 1
 
-Zeros that files leave out count like any other value. Where rows are stored sparsely nothing is
-subtracted, so that what is left out stays 0: ``standard`` and ``range`` only divide. A feature that
-is constant is not divided.
+Zeros that files leave out count like any other value. From sparse rows nothing is subtracted, so
+that omitted values stay 0: there, ``standard`` and ``range`` only divide. A constant feature is not
+divided.
 
-Files are scaled as they are read, and the weights of a model are those of scaled features: the
-objective, the norm and the gap that its record states belong to these, and training can go on from
-them. The scales are part of the model's state. An appended constant feature is never scaled.
+Features are scaled when files are read, and the weights of a model are those of scaled features:
+the objective, the norm and the gap in the model's record refer to them, and training can continue
+from them. The scales are part of the model's state. An appended constant feature is never scaled.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,14 +31,14 @@ DESCRIPTION = (
     "deviation 1; range: to 0 … 1 (sparse rows: to a range of width 1)"
 )
 STATE = ("scaling_features", "scaling_shifts", "scaling_factors")
-UNEVEN = 1e4  # ratio of scales from which training may be slow
-_AT_ONCE = 10_000  # rows
-_MOST = 10_000_000  # features, where their number is not known
-_SMALLEST = 5e-324  # positive float
+UNEVEN = 1e4  # training may be slow if the ratio of two scales is larger
+_AT_ONCE = 10_000  # rows that are processed together
+_MOST = 10_000_000  # features at most, if their number is not known
+_SMALLEST = 5e-324  # the smallest positive float
 
 
 class Facts(NamedTuple):
-    """What is known of the values of k features, (k,) float64 each."""
+    """Statistics of the values of k features, (k,) float64 each."""
 
     least: np.ndarray
     most: np.ndarray
@@ -47,24 +47,24 @@ class Facts(NamedTuple):
 
     @property
     def largest(self) -> np.ndarray:
-        """The largest absolute values."""
+        """The largest absolute value of each feature."""
         return np.maximum(np.abs(self.least), np.abs(self.most))
 
 
 class Scales(NamedTuple):
-    """What is subtracted from k features, and what the difference is divided by, (k,) each."""
+    """The numbers that k features are shifted by (subtracted) and then divided by, (k,) each."""
 
     shifts: np.ndarray
     factors: np.ndarray
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """As part of an application's state: only features that are not left as they are."""
+        """The arrays of an application's state, for the features that scaling changes."""
         changed = np.flatnonzero((self.shifts != 0.0) | (self.factors != 1.0))
         parts = (changed.astype(np.int64), self.shifts[changed], self.factors[changed])
         return dict(zip(STATE, parts, strict=True))
 
     def resized(self, count: int) -> "Scales":
-        """Those of the first ``count`` features; further ones are left as they are."""
+        """The scales of the first ``count`` features; features without scales stay unchanged."""
         extra = max(0, count - len(self.factors))
         return Scales(
             np.append(self.shifts[:count], np.zeros(extra)),
@@ -72,9 +72,9 @@ class Scales(NamedTuple):
         )
 
     def applied(self, inputs: Any) -> Any:
-        """Rows (n, k) with other values: a dense array in place, or a csr_array.
+        """Scaled rows (n, k): a dense array is changed in place, a csr_array is copied.
 
-        Sparse rows become dense if something has to be subtracted from them.
+        Sparse rows become dense if any feature has a shift.
         """
         if sparse.issparse(inputs) and not np.any(self.shifts):
             values = divided(inputs.data, self.factors[inputs.indices])
@@ -89,13 +89,13 @@ class Scales(NamedTuple):
 
 
 def divided(values: np.ndarray, factors: np.ndarray) -> np.ndarray:
-    """The quotients, infinite where they are too large."""
+    """values / factors; quotients that are too large for a float become infinite."""
     with np.errstate(over="ignore"):
         return values / factors
 
 
 def facts_of(inputs: Any) -> Facts:
-    """Of the columns of (n, k) rows, n > 0, dense or a csr_array."""
+    """The statistics of the columns of rows (n, k), n > 0, dense or a csr_array."""
     if sparse.issparse(inputs):
         counts = np.full(inputs.shape[1], inputs.shape[0])
         return facts_by_code(inputs.indices, inputs.data, counts)
@@ -105,7 +105,7 @@ def facts_of(inputs: Any) -> Facts:
 
 
 def facts_of_blocks(blocks: Sequence[np.ndarray]) -> Facts:
-    """Of the columns of dense rows in several parts, (rows, k) each."""
+    """The statistics of the columns of dense rows that come in several blocks (rows, k)."""
     rows = sum(map(len, blocks))
     least = np.min([block.min(axis=0) for block in blocks], axis=0)
     most = np.max([block.max(axis=0) for block in blocks], axis=0)
@@ -116,9 +116,10 @@ def facts_of_blocks(blocks: Sequence[np.ndarray]) -> Facts:
 
 
 def facts_by_code(codes: np.ndarray, values: np.ndarray, counts: np.ndarray) -> Facts:
-    """Of k features given by those of their values that are not left out.
+    """The statistics of k features from the values that are stored; omitted values are 0.
 
-    codes : (values,) the feature of each value; counts : (k,) values, the zeros left out included
+    codes : (values,) the feature of each value
+    counts : (k,) the number of values of each feature, omitted zeros included
     """
     k = len(counts)
     least, most = np.full(k, np.inf), np.full(k, -np.inf)
@@ -136,15 +137,15 @@ def facts_by_code(codes: np.ndarray, values: np.ndarray, counts: np.ndarray) -> 
 
 
 def _facts(least: np.ndarray, most: np.ndarray, mean: np.ndarray, deviation: np.ndarray) -> Facts:
-    """With the mean and the deviation of constants as they are without rounding."""
+    """The statistics, with the exact mean and a deviation of 0 for constant features."""
     constant = least == most
     return Facts(least, most, np.where(constant, least, mean), np.where(constant, 0.0, deviation))
 
 
 def scales_of(kind: str, facts: Facts, centred: bool) -> Scales:
-    """The scales of features.
+    """The scales of features of these statistics.
 
-    centred : whether ``standard`` and ``range`` subtract
+    centred : whether ``standard`` and ``range`` subtract the mean or the least value
     """
     nothing = np.zeros(len(facts.least))
     if kind == MAX_ABS:
@@ -167,7 +168,8 @@ def _divisors(sizes: np.ndarray) -> np.ndarray:
 class Scaler:
     """The scales of an application's features, learnt from the first examples.
 
-    kind : the option; scales : None before they are known, and with ``none``
+    kind : the value of the option ``scaling``
+    scales : None before they are known, and always with ``none``
     """
 
     def __init__(self, kind: str) -> None:
@@ -182,7 +184,8 @@ class Scaler:
     def scaled(self, examples: Any, count: int) -> Any:
         """Examples with scaled features. Raises DataError for a value that overflows.
 
-        examples : with ``inputs`` and ``scaled``; count : of the features, which come first
+        examples : have the attribute ``inputs`` and the method ``scaled``
+        count : number of features to scale, which are the first columns
         """
         if self.kind == NONE or not len(examples):
             return examples
@@ -195,9 +198,9 @@ class Scaler:
         return {} if self.scales is None else self.scales.arrays()
 
     def restore(self, state: Mapping[str, np.ndarray], count: int | None) -> None:
-        """Restore the scales of a model. Raises ModelError for impossible ones.
+        """Restore the scales of a model. Raises ModelError for impossible scales.
 
-        count : the number of features, None: any
+        count : the number of features; None: any number is accepted
         """
         if self.names:
             most = (_MOST if count is None else count) - 1
@@ -212,12 +215,12 @@ class Scaler:
             self.scales.factors[changed] = factors
 
     def warnings(self, examples: Any) -> list[str]:
-        """A warning that ``standard`` does not centre sparse rows, if that is so."""
+        """A warning if ``standard`` is asked for and sparse rows prevent centring."""
         return not_centred(self.kind, examples.is_sparse)
 
 
 def not_centred(kind: str, is_sparse: bool) -> list[str]:
-    """A warning that sparse rows are not centred, if that was asked for."""
+    """A warning if ``standard`` is asked for and sparse rows prevent centring."""
     if kind.removeprefix("query_") != STANDARD or not is_sparse:
         return []
     return [
@@ -227,10 +230,10 @@ def not_centred(kind: str, is_sparse: bool) -> list[str]:
 
 
 def uneven(largest: np.ndarray, names: Sequence[str], scaling: Sequence[str]) -> list[str]:
-    """A warning that the scales of features differ much, if they do.
+    """A warning if the scales of features differ by more than a factor of UNEVEN.
 
-    largest : (k,) the largest absolute value of each feature; names : of k features
-    scaling : values of the option that would help
+    largest : (k,) the largest absolute value of each feature; names : the k names
+    scaling : values of the option ``scaling`` that the warning recommends
     """
     used = np.flatnonzero(largest > 0.0)
     if not len(used):

@@ -1,4 +1,4 @@
-"""Something said at least every so many seconds, also while a single pass takes minutes."""
+"""A progress line at least every few seconds, even while a single pass takes minutes."""
 
 import threading
 import time
@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 
 class Heartbeat:
-    """Calls ``say`` from a thread of its own whenever nothing was said for ``seconds``.
+    """Calls ``say`` from its own thread whenever nothing was printed for ``seconds``.
 
-    The kernels let other threads run while they work, so a line comes in the middle of a pass too.
+    The kernels release the GIL while they work, so a line can also appear during a pass.
     """
 
     def __init__(self, seconds: float, say: Callable[[], None]) -> None:
@@ -19,15 +19,15 @@ class Heartbeat:
         self._thread = threading.Thread(target=self._beat, name="progress", daemon=True)
 
     def start(self) -> None:
-        """Begin to count the seconds."""
+        """Start the thread, which begins to count the seconds."""
         self._thread.start()
 
     def heard(self) -> None:
-        """Something was said by others: the seconds are counted from here."""
+        """Count the seconds from now, because the caller printed something."""
         self._last = time.monotonic()
 
     def stop(self) -> None:
-        """Say no more; what is being said is said to its end."""
+        """Stop the thread; a call of ``say`` that is running is finished first."""
         self._over.set()
         self._thread.join()
 

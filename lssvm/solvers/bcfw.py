@@ -86,7 +86,7 @@ class Bcfw(ByExample):
         self.gaps = np.full(*_batches(self, {}), np.inf)
 
     def complete(self, oracle: EachOracle) -> None:
-        """Start the next convex problem; averaging begins anew."""
+        """Start the next convex problem, and restart averaging."""
         super().complete(oracle)
         self.averaged, self.epochs, self.checks = 0, 0, 0
         self.gaps[:] = np.inf
@@ -121,7 +121,7 @@ class Bcfw(ByExample):
         return self.rng.choice(count, count, p=share / share.sum())
 
     def _step(self, oracle: EachOracle, batch: int) -> None:
-        """One oracle call, and a step of each of its examples."""
+        """Make one oracle call, and a step for each of its examples."""
         first = int(batch) * self.batch_size
         rows = np.arange(first, min(first + self.batch_size, len(self.costs)))
         w = self.sets.kernel_scores()

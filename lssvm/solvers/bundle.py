@@ -67,23 +67,23 @@ class _KeptPlanes(Kept):
 
 
 class KeptQP(Kept):
-    """The method and last dual point of a solver of quadratic programs."""
+    """Saves and restores the method and the last dual point of a QP solver."""
 
     def save(self, owner: Any, name: str) -> State:
-        """Method, number of calls, and dual."""
+        """The method, the number of calls, and the dual point."""
         qp = getattr(owner, name)
         values = {f"{name}_method": qp.method, f"{name}_osqp_calls": qp.osqp_calls}
         return values, {f"{name}_dual": qp.dual}
 
     def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> SimplexQP:
-        """The same. Raises ModelError."""
+        """The QP solver that was saved. Raises ModelError if its values are impossible."""
         method = same(values, f"{name}_method", getattr(owner, name).method)
         dual = checked_vector(arrays, f"{name}_dual", (None,))
         return SimplexQP(method, dual, whole(values, f"{name}_osqp_calls"))
 
 
 class _KeptCache(Kept):
-    """Nothing without a cache."""
+    """Saves and restores the cache; nothing if there is none."""
 
     def save(self, owner: Any, name: str) -> State:
         cache = owner.cache
@@ -169,21 +169,21 @@ class Bundle(SummedSolver):
 
     @property
     def planes_kept(self) -> int:
-        """Cuts that are kept now."""
+        """The number of cuts that are kept now."""
         return len(self.planes)
 
     @property
     def passes_saved(self) -> int:
-        """Cuts that needed no oracle pass."""
+        """The number of cuts that needed no oracle pass."""
         return 0 if self.cache is None else self.cache.saved
 
     @property
     def osqp_calls(self) -> int:
-        """Quadratic programs that OSQP solved."""
+        """The number of quadratic programs that OSQP solved."""
         return self.qp.osqp_calls
 
     def measure_from(self, completion: Plane) -> None:
-        """Take a new completion: bound and Gram matrix are of differences from it."""
+        """Set a new completion; the bound and the Gram matrix are of differences from it."""
         self.completion = completion
         if not len(self.planes):
             self.planes = long_planes.new_stack(completion.gradient)
@@ -209,14 +209,14 @@ class Bundle(SummedSolver):
             self.above = self.own_plane().above(self.completion, self.w)
 
     def own_plane(self) -> Plane:
-        """The cut that was made at the incumbent."""
+        """The cut that was computed at the incumbent."""
         return self._cut(self.row)
 
     def _cut(self, row: int) -> Plane:
         return self.planes.plane(row)
 
     def check_end(self, oracle: Any) -> None:
-        """Refuse the value at the incumbent if one of all cuts exceeds it, too."""
+        """Refuse the value at the incumbent if any cut exceeds it, too."""
         super().check_end(oracle)
         highest = int(np.argmax(self.planes.dots(self.w) + self.planes.losses))
         self._compare(oracle, self.w, self.own_plane(), self.slack, highest)
@@ -230,7 +230,7 @@ class Bundle(SummedSolver):
                 self._open(oracle, C)
 
     def _improve(self, oracle: Oracle, C: float, target: Callable[[], float]) -> bool:
-        """A cut near the minimiser of those that are there, unless that closed the gap."""
+        """Add a cut near the minimiser of the model, unless the model already closes the gap."""
         point = self._model_minimiser(C, target())
         if not self.is_unsolved(C, target()):
             return False
@@ -269,7 +269,7 @@ class Bundle(SummedSolver):
         return point
 
     def _use(self, beta: np.ndarray) -> None:
-        """Take new multipliers, and count for how many QPs cuts have had none."""
+        """Set new multipliers, and count for how many QPs each cut has had none."""
         self.beta = beta
         self.idle = np.where(beta[1:] > 0.0, 0, self.idle + 1)
 
@@ -319,7 +319,7 @@ class Bundle(SummedSolver):
         return np.concatenate([[0.0], dots + self.planes.losses - self.completion.loss])
 
     def _ask(self, oracle: Any, C: float, w: np.ndarray) -> None:
-        """One oracle pass at w: a new cut, and a new incumbent where P is lower there."""
+        """Make an oracle pass at w: add its cut, and make w the incumbent if P is lower there."""
         plane, upper = oracle.augmented(w) if self.cache is None else self.cache.ask(oracle, w)
         self.problem_passes += 1
         self.cached_cuts = 0
@@ -363,7 +363,7 @@ class Bundle(SummedSolver):
         return helps
 
     def _check(self, oracle: Any, w: np.ndarray, plane: Plane, slack: float) -> None:
-        """Refuse a loss-augmented maximum below the true outputs, or below cuts that are there."""
+        """Refuse a loss-augmented maximum below the true outputs, or below the existing cuts."""
         self.check_truth(oracle, w, plane, slack, self.completion)
         rows = np.argsort(-self.beta[1:], kind="stable")[:COMPARED]
         if len(rows):
@@ -421,7 +421,7 @@ class Bundle(SummedSolver):
         self.qp.keep(with_zero)
 
     def _check_restored(self) -> None:
-        """Refuse a Gram matrix, multipliers, an incumbent and cuts that cannot be."""
+        """Refuse an impossible Gram matrix, multipliers, incumbent or cuts."""
         rounding = ASYMMETRY * np.abs(self.gram).max()
         crooked = np.abs(self.gram - self.gram.T).max() > rounding
         if crooked or np.any(np.diag(self.gram) < -rounding):

@@ -55,7 +55,7 @@ class _KeptTruth(Kept):
 
 
 class _KeptScores(Kept):
-    """Nothing without a kernel: then the kernel scores are w itself."""
+    """Saves the kernel scores; without a kernel nothing, because they are w itself."""
 
     def save(self, owner: Any, name: str) -> State:
         return {}, {name: owner.kernel_scores} if len(owner.gram) else {}
@@ -68,11 +68,12 @@ class _KeptScores(Kept):
 class ByExample(Solver):
     """Minimises P through planes of single examples.
 
-    dimension : d; norm : of the slacks, gram, labels : of a kernel, see ``working_sets``
-    sets : the planes and the dual point; truth, truth_losses : (n, d), (n,) gradients and loss
-        parts of the completion's planes; the latter are 0 but for a sum over hidden values
-    w : (d,) the best point; kernel_scores : (d,) of it, w itself without a kernel
-    heights : (n,) U⁺_i there, upper bounds if they are known
+    dimension : d; norm : the norm of the slacks; gram, labels : of a kernel, see ``working_sets``
+    sets : the planes and the dual point
+    truth, truth_losses : (n, d), (n,) gradients and loss parts of the completion's planes; the loss
+        parts are 0 unless hidden values are summed over
+    w : (d,) the best point; kernel_scores : (d,) its kernel scores, w itself without a kernel
+    heights : (n,) U⁺_i there, or their upper bounds if these are known
     """
 
     dimension: int
@@ -94,7 +95,7 @@ class ByExample(Solver):
     )
 
     def __post_init__(self) -> None:
-        """An object without examples, until it begins or is restored."""
+        """Set up an object without examples, which is later initialised or restored."""
         self.costs = self.heights = self.truth_losses = np.zeros(0)
         self.sets = self._new_sets(self.costs)
         self.truth = sparse.csr_array((0, self.dimension))
@@ -102,7 +103,7 @@ class ByExample(Solver):
 
     @property
     def planes_kept(self) -> int:
-        """Planes that are kept now."""
+        """The number of planes that are kept now."""
         return len(self.sets)
 
     def initialise(self, oracle: EachOracle, initial: Initialisation) -> None:
@@ -135,7 +136,7 @@ class ByExample(Solver):
         return self._objective(C, self.w, self.kernel_scores, self.heights)
 
     def sizes(self, C: float) -> float:
-        """The size of what P at the best point, and the lower bound, are sums of."""
+        """The sum of the magnitudes of the terms of P at the best point and of the lower bound."""
         terms = self._terms(np.arange(len(self.costs)), self.kernel_scores)
         terms += np.abs(self.heights)
         if self.norm == 0:
@@ -145,17 +146,17 @@ class ByExample(Solver):
         return self.primal(C) + self.lower + C * float(self.costs @ terms)
 
     def _terms(self, rows: np.ndarray, kernel_scores: np.ndarray) -> np.ndarray:
-        """The sizes of what the scores of the true outputs sum up, (k,)."""
+        """The sums of the magnitudes of the terms of the true outputs' scores, (k,)."""
         return abs(self.truth[rows]) @ np.abs(kernel_scores) + np.abs(self.truth_losses[rows])
 
     def concave(self, C: float) -> float:
-        """−C Σ c_i U⁻_i at the best point, as the completion has it."""
+        """−C Σ c_i U⁻_i at the best point, for the current completion."""
         return -C * float(self.costs @ self._completed(self.kernel_scores))
 
     def objective_at(
         self, oracle: EachOracle, C: float, w: np.ndarray
     ) -> tuple[float, float, bool]:
-        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion; see ``Solver``."""
+        """F and −C Σ c_i U⁻_i at any w, computed by a pass and a completion; see ``Solver``."""
         found, completion = oracle.augmented_each(w), oracle.completed_each(w)
         self._check_truth(w, found, completion.values)
         known = np.isfinite(found.uppers)
@@ -165,14 +166,14 @@ class ByExample(Solver):
         return value, -C * float(self.costs @ completion.values), bool(known.all())
 
     def _begin(self, oracle: EachOracle, C: float) -> None:
-        """Take over C; make a first oracle pass if there was none yet."""
+        """Set C; make a first oracle pass if there was none yet."""
         self._weigh(C)
         if not np.all(np.isfinite(self.heights)):
             self._ask(oracle, self.w, keep=not np.any(self.w))
             self.at_zero = not np.any(self.w)
 
     def solution(self, C: float, w: np.ndarray, target: float) -> Solution:
-        """What is known at the end of the problem. Raises LssvmError without a w of finite P."""
+        """The solution of the problem. Raises LssvmError if no w of finite P was found."""
         if not np.isfinite(self.primal(C)):
             raise LssvmError(
                 "no feasible w was found within solver.max_passes (hard margin); expected a "
@@ -181,13 +182,13 @@ class ByExample(Solver):
         return super().solution(C, w, target)._replace(kernel_scores=self.kernel_scores)
 
     def exhausted(self, C: float, max_passes: int) -> bool:
-        """Whether the passes are used up, or bring nothing any more; see ``Solver``."""
+        """Whether the passes are used up, or no longer make progress; see ``Solver``."""
         if not np.isfinite(self.primal(C)):
             return self.problem_passes >= max_passes
         return super().exhausted(C, max_passes)
 
     def _weigh(self, C: float) -> None:
-        """Make C the weight of the losses; multipliers are scaled along."""
+        """Set C, and scale the multipliers with it."""
         if C == self.C:
             return
         if self.C > 0.0 and self.norm > 0:
@@ -200,7 +201,7 @@ class ByExample(Solver):
     def _objective(
         self, C: float, w: np.ndarray, kernel_scores: np.ndarray, heights: np.ndarray
     ) -> float:
-        """P at w where U⁺ has these values; with norm 0 infinite unless no slack is needed."""
+        """P at w, where heights are the values of U⁺; with norm 0 infinite if slack is needed."""
         half = 0.5 * float(w @ kernel_scores)
         if not np.all(np.isfinite(heights)):
             return np.inf
@@ -212,14 +213,14 @@ class ByExample(Solver):
         return half if slacks.max(initial=0.0) <= 0.0 else np.inf
 
     def _completed(self, kernel_scores: np.ndarray) -> np.ndarray:
-        """The completion's planes at any w, (n,): no higher than U⁻_i."""
+        """The values of the completion's planes at any w, (n,), which are at most U⁻_i."""
         return self.truth @ kernel_scores + self.truth_losses
 
     def _raise_bound(self) -> None:
         self.lower = max(self.lower, self.sets.dual())
 
     def _ask(self, oracle: EachOracle, w: np.ndarray, keep: bool = True) -> None:
-        """One oracle pass at w: the best point if P is lower there, and planes to keep."""
+        """Make an oracle pass at w; w becomes the best point if P is lower there."""
         kernel_scores = self.sets.kernel_scores_of(w)
         found = oracle.augmented_each(kernel_scores)
         self.problem_passes += 1
@@ -239,7 +240,7 @@ class ByExample(Solver):
             self._keep(found)
 
     def _feasible(self, kernel_scores: np.ndarray, heights: np.ndarray) -> tuple[float, np.ndarray]:
-        """With norm 0: by what w is scaled until no slack is left, if that can be, and U⁺ there.
+        """With norm 0: the factor by which w needs no slack, 1 if there is none, and U⁺ there.
 
         Every L is at least 1, so a largest slack ξ < 1 vanishes at w / (1 − ξ).
         """
@@ -274,8 +275,10 @@ class ByExample(Solver):
             self.sets.append(own, differences, found.losses[new] - self.truth_losses[own])
 
     def _enough(self) -> np.ndarray:
-        """By what a plane of each example must be higher than those kept, (n,); none is worth
-        keeping of an example that costs nothing."""
+        """By how much a new plane of each example must be higher than those kept, (n,).
+
+        Planes of an example of cost 0 are not worth keeping.
+        """
         gap, limits = self.gap(self.C), self.sets.limits
         if not np.isfinite(gap):
             return np.zeros(len(limits))
@@ -326,7 +329,7 @@ class ByExample(Solver):
             )
 
     def _lengths(self, rows: np.ndarray, kernel_scores: np.ndarray) -> np.ndarray:
-        """The sizes of what the heights of the examples' kept planes sum up at most, (k,)."""
+        """The largest sum of magnitudes of the terms of each example's kept planes, (k,)."""
         sets = self.sets
         planes = np.arange(len(sets))
         sizes = abs(sets.matrix(planes)) @ np.abs(kernel_scores) + np.abs(sets.losses)
@@ -339,5 +342,5 @@ class ByExample(Solver):
 
 
 def _planes_of(found: ExampleMaxima) -> tuple[sparse.csr_array, np.ndarray]:
-    """Gradients and loss parts of what was found for all examples, (n, d) and (n,)."""
+    """The gradients and loss parts of the planes of all examples, (n, d) and (n,)."""
     return found.gradients(np.arange(len(found.values))), found.losses

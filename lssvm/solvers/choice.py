@@ -1,28 +1,29 @@
-"""Which solver ``solver.method: auto`` stands for.
+"""The rule by which ``solver.method: auto`` chooses a solver.
 
-The rule reads what is known before training: the objective, and counts of the data. It never reads
-clocks, threads or the executor, so that a configuration and its data always give the same model. A
-path of several C takes one solver, that of its largest C.
+The rule uses what is known before training: the objective, and the sizes of the data. It never uses
+clocks, threads or the executor, so that a configuration and its data always give the same model.
+All values of C of a path are solved by one solver, the one chosen for the largest C.
 """
 
 from typing import NamedTuple
 
 from lssvm.solvers.needs import Asked
 
-WEIGHTS = 100  # vectors of length d that a pass of the bundle goes through
-LARGE = 200_000  # weights below which the bundle is never slow for want of compiled inference
-HARD = 150.0  # C times the squared length of an example's features, from which steps are many
-COMMON = 0.99  # share of the squared lengths of rows in their mean, above which steps are many
+WEIGHTS = 100  # vectors of length d that the bundle reads in one pass
+LARGE = 200_000  # with fewer weights, the bundle is never slow without compiled inference
+HARD = 150.0  # above this C times squared length of an example's features, many steps are needed
+COMMON = 0.99  # above this value of Sizes.common, many steps are needed
 
 
 class Sizes(NamedTuple):
-    """Counts of a training set.
+    """The sizes of a training set.
 
-    dimension : d; multiply_adds : of one pass over the data, about
+    dimension : d; multiply_adds : the approximate number for one pass over the data
     square : C times the mean of c_i ‖Φ‖², which bounds how far an example can move w
     exact : whether the kernel solves for all outputs of an example at once
-    common : n ‖mean of x‖² / Σ ‖x‖² over the n rows of features, from 0 to 1; near 1 if a constant
-        feature is much larger than the others. Steps for single examples then undo each other
+    common : n ‖mean of x‖² / Σ ‖x‖² over the n rows of features, from 0 to 1; it is near 1 if a
+        constant feature is much larger than the others, and then the steps for single examples
+        partly undo each other
     """
 
     dimension: int
@@ -33,9 +34,9 @@ class Sizes(NamedTuple):
 
 
 def chosen(asked: Asked, sizes: Sizes, *, kernel: bool, cache: bool) -> tuple[str, str]:
-    """The name of the solver, and why, as a clause that follows it.
+    """The name of the solver, and the reason, as a clause that can follow "because".
 
-    kernel : whether inner products are those of a kernel; cache : whether ``solver.cache`` is set
+    kernel : whether the model uses a kernel; cache : whether ``solver.cache`` is set
     """
     if kernel:
         return "n-slack", "it works on rows of a kernel"

@@ -1,7 +1,7 @@
-"""Conjugate gradients over the free multipliers of planes kept by example.
+"""Conjugate gradients over the free multipliers of planes that are kept by example.
 
-Block steps find out which multipliers are free, but are slow along directions in which many
-examples move together; these are what conjugate gradients are quick at.
+Block steps find out which multipliers are free, but they are slow along directions in which many
+examples move together. Along such directions conjugate gradients are fast.
 """
 
 from typing import Any
@@ -9,21 +9,21 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-CG_SHARE = 1e-3  # of the slopes that conjugate gradients leave
-SHARES = (1.0, 0.3, 0.1, 0.03, 0.01)  # of what they find, tried in turn
-SUM_ROUNDING = 1e-12
-FLAT = 1e-12  # curvature, relative to that of single planes, that is rounding
+CG_SHARE = 1e-3  # conjugate gradients stop at this share of the first gradient's norm
+SHARES = (1.0, 0.3, 0.1, 0.03, 0.01)  # step lengths that are tried in turn
+SUM_ROUNDING = 1e-12  # relative rounding error of a sum of multipliers
+FLAT = 1e-12  # smaller curvature, relative to that of single planes, is taken as rounding error
 
 
 def climb(sets: Any, most: int) -> None:
-    """Raise the dual over the multipliers that are free, by conjugate gradients.
+    """Raise the dual over the free multipliers, by conjugate gradients.
 
-    Free are those above 0; the sum of an example whose multipliers use up u_i stays. Conjugate
-    gradients ignore the bounds; what they find is then followed only as far as the dual, put back
-    within the bounds, rises (gradient projection, Moré & Toraldo 1991).
+    Multipliers above 0 are free; where the multipliers of an example use up u_i, their sum stays
+    fixed. Conjugate gradients ignore the bounds. The step that they find is then projected to the
+    bounds, and shortened until the dual rises (gradient projection, Moré & Toraldo 1991).
 
-    sets : the planes and multipliers, a WorkingSets, changed
-    most : conjugate gradient steps at most
+    sets : the planes and multipliers, WorkingSets or KeptOutputs, which are changed
+    most : the highest number of conjugate gradient steps
     """
     face = _Face(sets)
     if not len(face.planes):
@@ -38,7 +38,7 @@ def climb(sets: Any, most: int) -> None:
         change = face.projected(face.curvature(direction))
         curve = float(direction @ change)
         if curve <= FLAT * face.scale * float(direction @ direction):
-            # The dual rises without end this way: as far as the bounds are.
+            # Without bounds the dual rises for ever in this direction: go as far as they allow.
             moves = direction * (sets.limits.max() / np.abs(direction).max())
             break
         step = square / curve
@@ -54,10 +54,11 @@ def climb(sets: Any, most: int) -> None:
 class _Face:
     """The multipliers of working sets that are free to move together.
 
-    planes : (k,) which; tight : (k,) whether the sum of the plane's example is fixed
+    planes : (k,) their planes; owner : (k,) the example of each plane
+    tight : (k,) whether the sum of that example is fixed
     left : (n,) by how much each sum may grow; scale : the largest ‖δ‖²
-    active, gram : with a kernel (k, fewer than d) rows δ and the Gram matrix without the rows of
-        it that no δ has, which makes products with it cheap; None without a kernel
+    active, gram : with a kernel function, the rows δ, (k, fewer than d), and the Gram matrix, both
+        without the coordinates that no δ has, so that products are cheap; else None and empty
     """
 
     def __init__(self, sets: Any) -> None:
@@ -84,12 +85,12 @@ class _Face:
         return np.bincount(self.owner, values, minlength=len(self.counts))
 
     def projected(self, values: np.ndarray) -> np.ndarray:
-        """Without what would change the sum of a tight example."""
+        """The projection of values (k,) to those that leave the sums of tight examples fixed."""
         means = (self._summed(values) / self.counts)[self.owner]
         return np.where(self.tight, values - means, values)
 
     def slopes(self) -> np.ndarray:
-        """∂D/∂α."""
+        """The gradient ∂D/∂α, (k,)."""
         sets = self.sets
         slopes = sets.losses[self.planes] + sets.dots(self.planes, sets.kernel_scores())
         if sets.norm == 2:
@@ -97,14 +98,17 @@ class _Face:
         return slopes
 
     def curvature(self, direction: np.ndarray) -> np.ndarray:
-        """−∂²D/∂α² times a direction."""
+        """The product of −∂²D/∂α² with a direction, (k,)."""
         change = self._dots(self._kernel_scores(self._combined(direction)))
         if self.sets.norm == 2:
             change = change + self.sets.shares(self._summed(direction))[self.owner]
         return change
 
     def follow(self, moves: np.ndarray) -> bool:
-        """Add to the multipliers, within their bounds, and to w, if that raises the dual."""
+        """Add moves (k,) to the multipliers, within their bounds, if that raises the dual.
+
+        Returns whether it does; w changes with the multipliers.
+        """
         sets = self.sets
         own = sets.alpha[self.planes]
         alpha = np.maximum(0.0, own + moves)
@@ -149,7 +153,7 @@ def kernel_scores_of(w: np.ndarray, gram: np.ndarray, labels: int) -> np.ndarray
 def _without_idle_rows(
     matrix: sparse.csr_array, gram: np.ndarray, labels: int
 ) -> tuple[sparse.csr_array, np.ndarray]:
-    """Planes and Gram matrix without the rows of the latter that no plane has a coordinate of."""
+    """The planes and the Gram matrix without those of its rows in which no plane has an entry."""
     size, columns = len(gram) * labels, matrix.indices
     rows = np.unique(columns[columns < size] // labels)
     place = np.cumsum(np.isin(np.arange(len(gram)), rows)) - 1

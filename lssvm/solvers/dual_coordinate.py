@@ -1,17 +1,17 @@
 """Dual coordinate ascent by example, in a compiled loop over the examples.
 
 A visit of an example calls loss-augmented inference at the latest w, keeps the output that it
-finds, and makes exact steps over the outputs that are kept of this example; see
+finds, and makes exact steps over all outputs that are kept of this example; see
 ``lssvm.kernels._dual_coordinate``. This is the sequential dual method of Chang & Yih (TACL 2013)
 and Keerthi et al. (KDD 2008), with the pairwise steps, the cached outputs and the sampled gaps of
 block-coordinate Frank-Wolfe (Lacoste-Julien et al., ICML 2013; Osokin et al., ICML 2016). Three
-things decide its speed: every epoch and every sweep visits the examples in a new random order;
-after an epoch a few sweeps go over the cached outputs without inference; and examples whose gap is
+things make it fast: every epoch and every sweep visits the examples in a new random order; after
+an epoch, a few sweeps go over the cached outputs without inference; and examples whose gap is
 already small are left out for a few epochs.
 
-The sum of the gaps that the visits found estimates P − D. When it is as small as the goal, one pass
-over all examples at a fixed w gives P, and D is computed anew from the multipliers: both together
-are the certificate.
+The sum of the gaps that the visits find is an estimate of P − D. When it is as small as the goal,
+one pass over all examples at a fixed w gives P, and D is recomputed from the multipliers. P and D
+together are the certificate.
 """
 
 import time
@@ -46,20 +46,21 @@ from lssvm.solvers.needs import Needs
 from lssvm.solvers.room import check_room
 from lssvm.solvers.solver import Initialisation, InnerProduct, Solver
 
-SWEEPS = 5  # over what is kept, after an epoch, at most
-SWEPT_SHARE = 0.3  # of the gap over what is kept, which they may leave
-SMALL_SHARE = 0.3  # of the goal's share of one example: a gap below it may rest
-PROMISE = 1.0  # a certificate is asked for once the sampled gaps are this multiple of the goal
+SWEEPS = 5  # sweeps over cached outputs after an epoch, at most
+SWEPT_SHARE = 0.3  # sweeps end when their gaps are this share of the sampled gaps
+SMALL_SHARE = 0.3  # an example rests if its gap is below this share of the goal divided by n
+PROMISE = 1.0  # a certificate is computed once the sampled gaps are this multiple of the goal
 FIRST_CHECK = 2  # epochs before the first certificate
-CHECK_EVERY = 10  # epochs, at the latest
-# An epoch is slow if this share of the sampled gaps before it is left: where the kernel solves
-# for all outputs, and where pairwise steps go over few; there conjugate gradients take longer.
+CHECK_EVERY = 10  # epochs between two certificates, at most
+# An epoch is slow if the sampled gaps stay above this share of what they were: the first number if
+# the kernel solves for all outputs, the second with pairwise steps over the outputs that are kept,
+# where conjugate gradients take longer.
 SLOW, SLOW_STEPS = 0.8, 0.97
-PATIENCE = 3  # slow epochs before conjugate gradients help, once after every one that follows
-CG_STEPS = 20  # at most
-SECONDS = 0.05  # between two returns from the compiled loop
-MOST_PLANES = 2**24  # of one example
-VISITS, SWEEP = 0, 1  # what the loop is at
+PATIENCE = 3  # conjugate gradients run after so many slow epochs in a row, and each further one
+CG_STEPS = 20  # steps of conjugate gradients, at most
+SECONDS = 0.05  # time between two returns from the compiled loop
+MOST_PLANES = 2**24  # planes of one example, at most
+VISITS, SWEEP = 0, 1  # the phases: an epoch of visits, or a sweep over cached outputs
 
 
 def _examples(owner: Any, arrays: Arrays) -> tuple[None]:
@@ -67,7 +68,7 @@ def _examples(owner: Any, arrays: Arrays) -> tuple[None]:
 
 
 class _KeptPlanes(Kept):
-    """The planes of all examples. That they are of these examples is checked where a run begins."""
+    """Saves and restores the planes of all examples; ``_check_fit`` compares them with the data."""
 
     def save(self, owner: Any, name: str) -> State:
         planes = owner.planes
@@ -99,18 +100,22 @@ class _KeptPlanes(Kept):
 
 @dataclass
 class DualCoordinate(Solver):
-    """Visits of examples, sweeps over what is kept, certificates.
+    """Dual coordinate ascent: epochs of visits, sweeps over cached outputs, and certificates.
 
-    dimension : d; norm : of the slacks; seed : of the order of the visits
-    max_bytes : that the planes may take
-    truth : the outputs of the completion, one after another; hidden : whether it moves
+    dimension : d; norm : the norm of the slacks; seed : the seed of the order of the visits
+    max_bytes : the memory that the planes may take
+    truth : the true outputs with their completion, one example after another
+    hidden : whether there are hidden values, so that the completion changes
     objective : P at the best point, infinite before the first certificate
-    heights, scores : (n,) U⁺ above the completion there, and the completion's own score
-    order : (n,) of the visits under way; place : the next one; phase : what the loop is at
-    swept : sweeps since the last epoch; sampled : the gaps that the last epoch saw; cached : those
-        of the sweep under way
-    epochs : in the current problem; checked : at the last certificate; slow : how many of the last
-        epochs have lowered the sampled gaps but little; sweeps_made : in all problems
+    heights, scores : (n,) at the best point: U⁺ minus the score of the completion, and this score
+    order : (n,) the order of visits; place : the index in it of the next visit
+    phase : VISITS or SWEEP
+    swept : the number of sweeps since the last epoch
+    sampled : the sum of the gaps that the last epoch found; cached : that of the current epoch or
+        sweep so far
+    epochs : the number of epochs in the current problem; checked : that at the last certificate
+    slow : how many of the last epochs in a row were slow
+    sweeps_made : the number of sweeps, and of runs of conjugate gradients, in all problems
     """
 
     name: ClassVar[str] = "dual-coordinate"
@@ -161,16 +166,16 @@ class DualCoordinate(Solver):
 
     @property
     def planes_kept(self) -> int:
-        """Planes that are kept now."""
+        """The number of planes that are kept now."""
         return len(self.planes)
 
     @property
     def passes_saved(self) -> int:
-        """Sweeps over what is kept, without the oracle."""
+        """The number of sweeps over cached outputs, which do not call the oracle."""
         return self.sweeps_made
 
     def initialise(self, oracle: Any, initial: Initialisation) -> None:
-        """Stand at the first weights, completed there, or at w = 0 with the first completion."""
+        """Begin at the first weights, completed there, or at w = 0 with the first completion."""
         kernel = oracle.compiled
         n = len(oracle.costs)
         self.costs, self.hidden = oracle.costs, initial.hidden
@@ -199,7 +204,7 @@ class DualCoordinate(Solver):
         return bool(kernel.exact) and self.norm == 1
 
     def complete(self, oracle: Any) -> None:
-        """Complete the hidden values at the best point; w moves along, the planes stay."""
+        """Complete the hidden values at the best point; the planes stay valid, and w is adapted."""
         kernel, before, scores = oracle.compiled, self.truth, self.scores
         self.truth, self.scores = before.copy(), np.empty_like(scores)
         w = kernel.load(self.w)
@@ -211,7 +216,7 @@ class DualCoordinate(Solver):
         self._begin_epochs()
 
     def _begin_epochs(self) -> None:
-        """Forget how the epochs of the problem before went; its planes stay."""
+        """Begin the epochs of a new problem; the planes of the last problem stay."""
         self.begin_problem()
         self.epochs, self.checked, self.slow, self.swept = 0, 0, 0, 0
         self.phase, self.place, self.sampled, self.cached = VISITS, 0, np.inf, 0.0
@@ -222,18 +227,18 @@ class DualCoordinate(Solver):
         return self.objective
 
     def sizes(self, C: float) -> float:
-        """The size of what P at the best point, and the lower bound, are sums of."""
+        """The sum of the magnitudes of the terms of P at the best point and of the lower bound."""
         terms = 2.0 * np.abs(self.scores) + np.abs(self.heights)
         if self.norm == 2:
             terms = terms * (1.0 + np.abs(self.heights))
         return self.objective + self.lower + C * float(self.costs @ terms)
 
     def concave(self, C: float) -> float:
-        """−C Σ c_i U⁻_i at the best point, as the completion has it."""
+        """−C Σ c_i U⁻_i at the best point, for the current completion."""
         return -C * float(self.costs @ self.scores)
 
     def objective_at(self, oracle: Any, C: float, w: np.ndarray) -> tuple[float, float, bool]:
-        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion; see ``Solver``."""
+        """F and −C Σ c_i U⁻_i at any w, computed by a pass and a completion; see ``Solver``."""
         kernel, truth, scores = oracle.compiled, self.truth.copy(), self.scores.copy()
         inner = kernel.load(w)
         if self.hidden:
@@ -242,7 +247,7 @@ class DualCoordinate(Solver):
         return self._objective(w, heights), -C * float(self.costs @ scores), True
 
     def _objective(self, w: np.ndarray, heights: np.ndarray) -> float:
-        """P where U⁺ is so much above the completion."""
+        """P at w, where heights (n,) are U⁺ minus the score of the completion."""
         slacks = np.maximum(0.0, heights)
         powers = slacks if self.norm == 1 else 0.5 * slacks**2
         return 0.5 * float(w @ w) + self.C * float(self.costs @ powers)
@@ -250,7 +255,7 @@ class DualCoordinate(Solver):
     def _heights(
         self, oracle: Any, inner: np.ndarray, truth: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Of a pass at one w, (n,) each; see the class."""
+        """The heights and scores of all examples at one w, (n,) each; see the class."""
         found = np.empty((2, len(self.costs)))
         capsule, planes = oracle.compiled.capsule, self.planes
 
@@ -261,7 +266,7 @@ class DualCoordinate(Solver):
         return found[0], found[1]
 
     def _begin(self, oracle: Any, C: float) -> None:
-        """Take over C; P is needed at the beginning where CCCP measures its fall."""
+        """Set C; compute P at once if there are hidden values or first weights."""
         kernel = oracle.compiled
         self._check_fit(kernel)
         if C != self.C and self.C > 0.0:
@@ -279,7 +284,7 @@ class DualCoordinate(Solver):
             self.problem_passes += 1
 
     def _check_fit(self, kernel: Any) -> None:
-        """Raise ModelError for a state that is not of these examples."""
+        """Raise ModelError if the state does not belong to these examples."""
         planes, n = self.planes, len(self.costs)
         fitting = (
             np.array_equal(planes.places, kernel.places)
@@ -295,7 +300,7 @@ class DualCoordinate(Solver):
             raise ModelError("an output that is kept, or the order of the examples, is impossible")
 
     def _improve(self, oracle: Any, C: float, target: Callable[[], float]) -> bool:
-        """A part of an epoch or of a sweep; at the end of both perhaps a certificate."""
+        """Do a part of an epoch or of a sweep; at its end, compute a certificate if it is time."""
         began, spent = time.perf_counter(), oracle.seconds
         if self._proceed(oracle, target()):
             self._turn(oracle, target)
@@ -303,7 +308,7 @@ class DualCoordinate(Solver):
         return True
 
     def _proceed(self, oracle: Any, goal: float) -> bool:
-        """Visits for a moment; whether the epoch or sweep is at its end."""
+        """Visit examples for SECONDS; return whether the epoch or sweep is at its end."""
         planes, cached = self.planes, self.phase == SWEEP
         status, place, visited, gaps = _dual_coordinate.epoch(
             oracle.compiled.capsule,
@@ -324,7 +329,7 @@ class DualCoordinate(Solver):
         return bool(status == _dual_coordinate.DONE)
 
     def _turn(self, oracle: Any, target: Callable[[], float]) -> None:
-        """What follows an epoch or a sweep."""
+        """End an epoch or a sweep: choose the next phase; compute a certificate if it is time."""
         self.place = 0
         if self.phase == VISITS:
             self.epochs += 1
@@ -354,7 +359,7 @@ class DualCoordinate(Solver):
         return self.sampled <= PROMISE * goal or self.epochs - self.checked >= CHECK_EVERY
 
     def _certify(self, oracle: Any) -> None:
-        """D from the multipliers alone, and P by a pass at the w that they give."""
+        """Compute D from the multipliers, and P by a pass at the w that they give."""
         planes, kernel = self.planes, oracle.compiled
         self.checked = self.epochs
         self.lower = max(self.lower, KeptOutputs(kernel, planes).dual())

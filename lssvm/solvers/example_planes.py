@@ -1,4 +1,4 @@
-"""Outputs kept by example with their multipliers, as ``_dual_coordinate`` reads them."""
+"""The planes that are kept for each example, in the arrays that ``_dual_coordinate`` reads."""
 
 import threading
 
@@ -6,29 +6,31 @@ import numpy as np
 
 from lssvm.offsets import cumulated
 
-FIRST_ROOM = 4  # planes of an example
-UNKNOWN = -1e300  # stands for a product, see ``_examples.pxd``
+FIRST_ROOM = 4  # planes for which an example has room at first
+UNKNOWN = -1e300  # stands for a product that is not computed yet, see ``_examples.pxd``
 BY_EXAMPLE = ("counts", "rooms", "rests", "streaks", "gaps")
 BY_PLANE = ("alpha", "losses", "idle")
-SPARE = 0.5  # of what is taken, that an arena has besides
+SPARE = 0.5  # spare room of an arena, as a share of the room that blocks take
 
 
 class ExamplePlanes:
-    """Blocks of planes, one for each of n examples, in arenas with spare room.
+    """Blocks of planes, one for each of n examples, in arenas (flat arrays with spare room).
 
-    truth : (k,) int32 outputs of the completion
-    places : (n + 1,) int64 where the output of each example begins
-    limits : (n,) u_i = C c_i; norm : of the slacks; slack : whether losses multiply differences
-    exact : whether the oracle goes through all outputs at once, so that no products are kept
+    truth : (k,) int32, the true outputs with their completion, one example after another
+    places : (n + 1,) int64, where the output of each example begins
+    limits : (n,) u_i = C c_i; norm : the norm of the slacks
+    slack : whether the loss rescales the slack, so that it multiplies differences of features
+    exact : whether the oracle solves for all outputs at once, so that no products are kept
 
-    first, first_output, first_product : (n,) int64 where a block begins in each arena
-    counts, rooms : (n,) int32 planes of a block, and how many there may be
-    rests, streaks : (n,) int32 epochs that an example is still left out for, and how often it was
+    first, first_output, first_product : (n,) int64, where a block begins in each arena
+    counts, rooms : (n,) int32, how many planes a block has, and how many it has room for
+    rests : (n,) int32, for how many more epochs an example is left out
+    streaks : (n,) int32, how often in a row its gap was small, up to a limit
     gaps : (n,) what each example added to P − D at its last visit
-    alpha, losses, idle : arenas of planes; outputs : int32, of their outputs; products : of the
-        planes of an example with each other
-    used : (3,) int64 places taken of planes, outputs and products
-    w : (size,) −Σ α s δ, as the kernel keeps weights
+    alpha, losses, idle : arenas of planes; outputs : int32, the arena of their outputs
+    products : the arena of the inner products of the planes of an example with each other
+    used : (3,) int64, how much of the arenas of planes, outputs and products is in use
+    w : (size,) −Σ α s δ, in the kernel's own layout
     """
 
     def __init__(
@@ -50,12 +52,12 @@ class ExamplePlanes:
 
     @property
     def nbytes(self) -> int:
-        """Memory of the arenas and tables."""
+        """The memory of the arenas and of the arrays by example, in bytes."""
         arrays = (self.alpha, self.losses, self.idle, self.outputs, self.products, self.first)
         return sum(array.nbytes for array in arrays) + 7 * self.first.nbytes
 
     def needed(self, rooms: np.ndarray) -> float:
-        """Bytes that the arenas take for blocks of so many planes, before they are made."""
+        """The bytes that arenas would take for blocks with room for ``rooms`` planes, (n,)."""
         rooms = rooms.astype(np.float64)
         products = 0.0 if self.exact else 8.0 * float(rooms @ rooms)
         return (20.0 * rooms.sum() + 4.0 * float(rooms @ np.diff(self.places)) + products) * (
@@ -66,7 +68,7 @@ class ExamplePlanes:
         return int(self.counts.sum())
 
     def scratch(self, reals: int, integers: int) -> tuple[np.ndarray, np.ndarray]:
-        """Room to work in, of this thread."""
+        """Two scratch arrays of this thread, float64 and int32, of at least these lengths."""
         found = getattr(self._room, "arrays", None)
         if found is None or len(found[0]) < reals or len(found[1]) < integers:
             found = np.zeros(max(1, reals)), np.zeros(max(1, integers), dtype=np.int32)
@@ -74,20 +76,20 @@ class ExamplePlanes:
         return found
 
     def grow(self) -> None:
-        """Make room for more planes; blocks are laid out anew without gaps."""
+        """Make room for more planes: larger arenas, in which blocks follow each other closely."""
         self.widest = max(self.widest, 2 * int(self.rooms.max()))
         self._lay_out()
 
     def planes(self) -> np.ndarray:
-        """The places of all planes in the order of the examples, (m,)."""
+        """The indices of all planes in the arenas, in the order of the examples, (m,)."""
         return _runs(self.first, self.counts.astype(np.int64))
 
     def output_places(self) -> np.ndarray:
-        """The places of all their outputs, one after another."""
+        """The indices of the outputs of all planes in their arena, in the same order."""
         return _runs(self.first_output, self.counts * np.diff(self.places))
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything that the next visit reads, blocks without their spare room."""
+        """Everything that the next visit reads; blocks are stored without spare room."""
         planes = self.planes()
         return {
             **{name: getattr(self, name) for name in BY_EXAMPLE},
@@ -98,7 +100,7 @@ class ExamplePlanes:
         }
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Stand where ``state`` was taken; the arrays fit each other."""
+        """Continue from a result of :meth:`state`, whose arrays were checked by the caller."""
         for name in BY_EXAMPLE:
             setattr(self, name, state[name].copy())
         self.widest = 2 * int(self.rooms.max(initial=FIRST_ROOM))
@@ -112,7 +114,7 @@ class ExamplePlanes:
         self.w[:] = state["w"]
 
     def _lay_out(self) -> None:
-        """Blocks one behind another in new arenas; products are made anew when asked for."""
+        """Move the blocks to new arenas; products are recomputed when they are needed."""
         rooms = self.rooms.astype(np.int64)
         planes, outputs = self.planes(), self.output_places()
         kept = [self.alpha[planes], self.losses[planes], self.idle[planes], self.outputs[outputs]]
@@ -134,6 +136,6 @@ class ExamplePlanes:
 
 
 def _runs(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
-    """first_i, first_i + 1, … counts_i of them, for all i one after another."""
+    """The runs first_i, first_i + 1, …, each of counts_i numbers, for all i one after another."""
     ends = cumulated(counts)
     return np.arange(ends[-1]) + np.repeat(first - ends[:-1], counts)

@@ -33,12 +33,12 @@ from lssvm.solvers.steps import Steps, height
 
 @dataclass
 class Gradient(SummedSolver):
-    """Steps of descent.
+    """Subgradient descent; the mean of the planes proves the lower bound.
 
     w : (d,) the best point seen; outputs, loss : the plane of Σ c_i U⁺_i there, the gradient empty
         before the first pass
-    point : (d,) where descent stands; cut, cut_loss : the plane there; cut_slack : as ``slack``
-    mean, mean_loss : the mean of the planes; taken : steps so far
+    point : (d,) the current point; cut, cut_loss : the plane there; cut_slack : ``slack`` there
+    mean, mean_loss : the mean of the planes; taken : number of steps so far
     completion : the plane of Σ c_i U⁻_i
     """
 
@@ -73,12 +73,11 @@ class Gradient(SummedSolver):
 
     @property
     def planes_kept(self) -> int:
-        """The mean."""
+        """One plane, the mean of all planes."""
         return 1
 
     def measure_from(self, completion: Plane) -> None:
-        """Take a new completion; the planes do not depend on it. Descent goes on from the best
-        point."""
+        """Set a new completion, on which the planes do not depend; continue from the best point."""
         self.completion = completion
         self.begin_problem()
         self.point, self.cut, self.cut_loss = self.w, self.outputs, self.loss
@@ -87,7 +86,7 @@ class Gradient(SummedSolver):
             self.mean, self.mean_loss = completion.gradient, completion.loss
 
     def primal(self, C: float) -> float:
-        """P at the best point; where no upper bound of U⁺ is known, as its plane has it."""
+        """P at the best point; if no upper bound of U⁺ is known, its plane replaces U⁺."""
         return height(self.w, C, self.own_plane(), self.completion, self.slack)
 
     def own_plane(self) -> Plane:
@@ -95,7 +94,7 @@ class Gradient(SummedSolver):
         return Plane(self.outputs, self.loss)
 
     def _begin(self, oracle: Oracle, C: float) -> None:
-        """Take over C; compute a first plane if there is none yet."""
+        """Set C; compute a first plane if there is none yet."""
         if C != self.C:
             self.C, self.taken, self.lower = C, 0, 0.0
         if not len(self.outputs):
@@ -105,13 +104,13 @@ class Gradient(SummedSolver):
         self._raise_bound()
 
     def _improve(self, oracle: Oracle, C: float, target: Callable[[], float]) -> bool:
-        """A step, and the plane where it leads."""
+        """Make a step, and compute the plane at the new point."""
         self._step()
         self._ask(oracle)
         return True
 
     def _ask(self, oracle: Oracle) -> None:
-        """One oracle pass where descent stands: a new best point where P is lower there."""
+        """Make an oracle pass at the current point, the new best point if P is lower there."""
         plane, upper = oracle.augmented(self.point)
         self.problem_passes += 1
         self.cut, self.cut_loss = plane.gradient, plane.loss
@@ -125,7 +124,7 @@ class Gradient(SummedSolver):
             self.slack, self.at_zero = self.cut_slack, False
 
     def _here(self) -> float:
-        """P where descent stands."""
+        """P at the current point."""
         plane = Plane(self.cut, self.cut_loss)
         return height(self.point, self.C, plane, self.completion, self.cut_slack)
 
@@ -138,7 +137,7 @@ class Gradient(SummedSolver):
         self.lower = max(self.lower, self._dual())
 
     def _step(self) -> None:
-        """Move along −s, and the mean of the planes with it."""
+        """Move the point along −s, and update the mean of the planes."""
         began = time.perf_counter()
         slope = self.point + self.C * (self.cut - self.completion.gradient)
         if self.steps.learning_rate is None:

@@ -1,7 +1,7 @@
-"""What L-BFGS remembers: the last few changes of w and of the gradient, and the step they suggest.
+"""The memory of L-BFGS: the last few changes of w and of the gradient, and the direction they give.
 
-They only decide in which direction a line search goes: single precision is enough, and halves the
-memory. Products are summed in double precision.
+The changes only decide the direction of a line search, so single precision is enough; it halves the
+memory. Inner products are summed in double precision.
 """
 
 from dataclasses import dataclass, field
@@ -15,16 +15,19 @@ from lssvm.errors import ModelError
 from lssvm.kernels import _history
 from lssvm.solvers.kept import Kept, State
 
-CURVED = 1e-6  # cosine of a pair from which it stays curved in single precision
+CURVED = 1e-6  # pairs with a larger cosine have positive curvature in single precision too
 
 
 @dataclass
 class History:
-    """Changes of w and of the gradient, each divided by its length, in turn in ``size`` rows.
+    """Pairs of a change of w and a change of the gradient, each divided by its length.
 
-    steps, changes : (size, d) float32, of which the last ``remembered`` are there, at most ``size``
-    ratios : (size,) length of a step divided by that of its change
-    remembered : pairs so far
+    Pair k is stored in row k modulo ``size``, so that a new pair overwrites the oldest.
+
+    steps, changes : (size, d) float32, the changes of w and of the gradient
+    ratios : (size,) the length of the change of w divided by that of the change of the gradient
+    inner : (size,) the inner products of the two rows of each pair
+    remembered : number of pairs so far, overwritten pairs included
     """
 
     size: int
@@ -44,11 +47,11 @@ class History:
         return min(self.remembered, self.size)
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Forget all pairs."""
         self.remembered = 0
 
     def add(self, step: np.ndarray, change: np.ndarray) -> None:
-        """Remember a pair in the place of the oldest, if its curvature is positive."""
+        """Store a pair if its curvature is positive; it overwrites the oldest if all are in use."""
         lengths = np.sqrt(float(step @ step)), np.sqrt(float(change @ change))
         if float(step @ change) > CURVED * lengths[0] * lengths[1]:
             row = self.remembered % self.size
@@ -59,17 +62,17 @@ class History:
             self.remembered += 1
 
     def _measure(self, row: int) -> float:
-        """The inner product of a pair, as it is stored."""
+        """Compute, store and return the inner product of a stored pair."""
         change = self.changes[row].astype(np.float64)
         self.inner[row] = _history.inner(self.steps[row], change)
         return float(self.inner[row])
 
     def direction(self, slope: np.ndarray, scale: np.ndarray) -> np.ndarray:
-        """−H slope, (d,), with H the inverse Hessian that the pairs suggest.
+        """The direction −H slope, (d,), where H approximates the inverse Hessian from the pairs.
 
-        scale : (d,) or (1,), of the diagonal that H begins as the inverse of, up to a factor
+        scale : (d,) or (1,), the diagonal of the first Hessian, up to a factor
 
-        Without a pair it is as long as the gradient, 1 at the most.
+        Without any pair the direction is −slope / scale, shortened to length 1 if it is longer.
         """
         found = -slope
         if not self.remembered:
@@ -93,17 +96,17 @@ class History:
 
 
 class KeptHistory(Kept):
-    """The pairs, in the rows where they are."""
+    """Saves and restores the pairs, in the same rows."""
 
     def save(self, owner: Any, name: str) -> State:
-        """All pairs, and how many there were so far."""
+        """The stored pairs, and the number of pairs so far."""
         history = getattr(owner, name)
         rows = slice(0, len(history))
         arrays = {"steps": history.steps[rows], "changes": history.changes[rows]}
         return {"remembered": history.remembered}, arrays | {"ratios": history.ratios[rows]}
 
     def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> History:
-        """The same. Raises ModelError."""
+        """The history that was saved. Raises ModelError if it is impossible."""
         new = getattr(owner, name)
         history = History(new.size, new.dimension, whole(values, "remembered"))
         count = len(history)

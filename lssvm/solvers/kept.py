@@ -24,7 +24,7 @@ Shape = Callable[[Any, Arrays], tuple[int | None, ...]]  # of an object that is 
 
 
 class Kept(ABC):
-    """How an attribute is written, and read again."""
+    """The way an attribute is saved and restored."""
 
     @abstractmethod
     def save(self, owner: Any, name: str) -> State:
@@ -32,19 +32,19 @@ class Kept(ABC):
 
     @abstractmethod
     def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> Any:
-        """The attribute. Raises ModelError for what ``save`` cannot have given; see ``checked``.
+        """The saved attribute. Raises ModelError for what ``save`` cannot give; see ``checked``.
 
         owner : has its earlier fields already; this one still is that of a new object
         """
 
 
 def kept(how: Kept) -> Mapping[str, Any]:
-    """The metadata of a field that is kept."""
+    """The metadata of a field that checkpoints keep in this way."""
     return {KEPT: how}
 
 
 def state(owner: Any) -> State:
-    """All kept attributes of a dataclass."""
+    """The plain values and arrays of all kept attributes of a dataclass."""
     values: dict[str, Any] = {}
     arrays: dict[str, np.ndarray] = {}
     for each in fields(owner):
@@ -81,7 +81,7 @@ class _Value(Kept):
 
 
 def value(check: Check) -> Mapping[str, Any]:
-    """A plain value."""
+    """The metadata of a plain value; check : reads it and raises ModelError."""
     return kept(_Value(check))
 
 
@@ -100,14 +100,17 @@ class _Array(Kept):
 
 
 def vector(shape: Shape | None = None) -> Mapping[str, Any]:
-    """An array of finite float64; without a shape it has that of a new object's."""
+    """The metadata of an array of finite float64; by default of the shape in a new object."""
     return kept(_Array(checked_vector, shape))
 
 
 def array(
     dtype: Any, shape: Shape | None = None, *, stored: str | None = None, **limits: Any
 ) -> Mapping[str, Any]:
-    """An array of that type; limits : as ``checked.array`` has them; stored : under this name."""
+    """The metadata of an array of this type.
+
+    limits : arguments of ``checked.array``; stored : the name in the file, if it is another one
+    """
 
     def check(arrays: Arrays, name: str, own: tuple[int | None, ...]) -> np.ndarray:
         return checked_array(arrays, name, dtype, own, **limits)
@@ -116,7 +119,7 @@ def array(
 
 
 def evaluated_shape(owner: Any, arrays: Arrays) -> tuple[int]:
-    """The shape of ``outputs``, empty before the first pass, and of what goes with it."""
+    """The shape of ``outputs`` and of arrays like it, which are empty before the first pass."""
     return (len(owner.w) if arrays["outputs"].size else 0,)
 
 
@@ -141,7 +144,7 @@ class _Plane(Kept):
 
 
 def plane(optional: bool = False) -> Mapping[str, Any]:
-    """A plane over w; optional : or None."""
+    """The metadata of a plane over w; optional : whether it may be None."""
     return kept(_Plane(optional))
 
 
@@ -154,5 +157,5 @@ class _Generator(Kept):
 
 
 def generator() -> Mapping[str, Any]:
-    """The random generator."""
+    """The metadata of the random generator."""
     return kept(_Generator())

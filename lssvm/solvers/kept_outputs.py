@@ -1,4 +1,4 @@
-"""All outputs that are kept, as conjugate gradients take planes; see ``conjugate_gradients``."""
+"""The planes of ``ExamplePlanes`` in the form that ``conjugate_gradients.climb`` needs."""
 
 from typing import Any
 
@@ -9,11 +9,12 @@ from lssvm.solvers.example_planes import ExamplePlanes
 
 
 class KeptOutputs:
-    """The m planes of ``ExamplePlanes`` side by side, at one w.
+    """All m planes δ of ``ExamplePlanes``, in the order of their examples.
 
-    kernel : the oracle by example; truth : see ``ExamplePlanes``
-    w : (size,) as the kernel keeps weights, that of the planes; alpha, losses, owner : (m,)
-    gram, labels : there is no kernel
+    limits, norm : as in ``ExamplePlanes``; w : (size,) its w, shared, in the kernel's own layout
+    alpha, losses : (m,) the multiplier and the loss of each plane
+    owner : (m,) the example of each plane
+    gram, labels : empty and 0, because there is no kernel function
     """
 
     gram = np.zeros((0, 0))
@@ -28,31 +29,31 @@ class KeptOutputs:
         self.owner = np.repeat(np.arange(len(planes.counts)), planes.counts)
 
     def column(self, name: str) -> np.ndarray:
-        """``squares``, an upper bound of ‖δ‖² that serves for all planes, (m,)."""
+        """The column ``squares``: one upper bound of ‖δ‖² for all planes, repeated, (m,)."""
         scale = self.losses.max(initial=1.0) ** 2 if self._planes.slack else 1.0
         return np.full(len(self.alpha), 4.0 * scale * self._kernel.square)
 
     def kernel_scores(self) -> np.ndarray:
-        """w itself."""
+        """The vector w itself, because there is no kernel function."""
         return self.w
 
     def sums(self) -> np.ndarray:
-        """Σ α of each example, (n,)."""
+        """The sum of the multipliers of each example, (n,)."""
         return np.bincount(self.owner, self.alpha, minlength=len(self.limits))
 
     def shares(self, values: np.ndarray) -> np.ndarray:
-        """Values (n,) over u_i; 0 where an example costs nothing."""
+        """Values (n,) divided by u_i; 0 where u_i is 0."""
         return np.divide(values, self.limits, out=np.zeros(len(values)), where=self.limits > 0.0)
 
     def dots(self, planes: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """δ · vector of some planes, (len(planes),)."""
+        """The products δ · vector for the given planes, (len(planes),)."""
         out = np.empty(len(self.alpha))
         own, truth = self._planes, self._planes.truth
         _dual_coordinate.dots(self._kernel.capsule, own, truth, vector, out)
         return out[planes]
 
     def combined(self, planes: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-        """Σ coefficients δ over some planes, (size,)."""
+        """The sum of coefficients times δ over the given planes, (size,)."""
         every, out = np.zeros(len(self.alpha)), np.zeros_like(self.w)
         every[planes] = coefficients
         own, truth = self._planes, self._planes.truth
@@ -60,7 +61,7 @@ class KeptOutputs:
         return out
 
     def dual(self) -> float:
-        """D, from the multipliers alone: w is computed anew."""
+        """The dual value D; w is first recomputed from the multipliers."""
         self.refresh()
         w = self._kernel.unload(self.w)
         value = float(self.alpha @ self.losses) - 0.5 * float(w @ w)
@@ -69,6 +70,6 @@ class KeptOutputs:
         return value
 
     def refresh(self) -> None:
-        """Keep the multipliers, and compute w anew from them."""
+        """Write the multipliers back to the planes, and recompute w from them."""
         self._planes.alpha[self._places] = self.alpha
         self.w[:] = self.combined(np.arange(len(self.alpha)), -self.alpha)

@@ -103,11 +103,11 @@ class Lbfgs(SummedSolver):
 
     @property
     def planes_kept(self) -> int:
-        """Changes that are remembered."""
+        """The number of changes that are remembered."""
         return len(self.history)
 
     def initialise(self, oracle: Oracle, initial: Initialisation) -> None:
-        """Stand at the first weights or completion; without hidden values that is the truth."""
+        """Begin at the first weights, or with the first completion; see ``Solver``."""
         super().initialise(oracle, initial)
         if not initial.hidden:
             self.completes = False
@@ -121,14 +121,14 @@ class Lbfgs(SummedSolver):
         self.completes = True
 
     def measure_from(self, completion: Plane) -> None:
-        """Take a new completion. Changes of the gradient do not depend on it: they are kept."""
+        """Set a new completion, on which the changes of the gradient do not depend: they stay."""
         self.completion = completion
         self.begin_problem()
         if len(self.outputs):
             self.value = self._height(self.C)
 
     def primal(self, C: float) -> float:
-        """P at w; where no upper bound of U⁺ is known, as its plane has it."""
+        """P at w; if no upper bound of U⁺ is known, its plane replaces U⁺."""
         return self.value if C == self.C else self._height(C)
 
     def _height(self, C: float) -> float:
@@ -139,7 +139,7 @@ class Lbfgs(SummedSolver):
         return Plane(self.outputs, self.loss)
 
     def _begin(self, oracle: Oracle, C: float) -> None:
-        """Take over C; compute a first plane if there is none yet."""
+        """Set C; compute a first plane if there is none yet."""
         if C != self.C:
             self.C, self.lower = C, 0.0
             self.history.forget()
@@ -174,7 +174,7 @@ class Lbfgs(SummedSolver):
         return slope
 
     def _here(self) -> np.ndarray:
-        """∇P where the steps stand."""
+        """∇P at the current point."""
         return self._slope(self.w, self.own_plane(), self.completion)
 
     def _change(self, step: np.ndarray, plane: Plane, completion: Plane) -> np.ndarray:
@@ -205,7 +205,7 @@ class Lbfgs(SummedSolver):
         self.lower = max(known, own, self._proved(Plane(self.mean, self.mean_loss)))
 
     def _proved(self, plane: Plane) -> float:
-        """What a plane of Σ c_i U⁺_i proves of the minimum of P."""
+        """The lower bound of min P that a plane of Σ c_i U⁺_i proves."""
         slope = plane.gradient - self.completion.gradient
         return self.C * (plane.loss - self.completion.loss) - 0.5 * self.C**2 * float(slope @ slope)
 

@@ -53,7 +53,7 @@ class NSlack(ByExample):
         return cls(dimension, norm, *inner_product, sweeps=section.sweeps, max_bytes=room)
 
     def complete(self, oracle: EachOracle) -> None:
-        """Start the next convex problem, with its planes already there."""
+        """Start the next convex problem with the planes of the last one."""
         super().complete(oracle)
         self.first_phase = False
 
@@ -71,7 +71,7 @@ class NSlack(ByExample):
         return True
 
     def _pass_in_blocks(self, oracle: EachOracle) -> None:
-        """An oracle pass in parts, the planes of one part are used before the next part begins.
+        """Make an oracle pass in parts; planes of one part are used before the next part begins.
 
         From w = 0 inference for all examples would be at the same bad point, and nearly all that is
         found would be idle once a few multipliers have moved.
@@ -83,7 +83,7 @@ class NSlack(ByExample):
         self.problem_passes += 1
 
     def _sweep(self) -> None:
-        """Sweeps until they have closed the gap over what is kept, all but a share of the whole."""
+        """Sweep until the gap over the kept planes is a small share of the whole gap."""
         gap = self.gap(self.C)
         goal = INNER_SHARE * (gap if np.isfinite(gap) else self.sets.dual())
         self.passes_saved += self.sets.settle(self.sweeps, goal) - 1

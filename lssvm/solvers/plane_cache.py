@@ -1,4 +1,4 @@
-"""Planes of single examples found at earlier passes, of which cuts are made without the oracle.
+"""Planes of single examples from earlier passes, which give cuts without calling the oracle.
 
 The constraint cache of Joachims, Finley & Yu (Machine Learning 77, 2009, section 3.4): where
 inference is expensive, the highest kept plane of every example gives a cut of the sum for the price
@@ -63,15 +63,15 @@ class PlaneCache:
         return float(self.costs @ (self.truth @ w + kept))
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything that is kept."""
+        """The arrays of all planes that are kept."""
         parts = ("data", "indices", "indptr")
         truth = {f"truth_{part}": getattr(self.truth, part) for part in parts}
         return truth | {"costs": self.costs} | self.sets.state()
 
     def restored(self, arrays: Arrays, saved: int) -> Self:
-        """The cache, of the same limits as this one, whose ``state`` these arrays are.
+        """A cache with the limits of this one and with ``arrays`` as its state.
 
-        saved : cuts that it has made. Raises ModelError.
+        saved : number of cuts that it has given. Raises ModelError.
         """
         costs = array(arrays, "costs", np.float64, (None,), least=0.0)
         truth = sparse_rows(arrays, "truth_", (len(costs), self.truth.shape[1]))
@@ -116,7 +116,7 @@ class PlaneCache:
             )
 
     def _oldest(self, full: np.ndarray) -> np.ndarray:
-        """The longest idle plane of each example that ``full`` marks; of equal ones the first."""
+        """The longest idle plane of each example that ``full`` marks; the first on ties."""
         planes = np.flatnonzero(full[self.sets.owner])
         owner, idle = self.sets.owner[planes], self.sets.column("idle")[planes]
         order = np.lexsort((planes, -idle, owner))

@@ -72,11 +72,11 @@ class Proximal(Bundle):
 
     @property
     def osqp_calls(self) -> int:
-        """Quadratic programs that OSQP solved."""
+        """The number of quadratic programs that OSQP solved."""
         return self.qp.osqp_calls + self.near_qp.osqp_calls
 
     def _improve(self, oracle: Oracle, C: float, target: Callable[[], float]) -> bool:
-        """A cut at the minimiser of the model with the proximal term."""
+        """Add a cut at the minimiser of the model with the proximal term."""
         began = time.perf_counter()
         point = self._proximal_point(C, target())
         self.seconds += time.perf_counter() - began
@@ -105,7 +105,7 @@ class Proximal(Bundle):
         return point
 
     def _moves(self, C: float, w: np.ndarray, plane: Plane, slack: float) -> bool:
-        """Whether the step to w is serious; the weight follows."""
+        """Whether the step to w is serious; the weight of the proximal term is adapted."""
         fall = self.primal(C) - self._objective(C, w, plane, slack)
         serious = fall > 0.0 and fall >= SERIOUS * self.promised
         falls = serious or 0.0 < self.promised < LITTLE * self.gap(C)

@@ -1,4 +1,4 @@
-"""How much memory the planes of all examples may take."""
+"""The limit on the memory for the planes of all examples."""
 
 from lssvm.errors import LssvmError
 from lssvm.plane import MEGABYTE

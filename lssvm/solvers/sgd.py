@@ -108,13 +108,13 @@ class Sgd(SummedSolver):
 
     @property
     def planes_kept(self) -> int:
-        """None."""
+        """0, because no planes are kept."""
         return 0
 
     def initialise(self, oracle: Oracle, initial: Initialisation) -> None:
         """Begin at the first weights, or at w = 0 with a first completion of hidden values.
 
-        Without these the truth is known part by part.
+        Without hidden values, each part knows its own truth.
         """
         if isinstance(initial.first, np.ndarray):
             self.w = initial.first.copy()
@@ -122,10 +122,10 @@ class Sgd(SummedSolver):
             self.measure_from(initial.first)
 
     def complete(self, oracle: Oracle) -> None:
-        """Nothing: every step completes its own examples."""
+        """Do nothing, because every step completes its own examples."""
 
     def measure_from(self, completion: Plane) -> None:
-        """Take a completion for the first epoch."""
+        """Set a completion for the first epoch."""
         self.first = completion
 
     def primal(self, C: float) -> float:
@@ -139,7 +139,7 @@ class Sgd(SummedSolver):
         return Plane(self.outputs, self.loss)
 
     def target_gap(self, C: float, goal: Callable[[float], float], inexactness: float) -> float:
-        """0: no gap is known, and none would end it."""
+        """0, because no gap is known that could end the descent."""
         return 0.0
 
     def is_unsolved(self, C: float, target: float) -> bool:
@@ -151,7 +151,7 @@ class Sgd(SummedSolver):
         return False
 
     def solution(self, C: float, w: np.ndarray, target: float) -> Solution:
-        """What is known at the end, which is no gap."""
+        """The solution at the end, without a gap."""
         return Solution(w, self.primal(C), self.lower, np.inf, certified=False, converged=False)
 
     def _begin(self, oracle: PartsOracle, C: float) -> None:
@@ -161,7 +161,7 @@ class Sgd(SummedSolver):
             self._start(self.parts, C)
 
     def _improve(self, oracle: PartsOracle, C: float, target: Callable[[], float]) -> bool:
-        """An epoch, or F at the end once all were taken."""
+        """Make an epoch or, after the last epoch, evaluate F."""
         if self.epoch < self.epochs:
             self._take_epoch(self.parts)
         else:
@@ -177,11 +177,11 @@ class Sgd(SummedSolver):
         self.learning_rate = self.steps.learning_rate or self._calibrated(parts)
 
     def _calibrated(self, parts: Sequence[Oracle]) -> float:
-        """The rate with which an epoch over a sample of the batches ends lowest.
+        """The learning rate whose epoch over a sample of the batches ends with the lowest F.
 
-        The first one tried is Polyak's step for a minimum of 0. From there rates rise as long as
-        that is better; they fall if it is not, or as long as F ends no lower than it began.
-        Where it never does, w being a tie of hidden values, that first one is taken.
+        The first rate that is tried is Polyak's step for a minimum of 0. From there the rates rise
+        as long as F ends lower; they fall if it does not, or as long as F does not fall at all. If
+        no rate lowers F, because hidden values tie at w, the first rate is taken.
         """
         began, spent = time.perf_counter(), _seconds(parts)
         size = min(len(parts), max(SAMPLE, len(parts) // SAMPLE))

@@ -24,10 +24,10 @@ EUCLIDEAN: InnerProduct = (np.zeros((0, 0)), 0)
 
 
 class Initialisation(NamedTuple):
-    """What a run begins with.
+    """The point or completion at which a run begins.
 
-    first : weights (d,), or a first completion: a plane of the sum, or planes by example where the
-        solver needs these
+    first : weights (d,), or a first completion: a plane of the sum, or planes by example if the
+        solver needs them
     hidden : whether there are hidden values
     by_parts : whether the solver may look for better weights by steps for parts of the data
     """
@@ -39,12 +39,12 @@ class Initialisation(NamedTuple):
 
 @dataclass(kw_only=True)
 class Solver(ABC):
-    """Minimises one convex problem of CCCP after the other, its planes kept from one to the next.
+    """Minimises the convex problems of CCCP one after another, and keeps its planes between them.
 
     name : the value of ``solver.method``
-    needs : of a problem
-    on_objective : whether it works on F itself, and completes hidden values as it goes
-    single_problem : whether one call of ``minimise`` is all, hidden values or not
+    needs : what it needs of a problem
+    on_objective : whether it works on F itself, and completes hidden values as it proceeds
+    single_problem : whether a run calls ``minimise`` only once, even with hidden values
 
     w : (d,) the best point seen
     slack : what the upper bound at the best point exceeds its plane by, infinite if none is known
@@ -96,17 +96,17 @@ class Solver(ABC):
     @property
     @abstractmethod
     def planes_kept(self) -> int:
-        """Planes that are kept now."""
+        """The number of planes that are kept now."""
 
     @abstractmethod
     def concave(self, C: float) -> float:
-        """−C Σ c_i U⁻_i at the best point, as the completion has it."""
+        """−C Σ c_i U⁻_i at the best point, for the current completion."""
 
     @abstractmethod
     def objective_at(self, oracle: Any, C: float, w: np.ndarray) -> tuple[float, float, bool]:
-        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion.
+        """F and −C Σ c_i U⁻_i at any w, computed by a pass and a completion.
 
-        And whether F is known: without an upper bound of U⁺ it is as the planes have it.
+        The third value is whether F is exact: without an upper bound of U⁺, planes replace U⁺.
         """
 
     @abstractmethod
@@ -115,7 +115,7 @@ class Solver(ABC):
 
     @abstractmethod
     def sizes(self, C: float) -> float:
-        """The size of what P at the best point, and the lower bound, are sums of."""
+        """The sum of the magnitudes of the terms of P at the best point and of the lower bound."""
 
     def check_gap(self, C: float) -> None:
         """Raise ApplicationError if P is below its lower bound by more than rounding."""
@@ -129,16 +129,16 @@ class Solver(ABC):
 
     @property
     def passes_saved(self) -> int:
-        """Cuts of the whole sum, or sweeps over all examples, that needed no oracle pass."""
+        """How many cuts of the whole sum, or sweeps over all examples, needed no oracle pass."""
         return 0
 
     @property
     def osqp_calls(self) -> int:
-        """Quadratic programs that OSQP solved: none, unless a solver has some."""
+        """The number of quadratic programs that OSQP solved; 0 for solvers without any."""
         return 0
 
     def begin_problem(self) -> None:
-        """Forget what was known of the problem before: the next one has another C or completion."""
+        """Forget the bounds of the last problem: the next one has another C or completion."""
         self.lower, self.initial_primal, self.problem_passes = 0.0, np.inf, 0
         self.gap_at_progress, self.last_progress = np.inf, 0
 
@@ -160,7 +160,7 @@ class Solver(ABC):
         return self.at_zero or self.gap(C) > target
 
     def exhausted(self, C: float, max_passes: int) -> bool:
-        """Whether the passes are used up, or bring nothing any more."""
+        """Whether the passes are used up, or no longer make progress."""
         if self.gap(C) < self.gap_at_progress * (1.0 - 1e-6):
             self.gap_at_progress, self.last_progress = self.gap(C), self.problem_passes
         return (self.problem_passes >= max_passes and not self.at_zero) or self.stalled
@@ -171,7 +171,7 @@ class Solver(ABC):
         return self.problem_passes - self.last_progress >= STALLED_PASSES
 
     def solution(self, C: float, w: np.ndarray, target: float) -> Solution:
-        """What is known at the end of the problem."""
+        """The solution of the problem, with its bound and gap."""
         primal = self.primal(C)
         return Solution(
             w,
@@ -220,13 +220,15 @@ class Solver(ABC):
 
     @abstractmethod
     def _begin(self, oracle: Any, C: float) -> None:
-        """Make C the weight of the losses, and P finite at w as far as it can be."""
+        """Set C, and make P finite at w if that is possible."""
 
     @abstractmethod
     def _improve(self, oracle: Any, C: float, target: Callable[[], float]) -> bool:
-        """One round, of one oracle pass unless kept planes or the bound do; False for the last.
+        """Do one round; return False if it was the last.
 
-        target : the absolute gap that ends the problem, as it is now
+        A round is one oracle pass, unless kept planes or the bound already make progress.
+
+        target : returns the absolute gap that ends the problem at present
         """
 
     def state(self) -> kept.State:
@@ -234,19 +236,19 @@ class Solver(ABC):
         return kept.state(self)
 
     def restore(self, values: Values, arrays: Arrays) -> None:
-        """Stand where ``state`` was taken, once it is sure that all of it fits this problem.
+        """Continue from a result of ``state``, after a check that it fits this problem.
 
-        Raises ModelError (see ``checked``): kernels do not check what they are handed.
+        Raises ModelError (see ``checked``), because kernels do not check their arguments.
         """
         kept.restore(self, values, arrays)
         self._check_restored()
 
     def _check_restored(self) -> None:  # noqa: B027
-        """Raise ModelError for attributes that contradict each other, where a solver has such."""
+        """Raise ModelError if restored attributes contradict each other."""
 
 
 class SummedSolver(Solver):
-    """A solver for linear slack that asks for planes of sums over all examples.
+    """A solver for linear slack that uses planes of sums over all examples.
 
     completion : the plane of Σ c_i U⁻_i, which touches it where it was taken
     """
@@ -267,16 +269,16 @@ class SummedSolver(Solver):
 
     @abstractmethod
     def measure_from(self, completion: Plane) -> None:
-        """Take a new completion, and start the convex problem that it makes."""
+        """Set a new completion, and start the convex problem that it defines."""
 
     @abstractmethod
     def own_plane(self) -> Plane:
         """The plane of Σ c_i U⁺_i that was found at the best point."""
 
     def sizes(self, C: float) -> float:
-        """The size of what P at the best point, and the lower bound, are sums of.
+        """The sum of the magnitudes of the terms of P at the best point and of the lower bound.
 
-        The bound is that of another point, of which ½‖·‖² is no more than C times the losses.
+        The bound belongs to another point, whose ½‖·‖² is at most C times the losses.
         """
         own, losses = self.own_plane(), abs(self.completion.loss)
         losses += abs(own.loss)
@@ -297,7 +299,7 @@ class SummedSolver(Solver):
             )
 
     def check_end(self, oracle: Oracle) -> None:
-        """Refuse the value at the best point if that of one example is seen to be wrong."""
+        """Refuse the value at the best point if the value of one example is found to be wrong."""
         if np.isfinite(self.slack):
             oracle.look(self.w)
 
@@ -314,11 +316,11 @@ class SummedSolver(Solver):
             )
 
     def concave(self, C: float) -> float:
-        """−C Σ c_i U⁻_i at the best point, as the completion has it."""
+        """−C Σ c_i U⁻_i at the best point, for the current completion."""
         return -C * self.completion.value(self.w)
 
     def objective_at(self, oracle: Oracle, C: float, w: np.ndarray) -> tuple[float, float, bool]:
-        """F and −C Σ c_i U⁻_i at any w, by one pass and one completion; see ``Solver``."""
+        """F and −C Σ c_i U⁻_i at any w, computed by a pass and a completion; see ``Solver``."""
         plane, upper = oracle.augmented(w)
         completion, slack = oracle.completed(w), upper - plane.value(w)
         self.check_truth(oracle, w, plane, slack, completion)

@@ -1,4 +1,4 @@
-"""How long the steps of descent are."""
+"""The step sizes of descent."""
 
 from typing import NamedTuple
 

@@ -73,7 +73,7 @@ class WorkingSets:
         return self._count
 
     def column(self, name: str) -> np.ndarray:
-        """One value a plane, (m,), a view: begins, ends, losses, squares, alpha, owner or idle."""
+        """One value by plane, a view, (m,): begins, ends, losses, squares, alpha, owner or idle."""
         return self._columns[name][: self._count]
 
     @property
@@ -110,7 +110,7 @@ class WorkingSets:
         return np.concatenate([inner, self.scores[rows * self.labels :]])
 
     def kernel_scores_of(self, w: np.ndarray) -> np.ndarray:
-        """The same for any vector of coefficients."""
+        """The kernel scores of any vector of coefficients, (d,)."""
         return kernel_scores_of(w, self.gram, self.labels)
 
     def dual(self) -> float:
@@ -121,21 +121,21 @@ class WorkingSets:
         return value
 
     def sums(self) -> np.ndarray:
-        """Σ α of each example, (n,)."""
+        """The sum of the multipliers of each example, (n,)."""
         return np.bincount(self.owner, self.alpha, minlength=len(self.limits))
 
     def shares(self, values: np.ndarray) -> np.ndarray:
-        """Values (n,) over u_i; 0 where an example costs nothing, so that its multipliers are 0."""
+        """Values (n,) divided by u_i; 0 where u_i is 0, because all multipliers are 0 there."""
         return np.divide(values, self.limits, out=np.zeros(len(values)), where=self.limits > 0.0)
 
     def slacks(self) -> np.ndarray:
-        """ξ_i at w as far as the kept planes know it, (n,)."""
+        """The slacks ξ_i at w over the kept planes, (n,)."""
         return self.highest(np.arange(len(self.limits)))[1]
 
     def gap(self) -> float:
-        """By how much the dual could rise at most over the kept planes.
+        """An upper bound of the possible rise of the dual over the kept planes.
 
-        With norm 0 infinite unless w, made longer, leaves none of them a slack.
+        With norm 0 it is infinite unless a multiple of w needs no slack for any of them.
         """
         slacks = self.slacks()
         if self.norm == 0:
@@ -153,7 +153,7 @@ class WorkingSets:
         return planes, heights
 
     def append(self, owner: np.ndarray, rows: sparse.csr_array, losses: np.ndarray) -> None:
-        """Add planes with multiplier 0, at most one an example.
+        """Add planes with multiplier 0, at most one for each example.
 
         owner : (k,) examples; rows : (k, d) the differences δ; losses : (k,)
         """
@@ -205,10 +205,10 @@ class WorkingSets:
         climb(self, most)
 
     def settle(self, rounds: int, goal: float) -> int:
-        """Sweeps, each followed by conjugate gradients, until the gap over what is kept is small.
+        """Sweep, each time followed by conjugate gradients, until the kept planes' gap is small.
 
-        rounds : of both, at most; goal : the gap that ends them. Examples are visited up and down
-        in turn. Returns the rounds that were made.
+        rounds : the highest number of rounds; goal : the gap that ends them. Sweeps go through the
+        examples alternately upwards and downwards. Returns the number of rounds that were made.
         """
         rows = np.flatnonzero(self.counts)
         for done in range(rounds):
@@ -224,14 +224,14 @@ class WorkingSets:
         return rounds
 
     def stretch(self) -> None:
-        """Multiply all multipliers by what raises the dual most, with norm 0."""
+        """With norm 0: multiply all multipliers by the factor that raises the dual most."""
         square = self.squared_norm
         if square > 0.0:
             self.alpha[:] *= float(self.alpha @ self.losses) / square
             self.refresh()
 
     def least_norm(self) -> float:
-        """With norm 0 every w without slack is at least so long; infinite if there is none.
+        """With norm 0: a lower bound of ‖w‖ over all w without slack; infinite if there is none.
 
         Such a w has w · δ ≤ −L for every plane, so Σ α L ≤ −w · Σ α δ ≤ ‖w‖ ‖Σ α δ‖.
         """
@@ -262,7 +262,7 @@ class WorkingSets:
         self._index()
 
     def refresh(self) -> None:
-        """Compute w and its kernel scores anew from the multipliers: no rounding builds up."""
+        """Recompute w and its kernel scores from the multipliers; rounding does not add up."""
         self.w[:] = -self.combined(np.arange(self._count), self.alpha)
         bound = len(self.gram) * self.labels
         if bound:
@@ -302,7 +302,7 @@ class WorkingSets:
         }
 
     def restore(self, arrays: Arrays) -> None:
-        """Take over what ``state`` gave. Raises ModelError for what it cannot have given."""
+        """Continue from a result of ``state``. Raises ModelError for an impossible one."""
         d, last = self.dimension, len(self.limits) - 1
         values = vector(arrays, "sets_values", (None,))
         used = len(values)
@@ -329,7 +329,7 @@ class WorkingSets:
         self._index()
 
     def _planes(self, first: int = 0) -> PlaneArrays:
-        """The planes from ``first`` on, as the kernel takes them."""
+        """The planes from ``first`` on, in the form that the kernel needs."""
         begins, ends = self.column("begins")[first:], self.column("ends")[first:]
         return PlaneArrays(self.indices, self.values, begins, ends)
 
@@ -350,7 +350,7 @@ class WorkingSets:
         )
 
     def matrix(self, planes: np.ndarray) -> sparse.csr_array:
-        """The rows δ of some planes, (len(planes), d)."""
+        """The rows δ of the given planes, (len(planes), d)."""
         begins = self.column("begins")[planes]
         lengths = self.column("ends")[planes] - begins
         bounds = np.concatenate([[0], np.cumsum(lengths)])
@@ -361,14 +361,14 @@ class WorkingSets:
         )
 
     def dots(self, planes: np.ndarray, vector: np.ndarray) -> np.ndarray:
-        """δ · vector of some planes, (len(planes),)."""
+        """The products δ · vector for the given planes, (len(planes),)."""
         out = np.empty(len(planes))
         vector = np.ascontiguousarray(vector)
         _sweep.dots(planes.astype(np.int32, copy=False), self._planes(), vector, out)
         return out
 
     def combined(self, planes: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
-        """Σ coefficients δ over some planes, (d,)."""
+        """The sum of coefficients times δ over the given planes, (d,)."""
         out = np.empty(self.dimension)
         _sweep.combine(planes.astype(np.int32, copy=False), self._planes(), coefficients, out)
         return out
@@ -378,7 +378,7 @@ class WorkingSets:
         _sweep.squared_norms(self._planes(first), self._space(), self.column("squares")[first:])
 
     def _reserve(self, size: int, count: int) -> None:
-        """Room for so many more entries, and for so many planes in all."""
+        """Make room for ``size`` more entries, and for ``count`` planes in total."""
         if self.used + size > len(self.indices):
             room = max(self.used + size, 2 * len(self.indices))
             self.indices = _enlarged(self.indices, self.used, room)

@@ -1,4 +1,4 @@
-"""The solver that a configuration leaves open, chosen once the data are known."""
+"""The choice of a solver for ``solver.method: auto``, made once the data are known."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -16,9 +16,9 @@ from lssvm.training.problem import Problem
 def with_solver(
     configs: Sequence[Config], problem: Problem, oracle: DataOracle
 ) -> tuple[list[Config], str]:
-    """The configurations of a path with a solver, the same for all, and a sentence about it.
+    """The configurations of a path, all with the same solver, and a sentence that names it.
 
-    The sentence is empty where the configuration names a solver.
+    The sentence is empty if the configuration itself names a solver.
     """
     first = configs[0]
     if first.solver.method != AUTO:
@@ -36,7 +36,7 @@ def with_solver(
 
 
 def _sizes(dimension: int, oracle: DataOracle, C: float, compiled: bool) -> Sizes:
-    """Counts of the data; the oracle by example knows them best."""
+    """The sizes of the training set; a compiled oracle by example knows them more precisely."""
     if compiled:
         kernel = oracle.compiled
         square = C * float(kernel.squares.sum()) * float(oracle.costs.mean()) / len(oracle.costs)
@@ -46,6 +46,6 @@ def _sizes(dimension: int, oracle: DataOracle, C: float, compiled: bool) -> Size
 
 
 def _common(examples: Any, squares: float) -> float:
-    """The share of Σ ‖x‖² = ``squares`` in the mean of the rows; 0 if all rows are 0."""
+    """n ‖mean of x‖² / Σ ‖x‖², where ``squares`` is Σ ‖x‖²; 0 if all rows are 0."""
     mean = np.asarray(examples.inputs.mean(axis=0)).ravel()
     return examples.inputs.shape[0] * float(mean @ mean) / squares if squares > 0.0 else 0.0

@@ -1,4 +1,4 @@
-"""What a conditional random field expects of sparse rows, as ``lssvm.problem.Gathering`` asks."""
+"""Expected features of a conditional random field on sparse rows; see ``problem.Gathering``."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -12,10 +12,10 @@ from lssvm.problem import Each
 
 
 class Marginals(NamedTuple):
-    """What is expected of a block of sequences.
+    """Marginal probabilities and expectations of a block of sequences.
 
-    rows : (tokens, L) probabilities of labels, times the costs of their sequences
-    others : the part of Σ c_i E[Φ(x_i, y)] that is not of the tokens' features
+    rows : (tokens, L) the marginal probabilities of labels, times the cost of the sequence
+    others : the part of Σ c_i E[Φ(x_i, y)] that does not belong to features of tokens
     value : Σ c_i log Z_i
     """
 
@@ -25,7 +25,7 @@ class Marginals(NamedTuple):
 
 
 def marginals_of(examples: SequenceExamples, weights: Any) -> Marginals:
-    """Expectations under exp(w · Φ) / Z."""
+    """The marginals and expectations under the distribution exp(w · Φ) / Z."""
     costs = examples.costs
     rows, logz, others = _sequence_soft.moments(examples.arrays, costs, weights)
     if np.any(costs != 1.0):
@@ -34,14 +34,15 @@ def marginals_of(examples: SequenceExamples, weights: Any) -> Marginals:
 
 
 def gradient(examples: SequenceExamples, parts: Sequence[Marginals], each: Each) -> np.ndarray:
-    """Σ c_i E[Φ(x_i, y)], (d,), of which ``parts`` are the blocks, in order."""
+    """Σ c_i E[Φ(x_i, y)], (d,); ``parts`` are the marginals of the blocks of examples, in order."""
     return _in_all(examples, _joined(parts), parts, each)
 
 
 def curvature(examples: SequenceExamples, parts: Sequence[Marginals], each: Each) -> np.ndarray:
-    """The variances of the features of tokens, and for transitions their expected counts, (d,).
+    """An estimate of the Hessian's diagonal, (d,).
 
-    Tokens are taken for independent: c p (1 − p) times the square of a value.
+    For features of tokens it is their variance as if tokens were independent, c p (1 − p) times the
+    square of the value; for transitions it is their expected count.
     """
     rows = _joined(parts)
     costs = np.repeat(examples.costs, np.diff(examples.offsets))[:, None]
@@ -50,7 +51,7 @@ def curvature(examples: SequenceExamples, parts: Sequence[Marginals], each: Each
 
 
 def _joined(parts: Sequence[Marginals]) -> np.ndarray:
-    """The rows of all blocks, without a copy where there is only one."""
+    """The rows of all blocks, joined; a single block is not copied."""
     return parts[0].rows if len(parts) == 1 else np.concatenate([part.rows for part in parts])
 
 
@@ -61,7 +62,7 @@ def _in_all(
     each: Each,
     power: int = 1,
 ) -> np.ndarray:
-    """The sum over tokens of their values, to a power, times rows (tokens, L), and the rest."""
+    """The sum over tokens of their values, to a power, times rows; then ``others``, summed. (d,)"""
     emissions = examples.width * examples.label_count
     others = parts[0].others.copy()
     for part in parts[1:]:
