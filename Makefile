@@ -123,10 +123,11 @@ bench-growth: $(VENV)/dev.installed ## measure how the time of a pass grows with
 	$(BIN)/python -m experiments.benchmarks.growth --out "$(OUT)/bench-growth" $(if $(QUICK),--quick)
 
 build: $(VENV)/dev.installed ## make a wheel and a source distribution in dist/
+	rm -rf build/lib.* build/bdist.*
 	$(BIN)/python -m build --outdir dist .
 
 wheel: $(VENV)/dev.installed ## make a wheel for many Linux systems in dist/ and try it in new environments (TRY="python3.11 …")
-	rm -rf build/wheel build/repaired
+	rm -rf build/wheel build/repaired build/lib.* build/bdist.*
 	$(BIN)/python -m build --wheel --outdir build/wheel .
 	PATH="$(abspath $(BIN)):$$PATH" $(BIN)/auditwheel repair --wheel-dir build/repaired build/wheel/*.whl
 	$(BIN)/abi3audit --strict --summary build/repaired/*.whl

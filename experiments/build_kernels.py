@@ -27,7 +27,16 @@ def main() -> None:
         name="experiments",
         packages=[],
         ext_modules=cythonize(kernels, build_dir="build", compiler_directives=directives),
-        script_args=["-q", "build_ext", "--inplace"],
+        # Whatever lies in the usual folder for built modules would get into the package's wheel.
+        script_args=[
+            "-q",
+            "build_ext",
+            "--inplace",
+            "--build-lib",
+            "build/experiments/lib",
+            "--build-temp",
+            "build/experiments/temp",
+        ],
     )
 
 

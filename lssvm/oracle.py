@@ -26,7 +26,9 @@ from lssvm.problem import (
     Gathering,
     Maxima,
     Problem,
+    answers_in_c,
     by_example,
+    sums_in_c,
 )
 
 BLOCK_WORK = 100_000  # about 0.1 ms: fan-out costs 25 µs
@@ -213,8 +215,8 @@ class DataOracle(Generic[E]):
             self.blocks = blocks(examples, application.work(examples))
         # A part of the data has only a few passes, too few to pay for its columns.
         self._gathering: Gathering[E] | None = None
-        if whole is None and isinstance(application, Gathering) and application.gathers(examples):
-            self._gathering = application
+        if whole is None and isinstance(application, Gathering) and sums_in_c(type(application)):
+            self._gathering = application if application.gathers(examples) else None
         self._last: list[Any] = []
         self.passes = 0.0
         self.completions = 0
@@ -353,9 +355,10 @@ class DataOracle(Generic[E]):
     @cached_property
     def compiled(self) -> ExampleOracle:
         """Inference by example in C. Raises LssvmError if the application has none."""
-        if not isinstance(self.application, CompiledByExample):
+        application = self.application
+        if not isinstance(application, CompiledByExample) or not answers_in_c(type(application)):
             raise LssvmError(f"{_named(self.application)}there is no compiled inference by example")
-        return self.application.example_oracle(self.examples)
+        return application.example_oracle(self.examples)
 
     def visited(self, count: int) -> None:
         """Count loss-augmented inference for so many examples."""

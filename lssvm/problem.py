@@ -263,6 +263,27 @@ class Gathering(ABC, Generic[E]):
         return None
 
 
+def answers_in_c(kind: type) -> bool:
+    """Whether a class of applications offers inference by example in C, for its own inference.
+
+    A subclass that changes inference in Python does not: the inherited C code does not know of it.
+    """
+    methods = ("augmented", "completed", "augmented_each", "completed_each", "gradients")
+    return issubclass(kind, CompiledByExample) and _follows(kind, "example_oracle", methods)
+
+
+def sums_in_c(kind: type) -> bool:
+    """Whether a class of applications has its inference summed by ``Gathering``, likewise."""
+    return issubclass(kind, Gathering) and _follows(kind, "coefficients", ("augmented",))
+
+
+def _follows(kind: type, name: str, methods: Sequence[str]) -> bool:
+    """Whether no subclass of the class that defines ``name`` defines one of the methods."""
+    definers = [own for own in kind.__mro__ if name in vars(own)]
+    later = kind.__mro__[: kind.__mro__.index(definers[0])]
+    return not any(method in vars(own) for own in later for method in methods)
+
+
 def by_example(problem: Problem[E]) -> ByExample[E]:
     """The problem, once it is sure that it gives planes by example. Raises LssvmError."""
     if isinstance(problem, ByExample):

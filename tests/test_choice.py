@@ -2,14 +2,24 @@
 
 import json
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from lssvm.applications.multiclass.labelled_rows import in_memory
+from lssvm.applications.multiclass.multiclass import Multiclass
+from lssvm.applications.multiclass.taxonomy import Taxonomy
+from lssvm.applications.sequence.latent_sequence import LatentSequenceLabelling
+from lssvm.applications.sequence.sequence import SequenceLabelling
 from lssvm.cli import learn
+from lssvm.config import Config
+from lssvm.config.checks import asked_of
 from lssvm.model import Model
+from lssvm.problem import answers_in_c, sums_in_c
 from lssvm.solvers.choice import COMMON, HARD, LARGE, WEIGHTS, Sizes, chosen
 from lssvm.solvers.needs import Asked
 from lssvm.solvers.table import CLASSES, solver_class
+from lssvm.training.session import learn_on
 
 ASKED = Asked("toy", True, True, True, frozenset({"crf"}), "ssvm", False, 1)
 FEW = Sizes(10, 10 * WEIGHTS, HARD + 1)  # few weights, many steps
@@ -97,3 +107,38 @@ def test_a_large_constant_feature_leads_to_the_bundle(tmp_path, monkeypatch, nam
         result = CliRunner().invoke(learn, ["c.yaml", "m"])
         assert result.exit_code == 0, result.output
         assert f"solver: {solver}, because" in result.stderr
+
+
+def _as_before(name):
+    def method(self, *arguments):
+        return getattr(super(type(self), self), name)(*arguments)
+
+    return method
+
+
+@pytest.mark.parametrize("kind", [Multiclass, Taxonomy, SequenceLabelling, LatentSequenceLabelling])
+@pytest.mark.parametrize("name", ["augmented", "augmented_each", "completed_each", "gradients"])
+def test_inference_that_a_subclass_changes_is_not_that_of_the_inherited_c_code(kind, name):
+    assert answers_in_c(kind)
+    changed = type("Changed", (kind,), {name: _as_before(name)})
+    assert not answers_in_c(changed)
+    assert not asked_of(changed, "changed", {"model": "ssvm"}).compiled
+    assert answers_in_c(type("Renamed", (kind,), {"write": _as_before("write")}))
+    if sums_in_c(kind):
+        assert sums_in_c(changed) == (name != "augmented")
+
+
+def test_an_oracle_asks_the_inference_that_a_subclass_has():
+    asked = []
+
+    class Counted(Multiclass):
+        def augmented(self, w, examples):
+            asked.append(len(examples))
+            return super().augmented(w, examples)
+
+    config = Config.from_dict({"application": {"name": "multiclass", "bias": 0.0}})
+    application = Counted(config.application, config.objective.formulation())
+    application.fix(("a", "b", "c"), 3)
+    rows = in_memory(np.eye(3), np.arange(3), ("a", "b", "c"), application.columns_per_row(None))
+    learn_on(application, rows, config)
+    assert sum(asked) >= 3

@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,6 +20,9 @@ VERSIONS = ("python3.11", "python3.12", "python3.13")
 
 def try_in(python, wheel, folder):
     """Raises CalledProcessError where a step fails."""
+    own = {name.split("/")[0] for name in zipfile.ZipFile(wheel).namelist()}
+    if strange := [name for name in sorted(own) if name.split("-")[0] != "lssvm"]:
+        raise RuntimeError(f"the wheel contains {', '.join(strange)}; expected lssvm alone")
     scripts = folder / "venv" / ("Scripts" if os.name == "nt" else "bin")
     run([python, "-m", "venv", folder / "venv"])
     run([scripts / "python", "-m", "pip", "--disable-pip-version-check", "install", "-q", wheel])

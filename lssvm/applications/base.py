@@ -36,6 +36,7 @@ from lssvm.problem import (
     KernelRows,
     Maxima,
     Problem,
+    answers_in_c,
 )
 
 __all__ = [
@@ -61,6 +62,7 @@ __all__ = [
     "Reader",
     "Source",
     "Writer",
+    "answers_in_c",
     "is_stored",
     "labelled_part",
     "named_file",

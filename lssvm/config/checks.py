@@ -6,7 +6,7 @@ Each function gives what is wrong as pairs of a place in the document and a mess
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lssvm.applications.base import ANNEALED, Application, ByExample, CompiledByExample
+from lssvm.applications.base import ANNEALED, Application, ByExample, answers_in_c
 from lssvm.config.faults import nearest, shown
 from lssvm.config.yaml12 import Document, Place
 from lssvm.solvers.needs import Asked
@@ -103,7 +103,7 @@ def asked_of(kind: type[Application], name: str, objective: Mapping[str, Any]) -
     return Asked(
         application=name,
         each=gives_each(kind),
-        compiled=issubclass(kind, CompiledByExample),
+        compiled=answers_in_c(kind),
         decomposes=kind.decomposes,
         smooth=frozenset(kind.smooth),
         model=objective.get("model", default_model(kind)),
