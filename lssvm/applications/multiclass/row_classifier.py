@@ -398,7 +398,7 @@ class RowClassifier(
 
     def records(self, examples: LabelledRows, predictions: Predictions) -> Iterator[dict[str, Any]]:
         """One dictionary per row: id, its number; y; h, None; score; and gold and loss if known."""
-        losses = self.losses_to(examples, predictions) if examples.labelled else None
+        losses = self.losses_to(examples, predictions)
         for i, label in enumerate(predictions.labels):
             record: dict[str, Any] = {
                 "id": examples.names[i],
@@ -406,7 +406,7 @@ class RowClassifier(
                 "h": None,
                 "score": float(predictions.values[i]),
             }
-            if losses is not None:
+            if examples.labels[i] >= 0:
                 gold = examples.label_names[examples.labels[i]]
                 record |= {"gold": gold, "loss": float(losses[i])}
             yield record

@@ -90,11 +90,13 @@ class LabelSequences(
         return self.scaler.scaled(examples, examples.width - examples.vocabulary.bias)
 
     def read_parts(self, sources: Sequence[base.Source]) -> Iterator[SequenceExamples]:
-        """The sequences of :meth:`read`; those of CoNLL files in parts. Raises DataError."""
-        if self.vocabulary is None or self.options.format != "conll":
+        """The sequences of :meth:`read` in parts. Raises DataError."""
+        if self.vocabulary is None:
             yield self.read(sources)
-        else:
-            yield from reading.conll_parts(sources, self._layout(), self.vocabulary)
+            return
+        read = reading.conll_parts if self.options.format == "conll" else reading.numeric_parts
+        for examples in read(sources, self._layout(), self.vocabulary):
+            yield self.scaler.scaled(examples, examples.width - examples.vocabulary.bias)
 
     def kept(
         self, examples: SequenceExamples, predictions: Predictions
