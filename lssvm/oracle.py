@@ -7,14 +7,13 @@ are, each takes whole blocks and the sums of the blocks are added in block order
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Generic, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar
 
 import numpy as np
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.errors import ApplicationError, LssvmError
 from lssvm.plane import Plane, total
 from lssvm.problem import (
@@ -28,6 +27,9 @@ from lssvm.problem import (
     Problem,
     by_example,
 )
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 BLOCK_WORK = 100_000  # about 0.1 ms: fan-out costs 25 µs
 MAX_BLOCKS = 64
@@ -125,7 +127,7 @@ class ExampleMaxima:
         block = int(np.searchsorted(self._edges, row, side="right")) - 1
         return str(self._blocks[block].names[row - int(self._edges[block])])
 
-    def gradients(self, rows: np.ndarray) -> sparse.csr_array:
+    def gradients(self, rows: np.ndarray) -> "sparse.csr_array":
         """The gradients of the planes of ``rows`` (increasing), (len(rows), d), without costs."""
         cuts = np.searchsorted(rows, self._edges)
         pieces = [
@@ -143,14 +145,20 @@ def ignore_overflow() -> None:
     np.seterr(divide="ignore", over="ignore", invalid="ignore")
 
 
+def _pool(threads: int) -> "ThreadPoolExecutor":
+    # Imported here: one thread needs none of it, nor the logging that it imports.
+    from concurrent.futures import ThreadPoolExecutor
+
+    # A thread does not take over what the one that starts it ignores.
+    return ThreadPoolExecutor(threads, initializer=ignore_overflow)
+
+
 class Executor:
     """Maps a function over blocks in order; with more than one thread, side by side."""
 
     def __init__(self, threads: int = 1) -> None:
         self.threads = threads
-        # A thread does not take over what the one that starts it ignores.
-        begin = ignore_overflow
-        self._pool = ThreadPoolExecutor(threads, initializer=begin) if threads > 1 else None
+        self._pool = _pool(threads) if threads > 1 else None
 
     def map(self, function: Callable[[Part], Result], blocks: Sequence[Part]) -> list[Result]:
         """function(block) for every block, in block order."""

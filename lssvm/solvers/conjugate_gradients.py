@@ -7,7 +7,8 @@ examples move together; these are what conjugate gradients are quick at.
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+
+from lssvm import sparse
 
 CG_SHARE = 1e-3  # of the slopes that conjugate gradients leave
 SHARES = (1.0, 0.3, 0.1, 0.03, 0.01)  # of what they find, tried in turn
@@ -147,8 +148,8 @@ def kernel_scores_of(w: np.ndarray, gram: np.ndarray, labels: int) -> np.ndarray
 
 
 def _without_idle_rows(
-    matrix: sparse.csr_array, gram: np.ndarray, labels: int
-) -> tuple[sparse.csr_array, np.ndarray]:
+    matrix: "sparse.csr_array", gram: np.ndarray, labels: int
+) -> "tuple[sparse.csr_array, np.ndarray]":
     """Planes and Gram matrix without the rows of the latter that no plane has a coordinate of."""
     size, columns = len(gram) * labels, matrix.indices
     rows = np.unique(columns[columns < size] // labels)

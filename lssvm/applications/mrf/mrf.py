@@ -40,8 +40,8 @@ from typing import Any, ClassVar, Literal, TextIO
 
 import numpy as np
 from pydantic import Field
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.applications import base
 from lssvm.applications.mrf import by_graph, graph_parts, mrf_output
 from lssvm.applications.mrf.elimination import Elimination, InferenceResult, Temperatures
@@ -403,7 +403,9 @@ class MarkovRandomField(RandomField, base.ByExample[Graphs]):
         temperatures = Temperatures(self.epsilon_h, self.epsilon_h)
         return self._each(COMPLETED, w, examples, temperatures, charged=False)
 
-    def gradients(self, examples: Graphs, found: base.Maxima, rows: np.ndarray) -> sparse.csr_array:
+    def gradients(
+        self, examples: Graphs, found: base.Maxima, rows: np.ndarray
+    ) -> "sparse.csr_array":
         """The gradients that were found, those of ``rows``."""
         return found.outputs[rows]
 

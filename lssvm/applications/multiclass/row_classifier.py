@@ -20,9 +20,8 @@ from dataclasses import replace
 from typing import Any, TextIO
 
 import numpy as np
-from scipy import sparse
 
-from lssvm import checked
+from lssvm import checked, sparse
 from lssvm.applications import base, scaling
 from lssvm.applications.class_costs import (
     BALANCED,
@@ -299,7 +298,7 @@ class RowClassifier(
 
     def gradients(
         self, examples: LabelledRows, found: base.Maxima, rows: np.ndarray
-    ) -> sparse.csr_array:
+    ) -> "sparse.csr_array":
         """The planes' gradients, (len(rows), d), without costs.
 
         Where Φ(ŷ) and Φ(y) are equal, their gradients are equal, to the last bit.

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.applications.base import Source
 from lssvm.applications.sequence import templates
 from lssvm.applications.sequence.examples import DENSE_FROM, SequenceExamples, Tags, packed
@@ -270,7 +270,7 @@ def _vocabulary(
     return Vocabulary(labels, width + (bias != 0), names, bias != 0)
 
 
-def _matrix(found: np.ndarray, vocabulary: Vocabulary, bias: float) -> sparse.csr_array:
+def _matrix(found: np.ndarray, vocabulary: Vocabulary, bias: float) -> "sparse.csr_array":
     """The attributes of all tokens, (tokens, width).
 
     found : (tokens, attributes of one) int32, -1: none, which is overwritten; the last one is the
@@ -292,7 +292,7 @@ def _matrix(found: np.ndarray, vocabulary: Vocabulary, bias: float) -> sparse.cs
 
 
 def _packed(
-    matrix: sparse.csr_array,
+    matrix: "sparse.csr_array",
     tags: Sequence[str | None] | Tags,
     offsets: np.ndarray,
     vocabulary: Vocabulary,

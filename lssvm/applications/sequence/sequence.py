@@ -29,8 +29,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TextIO
 
 import numpy as np
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.applications import base, scaling
 from lssvm.applications.names import NumberedNames
 from lssvm.applications.parts import InParts
@@ -447,7 +447,7 @@ class SequenceLabelling(
 
     def gradients(
         self, examples: SequenceExamples, found: base.Maxima, rows: np.ndarray
-    ) -> sparse.csr_array:
+    ) -> "sparse.csr_array":
         """Φ of the paths that were found, (len(rows), d), without costs.
 
         With slack rescaling L Φ(x, ŷ) + (1 − L) Φ(x, y). Each coordinate is summed token by token,
