@@ -145,26 +145,25 @@ def ignore_overflow() -> None:
     np.seterr(divide="ignore", over="ignore", invalid="ignore")
 
 
-def _pool(threads: int) -> "ThreadPoolExecutor":
-    # Imported here: one thread needs none of it, nor the logging that it imports.
-    from concurrent.futures import ThreadPoolExecutor
-
-    # A thread does not take over what the one that starts it ignores.
-    return ThreadPoolExecutor(threads, initializer=ignore_overflow)
-
-
 class Executor:
     """Maps a function over blocks in order; with more than one thread, side by side."""
 
     def __init__(self, threads: int = 1) -> None:
         self.threads = threads
-        self._pool = _pool(threads) if threads > 1 else None
 
     def map(self, function: Callable[[Part], Result], blocks: Sequence[Part]) -> list[Result]:
         """function(block) for every block, in block order."""
-        if self._pool is None or len(blocks) == 1:
+        if self.threads == 1 or len(blocks) == 1:
             return [function(block) for block in blocks]
         return list(self._pool.map(function, blocks))
+
+    @cached_property
+    def _pool(self) -> "ThreadPoolExecutor":
+        # Imported here: one block needs none of it, nor the logging that it imports.
+        from concurrent.futures import ThreadPoolExecutor
+
+        # A thread does not take over what the one that starts it ignores.
+        return ThreadPoolExecutor(self.threads, initializer=ignore_overflow)
 
     def __enter__(self) -> "Executor":
         return self
@@ -175,7 +174,7 @@ class Executor:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._pool is not None:
+        if "_pool" in vars(self):
             self._pool.shutdown()
 
 
@@ -192,8 +191,9 @@ def blocks(examples: E, work: np.ndarray | None = None) -> list[E]:
     count = int(np.clip(work[-1] // BLOCK_WORK, 1, most))
     marks = np.searchsorted(work, work[-1] * np.arange(1, count) / count, side="left") + 1
     marks = np.minimum(-(-marks // together) * together, len(examples))
-    edges = np.unique(np.concatenate([[0], marks, [len(examples)]]))
-    return [examples.slice(int(a), int(b)) for a, b in itertools.pairwise(edges)]
+    # np.unique would import NumPy's masked arrays, which takes longer than a short run.
+    edges = sorted({0, *marks.tolist(), len(examples)})
+    return [examples.slice(a, b) for a, b in itertools.pairwise(edges)]
 
 
 class DataOracle(Generic[E]):
@@ -303,7 +303,7 @@ class DataOracle(Generic[E]):
         one may hide behind the others. Raises ApplicationError."""
         if not self.application.decomposes:
             return
-        for row in np.unique(np.linspace(0, len(self.examples) - 1, LOOKS).astype(int)).tolist():
+        for row in sorted(set(np.linspace(0, len(self.examples) - 1, LOOKS).astype(int).tolist())):
             part = self.examples.slice(row, row + 1)
             plane, upper = self.application.augmented(w, part)
             truth = self.application.completed(w, part)
