@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.errors import ModelError
 
 LARGEST = 1e100  # of weights and features: sums of products of two of them are finite
@@ -105,7 +105,7 @@ def rising(arrays: Arrays, name: str, dtype: Any, count: int, end: int) -> np.nd
 
 def sparse_rows(
     arrays: Arrays, prefix: str, shape: tuple[int, int], *, most: float = _ENDLESS
-) -> sparse.csr_array:
+) -> "sparse.csr_array":
     """The matrix whose ``data``, ``indices`` and ``indptr`` have names with this prefix.
 
     most : the largest size of a number

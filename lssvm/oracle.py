@@ -7,14 +7,13 @@ are, each takes whole blocks and the sums of the blocks are added in block order
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Generic, NoReturn, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar
 
 import numpy as np
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.errors import ApplicationError, LssvmError
 from lssvm.plane import Plane, total
 from lssvm.problem import (
@@ -30,6 +29,9 @@ from lssvm.problem import (
     by_example,
     sums_in_c,
 )
+
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
 
 BLOCK_WORK = 100_000  # about 0.1 ms: fan-out costs 25 µs
 MAX_BLOCKS = 64
@@ -127,7 +129,7 @@ class ExampleMaxima:
         block = int(np.searchsorted(self._edges, row, side="right")) - 1
         return str(self._blocks[block].names[row - int(self._edges[block])])
 
-    def gradients(self, rows: np.ndarray) -> sparse.csr_array:
+    def gradients(self, rows: np.ndarray) -> "sparse.csr_array":
         """The gradients of the planes of ``rows`` (increasing), (len(rows), d), without costs."""
         cuts = np.searchsorted(rows, self._edges)
         pieces = [
@@ -150,15 +152,20 @@ class Executor:
 
     def __init__(self, threads: int = 1) -> None:
         self.threads = threads
-        # A thread does not take over what the one that starts it ignores.
-        begin = ignore_overflow
-        self._pool = ThreadPoolExecutor(threads, initializer=begin) if threads > 1 else None
 
     def map(self, function: Callable[[Part], Result], blocks: Sequence[Part]) -> list[Result]:
         """function(block) for every block, in block order."""
-        if self._pool is None or len(blocks) == 1:
+        if self.threads == 1 or len(blocks) == 1:
             return [function(block) for block in blocks]
         return list(self._pool.map(function, blocks))
+
+    @cached_property
+    def _pool(self) -> "ThreadPoolExecutor":
+        # Imported here: one block needs none of it, nor the logging that it imports.
+        from concurrent.futures import ThreadPoolExecutor
+
+        # A thread does not take over what the one that starts it ignores.
+        return ThreadPoolExecutor(self.threads, initializer=ignore_overflow)
 
     def __enter__(self) -> "Executor":
         return self
@@ -169,7 +176,7 @@ class Executor:
         value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        if self._pool is not None:
+        if "_pool" in vars(self):
             self._pool.shutdown()
 
 
@@ -186,8 +193,9 @@ def blocks(examples: E, work: np.ndarray | None = None) -> list[E]:
     count = int(np.clip(work[-1] // BLOCK_WORK, 1, most))
     marks = np.searchsorted(work, work[-1] * np.arange(1, count) / count, side="left") + 1
     marks = np.minimum(-(-marks // together) * together, len(examples))
-    edges = np.unique(np.concatenate([[0], marks, [len(examples)]]))
-    return [examples.slice(int(a), int(b)) for a, b in itertools.pairwise(edges)]
+    # np.unique would import NumPy's masked arrays, which takes longer than a short run.
+    edges = sorted({0, *marks.tolist(), len(examples)})
+    return [examples.slice(a, b) for a, b in itertools.pairwise(edges)]
 
 
 class DataOracle(Generic[E]):
@@ -297,7 +305,7 @@ class DataOracle(Generic[E]):
         one may hide behind the others. Raises ApplicationError."""
         if not self.application.decomposes:
             return
-        for row in np.unique(np.linspace(0, len(self.examples) - 1, LOOKS).astype(int)).tolist():
+        for row in sorted(set(np.linspace(0, len(self.examples) - 1, LOOKS).astype(int).tolist())):
             part = self.examples.slice(row, row + 1)
             plane, upper = self.application.augmented(w, part)
             truth = self.application.completed(w, part)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 import numpy as np
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.errors import LssvmError
 from lssvm.plane import Plane
 
@@ -171,7 +171,7 @@ class ByExample(ABC, Generic[E]):
         """Latent completion for each example; without hidden values the truth, whatever w."""
 
     @abstractmethod
-    def gradients(self, examples: E, found: Maxima, rows: np.ndarray) -> sparse.csr_array:
+    def gradients(self, examples: E, found: Maxima, rows: np.ndarray) -> "sparse.csr_array":
         """The gradients of the planes that were found, (len(rows), d), sparse, without costs.
 
         examples : those that ``found`` is of; rows : which of them, increasing

@@ -20,7 +20,7 @@ from click.testing import CliRunner
 from pydantic_core import PydanticUndefined
 
 from lssvm import applications
-from lssvm.applications.motif import motif
+from lssvm.applications.motif import motif_output
 from lssvm.cli import classify, learn, main
 from lssvm.cli import common as command
 from lssvm.cli.console import HEADING
@@ -156,7 +156,7 @@ def test_every_command_and_configuration_shown_runs(folder):
             for line in text.splitlines():
                 call(line)
     sites = (folder / "sites.tsv").read_text(encoding="ascii").splitlines()
-    assert sites[0].split("\t") == motif.COLUMNS.split()
+    assert sites[0].split("\t") == motif_output.COLUMNS.split()
     assert len(sites) == 1 + 40
     assert (folder / "bound.png").read_bytes().startswith(b"\x89PNG")
     assert "letter-probability matrix" in (folder / "bound.meme").read_text(encoding="ascii")
@@ -215,7 +215,7 @@ def test_the_columns_of_a_run_are_explained_in_their_order():
 def test_the_columns_of_the_sites_are_named():
     section = README.read_text(encoding="utf-8").partition("FIMO's column names")[2]
     named = re.findall(r"`(\w+)`", section.partition("\n## ")[0])
-    assert named == motif.COLUMNS.split()
+    assert named == motif_output.COLUMNS.split()
 
 
 def test_the_exit_codes_are_those_of_the_commands():

@@ -4,7 +4,6 @@ Entry points are loaded lazily: only the application that is named is loaded, so
 cannot stop another application.
 """
 
-import difflib
 import functools
 import sys
 import traceback
@@ -36,6 +35,8 @@ def load(name: str) -> type[Application]:
     known = registered()
     if name not in known:
         quoted = name[:LONGEST] + "…" * (len(name) > LONGEST)
+        import difflib  # for a fault only
+
         near = difflib.get_close_matches(quoted, known, n=1)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise LssvmError(f"unknown application {quoted!r}{hint} (known: {', '.join(known)})")

@@ -27,8 +27,8 @@ from typing import Annotated, Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.applications.base import Application, KernelRows
 from lssvm.applications.names import LazyNames
 from lssvm.applications.occurring import Occurring
@@ -324,7 +324,7 @@ class Products:
             )
         return replace(none, pairs=pairs)
 
-    def extended(self, inputs: Any) -> sparse.csr_array:
+    def extended(self, inputs: Any) -> "sparse.csr_array":
         """The rows with the constant feature behind the others, zeros left out."""
         rows = sparse.csr_array(inputs)
         if self.coef0 > 0.0:
@@ -335,7 +335,7 @@ class Products:
         rows.eliminate_zeros()
         return rows
 
-    def expanded(self, rows: sparse.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def expanded(self, rows: "sparse.csr_array") -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Row, pair and value of every product of extended rows, in the order of the pairs."""
         ends = np.repeat(rows.indptr[1:], np.diff(rows.indptr)).astype(np.int64)
         places = np.arange(len(rows.data))
@@ -358,7 +358,7 @@ class Products:
         matrix = sparse.csr_array(parts[0] if len(parts) == 1 else sparse.vstack(parts, "csr"))
         return examples.with_inputs(matrix), w
 
-    def _mapped(self, rows: sparse.csr_array) -> sparse.csr_array:
+    def _mapped(self, rows: "sparse.csr_array") -> "sparse.csr_array":
         owner, pairs, values = self.expanded(rows)
         places = np.searchsorted(self.pairs, pairs)
         known = np.append(self.pairs, -1)[places] == pairs

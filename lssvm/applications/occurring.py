@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.applications.names import LazyNames
 
 SHARE = 0.9  # if a larger share of the features occurs, renumbering is not worth its cost

@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Generic, NoReturn, TextIO
 
 import numpy as np
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.applications import guard
 from lssvm.applications.base import Application, ByExample, Maxima, Source
 from lssvm.applications.names import NumberedNames
@@ -342,7 +342,9 @@ class PerExample(
                 "expected a maximum of w · joint_feature",
             )
 
-    def gradients(self, examples: Pairs[X, Y], found: Maxima, rows: np.ndarray) -> sparse.csr_array:
+    def gradients(
+        self, examples: Pairs[X, Y], found: Maxima, rows: np.ndarray
+    ) -> "sparse.csr_array":
         """Φ of the outputs found, rescaled with the slack, (len(rows), d)."""
         dimension = self.dimension(examples)
         features = [self._plane(dimension, examples, i, *found.outputs[i])[0] for i in rows]

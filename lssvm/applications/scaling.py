@@ -17,9 +17,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
-from lssvm import checked
+from lssvm import checked, sparse
 from lssvm.errors import ModelError
 
 Scaling = Literal["none", "max_abs", "standard", "range"]

@@ -146,25 +146,29 @@ def _classified_in_parts(
     options: dict[str, Any],
 ) -> None:
     """The same as :func:`_classified`, in parts; only the data for the scores are kept."""
-    from lssvm.applications.base import labelled_part
     from lssvm.training.prediction import predicted, prepared
 
     application: Any = trained.application
+    if not options["as_json"]:
+        name = _written(options) or next(iter(application.formats))
+        form = application.part_writer(name) or form
     kept, count, scored = [], 0, 0
     with _opened(predictions) as file:
         for packed in parts:
             model, examples = prepared(trained, packed)
             found = predicted(model, examples, top=options["top"])
             form(examples, found, file)
-            known = labelled_part(examples)
+            known = application.to_score(examples)
             count += len(examples)
             if known is not None:
                 own = found if known is examples else predicted(model, known)
                 kept.append(application.kept(known, own))
                 scored += len(known)
-        if options["metrics"] and not kept:
+        whole = application.joined(kept) if kept else None
+        if whole is not None and not whole[0].labelled:
+            whole, scored = None, 0
+        if options["metrics"] and whole is None:
             raise _unlabelled(path)
-    whole = application.joined(kept) if kept else None
     if whole is not None and scored == count:
         _warn(trained, whole[0], options)
     _scored(trained, whole, count - scored, predictions, options)

@@ -1,6 +1,5 @@
 """What a schema finds wrong with a configuration, in words that its user knows."""
 
-import difflib
 import functools
 import json
 from collections.abc import Iterable, Mapping
@@ -158,6 +157,8 @@ def nearest(word: object, known: Iterable[str]) -> str:
     words, meant = list(known), SYNONYMS.get(str(word), "")
     if len(str(word)) > LONGEST_WORD:
         return ""
+    import difflib  # for a fault only
+
     near = [meant] if meant in words else difflib.get_close_matches(str(word), words, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 

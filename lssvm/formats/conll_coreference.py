@@ -98,6 +98,11 @@ def read_conll(path: str | Path, limit: Limit = DEFAULT) -> list[AnnotatedText]:
 
     Raises DataError, with the line, if it is not such a file.
     """
+    return list(conll_documents(path, limit))
+
+
+def conll_documents(path: str | Path, limit: Limit = DEFAULT) -> Iterator[AnnotatedText]:
+    """The documents of :func:`read_conll`, each once it is read."""
     reader = _Reader(str(path))
     with open_text(path, limit, ends=True) as lines:
         for number, line in lines:
@@ -105,7 +110,8 @@ def read_conll(path: str | Path, limit: Limit = DEFAULT) -> list[AnnotatedText]:
                 reader.take(number, line)
             except ValueError as error:
                 raise DataError(path, number, error) from None
-    return reader.finished()
+            yield from reader.complete()
+    yield reader.finished()
 
 
 class _Reader:
@@ -113,7 +119,7 @@ class _Reader:
 
     def __init__(self, path: str) -> None:
         self._path = path
-        self._texts: list[AnnotatedText] = []
+        self._texts: list[AnnotatedText] = []  # that have ended, at least the last one
         self._draft: _Draft | None = None
         self._separator = Separator()
         self._outside: list[tuple[str, str | None]] = []  # lines since the last document
@@ -138,8 +144,13 @@ class _Reader:
                 self._draft = self._new(number, Path(self._path).stem, begun=False)
             _token(self._draft, number, self._separator, bare, line[len(bare) :])
 
-    def finished(self) -> list[AnnotatedText]:
-        """The documents, once all lines are read. Raises DataError."""
+    def complete(self) -> Iterator[AnnotatedText]:
+        """The documents to which no further line can belong; they are forgotten."""
+        while len(self._texts) > 1:
+            yield self._texts.pop(0)
+
+    def finished(self) -> AnnotatedText:
+        """The last document, once all lines are read. Raises DataError."""
         draft = self._draft
         if draft is not None and draft.begun:
             message = f"the file ends within document {draft.name!r}; expected '#end document'"
@@ -150,8 +161,7 @@ class _Reader:
             message = "no documents; expected token lines with a coreference column"
             raise DataError(self._path, None, message)
         last = self._texts[-1]
-        self._texts[-1] = replace(last, columns=(*last.columns, *self._outside))
-        return self._texts
+        return replace(last, columns=(*last.columns, *self._outside))
 
     def _new(self, number: int, name: str, begun: bool) -> _Draft:
         draft = _Draft(self._path, number, name, begun, columns=self._outside)

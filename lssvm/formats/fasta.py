@@ -13,17 +13,19 @@ text; but if the label comes from the header itself, its cost has to be a number
 
 import math
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from lssvm.errors import DataError
-from lssvm.formats.blocks import append, read_blocks
+from lssvm.formats.blocks import append, each_block, read_blocks
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.text import decoded
 from lssvm.kernels._text import letters as encoded
+from lssvm.kernels.text_arrays import DistinctWords
+from lssvm.offsets import cumulated
 
 LETTERS = "ACGT"
 AMBIGUOUS = 4
@@ -31,6 +33,8 @@ UNKNOWN = "?"  # an unknown label
 _ILLEGAL = 255
 _LINE_FEED = 10
 _ROOM = 1 << 18  # letters that are read at a time
+_PART = 2_000_000  # letters of a part; a record takes as much memory as _RECORD of them
+_RECORD = 100
 _IUPAC = "RYSWKMBDHVN"
 _AMBIGUOUS = _IUPAC + _IUPAC.lower() + "Xx."  # the last ones are wildcards of the MEME suite
 _LABELS = ("+1", "1", "-1")
@@ -96,6 +100,25 @@ def read_fasta(
     return reader.file(empty)
 
 
+def fasta_parts(
+    path: str | Path, limit: Limit = DEFAULT, *, given: bool = False, empty: bool = False
+) -> Iterator[Fasta]:
+    """A FASTA file in parts of whole records, in order, as :func:`read_fasta` reads it.
+
+    Of the records of other parts only names and lines are kept.
+    """
+    reader, others = _Reader(path, given), _OtherNames(path)
+    for _ in each_block(path, limit, reader.block, reader.line, longest=None):
+        if reader.full:
+            part = reader.begun_anew(empty)
+            others.add(part)
+            if not reader.broken:
+                yield part
+    part = reader.file(empty)
+    others.add(part)
+    yield part
+
+
 class _Reader:
     """The records so far, and their letters in one array."""
 
@@ -105,6 +128,7 @@ class _Reader:
         self.starts, self.letters = array("q"), array("B")
         self._first: dict[str, int] = {}  # line of each name
         self._fault: DataError | None = None  # of the first illegal letter, raised at the end
+        self._bare: DataError | None = None  # of the first record without letters, likewise
         self._buffer = np.empty(_ROOM, dtype=np.uint8)
         self._headers = np.empty((_ROOM >> 4, 4), dtype=np.int32)
         self._empty, self._within = True, False  # the file; whether the place is within a line
@@ -141,11 +165,7 @@ class _Reader:
     def _begin(self, record: _Record, start: int) -> None:
         first = self._first.setdefault(record.name, record.line)
         if first != record.line:
-            message = (
-                f"name {record.name!r} is given twice, first on line {first}; "
-                "expected distinct names"
-            )
-            raise DataError(self.path, record.line, message)
+            raise _repeated(self.path, record.name, first, record.line)
         self.records.append(record)
         self.starts.append(start)
 
@@ -158,20 +178,46 @@ class _Reader:
             letter = next(c for c in text if ord(c) > 255 or _CODES[ord(c)] == _ILLEGAL)
             self._fault = DataError(self.path, number, _illegal(letter))
 
+    @property
+    def full(self) -> bool:
+        """Whether there is enough for a part, and a record that has ended."""
+        size = len(self.letters) + _RECORD * len(self.records)
+        return size > _PART and len(self.records) > 1
+
+    @property
+    def broken(self) -> bool:
+        """Whether there is an error that is raised at the end of the file."""
+        return self._bare is not None or self._fault is not None
+
+    def begun_anew(self, empty: bool) -> Fasta:
+        """The records but for the last one, with which the reader begins anew."""
+        last, start = self.records.pop(), self.starts.pop()
+        letters = self.letters[start:]
+        del self.letters[start:]
+        found = self._records(empty)
+        self.records, self.starts, self.letters = [last], array("q", [0]), letters
+        self._first = {last.name: last.line}
+        return found
+
     def file(self, empty: bool) -> Fasta:
         """All that was read. empty : whether records without letters are accepted."""
-        records = self.records
-        if not records:
+        if not self.records:
             wrong = "the file is empty" if self._empty else "no records, only comments"
             raise DataError(self.path, None, f"{wrong}; expected FASTA records")
+        found = self._records(empty)
+        for error in (self._bare, self._fault):
+            if error is not None:
+                raise error
+        return found
+
+    def _records(self, empty: bool) -> Fasta:
+        records = self.records
         offsets = np.array([*self.starts, len(self.letters)], dtype=np.int64)
         bare = np.flatnonzero(np.diff(offsets) == 0)
-        if len(bare) and not empty:
+        if len(bare) and not empty and self._bare is None:
             name, line = records[bare[0]].name, records[bare[0]].line
             message = f"record {name!r} has no letters; expected a sequence below its header"
-            raise DataError(self.path, line, message)
-        if self._fault is not None:
-            raise self._fault
+            self._bare = DataError(self.path, line, message)
         return Fasta(
             names=np.array([record.name for record in records], dtype=object),
             descriptions=tuple(record.description for record in records),
@@ -182,6 +228,31 @@ class _Reader:
             unread=np.array([record.unread for record in records], dtype=object),
             costs=np.array([record.cost for record in records]),
         )
+
+
+class _OtherNames:
+    """Names and lines of the records of parts."""
+
+    def __init__(self, path: str | Path) -> None:
+        self._path, self._names, self._lines = path, DistinctWords(), array("q")
+
+    def add(self, part: Fasta) -> None:
+        """Add those of a part. Raises DataError for a name that another part has."""
+        before = len(self._names)
+        words = [name.encode() for name in part.names]
+        ends = cumulated([len(word) for word in words]).astype(np.int32)
+        codes = self._names.codes(b"".join(words), np.column_stack([ends[:-1], ends[1:]]))
+        again = np.flatnonzero(codes < before)
+        if len(again):
+            row = again[0]
+            first = self._lines[codes[row]]
+            raise _repeated(self._path, part.names[row], first, int(part.lines[row]))
+        append(self._lines, part.lines)
+
+
+def _repeated(path: str | Path, name: str, first: int, line: int) -> DataError:
+    message = f"name {name!r} is given twice, first on line {first}; expected distinct names"
+    return DataError(path, line, message)
 
 
 def _header(path: str | Path, number: int, line: str, given: bool) -> _Record:

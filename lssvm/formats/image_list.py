@@ -39,6 +39,7 @@ _WORDS = {
     "image": ("image FILE LABELS [cost=C]", (2, 3)),
 }
 _NONE = "-"
+_PART = 50_000  # pixels of a part
 
 
 class Grid(NamedTuple):
@@ -104,25 +105,60 @@ def read_images(path: str | Path, limit: Limit = DEFAULT) -> GraphFile:
     MissingExtraError without Pillow.
     """
     palette, grids, size = _Palette(), list[Grid](), 0
+    for grid in _grids(path, limit, palette):
+        grids.append(grid)
+        size += grid.channels.nbytes
+        if size > limit.bytes:
+            raise limit.exceeded(path, grid.line, "what the images hold up to this one")
+    return _images(path, grids, palette)
+
+
+def image_parts(path: str | Path, limit: Limit) -> Iterator[GraphFile]:
+    """The images of a list in parts, in order, as :func:`read_images` reads them.
+
+    limit : of each file
+    """
+    palette, grids, size = _Palette(), list[Grid](), 0
+    for grid in _grids(path, limit, palette):
+        grids.append(grid)
+        size += grid.labels.size
+        if size > _PART:
+            yield _images(path, grids, palette)
+            grids, size = [], 0
+    if grids:
+        yield _images(path, grids, palette)
+
+
+def _grids(path: str | Path, limit: Limit, palette: _Palette) -> Iterator[Grid]:
+    """The images of a list, at least one. palette : empty, colours are added"""
+    names, first = set[str](), ("", 0)  # the first image's name and channels
     with open_text(path, limit) as rows:
         for number, line in rows:
             words = line.split("\t") if "\t" in line else line.split()
             if not line.strip() or words[0].startswith("#"):
                 continue
             try:
-                _check_words(words, palette, grids)
-                if words[0] == "image":
-                    grids.append(_grid(path, number, words[1:], palette, limit))
-                    size += grids[-1].channels.nbytes
-                    if size > limit.bytes:
-                        raise limit.exceeded(path, number, "what the images hold up to this one")
-                    _check_like_others(grids)
-                else:
+                _check_words(words, palette, bool(names))
+                if words[0] != "image":
                     palette.add(words[-3:], words[1] if words[0] == "label" else None)
+                    continue
+                grid = _grid(path, number, words[1:], palette, limit)
+                if grid.name in names:
+                    raise ValueError(
+                        f"the image {grid.name} is given twice; expected different ones"
+                    )
+                first = first if names else (grid.name, grid.channels.shape[2])
+                _check_channels(grid, *first)
             except ValueError as error:
                 raise DataError(path, number, error) from None
-    if not grids:
+            names.add(grid.name)
+            yield grid
+    if not names:
         raise DataError(path, None, "no images; expected lines 'image FILE LABELS'")
+
+
+def _images(path: str | Path, grids: Sequence[Grid], palette: _Palette) -> GraphFile:
+    """The graphs of images of a list."""
     colours, folder = np.array(palette.firsts, dtype=np.uint8), Path(path).parent
     pictures = [
         Picture(str(folder / grid.name), len(grid.labels), grid.labels.shape[1], colours)
@@ -142,7 +178,8 @@ def named_images(path: str | Path) -> Iterator[str]:
                 yield from (str(folder / name) for name in names[:2] if name != _NONE)
 
 
-def _check_words(words: Sequence[str], palette: _Palette, grids: Sequence[Grid]) -> None:
+def _check_words(words: Sequence[str], palette: _Palette, below: bool) -> None:
+    """Raise ValueError for a line that cannot be read. below : whether images are above it"""
     kind, *rest = words
     if kind not in _WORDS:
         raise ValueError(
@@ -155,18 +192,14 @@ def _check_words(words: Sequence[str], palette: _Palette, grids: Sequence[Grid])
         raise ValueError(f"a word that follows {kind!r} is empty; expected '{form}'")
     if kind == "image" and not palette.names:
         raise ValueError("no label is defined above this image; expected lines 'label NAME R G B'")
-    if kind != "image" and grids:
+    if kind != "image" and below:
         raise ValueError("a colour is defined below an image; expected all colours above")
 
 
-def _check_like_others(grids: Sequence[Grid]) -> None:
-    *others, last = grids
-    if last.name in {grid.name for grid in others}:
-        raise ValueError(f"the image {last.name} is given twice; expected different ones")
-    if others and last.channels.shape[2] != others[0].channels.shape[2]:
-        counts = [grid.channels.shape[2] for grid in (last, others[0])]
-        message = f"{last.name} has {counts[0]} channels; expected {counts[1]}"
-        raise ValueError(f"{message}, as {others[0].name}")
+def _check_channels(grid: Grid, name: str, channels: int) -> None:
+    if grid.channels.shape[2] != channels:
+        message = f"{grid.name} has {grid.channels.shape[2]} channels; expected {channels}"
+        raise ValueError(f"{message}, as {name}")
 
 
 def _grid(

@@ -17,6 +17,7 @@ name of a document or a cluster contains a blank. Or an .npz file with the array
     names (documents,) text        optional
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -66,7 +67,12 @@ def read_pairs(path: str | Path, dimension: int, limit: Limit = DEFAULT) -> list
 
     Raises DataError, with the line, if it is not such a file.
     """
-    documents: list[PairDocument] = []
+    return list(pair_documents(path, dimension, limit))
+
+
+def pair_documents(path: str | Path, dimension: int, limit: Limit) -> Iterator[PairDocument]:
+    """The documents of :func:`read_pairs`, each once it is read."""
+    document: PairDocument | None = None
     names: dict[str, int] = {}
     expected = (1, 2)
     separator = Separator()
@@ -80,23 +86,25 @@ def read_pairs(path: str | Path, dimension: int, limit: Limit = DEFAULT) -> list
                     continue
                 _check_words(words)
                 if words[0] == "document":
-                    _check_whole(path, documents, expected)
-                    documents.append(_header(path, number, words, names))
+                    _check_whole(path, document, expected)
+                    ended, document = document, _header(path, number, words, names)
                     expected = (1, 2)
-                elif not documents:
+                elif document is None:
                     raise ValueError(f"{words[0]!r} before the first document; {EXPECTED}")
                 elif words[0] == "clusters":
-                    _clusters(documents[-1], words)
+                    _clusters(document, words)
                 elif words[0] == "pair":
-                    expected = _pair(documents[-1], words, expected, dimension)
+                    expected = _pair(document, words, expected, dimension)
                 else:
                     raise ValueError(f"{words[0]!r} is not known; {EXPECTED}")
             except ValueError as error:
                 raise DataError(path, number, error) from None
-    _check_whole(path, documents, expected)
-    if not documents:
+            if words[0] == "document" and ended is not None:
+                yield ended
+    _check_whole(path, document, expected)
+    if document is None:
         raise DataError(path, None, f"no documents; {EXPECTED}")
-    return documents
+    yield document
 
 
 def _check_words(words: list[str]) -> None:
@@ -151,13 +159,10 @@ def _pair(
     return (i, j + 1) if j < count else (i + 1, i + 2)
 
 
-def _check_whole(
-    path: str | Path, documents: list[PairDocument], expected: tuple[int, int]
-) -> None:
-    """Raise DataError if the last document lacks its clusters or some of its pairs."""
-    if not documents:
+def _check_whole(path: str | Path, last: PairDocument | None, expected: tuple[int, int]) -> None:
+    """Raise DataError if a document that ends lacks its clusters or some of its pairs."""
+    if last is None:
         return
-    last = documents[-1]
     if not last.clusters:
         message = f"document {last.name!r} has no clusters; expected 'clusters …' below it"
         raise DataError(path, last.line, message)

@@ -14,7 +14,7 @@ are comments. All words are separated by spaces or tabs.
 
 import math
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -23,15 +23,17 @@ import numpy as np
 
 from lssvm.errors import DataError
 from lssvm.formats import tokens
-from lssvm.formats.blocks import append, read_blocks
+from lssvm.formats.blocks import append, each_block, read_blocks
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.kernels._text import EDGE, NODE, graph_lines
-from lssvm.kernels.text_arrays import RowBuffers
+from lssvm.kernels.text_arrays import DistinctWords, RowBuffers
 from lssvm.offsets import cumulated
 
 MISSING, HIDDEN = -1, -2
 MOST_FEATURES = 1_000_000
 MOST_STATES = 10_000
+_PART = 100_000  # nodes, edges and numbers of a part
+_NO_GRAPHS = "no graphs; expected lines 'node NAME CLASS STATES LABEL …'"
 _SPECIAL = {"?": MISSING, "-": HIDDEN}
 _WORDS = {"graph": "graph NAME [cost=C]", "node": "node NAME CLASS STATES LABEL …"}
 _WORDS["edge"] = "edge A B CLASS …"
@@ -125,6 +127,15 @@ class _Rows:
         append(self.indices, found.indices[:size][own])
         append(self.values, found.values[:size][own])
 
+    def cut(self, count: int) -> "_Rows":
+        """Remove all rows but for the first ones, and return them."""
+        size = sum(self.sizes[:count])
+        stops = {name: size if name in ("indices", "values") else count for name in vars(self)}
+        rest = _Rows(**{name: own[stops[name] :] for name, own in vars(self).items()})
+        for name, own in vars(self).items():
+            del own[stops[name] :]
+        return rest
+
     def pairs(self) -> np.ndarray:
         return np.array(self.numbers, dtype=np.int32).reshape(-1, 2)
 
@@ -141,7 +152,8 @@ class _Reader:
 
     def __init__(self, path: str | Path) -> None:
         self.path, self.number = path, 0  # of the last line
-        self.names: dict[str, None] = {}
+        self.names: list[str] = []
+        self._all_names = DistinctWords()  # of other parts too
         self.costs, self.lines = array("d"), array("q")
         self.node_offsets, self.edge_offsets = array("q"), array("q")
         self.node_names: list[str] = []
@@ -206,11 +218,36 @@ class _Reader:
     def end(self) -> None:
         """Close the current graph. Raises ValueError."""
         if self.own is not None and not self.own:
-            raise ValueError(f"graph {next(reversed(self.names))!r} has no nodes; expected some")
+            raise ValueError(f"graph {self.names[-1]!r} has no nodes; expected some")
         self.own = None
 
+    @property
+    def full(self) -> bool:
+        """Whether there is enough for a part, and a graph that has ended."""
+        rows = self.nodes, self.edges
+        size = sum(len(own.classes) + len(own.values) for own in rows)
+        return size > _PART and len(self.names) > (self.own is not None)
+
+    def begun_anew(self) -> GraphFile:
+        """The graphs that have ended; the reader begins anew with one that has not."""
+        unfinished = int(self.own is not None)
+        count = len(self.names) - unfinished
+        node = self.node_offsets[count] if unfinished else len(self.node_names)
+        edge = self.edge_offsets[count] if unfinished else len(self.edges.classes)
+        rest = self.nodes.cut(node), self.edges.cut(edge)
+        names, costs, lines = self.names[count:], self.costs[count:], self.lines[count:]
+        node_names = self.node_names[node:]
+        del self.names[count:], self.costs[count:], self.lines[count:], self.node_names[node:]
+        del self.node_offsets[count:], self.edge_offsets[count:]
+        found = self.file()
+        self.nodes, self.edges = rest
+        self.names, self.costs, self.lines, self.node_names = names, costs, lines, node_names
+        self.node_offsets = array("q", [0] * unfinished)
+        self.edge_offsets = array("q", [0] * unfinished)
+        return found
+
     def _number(self) -> str:
-        return str(len(self.names) + 1)
+        return str(len(self._all_names) + 1)
 
     def _graph(self, number: int, rest: list[str]) -> None:
         if self.own is not None:
@@ -223,9 +260,10 @@ class _Reader:
         self._open(number, rest[0], cost)
 
     def _open(self, number: int, name: str, cost: float) -> None:
-        if name in self.names:
+        before = len(self._all_names)
+        if self._all_names.code(name) < before:
             raise ValueError(f"there are two graphs {tokens.cut(name)!r}; expected different names")
-        self.names[name] = None
+        self.names.append(name)
         self.costs.append(cost)
         self.lines.append(number)
         self.node_offsets.append(len(self.node_names))
@@ -264,6 +302,15 @@ class _Reader:
         self.edges.add(number, kind, pair)
         return features
 
+    def check_end(self) -> None:
+        """Raise DataError if the file cannot end here."""
+        try:
+            self.end()
+        except ValueError as error:
+            raise DataError(self.path, self.number, error) from None
+        if not len(self._all_names):
+            raise DataError(self.path, None, _NO_GRAPHS)
+
     def file(self) -> GraphFile:
         """All that was read."""
         nodes = self.nodes.pairs()
@@ -293,10 +340,16 @@ def read_graphs(path: str | Path, limit: Limit = DEFAULT) -> GraphFile:
     """
     reader = _Reader(path)
     read_blocks(path, limit, reader.block, reader.line)
-    try:
-        reader.end()
-    except ValueError as error:
-        raise DataError(path, reader.number, error) from None
-    if not reader.names:
-        raise DataError(path, None, "no graphs; expected lines 'node NAME CLASS STATES LABEL …'")
+    reader.check_end()
     return reader.file()
+
+
+def graph_parts(path: str | Path, limit: Limit) -> Iterator[GraphFile]:
+    """A text file of graphs in parts, in order, as :func:`read_graphs` reads it."""
+    reader = _Reader(path)
+    for _ in each_block(path, limit, reader.block, reader.line):
+        if reader.full:
+            yield reader.begun_anew()
+    reader.check_end()
+    if reader.names:
+        yield reader.file()

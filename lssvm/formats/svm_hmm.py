@@ -8,6 +8,7 @@ comment are skipped.
 
 import re
 from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from lssvm.errors import DataError
 from lssvm.formats import tokens
-from lssvm.formats.blocks import Utf8, append, read_blocks, shifted
+from lssvm.formats.blocks import Utf8, append, each_block, read_blocks, shifted
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.svmlight import MOST
 from lssvm.kernels._text import SEQUENCES, rows
@@ -24,6 +25,8 @@ from lssvm.offsets import cumulated
 
 UNKNOWN = "?"
 _PREFIX = "qid:"
+_PART = 1_000_000  # numbers of a part
+_NO_TOKENS = "no tokens; expected 'TAG qid:EX index:value …'"
 
 
 @dataclass(frozen=True)
@@ -60,8 +63,19 @@ def read_svm_hmm(path: str | Path, limit: Limit = DEFAULT) -> TaggedTokens:
     reader = _Reader(path)
     read_blocks(path, limit, reader.block, reader.line)
     if not reader.tags:
-        raise DataError(path, None, "no tokens; expected 'TAG qid:EX index:value …'")
+        raise DataError(path, None, _NO_TOKENS)
     return reader.tokens()
+
+
+def svm_hmm_parts(path: str | Path, limit: Limit) -> Iterator[TaggedTokens]:
+    """A file of svm_hmm in parts of whole sequences, in order, as :func:`read_svm_hmm` reads it."""
+    reader = _Reader(path)
+    for _ in each_block(path, limit, reader.block, reader.line):
+        if reader.full:
+            yield reader.begun_anew()
+    if not reader.tags:
+        raise DataError(path, None, _NO_TOKENS)
+    yield reader.tokens()
 
 
 class _Reader:
@@ -69,12 +83,29 @@ class _Reader:
 
     def __init__(self, path: str | Path) -> None:
         self.path = path
-        self.tags, self.words = array("i"), DistinctWords()
-        self.offsets, self.lines = array("q"), array("q")
-        self.indices, self.values, self.sizes = array("i"), array("d"), array("q")
-        self.names = DistinctWords()
+        self.names, self.words = DistinctWords(), DistinctWords()
         self._last = -1  # number of the current sequence
+        self._before = 0  # sequences of other parts
         self._buffers, self._is_utf8 = RowBuffers(), Utf8()
+        self.tags, self.offsets, self.lines = array("i"), array("q"), array("q")
+        self.indices, self.values, self.sizes = array("i"), array("d"), array("q")
+
+    @property
+    def full(self) -> bool:
+        """Whether there are enough numbers for a part, and a sequence that has ended."""
+        return len(self.values) + len(self.tags) > _PART and len(self.offsets) > 1
+
+    def begun_anew(self) -> TaggedTokens:
+        """The sequences but for the last one, with which the reader begins anew."""
+        done, last = self.offsets.pop(), self.lines.pop()
+        size = sum(self.sizes[:done])
+        rest = self.tags[done:], self.sizes[done:], self.indices[size:], self.values[size:]
+        del self.tags[done:], self.sizes[done:], self.indices[size:], self.values[size:]
+        found = self.tokens()
+        self._before += len(found.lines)
+        self.tags, self.sizes, self.indices, self.values = rest
+        self.offsets, self.lines = array("q", [0]), array("q", [last])
+        return found
 
     def block(self, block: bytearray, at: int, number: int) -> tuple[int, int]:
         """Read tokens of a block, see :data:`lssvm.formats.blocks.Compiled`. Raises DataError."""
@@ -125,7 +156,7 @@ class _Reader:
         words = [None if word == UNKNOWN else word for word in self.words.texts()]
         return TaggedTokens(
             tags=tuple(words[code] for code in self.tags),
-            names=self.names.texts(),
+            names=self.names.texts(self._before)[: len(self.lines)],
             offsets=np.array([*self.offsets, len(self.tags)], dtype=np.int64),
             lines=np.asarray(self.lines),
             starts=cumulated(self.sizes),

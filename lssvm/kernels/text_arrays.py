@@ -106,10 +106,11 @@ class DistinctWords:
         block = word.encode()
         return int(self.codes(block, np.array([[0, len(block)]], INTEGER))[0])
 
-    def texts(self) -> tuple[str, ...]:
-        """All words, in the order of their numbers. They must be UTF-8."""
-        ends = self.ends[: len(self)].tolist()
-        pool = self.pool[: ends[-1] if ends else 0].tobytes()
+    def texts(self, first: int = 0) -> tuple[str, ...]:
+        """The words from number ``first`` on, in order. They must be UTF-8."""
+        start = int(self.ends[first - 1]) if first else 0
+        ends = (self.ends[first : len(self)] - start).tolist()
+        pool = self.pool[start : start + ends[-1] if ends else start].tobytes()
         if pool.isascii():
             text = pool.decode()
             return tuple(text[a:b] for a, b in pairwise([0, *ends]))

@@ -20,7 +20,7 @@ Count = Annotated[int, Field(ge=0)]
 class HeldOutRecord(BaseModel):
     """Scores of held-out examples during a restart."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     looks: Annotated[list[tuple[Count, Number]], Field(min_length=1)]
     best: Count
@@ -30,7 +30,7 @@ class HeldOutRecord(BaseModel):
 class RestartRecord(BaseModel):
     """How one restart ended."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = ConfigDict(extra="forbid", defer_build=True)
 
     seed: tuple[Count, Count]
     objective: Number
@@ -52,7 +52,7 @@ class RestartRecord(BaseModel):
 class TrainingRecord(BaseModel):
     """How a model was trained."""
 
-    model_config = ConfigDict(extra="allow")
+    model_config = ConfigDict(extra="allow", defer_build=True)
 
     objective: Number | None = None
     convex: Number | None = None

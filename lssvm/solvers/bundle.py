@@ -20,8 +20,8 @@ from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.checked import ROUNDING, Arrays, Values, same, whole
 from lssvm.checked import vector as checked_vector
 from lssvm.errors import ModelError

@@ -11,20 +11,19 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.checked import Arrays, Values, positive, sparse_rows, whole
 from lssvm.checked import vector as checked_vector
 from lssvm.errors import ApplicationError, LssvmError
 from lssvm.oracle import INEXACT, MAXIMUM, EachOracle, ExampleMaxima
-from lssvm.solvers.kept import Kept, State, array, kept, value, vector
+from lssvm.solvers.kept import LOWEST, Kept, State, array, kept, value, vector
 from lssvm.solvers.room import check_room
 from lssvm.solvers.solution import Solution
 from lssvm.solvers.solver import Initialisation, Solver
 from lssvm.solvers.working_sets import WorkingSets
 
 ADDED_SHARE = 0.01  # of the mean gap of an example: less is no reason to keep a plane
-LOWEST = float(np.finfo(np.float64).min)
 
 
 def _any_length(owner: Any, arrays: Arrays) -> tuple[None]:
@@ -50,7 +49,7 @@ class _KeptTruth(Kept):
         parts = ("data", "indices", "indptr")
         return {}, {f"{name}_{part}": getattr(getattr(owner, name), part) for part in parts}
 
-    def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> sparse.csr_array:
+    def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> "sparse.csr_array":
         return sparse_rows(arrays, f"{name}_", (len(owner.costs), owner.dimension))
 
 
@@ -85,7 +84,7 @@ class ByExample(Solver):
     passes_saved: int = field(default=0, metadata=value(whole))  # sweeps, but one after each pass
     costs: np.ndarray = field(init=False, metadata=array(np.float64, _any_length, least=0.0))
     sets: WorkingSets = field(init=False, metadata=kept(_KeptSets()))
-    truth: sparse.csr_array = field(init=False, metadata=kept(_KeptTruth()))
+    truth: "sparse.csr_array" = field(init=False, metadata=kept(_KeptTruth()))
     truth_losses: np.ndarray = field(init=False, metadata=vector(_by_example))
     w: np.ndarray = field(init=False, metadata=vector())
     kernel_scores: np.ndarray = field(init=False, metadata=kept(_KeptScores()))
@@ -341,6 +340,6 @@ class ByExample(Solver):
         return WorkingSets(limits, self.dimension, self.norm, self.gram, self.labels)
 
 
-def _planes_of(found: ExampleMaxima) -> tuple[sparse.csr_array, np.ndarray]:
+def _planes_of(found: ExampleMaxima) -> "tuple[sparse.csr_array, np.ndarray]":
     """The gradients and loss parts of the planes of all examples, (n, d) and (n,)."""
     return found.gradients(np.arange(len(found.values))), found.losses

@@ -7,7 +7,8 @@ examples move together. Along such directions conjugate gradients are fast.
 from typing import Any
 
 import numpy as np
-from scipy import sparse
+
+from lssvm import sparse
 
 CG_SHARE = 1e-3  # conjugate gradients stop at this share of the first gradient's norm
 SHARES = (1.0, 0.3, 0.1, 0.03, 0.01)  # step lengths that are tried in turn
@@ -151,8 +152,8 @@ def kernel_scores_of(w: np.ndarray, gram: np.ndarray, labels: int) -> np.ndarray
 
 
 def _without_idle_rows(
-    matrix: sparse.csr_array, gram: np.ndarray, labels: int
-) -> tuple[sparse.csr_array, np.ndarray]:
+    matrix: "sparse.csr_array", gram: np.ndarray, labels: int
+) -> "tuple[sparse.csr_array, np.ndarray]":
     """The planes and the Gram matrix without those of its rows in which no plane has an entry."""
     size, columns = len(gram) * labels, matrix.indices
     rows = np.unique(columns[columns < size] // labels)

@@ -35,10 +35,9 @@ from lssvm.checked import (
 from lssvm.errors import ModelError
 from lssvm.kernels import _dual_coordinate
 from lssvm.plane import MEGABYTE
-from lssvm.solvers.by_example import LOWEST
 from lssvm.solvers.conjugate_gradients import climb
 from lssvm.solvers.example_planes import ExamplePlanes
-from lssvm.solvers.kept import Kept, State, kept, value
+from lssvm.solvers.kept import LOWEST, Kept, State, kept, value
 from lssvm.solvers.kept import array as kept_array
 from lssvm.solvers.kept import vector as kept_vector
 from lssvm.solvers.kept_outputs import KeptOutputs

@@ -18,6 +18,7 @@ from lssvm.checked import generator as checked_generator
 from lssvm.checked import vector as checked_vector
 from lssvm.plane import Plane
 
+LOWEST = float(np.finfo(np.float64).min)
 KEPT = "kept"  # the key in the metadata of a field
 State = tuple[dict[str, Any], dict[str, np.ndarray]]  # plain values, and arrays
 Shape = Callable[[Any, Arrays], tuple[int | None, ...]]  # of an object that is being restored

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from typing import Self
 
 import numpy as np
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.checked import Arrays, array, sparse_rows
 from lssvm.errors import ApplicationError
 from lssvm.oracle import INEXACT, MAXIMUM, EachOracle, ExampleMaxima
@@ -28,7 +28,7 @@ class PlaneCache:
     """
 
     costs: np.ndarray
-    truth: sparse.csr_array
+    truth: "sparse.csr_array"
     most: int
     max_bytes: float
     saved: int = 0
@@ -79,11 +79,11 @@ class PlaneCache:
         cache.sets.restore(arrays)
         return cache
 
-    def _summed(self, differences: sparse.csr_array, losses: np.ndarray) -> Plane:
+    def _summed(self, differences: "sparse.csr_array", losses: np.ndarray) -> Plane:
         gradient = self.costs @ self.truth + self.costs @ differences
         return Plane(gradient, float(self.costs @ losses))
 
-    def _keep(self, found: ExampleMaxima, differences: sparse.csr_array, w: np.ndarray) -> None:
+    def _keep(self, found: ExampleMaxima, differences: "sparse.csr_array", w: np.ndarray) -> None:
         """Add planes that are higher at w than those kept; the longest idle make room."""
         self.sets.w[:] = w
         rows = np.arange(len(self.costs))
@@ -102,7 +102,11 @@ class PlaneCache:
         self.sets.append(new, sparse.csr_array(differences[new]), found.losses[new])
 
     def _check(
-        self, found: ExampleMaxima, differences: sparse.csr_array, excess: np.ndarray, w: np.ndarray
+        self,
+        found: ExampleMaxima,
+        differences: "sparse.csr_array",
+        excess: np.ndarray,
+        w: np.ndarray,
     ) -> None:
         """Refuse a maximum that is lower than what is kept of its example, or than the truth."""
         short = -excess - (found.uppers - found.values)

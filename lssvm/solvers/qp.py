@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.kernels import _simplex
 
 OSQP_SETTINGS = {
@@ -213,7 +213,7 @@ def _on_simplex(beta: np.ndarray | None) -> np.ndarray | None:
     return clipped / total if total > 0.0 else None
 
 
-def _upper_triangle(gram: np.ndarray) -> sparse.csc_matrix:
+def _upper_triangle(gram: np.ndarray) -> "sparse.csc_matrix":
     """The upper triangle by columns, zeros kept: SciPy would drop them from the pattern."""
     k = len(gram)
     rows = np.concatenate([np.arange(j + 1) for j in range(k)])

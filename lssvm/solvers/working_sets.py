@@ -12,8 +12,8 @@ Finley & Yu 2009). w is always −Σ α δ, so every α gives a lower bound.
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.checked import Arrays, array, vector
 from lssvm.errors import ModelError
 from lssvm.kernels import _sweep
@@ -152,7 +152,7 @@ class WorkingSets:
         _sweep.highest(rows.astype(np.int32), self._dual(), planes, heights)
         return planes, heights
 
-    def append(self, owner: np.ndarray, rows: sparse.csr_array, losses: np.ndarray) -> None:
+    def append(self, owner: np.ndarray, rows: "sparse.csr_array", losses: np.ndarray) -> None:
         """Add planes with multiplier 0, at most one for each example.
 
         owner : (k,) examples; rows : (k, d) the differences δ; losses : (k,)
@@ -270,7 +270,7 @@ class WorkingSets:
             self.scores[:bound] = kernel_scores[:bound].reshape(-1, self.labels).T.ravel()
             self.scores[bound:] = kernel_scores[bound:]
 
-    def move(self, rows: np.ndarray, shifts: sparse.csr_array, losses: np.ndarray) -> None:
+    def move(self, rows: np.ndarray, shifts: "sparse.csr_array", losses: np.ndarray) -> None:
         """Add ``shifts`` (k, d) to every plane of the examples ``rows``: their completion moved.
 
         losses : (k,) what is added to the planes' loss parts
@@ -388,7 +388,7 @@ class WorkingSets:
             for name, column in self._columns.items():
                 self._columns[name] = _enlarged(column, self._count, room)
 
-    def _replace(self, matrix: sparse.csr_array) -> None:
+    def _replace(self, matrix: "sparse.csr_array") -> None:
         """Take the rows of a matrix, (m, d), for those of the planes."""
         matrix.sort_indices()
         self.indices, self.values = matrix.indices.astype(np.int32), matrix.data

@@ -10,8 +10,6 @@ from lssvm.config import Config
 from lssvm.oracle import DataOracle
 from lssvm.plane import Plane
 from lssvm.problem import by_example as apart_of
-from lssvm.solvers.bundle import Bundle
-from lssvm.solvers.qp import SimplexQP
 from lssvm.solvers.solver import EUCLIDEAN, Initialisation, InnerProduct, Solver
 from lssvm.solvers.table import solver_class
 from lssvm.training.cccp import Rules, Run
@@ -136,6 +134,10 @@ def _solved(
 
     Interrupted, it is begun again by a resumed run; its time counts as the oracle's.
     """
+    # Imported here: most runs have no such problem, and another solver.
+    from lssvm.solvers.bundle import Bundle
+    from lssvm.solvers.qp import SimplexQP
+
     own = DataOracle(problem.application, problem.examples, oracle.executor)
     completion = problem.application.start(problem.examples, rng)
     rules = rules_of(config, len(problem.examples), hidden=False)

@@ -18,20 +18,25 @@ from lssvm.applications.coreference.mentions import (
     NO_LIMIT,
     Documents,
     UnpackedDocument,
+    joined_labels,
+    labels_alone,
     numbered_by_first,
     pack,
     pair_ends,
 )
+from lssvm.applications.parts import Form, InParts
 from lssvm.errors import DataError, LssvmError
 from lssvm.formats.annotated import AnnotatedText
 from lssvm.formats.brat import read_brat, text_of
-from lssvm.formats.conll_coreference import read_conll, write_conll
-from lssvm.formats.mention_pairs import PairDocument, read_pairs, read_pairs_npz
+from lssvm.formats.conll_coreference import conll_documents, write_conll
+from lssvm.formats.mention_pairs import PairDocument, pair_documents, read_pairs_npz
 from lssvm.formats.text import open_text
 from lssvm.offsets import cumulated
 
 BRAT, NPZ = ".ann", ".npz"
 _WORK = 12  # ns of a mention or pair
+_PART = 1_000_000  # pairs and numbers of a part; a mention takes as much memory as _MENTION
+_MENTION = 100
 _PAIR = 300  # bytes that the features of a pair take while they are made
 MOST_FEATURES = 1_000_000  # of a pair; each has a name
 SUFFIXES = (BRAT, NPZ, ".conll", "_conll", ".pairs")  # what is read of a folder
@@ -94,7 +99,7 @@ class Predictions:
     scores: np.ndarray
 
 
-class MentionClustering(base.Application[Documents, Predictions]):
+class MentionClustering(base.Application[Documents, Predictions], InParts[Documents, Predictions]):
     """Mentions of a document are put into clusters."""
 
     Options: ClassVar[type[base.Options]] = MentionOptions
@@ -123,14 +128,31 @@ class MentionClustering(base.Application[Documents, Predictions]):
         With ``features``, documents of pairs: .npz files or text. Without, annotated text:
         stand-off files of brat if they are named .ann, else column files. Raises DataError.
         """
-        documents: list[UnpackedDocument] = []
-        for source in sources:
-            if source.label is not None:
-                message = f"label {source.label!r} has no meaning for documents; expected no label"
-                raise DataError(source.path, None, message)
-            for path in _files(source.path):
-                documents += self._documents(path, source)
-        return pack(documents, self.reach)
+        return pack(list(self._each_document(sources)), self.reach)
+
+    def read_parts(self, sources: Sequence[base.Source]) -> Iterator[Documents]:
+        """The documents of :meth:`read` in parts. Raises DataError."""
+        documents, size = list[UnpackedDocument](), 0
+        for document in self._each_document(sources):
+            documents.append(document)
+            size += len(document.rows) + len(document.indices) + _MENTION * len(document.clusters)
+            if size > _PART:
+                yield pack(documents, self.reach)
+                documents, size = [], 0
+        if documents:
+            yield pack(documents, self.reach)
+
+    def kept(self, examples: Documents, predictions: Predictions) -> tuple[Documents, Predictions]:
+        """The true and the predicted clusters."""
+        return labels_alone(examples), Predictions(predictions.clusters, None, np.empty(0))
+
+    def joined(
+        self, parts: Sequence[tuple[Documents, Predictions]]
+    ) -> tuple[Documents, Predictions]:
+        """The clusters of all parts."""
+        clusters = np.concatenate([found.clusters for _, found in parts])
+        found = Predictions(clusters, None, np.empty(0))
+        return joined_labels([part for part, _ in parts]), found
 
     def work(self, examples: Documents) -> np.ndarray:
         """By mentions and pairs."""
@@ -206,14 +228,11 @@ class MentionClustering(base.Application[Documents, Predictions]):
         has it several times. A document of pairs is two lines: ``document NAME`` and
         ``clusters 1 1 2 …``.
         """
-        ended = True
-        for name, text, where in zip(examples.names, examples.texts, examples.places, strict=True):
-            clusters = (predictions.clusters[where] + 1).tolist()
-            file.write("" if ended else "\n")
-            if text is not None:
-                ended = write_conll(text, clusters, file)
-            else:
-                file.write(f"document {name}\nclusters {' '.join(map(str, clusters))}\n")
+        _Writer().write(examples, predictions, file)
+
+    def part_writer(self, name: str) -> Form:
+        """The documents one after another, each on a new line."""
+        return _Writer().write
 
     def records(self, examples: Documents, predictions: Predictions) -> Iterator[dict[str, Any]]:
         """id, y (the cluster of each mention, from 1), h (the edges of the forest, mentions from
@@ -228,8 +247,8 @@ class MentionClustering(base.Application[Documents, Predictions]):
                     for v in np.flatnonzero(parents >= 0).tolist()
                 ]
             record["score"] = float(predictions.scores[i])
-            if examples.labelled:
-                gold = examples.gold[where]
+            gold = examples.gold[where]
+            if np.all(gold >= 0):
                 record |= {
                     "gold": (gold + 1).tolist(),
                     "loss": self.document_loss(gold, clusters, parents),
@@ -271,19 +290,43 @@ class MentionClustering(base.Application[Documents, Predictions]):
             row = int(np.searchsorted(examples.mentions, np.argmin(examples.clusters), "right")) - 1
             raise examples.error(row, "has no clusters; expected true clusters for training")
 
+    def _each_document(self, sources: Sequence[base.Source]) -> Iterator[UnpackedDocument]:
+        for source in sources:
+            if source.label is not None:
+                message = f"label {source.label!r} has no meaning for documents; expected no label"
+                raise DataError(source.path, None, message)
+            for path in _files(source.path):
+                yield from self._documents(path, source)
+
     def _documents(self, path: str, source: base.Source) -> Iterator[UnpackedDocument]:
         if self.options.features:
-            read = read_pairs_npz if path.endswith(NPZ) else read_pairs
+            read = read_pairs_npz if path.endswith(NPZ) else pair_documents
             for document in read(path, len(self.options.features), source.limit):
                 yield _packed_pairs(document, source.cost, self.reach)
         elif path.endswith(NPZ):
             message = "is a file of pairs; expected application.features, the features of pairs"
             raise DataError(path, None, message)
         else:
-            brat = path.endswith(BRAT)
-            for text in [read_brat(path, source.limit)] if brat else read_conll(path, source.limit):
+            whole = [read_brat(path, source.limit)] if path.endswith(BRAT) else None
+            for text in whole or conll_documents(path, source.limit):
                 _check_pairs(text, source, self.reach)
                 yield _with_features(text, source.cost, self.reach)
+
+
+class _Writer:
+    """Documents one after another in a file."""
+
+    def __init__(self) -> None:
+        self._ended = True  # the line
+
+    def write(self, examples: Documents, predictions: Predictions, file: TextIO) -> None:
+        """Write documents with their predicted clusters."""
+        for name, text, where in zip(examples.names, examples.texts, examples.places, strict=True):
+            clusters = (predictions.clusters[where] + 1).tolist()
+            file.write("" if self._ended else "\n")
+            self._ended = text is None or write_conll(text, clusters, file)
+            if text is None:
+                file.write(f"document {name}\nclusters {' '.join(map(str, clusters))}\n")
 
 
 def clusters_of_roots(examples: Documents, roots: np.ndarray) -> np.ndarray:

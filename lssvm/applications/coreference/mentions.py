@@ -188,6 +188,37 @@ def pack(documents: Sequence[UnpackedDocument], reach: int) -> Documents:
     )
 
 
+def labels_alone(examples: Documents) -> Documents:
+    """The clusters of documents, without features and texts."""
+    none, whole = np.empty(0, dtype=object), np.empty(0, dtype=np.int64)
+    small = whole.astype(np.int32)
+    return replace(
+        examples,
+        mentions=examples.mentions - examples.mentions[0],
+        clusters=examples.gold,
+        targets=small,
+        pairs=whole,
+        rows=small,
+        tables=whole,
+        starts=whole,
+        indices=small,
+        values=np.empty(0),
+        identifiers=none,
+        lines=whole,
+        files=small,
+        texts=none,
+    )
+
+
+def joined_labels(parts: Sequence[Documents]) -> Documents:
+    """The clusters of several parts that :func:`labels_alone` gave."""
+    clusters, costs = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("clusters", "costs")
+    )
+    counts = np.concatenate([np.diff(part.mentions) for part in parts])
+    return replace(parts[0], clusters=clusters, costs=costs, mentions=cumulated(counts))
+
+
 def pair_ends(n: int, reach: int) -> tuple[np.ndarray, np.ndarray]:
     """First and second mention of each pair, in order; (pairs,) int32 each."""
     counts = np.minimum(reach, n - 1 - np.arange(n))

@@ -48,7 +48,7 @@ over y. y = −1 has no site, and therefore a single hidden value.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any, ClassVar, TextIO
@@ -56,11 +56,21 @@ from typing import Any, ClassVar, TextIO
 import numpy as np
 
 from lssvm.applications import base, class_costs
-from lssvm.applications.motif import motif_matrix, motif_start
+from lssvm.applications.motif import motif_matrix, motif_output, motif_start
 from lssvm.applications.motif.data_checks import data_warnings, left_out
 from lssvm.applications.motif.metrics import percent, roc_auc
+from lssvm.applications.motif.motif_output import Predictions, distinct, without_sites
 from lssvm.applications.motif.options import CLASSES, MotifOptions
-from lssvm.applications.motif.sequences import Sequences, read_sequences, unlabelled
+from lssvm.applications.motif.sequences import (
+    Reading,
+    Sequences,
+    joined_labels,
+    labels_alone,
+    read_sequences,
+    sequence_parts,
+    unlabelled,
+)
+from lssvm.applications.parts import Form, InParts, headed
 from lssvm.errors import LssvmError
 from lssvm.formats import meme
 from lssvm.formats.fasta import AMBIGUOUS, LETTERS
@@ -68,32 +78,8 @@ from lssvm.kernels import _motif, _motif_soft
 from lssvm.kernels.arrays import MotifArrays
 from lssvm.plane import Plane
 
-COLUMNS = (
-    "motif_id motif_alt_id sequence_name start stop strand score matched_sequence prediction label"
-)
-STRANDS = "+-"
 
-
-@dataclass(frozen=True)
-class Predictions:
-    """Predicted labels and the best windows of n sequences, best first.
-
-    y : (n,) int8, +1 or -1
-    starts : (n, top) int64, from 0 within the sequence as in the file, -1 if there is no such
-        window
-    strands : (n, top) int8, 0 given, 1 reverse
-    scores : (n, top) float64, w · ψ(x, +1, h); -inf where there is no such window
-    values : (n,) float64, z(+1), the score of y = +1; -inf without a window
-    """
-
-    y: np.ndarray
-    starts: np.ndarray
-    strands: np.ndarray
-    scores: np.ndarray
-    values: np.ndarray
-
-
-class Motif(base.Application[Sequences, Predictions]):
+class Motif(base.Application[Sequences, Predictions], InParts[Sequences, Predictions]):
     """Motif finding; the hidden value of a positive sequence is the site of its motif."""
 
     Options = MotifOptions
@@ -117,13 +103,28 @@ class Motif(base.Application[Sequences, Predictions]):
 
     def read(self, sources: Sequence[base.Source]) -> Sequences:
         """The records of FASTA files. Raises DataError."""
-        return read_sequences(
-            sources,
-            order=self.order,
-            length=self.length,
-            both=self.both,
-            empty=self.options.skip_unusable,
+        return read_sequences(sources, self._reading)
+
+    def read_parts(self, sources: Sequence[base.Source]) -> Iterator[Sequences]:
+        """The records of :meth:`read` in parts. Raises DataError."""
+        return sequence_parts(sources, self._reading)
+
+    @property
+    def _reading(self) -> Reading:
+        return Reading(self.order, self.length, self.both, self.options.skip_unusable)
+
+    def kept(self, examples: Sequences, predictions: Predictions) -> tuple[Sequences, Predictions]:
+        """The labels, and the scores by which sequences are ranked."""
+        return labels_alone(examples), without_sites(predictions.y, predictions.values)
+
+    def joined(
+        self, parts: Sequence[tuple[Sequences, Predictions]]
+    ) -> tuple[Sequences, Predictions]:
+        """The labels and scores of all parts."""
+        y, values = (
+            np.concatenate([getattr(found, name) for _, found in parts]) for name in ("y", "values")
         )
+        return joined_labels([part for part, _ in parts]), without_sites(y, values)
 
     def for_training(self, examples: Sequences) -> Sequences:
         """The examples with class costs, and without unusable sequences if the options say so."""
@@ -207,7 +208,7 @@ class Motif(base.Application[Sequences, Predictions]):
         y, starts, strands, scores = found[2:]
         values = scores[:, 0]
         if several:
-            starts, strands, scores = _distinct(starts, strands, scores, top)
+            starts, strands, scores = distinct(starts, strands, scores, top)
         starts, strands = examples.windows_turned(starts, strands, self.length)
         if self.soft:
             _, values = self._sums(_motif.PREDICT, w, examples)
@@ -328,55 +329,16 @@ class Motif(base.Application[Sequences, Predictions]):
         }
 
     def write(self, examples: Sequences, predictions: Predictions, file: TextIO) -> None:
-        """A table with the column names of FIMO, one row per site, best sites first.
+        """A table of sites, see ``motif_output.write_table``."""
+        motif_output.write_table(examples, predictions, self.length, file)
 
-        start and stop count from 1 on the given strand, both included. score is that of the
-        window against y = −1, in the units of w. FIMO's p-value and q-value are left out: the
-        scores are not log-odds of a known null model. A sequence without a window has one
-        row, with "." in the columns of the site; so has an unknown label.
-        """
-        file.write("\t".join(COLUMNS.split()) + "\n")
-        for i, sites in enumerate(self._sites(examples, predictions)):
-            label = f"{examples.labels[i]:+d}" if examples.labels[i] else "."
-            for site in sites or [dict.fromkeys(("start", "stop", "strand", "sequence"), ".")]:
-                score = f"{site['score']:.6g}" if "score" in site else "."
-                where = (site["start"], site["stop"], site["strand"], score, site["sequence"])
-                ends = (f"{predictions.y[i]:+d}", label)
-                names = (motif_matrix.NAME, motif_matrix.ALTERNATIVE, examples.identifiers[i])
-                file.write("\t".join(map(str, (*names, *where, *ends))) + "\n")
+    def part_writer(self, name: str) -> Form:
+        """The table with one header."""
+        return headed(self.write, partial(motif_output.write_rows, self.length))
 
     def records(self, examples: Sequences, predictions: Predictions) -> Iterator[dict[str, Any]]:
         """id, y, h (the sites, best first), score (z(+1); None without a window), gold and loss."""
-        for i, sites in enumerate(self._sites(examples, predictions)):
-            record = {
-                "id": examples.identifiers[i],
-                "y": int(predictions.y[i]),
-                "h": sites,
-                "score": float(predictions.values[i]) if sites else None,
-            }
-            if examples.labels[i]:
-                gold = int(examples.labels[i])
-                record |= {"gold": gold, "loss": float(gold != predictions.y[i])}
-            yield record
-
-    def _sites(self, examples: Sequences, found: Predictions) -> Iterator[list[dict[str, Any]]]:
-        """The sites of each sequence, best first."""
-        kept = examples.windows_turned(found.starts, found.strands, self.length)
-        windows = np.stack([found.starts, found.strands, *kept], axis=2)
-        for i, row in enumerate(windows):
-            yield [
-                {
-                    "start": start + 1,
-                    "stop": start + self.length,
-                    "strand": STRANDS[strand],
-                    "score": float(score),
-                    "sequence": examples.text(i, place, self.length, read),
-                }
-                for (start, strand, place, read), score in zip(
-                    row.tolist(), found.scores[i], strict=True
-                )
-                if start >= 0
-            ]
+        return motif_output.records(examples, predictions, self.length)
 
     def _check_trainable(self, examples: Sequences) -> None:
         """Refuse data without labels, and positive sequences that cannot contain the motif."""
@@ -459,27 +421,6 @@ class Motif(base.Application[Sequences, Predictions]):
             self.length,
             self._kernel_dimension,
         )
-
-
-def _distinct(
-    starts: np.ndarray, strands: np.ndarray, scores: np.ndarray, top: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The ``top`` best windows with different starts; of two windows at one start the better one.
-
-    starts, strands, scores : (n, 2 top) windows, best first
-    """
-    order = np.argsort(starts, axis=1, kind="stable")
-    ordered = np.take_along_axis(starts, order, axis=1)
-    again = np.zeros(starts.shape, dtype=bool)
-    np.put_along_axis(again, order[:, 1:], ordered[:, 1:] == ordered[:, :-1], axis=1)
-    again |= starts < 0
-    kept = np.argsort(again, axis=1, kind="stable")[:, :top]
-    none = np.take_along_axis(again, kept, axis=1)
-    starts, strands, scores = (
-        np.take_along_axis(array, kept, axis=1) for array in (starts, strands, scores)
-    )
-    starts[none], strands[none], scores[none] = -1, 0, -np.inf
-    return starts, strands, scores
 
 
 def _rows(labels: np.ndarray) -> np.ndarray:

@@ -1,16 +1,16 @@
 """DNA sequences packed for the motif kernel: read once, indexed once, shared by all blocks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from lssvm.applications.base import Source
 from lssvm.applications.packing import Packed, digest
 from lssvm.errors import DataError
-from lssvm.formats.fasta import AMBIGUOUS, LETTERS, Fasta, read_fasta
+from lssvm.formats.fasta import AMBIGUOUS, LETTERS, Fasta, fasta_parts, read_fasta
 from lssvm.kernels import _motif
 from lssvm.kernels.arrays import MotifArrays
 from lssvm.offsets import cumulated, gathered
@@ -138,23 +138,49 @@ class Sequences(Packed):
         return self.bounds[run, 0] + positions - before[run] - self.offsets[rows]
 
 
-def read_sequences(
-    sources: Sequence[Source], *, order: int, length: int, both: bool = False, empty: bool = False
-) -> Sequences:
-    """The records of FASTA files, in order.
+class Reading(NamedTuple):
+    """How sequences are read.
 
     order : largest number of context letters of a background feature
     length : letters of a window
     both : whether both strands are read
     empty : whether records without letters are taken
+    """
+
+    order: int
+    length: int
+    both: bool = False
+    empty: bool = False
+
+
+def read_sequences(sources: Sequence[Source], reading: Reading) -> Sequences:
+    """The records of FASTA files, in order.
 
     Raises DataError if a file cannot be read, or if the label of a header is not the one that
     the configuration gives.
     """
     files = [
-        read_fasta(source.path, source.limit, given=source.label is not None, empty=empty)
+        read_fasta(source.path, source.limit, given=source.label is not None, empty=reading.empty)
         for source in sources
     ]
+    return _packed(files, sources, reading)
+
+
+def sequence_parts(sources: Sequence[Source], reading: Reading) -> Iterator[Sequences]:
+    """The records of :func:`read_sequences` in parts, in order. Raises DataError."""
+    for number, source in enumerate(sources):
+        given = source.label is not None
+        for part in fasta_parts(source.path, source.limit, given=given, empty=reading.empty):
+            found = _packed([part], [source], reading)
+            yield replace(
+                found,
+                files=np.full(len(found), number, dtype=np.int32),
+                paths=tuple(source.path for source in sources),
+            )
+
+
+def _packed(files: Sequence[Fasta], sources: Sequence[Source], reading: Reading) -> Sequences:
+    order, length, both, _ = reading
     letters = np.concatenate([file.letters for file in files])
     sizes = np.concatenate([np.diff(file.offsets) for file in files])
     offsets = cumulated(sizes)
@@ -172,7 +198,7 @@ def read_sequences(
         np.where(np.isnan(file.costs), source.cost, file.costs)
         for source, file in zip(sources, files, strict=True)
     ]
-    sequences = Sequences(
+    return Sequences(
         letters=letters,
         words=words,
         contexts=contexts,
@@ -191,7 +217,36 @@ def read_sequences(
         paths=tuple(source.path for source in sources),
         labelled=bool(np.all(labels)),
     )
-    return sequences
+
+
+def labels_alone(examples: Sequences) -> Sequences:
+    """The labels of sequences, without letters and names."""
+    names, whole = np.empty(0, dtype=object), np.empty(0, dtype=np.int64)
+    letters, contexts = np.empty(0, dtype=np.uint8), np.empty(0, dtype=np.uint16)
+    return replace(
+        examples,
+        letters=letters,
+        words=letters,
+        contexts=contexts,
+        opposite=contexts,
+        bounds=np.empty((0, 2), dtype=np.int64),
+        offsets=whole,
+        runs=whole,
+        unread=names,
+        windows=whole,
+        turned=whole.astype(bool),
+        identifiers=names,
+        lines=whole,
+        files=whole.astype(np.int32),
+    )
+
+
+def joined_labels(parts: Sequence[Sequences]) -> Sequences:
+    """The labels of several parts that :func:`labels_alone` gave."""
+    labels, costs = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("labels", "costs")
+    )
+    return replace(parts[0], labels=labels, costs=costs)
 
 
 def unlabelled(sequences: Sequences, row: int) -> str:

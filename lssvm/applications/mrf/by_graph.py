@@ -9,8 +9,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.applications.base import Maxima
 from lssvm.applications.mrf.elimination import InferenceResult
 from lssvm.applications.mrf.graphs import LANES, Graphs

@@ -111,6 +111,11 @@ class Elimination:
             examples.cache[key] = plans.flattened(kept, chosen)
         return examples.cache[key]
 
+    def forget_many(self, most: int = 2**24) -> None:
+        """Forget the plans of all graphs if the shapes of these take more than ``most`` bytes."""
+        if sum(len(part) for shape in self._made for part in shape) > most:
+            self._made.clear()
+
     def _made_plan(
         self, examples: Graphs, groups: np.ndarray, row: int
     ) -> plans.Plan | plans.TooWideError:

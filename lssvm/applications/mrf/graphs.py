@@ -162,14 +162,17 @@ class Graphs(Packed):
 
 
 def packed(
-    files: Sequence[tuple[Source, GraphFile]], classes: GraphClasses | None = None
+    files: Sequence[tuple[Source, GraphFile]],
+    classes: GraphClasses | None = None,
+    known: "Known | None" = None,
 ) -> Graphs:
     """The graphs of files, in order. Raises DataError.
 
     classes : those of a model; by default those of the files. Features without a weight in the
         model are left out.
+    known : the same classes, with what other parts of the same data have added
     """
-    known = _Known(classes)
+    known = known or Known(classes)
     for source, file in files:
         known.take_names(source.path, file.state_names)
     numbers = [known.numbers(source.path, file) for source, file in files]
@@ -221,7 +224,7 @@ def _pictures(files: Sequence[GraphFile]) -> np.ndarray:
     return found
 
 
-class _Known:
+class Known:
     """Number of states of classes by kind and name; new ones are added unless a model fixes them.
 
     Those of a node are one number, those of an edge the two of its ends.

@@ -33,15 +33,17 @@ that of this problem.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar, Literal, TextIO
 
 import numpy as np
 from pydantic import Field
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.applications import base
-from lssvm.applications.mrf import by_graph, mrf_output
+from lssvm.applications.mrf import by_graph, graph_parts, mrf_output
 from lssvm.applications.mrf.elimination import Elimination, InferenceResult, Temperatures
 from lssvm.applications.mrf.graph_classes import GraphClasses, GraphWeightNames
 from lssvm.applications.mrf.graphs import Graphs, packed
@@ -54,11 +56,10 @@ from lssvm.applications.mrf.inference import (
 )
 from lssvm.applications.mrf.mrf_output import Predictions
 from lssvm.applications.mrf.propagation import Propagation, modes
-from lssvm.errors import DataError, LssvmError
+from lssvm.applications.parts import Form, InParts, headed
+from lssvm.errors import LssvmError
 from lssvm.formats import image_list
-from lssvm.formats.limit import Limit
-from lssvm.formats.mrf_npz import read_npz
-from lssvm.formats.mrf_text import HIDDEN, MISSING, GraphFile, read_graphs
+from lssvm.formats.mrf_text import HIDDEN, MISSING
 from lssvm.plane import Plane
 
 
@@ -115,12 +116,13 @@ class MrfOptions(base.Options):
     )
 
 
-class RandomField(base.Application[Graphs, Predictions]):
+class RandomField(base.Application[Graphs, Predictions], InParts[Graphs, Predictions]):
     """Random fields whose planes are those of whole data sets."""
 
     Options = MrfOptions
     models = frozenset({*base.TEMPERATURES, base.ANNEALED})
     smooth = base.SMOOTH
+    whole_formats = frozenset({"images"})
     exchangeable = True
     starter_files: ClassVar = {"train": ["train.txt"], "test": ["test.txt"]}
 
@@ -151,16 +153,36 @@ class RandomField(base.Application[Graphs, Predictions]):
 
         Raises DataError.
         """
-        files = []
-        for source in sources:
-            if source.label is not None:
-                message = f"label {source.label!r} is given in the configuration"
-                message += "; expected labels in the file"
-                raise DataError(source.path, None, message)
-            files.append((source, _reader(source.path)(source.path, source.limit)))
+        files = [(source, graph_parts.read_file(source)) for source in sources]
         examples = packed(files, self.classes)
         self.classes = examples.classes
         return examples
+
+    def read_parts(self, sources: Sequence[base.Source]) -> Iterator[Graphs]:
+        """The graphs of :meth:`read` in parts; those of an archive in one. Raises DataError."""
+        if self.classes is None:
+            yield self.read(sources)
+            return
+        for examples in graph_parts.parts_of(sources, self.classes):
+            yield examples
+            self.inference.exact.forget_many()
+
+    def to_score(self, examples: Graphs) -> Graphs:
+        """All graphs, also those without labels: they count if any graph has labels."""
+        return examples
+
+    def kept(self, examples: Graphs, predictions: Predictions) -> tuple[Graphs, Predictions]:
+        """The labels, and the predicted states."""
+        return graph_parts.labels_alone(examples), replace(predictions, values=np.empty(0))
+
+    def joined(self, parts: Sequence[tuple[Graphs, Predictions]]) -> tuple[Graphs, Predictions]:
+        """The labels and states of all parts."""
+        states, converged = (
+            np.concatenate([getattr(found, name) for _, found in parts])
+            for name in ("states", "converged")
+        )
+        found = replace(parts[0][1], states=states, converged=converged)
+        return graph_parts.joined_labels([part for part, _ in parts]), found
 
     def state(self) -> dict[str, np.ndarray]:
         """The classes of nodes and edges."""
@@ -290,10 +312,18 @@ class RandomField(base.Application[Graphs, Predictions]):
         """A table of graph, node and label."""
         mrf_output.write_labels(examples, predictions, file)
 
-    def write_marginals(self, examples: Graphs, predictions: Predictions, file: TextIO) -> None:
+    def write_marginals(
+        self, examples: Graphs, predictions: Predictions, file: TextIO, header: bool = True
+    ) -> None:
         """The table with the probability of every state under exp(w · Φ) / Z."""
         shares = self.marginals(predictions.w, examples)
-        mrf_output.write_marginals(examples, predictions, shares, file)
+        mrf_output.write_marginals(examples, predictions, shares, file, header)
+
+    def part_writer(self, name: str) -> Form:
+        """The tables with one header."""
+        if name == "labels":
+            return headed(self.write, mrf_output.write_label_rows)
+        return headed(self.write_marginals, partial(self.write_marginals, header=False))
 
     def records(self, examples: Graphs, predictions: Predictions) -> Iterator[dict[str, Any]]:
         """One dictionary a graph, see ``mrf_output.records``."""
@@ -373,7 +403,9 @@ class MarkovRandomField(RandomField, base.ByExample[Graphs]):
         temperatures = Temperatures(self.epsilon_h, self.epsilon_h)
         return self._each(COMPLETED, w, examples, temperatures, charged=False)
 
-    def gradients(self, examples: Graphs, found: base.Maxima, rows: np.ndarray) -> sparse.csr_array:
+    def gradients(
+        self, examples: Graphs, found: base.Maxima, rows: np.ndarray
+    ) -> "sparse.csr_array":
         """The gradients that were found, those of ``rows``."""
         return found.outputs[rows]
 
@@ -390,10 +422,3 @@ class MarkovRandomField(RandomField, base.ByExample[Graphs]):
 
         linear = temperatures.first == temperatures.second == 0.0
         return by_graph.each(infer, w, examples, linear=linear)
-
-
-def _reader(path: str) -> Callable[[str, Limit], GraphFile]:
-    """The reader for a file of this name."""
-    if image_list.SUFFIX in Path(path).suffixes:
-        return image_list.read_images
-    return read_npz if path.endswith(".npz") else read_graphs

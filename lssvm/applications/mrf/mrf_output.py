@@ -34,19 +34,29 @@ class Predictions:
 def write_labels(examples: Graphs, predictions: Predictions, file: TextIO) -> None:
     """A table of all nodes that are not hidden, with a header: graph, node, label."""
     file.write("graph\tnode\tlabel\n")
+    write_label_rows(examples, predictions, file)
+
+
+def write_label_rows(examples: Graphs, predictions: Predictions, file: TextIO) -> None:
+    """The table without its header."""
     for graph, j in _nodes(examples):
         state = predictions.states[j]
         file.write(f"{graph}\t{examples.node_names[examples.nodes][j]}\t{state}\n")
 
 
 def write_marginals(
-    examples: Graphs, predictions: Predictions, marginals: np.ndarray, file: TextIO
+    examples: Graphs,
+    predictions: Predictions,
+    marginals: np.ndarray,
+    file: TextIO,
+    header: bool = True,
 ) -> None:
     """The same table with the probability of every state, separated by spaces.
 
     marginals : those of all states of all nodes, one after another
     """
-    file.write("graph\tnode\tlabel\tmarginals\n")
+    if header:
+        file.write("graph\tnode\tlabel\tmarginals\n")
     counts = np.concatenate([examples.states(i) for i in range(len(examples))])
     ends = np.cumsum(counts)
     for graph, j in _nodes(examples):

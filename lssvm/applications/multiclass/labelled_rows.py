@@ -8,8 +8,8 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.applications.base import Source
 from lssvm.applications.names import LazyNames
 from lssvm.applications.scaling import Scales

@@ -20,9 +20,8 @@ from dataclasses import replace
 from typing import Any, TextIO
 
 import numpy as np
-from scipy import sparse
 
-from lssvm import checked
+from lssvm import checked, sparse
 from lssvm.applications import base, scaling
 from lssvm.applications.class_costs import (
     BALANCED,
@@ -299,7 +298,7 @@ class RowClassifier(
 
     def gradients(
         self, examples: LabelledRows, found: base.Maxima, rows: np.ndarray
-    ) -> sparse.csr_array:
+    ) -> "sparse.csr_array":
         """The planes' gradients, (len(rows), d), without costs.
 
         Where Φ(ŷ) and Φ(y) are equal, their gradients are equal, to the last bit.
@@ -398,7 +397,7 @@ class RowClassifier(
 
     def records(self, examples: LabelledRows, predictions: Predictions) -> Iterator[dict[str, Any]]:
         """One dictionary per row: id, its number; y; h, None; score; and gold and loss if known."""
-        losses = self.losses_to(examples, predictions) if examples.labelled else None
+        losses = self.losses_to(examples, predictions)
         for i, label in enumerate(predictions.labels):
             record: dict[str, Any] = {
                 "id": examples.names[i],
@@ -406,7 +405,7 @@ class RowClassifier(
                 "h": None,
                 "score": float(predictions.values[i]),
             }
-            if losses is not None:
+            if examples.labels[i] >= 0:
                 gold = examples.label_names[examples.labels[i]]
                 record |= {"gold": gold, "loss": float(losses[i])}
             yield record

@@ -6,8 +6,8 @@ from functools import cached_property
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.applications.packing import Packed, digest
 from lssvm.applications.row_sums import Columns, by_column
 from lssvm.applications.scaling import Scales

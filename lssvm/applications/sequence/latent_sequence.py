@@ -31,8 +31,8 @@ from typing import Any, ClassVar, Literal, TextIO
 
 import numpy as np
 from pydantic import Field
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.applications import base
 from lssvm.applications.sequence import sequence_output
 from lssvm.applications.sequence.examples import SequenceExamples
@@ -157,7 +157,7 @@ class LatentSequenceLabelling(LabelSequences, base.CompiledByExample[SequenceExa
 
     def gradients(
         self, examples: SequenceExamples, found: base.Maxima, rows: np.ndarray
-    ) -> sparse.csr_array:
+    ) -> "sparse.csr_array":
         """Φ of the sub-states that were found, (len(rows), d), without costs."""
         states, o = self._states(examples), self.options
         starts, indices, values = _sequence.gradients(

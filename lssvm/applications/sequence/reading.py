@@ -9,15 +9,15 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.applications.base import Source
 from lssvm.applications.sequence import templates
 from lssvm.applications.sequence.examples import DENSE_FROM, SequenceExamples, Tags, packed
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import DataError
 from lssvm.formats.conll_columns import ColumnFile, Lines, column_parts, read_columns
-from lssvm.formats.svm_hmm import UNKNOWN, TaggedTokens, read_svm_hmm
+from lssvm.formats.svm_hmm import UNKNOWN, TaggedTokens, read_svm_hmm, svm_hmm_parts
 from lssvm.kernels.text_arrays import DistinctWords
 from lssvm.offsets import cumulated, narrowed
 
@@ -63,12 +63,8 @@ def conll_parts(
             found = _sentences([part], [source], layout, vocabulary)
             names = [str(count + place) for place in range(1, len(found) + 1)]
             count += len(found)
-            yield replace(
-                found,
-                identifiers=np.array(names, dtype=object),
-                files=np.full(len(found), number, dtype=np.int32),
-                paths=tuple(source.path for source in sources),
-            )
+            found = replace(found, identifiers=np.array(names, dtype=object))
+            yield _of_file(found, number, sources)
 
 
 def _sentences(
@@ -120,6 +116,39 @@ def read_numeric(
 ) -> SequenceExamples:
     """The sequences of svm_hmm files. Raises DataError."""
     files = [_tagged(source) for source in sources]
+    return _numbered(files, sources, layout, vocabulary)
+
+
+def numeric_parts(
+    sources: Sequence[Source], layout: Layout, vocabulary: Vocabulary
+) -> Iterator[SequenceExamples]:
+    """The sequences of :func:`read_numeric` in parts, in order. Raises DataError."""
+    for number, source in enumerate(sources):
+        _refuse_label(source)
+        for part in svm_hmm_parts(source.path, source.limit):
+            _check_dimension(source, part)
+            found = _numbered([part], [source], layout, vocabulary)
+            yield _of_file(found, number, sources)
+
+
+def _of_file(
+    examples: SequenceExamples, number: int, sources: Sequence[Source]
+) -> SequenceExamples:
+    """A part of the file of that number."""
+    return replace(
+        examples,
+        files=np.full(len(examples), number, dtype=np.int32),
+        paths=tuple(source.path for source in sources),
+    )
+
+
+def _numbered(
+    files: Sequence[TaggedTokens],
+    sources: Sequence[Source],
+    layout: Layout,
+    vocabulary: Vocabulary | None,
+) -> SequenceExamples:
+    """The examples of files of numbered features."""
     tags = [tag for file in files for tag in file.tags]
     starts = _joined([file.starts for file in files])
     indices = np.concatenate([file.indices for file in files])
@@ -151,10 +180,14 @@ def _columns(source: Source, layout: Layout, known: tuple[DistinctWords, ...]) -
 def _tagged(source: Source) -> TaggedTokens:
     _refuse_label(source)
     file = read_svm_hmm(source.path, source.limit)
+    _check_dimension(source, file)
+    return file
+
+
+def _check_dimension(source: Source, file: TaggedTokens) -> None:
     if file.dimension > MOST_FEATURES:
         message = f"feature {file.dimension:,d} is too many; expected at most {MOST_FEATURES:,d}"
         raise DataError(source.path, None, message)
-    return file
 
 
 def _refuse_label(source: Source) -> None:
@@ -237,7 +270,7 @@ def _vocabulary(
     return Vocabulary(labels, width + (bias != 0), names, bias != 0)
 
 
-def _matrix(found: np.ndarray, vocabulary: Vocabulary, bias: float) -> sparse.csr_array:
+def _matrix(found: np.ndarray, vocabulary: Vocabulary, bias: float) -> "sparse.csr_array":
     """The attributes of all tokens, (tokens, width).
 
     found : (tokens, attributes of one) int32, -1: none, which is overwritten; the last one is the
@@ -259,7 +292,7 @@ def _matrix(found: np.ndarray, vocabulary: Vocabulary, bias: float) -> sparse.cs
 
 
 def _packed(
-    matrix: sparse.csr_array,
+    matrix: "sparse.csr_array",
     tags: Sequence[str | None] | Tags,
     offsets: np.ndarray,
     vocabulary: Vocabulary,

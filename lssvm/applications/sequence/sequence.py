@@ -29,8 +29,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, TextIO
 
 import numpy as np
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.applications import base, scaling
 from lssvm.applications.names import NumberedNames
 from lssvm.applications.parts import InParts
@@ -90,11 +90,13 @@ class LabelSequences(
         return self.scaler.scaled(examples, examples.width - examples.vocabulary.bias)
 
     def read_parts(self, sources: Sequence[base.Source]) -> Iterator[SequenceExamples]:
-        """The sequences of :meth:`read`; those of CoNLL files in parts. Raises DataError."""
-        if self.vocabulary is None or self.options.format != "conll":
+        """The sequences of :meth:`read` in parts. Raises DataError."""
+        if self.vocabulary is None:
             yield self.read(sources)
-        else:
-            yield from reading.conll_parts(sources, self._layout(), self.vocabulary)
+            return
+        read = reading.conll_parts if self.options.format == "conll" else reading.numeric_parts
+        for examples in read(sources, self._layout(), self.vocabulary):
+            yield self.scaler.scaled(examples, examples.width - examples.vocabulary.bias)
 
     def kept(
         self, examples: SequenceExamples, predictions: Predictions
@@ -445,7 +447,7 @@ class SequenceLabelling(
 
     def gradients(
         self, examples: SequenceExamples, found: base.Maxima, rows: np.ndarray
-    ) -> sparse.csr_array:
+    ) -> "sparse.csr_array":
         """Φ of the paths that were found, (len(rows), d), without costs.
 
         With slack rescaling L Φ(x, ŷ) + (1 − L) Φ(x, y). Each coordinate is summed token by token,

@@ -77,8 +77,9 @@ def records(
     """One dictionary per sequence.
 
     id; y : labels of its tokens; score : w · Φ; paths : y and score of each, best first, if several
-    were requested; and with labels gold : the true ones; loss : Δ
+    were requested; and if all its labels are known gold : those; loss : Δ
     """
+    known = examples.known
     for i, name in enumerate(examples.identifiers):
         own = slice(examples.offsets[i], examples.offsets[i + 1])
         kept = np.flatnonzero(np.isfinite(predictions.scores[i])).tolist()
@@ -92,7 +93,7 @@ def records(
         record: dict[str, Any] = {"id": name, **paths[0]}
         if predictions.labels.shape[1] > 1:
             record["paths"] = paths
-        if examples.labelled:
+        if known[i]:
             record |= {"gold": list(examples.tags[own]), "loss": float(losses[i])}
         yield record
 
