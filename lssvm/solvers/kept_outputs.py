@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from lssvm.kernels import _dual_coordinate
+from lssvm.offsets import cumulated
 from lssvm.solvers.example_planes import ExamplePlanes
 
 
@@ -25,7 +26,11 @@ class KeptOutputs:
         self.limits, self.norm, self.w = planes.limits, planes.norm, planes.w
         self.alpha = planes.alpha[self._places]
         self.losses = planes.losses[self._places]
-        self.owner = np.repeat(np.arange(len(planes.counts)), planes.counts)
+        n = len(planes.counts)
+        self.owner = np.repeat(np.arange(n), planes.counts)
+        self._first = cumulated(planes.counts)[:-1]
+        self._every = np.arange(n, dtype=np.int32)
+        self._asked, self._examples = self._places, self._every
 
     def column(self, name: str) -> np.ndarray:
         """``squares``, an upper bound of ‖δ‖² that serves for all planes, (m,)."""
@@ -47,17 +52,30 @@ class KeptOutputs:
     def dots(self, planes: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """δ · vector of some planes, (len(planes),)."""
         out = np.empty(len(self.alpha))
-        own, truth = self._planes, self._planes.truth
-        _dual_coordinate.dots(self._kernel.capsule, own, truth, vector, out)
+        own, truth, examples = self._planes, self._planes.truth, self._examples_of(planes)
+        _dual_coordinate.dots(
+            self._kernel.capsule, own, truth, vector, examples, self._first, out
+        )
         return out[planes]
 
     def combined(self, planes: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
         """Σ coefficients δ over some planes, (size,)."""
-        every, out = np.zeros(len(self.alpha)), np.zeros_like(self.w)
+        every = np.zeros(len(self.alpha))
         every[planes] = coefficients
-        own, truth = self._planes, self._planes.truth
-        _dual_coordinate.combine(self._kernel.capsule, own, truth, every, out)
+        return self._sum(every, self._examples_of(planes))
+
+    def _sum(self, coefficients: np.ndarray, examples: np.ndarray) -> np.ndarray:
+        own, out = self._planes, np.zeros_like(self.w)
+        _dual_coordinate.combine(
+            self._kernel.capsule, own, own.truth, coefficients, examples, self._first, out
+        )
         return out
+
+    def _examples_of(self, planes: np.ndarray) -> np.ndarray:
+        """Those that some planes are of; the same planes are asked for again and again."""
+        if planes is not self._asked:
+            self._asked, self._examples = planes, np.unique(self.owner[planes]).astype(np.int32)
+        return self._examples
 
     def dual(self) -> float:
         """D, from the multipliers alone: w is computed anew."""
@@ -71,4 +89,4 @@ class KeptOutputs:
     def refresh(self) -> None:
         """Keep the multipliers, and compute w anew from them."""
         self._planes.alpha[self._places] = self.alpha
-        self.w[:] = self.combined(np.arange(len(self.alpha)), -self.alpha)
+        self.w[:] = self._sum(-self.alpha, self._every)
