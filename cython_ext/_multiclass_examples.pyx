@@ -1,6 +1,6 @@
 """Inference for one row at a time, as ``_dual_coordinate`` asks for it."""
 
-from libc.math cimport fmax
+from libc.math cimport fmax, fmin
 from libc.string cimport memset
 
 import numpy as np
@@ -13,8 +13,10 @@ from _rows cimport (
 
 cdef enum:
     WIDE_STEP = 8  # columns that change in the time of one that is picked out
+    TREE_STEPS = 16  # pairwise, at each visit
 
 cdef double ROUNDING = 1e-14
+cdef double LEFT = 0.1  # of the difference of the heights at a visit, which its steps may leave
 
 cdef struct Single:
     Oracle oracle  # first, so that a pointer to one is a pointer to the other
@@ -33,7 +35,7 @@ class ExampleOracle:
 
     truth : (n,) the true outputs; places : (n + 1,) where each output begins; size : of the weights
     capsule : what the C functions are found by; slack : whether losses multiply differences
-    exact : whether all classes are gone through at once; values : classes
+    exact : whether steps go over all classes, not over those that are kept; values : classes
     """
 
     def __init__(self, rows, const int[::1] labels, classes):
@@ -52,7 +54,7 @@ class ExampleOracle:
         self.truth = np.array(labels, dtype=np.int32)
         self.size, self.slack = own.rows.width * columns, classes.slack
         self.values = own.classes.count
-        self.exact = not classes.slack and own.classes.parents == NULL
+        self.exact = not classes.slack
         self._held = rows, classes, memory
         cdef double[::1] squares = self.squares
         cdef const long long[::1] places = self.places
@@ -63,12 +65,12 @@ class ExampleOracle:
         own.path_starts, own.paths = &path_starts[0], &paths[0] if paths.shape[0] else NULL
         own.oracle.self, own.oracle.n, own.oracle.size = own, n, self.size
         own.oracle.places = &places[0]
-        own.oracle.reals, own.oracle.integers = columns + 3 * own.classes.count, columns + 1
+        own.oracle.reals, own.oracle.integers = 2 * columns + 3 * own.classes.count, columns + 1
         own.oracle.best, own.oracle.heights, own.oracle.inner, own.oracle.add = (
             _best_of, _heights_of, _inner_of, _add_of)
         own.oracle.solve = NULL
         if self.exact:
-            own.oracle.solve = _solve_of
+            own.oracle.solve = _solve_of if own.classes.parents == NULL else _solve_tree_of
         own.oracle.complete = NULL
         self.multiply_adds = float(columns) * (
             len(rows.values) if own.rows.starts != NULL else n * own.rows.width)
@@ -272,5 +274,76 @@ cdef int _solve_of(const void* self, double* w, Py_ssize_t i, const int* truth, 
     memset(scores, 0, own.rows.columns * sizeof(double))
     for k in range(K):
         scores[classes.places[k]] = high[k]
+    _move_row(own, w, i, scores, room.integers)
+    return 0
+
+
+cdef int _solve_tree_of(const void* self, double* w, Py_ssize_t i, const int* truth, double limit,
+                        Py_ssize_t most, int* count, int* outputs, double* losses, double* alpha,
+                        Room room, double* gap) noexcept nogil:
+    """The same for classes of a tree: pairwise steps over all of them.
+
+    A step goes from the lowest class with weight to the highest one. What it changes of each class's
+    score is |x|^2 times the nodes that the class shares with the one, less those with the other.
+    """
+    cdef const Single* own = <const Single*>self
+    cdef const Classes* classes = &own.classes
+    cdef Py_ssize_t k, step, K = classes.count, columns = own.rows.columns
+    cdef double* scores = room.reals  # then the change of each node's weights, over x
+    cdef double* shared = scores + columns
+    cdef double* high = shared + columns  # L + w . delta
+    cdef double* now = high + K  # alpha, that of the truth included
+    cdef double square = own.squares[i], rest = limit, difference, first = 0.0, move
+    cdef int y = truth[0], up, down, size = 0
+    _score_row(own, w, i, scores)
+    memset(now, 0, K * sizeof(double))
+    for k in range(count[0]):
+        now[outputs[k]] = alpha[k]
+        rest -= alpha[k]
+    now[y] = fmax(0.0, rest)
+    gap[0] = 0.0
+    for k in range(K):
+        high[k] = classes.margins[y * K + k] + scores[classes.places[k]] - scores[classes.places[y]]
+        gap[0] -= now[k] * high[k]
+    memset(scores, 0, columns * sizeof(double))
+    for step in range(TREE_STEPS):
+        up = down = -1
+        for k in range(K):
+            if up < 0 or high[k] > high[up]:
+                up = <int>k
+            if now[k] > 0.0 and (down < 0 or high[k] < high[down]):
+                down = <int>k
+        if step == 0:
+            gap[0] = fmax(0.0, gap[0] + limit * high[up])  # below 0 by rounding alone
+            if gap[0] <= ROUNDING * limit * (1.0 + high[up]):
+                return 0
+            first = high[up] - high[down]
+        difference = high[up] - high[down]
+        if up == down or difference <= LEFT * first * (step > 0):
+            break
+        move = now[down]
+        memset(shared, 0, columns * sizeof(double))
+        _mark(own, up, 1.0, shared)
+        _mark(own, down, -1.0, shared)
+        descend(classes.parents, columns, shared)
+        rest = square * (shared[classes.places[up]] - shared[classes.places[down]])
+        if rest > 0.0:
+            move = fmin(move, difference / rest)
+        _mark(own, up, -move, scores)
+        _mark(own, down, move, scores)
+        now[up] += move
+        now[down] = now[down] - move if move < now[down] else 0.0
+        for k in range(K):
+            high[k] -= move * square * shared[classes.places[k]]
+    for k in range(K):
+        size += k != y and now[k] > 0.0
+    if size > most:
+        return 1
+    count[0] = 0
+    for k in range(K):
+        if k != y and now[k] > 0.0:
+            outputs[count[0]], alpha[count[0]] = <int>k, now[k]
+            losses[count[0]] = classes.margins[y * K + k]
+            count[0] += 1
     _move_row(own, w, i, scores, room.integers)
     return 0

@@ -52,10 +52,11 @@ SMALL_SHARE = 0.3  # of the goal's share of one example: a gap below it may rest
 PROMISE = 1.0  # a certificate is asked for once the sampled gaps are this multiple of the goal
 FIRST_CHECK = 2  # epochs before the first certificate
 CHECK_EVERY = 10  # epochs, at the latest
-# An epoch is slow if this share of the sampled gaps before it is left: where the kernel solves
-# for all outputs, and where pairwise steps go over few; there conjugate gradients take longer.
-SLOW, SLOW_STEPS = 0.8, 0.97
-PATIENCE = 3  # slow epochs before conjugate gradients help, once after every one that follows
+# An epoch is slow if this share of the sampled gaps before it is left, and after so many slow ones
+# conjugate gradients help: where the kernel solves for all outputs, and where pairwise steps go over
+# few. There conjugate gradients take longer, but then help after every slow epoch that follows.
+SLOW, SLOW_STEPS = 0.9, 0.97
+PATIENCE, PATIENCE_STEPS = 4, 3
 CG_STEPS = 20  # at most
 SECONDS = 0.05  # between two returns from the compiled loop
 MOST_PLANES = 2**24  # of one example
@@ -331,11 +332,13 @@ class DualCoordinate(Solver):
             self.problem_passes += 1
             self.swept = 0
             before, self.sampled = self.sampled, float(self.planes.gaps.sum())
-            slow = SLOW if self.planes.exact else SLOW_STEPS
+            exact = self.planes.exact
+            slow = SLOW if exact else SLOW_STEPS
             self.slow = self.slow + 1 if self.sampled > slow * before else 0
-            if self.slow >= PATIENCE:
+            if self.slow >= (PATIENCE if exact else PATIENCE_STEPS):
                 climb(KeptOutputs(oracle.compiled, self.planes), CG_STEPS)
                 self.sweeps_made += 1
+                self.slow = 0 if exact else self.slow
         else:
             self.swept += 1
             self.sweeps_made += 1
@@ -357,8 +360,8 @@ class DualCoordinate(Solver):
         """D from the multipliers alone, and P by a pass at the w that they give."""
         planes, kernel = self.planes, oracle.compiled
         self.checked = self.epochs
-        self.lower = max(self.lower, KeptOutputs(kernel, planes).dual())
-        w = kernel.unload(planes.w)
+        lower, w = KeptOutputs(kernel, planes).dual()
+        self.lower = max(self.lower, lower)
         heights, scores = self._heights(oracle, planes.w, self.truth)
         self.problem_passes += 1
         planes.rests[:] = 0

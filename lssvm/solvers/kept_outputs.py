@@ -62,14 +62,15 @@ class KeptOutputs:
         """Σ coefficients δ over some planes, (size,)."""
         every = np.zeros(len(self.alpha))
         every[planes] = coefficients
-        return self._sum(every, self._examples_of(planes))
-
-    def _sum(self, coefficients: np.ndarray, examples: np.ndarray) -> np.ndarray:
-        own, out = self._planes, np.zeros_like(self.w)
-        _dual_coordinate.combine(
-            self._kernel.capsule, own, own.truth, coefficients, examples, self._first, out
-        )
+        out = np.zeros_like(self.w)
+        self._add(every, self._examples_of(planes), out)
         return out
+
+    def _add(self, coefficients: np.ndarray, examples: np.ndarray, w: np.ndarray) -> None:
+        own = self._planes
+        _dual_coordinate.combine(
+            self._kernel.capsule, own, own.truth, coefficients, examples, self._first, w
+        )
 
     def _examples_of(self, planes: np.ndarray) -> np.ndarray:
         """Those that some planes are of; the same planes are asked for again and again."""
@@ -77,16 +78,17 @@ class KeptOutputs:
             self._asked, self._examples = planes, np.unique(self.owner[planes]).astype(np.int32)
         return self._examples
 
-    def dual(self) -> float:
-        """D, from the multipliers alone: w is computed anew."""
+    def dual(self) -> tuple[float, np.ndarray]:
+        """D, from the multipliers alone: w is computed anew. Returns w, (d,), too."""
         self.refresh()
         w = self._kernel.unload(self.w)
         value = float(self.alpha @ self.losses) - 0.5 * float(w @ w)
         if self.norm == 2:
             value -= 0.5 * float(np.sum(self.shares(self.sums() ** 2)))
-        return value
+        return value, w
 
     def refresh(self) -> None:
         """Keep the multipliers, and compute w anew from them."""
         self._planes.alpha[self._places] = self.alpha
-        self.w[:] = self._sum(-self.alpha, self._every)
+        self.w.fill(0.0)
+        self._add(-self.alpha, self._every, self.w)
