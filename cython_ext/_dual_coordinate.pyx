@@ -373,29 +373,29 @@ def completed(capsule, planes, const double[::1] w, int[::1] out, double[::1] sc
         raise ValueError(f"example {i}: the oracle gave up with {status}")
 
 
-def combine(capsule, planes, const int[::1] truth, const double[::1] coefficients, double[::1] w):
-    """w += the sum of coefficient * s * delta over all planes, in the order of the examples.
+def combine(capsule, planes, const int[::1] truth, const double[::1] coefficients,
+            const int[::1] examples, const long long[::1] first, double[::1] w):
+    """w += the sum of coefficient * s * delta over the planes of some examples, in their order.
 
-    coefficients : (m,) one for each plane, those of an example one after another
+    coefficients : (m,) one for each plane; those of example i begin at place first_i
     """
     cdef Oracle* oracle = _oracle(capsule)
     cdef Planes own
     cdef Work work
     cdef Kept kept
     cdef int status = 0, k
-    cdef Py_ssize_t i, at = 0
+    cdef Py_ssize_t i, e
     cdef bint some
     point_to_planes(&own, planes)
     _point_work(&work, oracle, planes)
     with nogil:
-        for i in range(oracle.n):
-            some = False
+        for e in range(examples.shape[0]):
+            i, some = examples[e], False
             for k in range(own.counts[i]):
-                work.moves[k] = coefficients[at + k]
+                work.moves[k] = coefficients[first[i] + k]
                 some = some or work.moves[k] != 0.0
                 if own.slack:
                     work.moves[k] *= own.losses[own.first[i] + k]
-            at += own.counts[i]
             if not some:
                 continue
             kept_of(oracle, &own, &truth[0], i, &kept)
@@ -406,18 +406,20 @@ def combine(capsule, planes, const int[::1] truth, const double[::1] coefficient
         raise ValueError(f"example {i}: the oracle gave up with {status}")
 
 
-def dots(capsule, planes, const int[::1] truth, const double[::1] w, double[::1] out):
-    """s * delta . w of all planes, (m,), in the order of the examples."""
+def dots(capsule, planes, const int[::1] truth, const double[::1] w, const int[::1] examples,
+         const long long[::1] first, double[::1] out):
+    """s * delta . w of all planes of some examples, written from place first_i of ``out`` on."""
     cdef Oracle* oracle = _oracle(capsule)
     cdef Planes own
     cdef Work work
     cdef Kept kept
     cdef int status = 0, k
-    cdef Py_ssize_t i, at = 0
+    cdef Py_ssize_t i, e
     point_to_planes(&own, planes)
     _point_work(&work, oracle, planes)
     with nogil:
-        for i in range(oracle.n):
+        for e in range(examples.shape[0]):
+            i = examples[e]
             if own.counts[i] == 0:
                 continue
             kept_of(oracle, &own, &truth[0], i, &kept)
@@ -425,10 +427,9 @@ def dots(capsule, planes, const int[::1] truth, const double[::1] w, double[::1]
             if status < 0:
                 break
             for k in range(own.counts[i]):
-                out[at + k] = work.heights[k]
+                out[first[i] + k] = work.heights[k]
                 if own.slack:
-                    out[at + k] *= own.losses[own.first[i] + k]
-            at += own.counts[i]
+                    out[first[i] + k] *= own.losses[own.first[i] + k]
     if status < 0:
         raise ValueError(f"example {i}: the oracle gave up with {status}")
 

@@ -1,17 +1,22 @@
 """Inference for one row at a time, as ``_dual_coordinate`` asks for it."""
 
-from libc.math cimport fmax
+from libc.math cimport fmax, fmin
 from libc.string cimport memset
 
 import numpy as np
 
 from _examples cimport Found, Kept, Oracle, Room, capsule_of
 from _rows cimport (
-    AHEAD, Classes, Rows, add_row, argmax, check_range, descend, point_to_classes, point_to_rows,
-    prefetch_row,
+    Classes, Rows, add_rows, argmax, check_range, descend, point_to_classes, point_to_rows,
+    score_row,
 )
 
+cdef enum:
+    WIDE_STEP = 8  # columns that change in the time of one that is picked out
+    TREE_STEPS = 16  # pairwise, at each visit
+
 cdef double ROUNDING = 1e-14
+cdef double LEFT = 0.1  # of the difference of the heights at a visit, which its steps may leave
 
 cdef struct Single:
     Oracle oracle  # first, so that a pointer to one is a pointer to the other
@@ -30,7 +35,7 @@ class ExampleOracle:
 
     truth : (n,) the true outputs; places : (n + 1,) where each output begins; size : of the weights
     capsule : what the C functions are found by; slack : whether losses multiply differences
-    exact : whether all classes are gone through at once; values : classes
+    exact : whether steps go over all classes, not over those that are kept; values : classes
     """
 
     def __init__(self, rows, const int[::1] labels, classes):
@@ -49,7 +54,7 @@ class ExampleOracle:
         self.truth = np.array(labels, dtype=np.int32)
         self.size, self.slack = own.rows.width * columns, classes.slack
         self.values = own.classes.count
-        self.exact = not classes.slack and own.classes.parents == NULL
+        self.exact = not classes.slack
         self._held = rows, classes, memory
         cdef double[::1] squares = self.squares
         cdef const long long[::1] places = self.places
@@ -60,12 +65,12 @@ class ExampleOracle:
         own.path_starts, own.paths = &path_starts[0], &paths[0] if paths.shape[0] else NULL
         own.oracle.self, own.oracle.n, own.oracle.size = own, n, self.size
         own.oracle.places = &places[0]
-        own.oracle.reals, own.oracle.integers = columns + 3 * own.classes.count, columns + 1
+        own.oracle.reals, own.oracle.integers = 2 * columns + 3 * own.classes.count, columns + 1
         own.oracle.best, own.oracle.heights, own.oracle.inner, own.oracle.add = (
             _best_of, _heights_of, _inner_of, _add_of)
         own.oracle.solve = NULL
         if self.exact:
-            own.oracle.solve = _solve_of
+            own.oracle.solve = _solve_of if own.classes.parents == NULL else _solve_tree_of
         own.oracle.complete = NULL
         self.multiply_adds = float(columns) * (
             len(rows.values) if own.rows.starts != NULL else n * own.rows.width)
@@ -97,43 +102,38 @@ cdef double _square(const Rows* rows, Py_ssize_t i) noexcept nogil:
 cdef void _score_row(const Single* own, const double* w, Py_ssize_t i, double* out) noexcept nogil:
     """The scores of all columns for row i."""
     cdef const Rows* rows = &own.rows
-    cdef Py_ssize_t entry, c, columns = rows.columns
-    for c in range(columns):
-        out[c] = 0.0
-    if rows.dense != NULL:
-        for entry in range(rows.width):
-            add_row(out, rows.dense[i * rows.width + entry], w + entry * columns, columns)
-    elif rows.starts != NULL:
-        for entry in range(rows.starts[i], rows.starts[i + 1]):
-            if entry + AHEAD < rows.starts[i + 1]:
-                prefetch_row(w + rows.indices[entry + AHEAD] * columns, columns)
-            add_row(out, rows.values[entry], w + rows.indices[entry] * columns, columns)
+    cdef Py_ssize_t begin
+    if rows.starts != NULL:
+        begin = rows.starts[i]
+        score_row(out, rows.values + begin, rows.indices + begin, rows.starts[i + 1] - begin, w,
+                  rows.columns)
+    else:
+        score_row(out, rows.dense + i * rows.width, NULL, rows.width, w, rows.columns)
     if own.classes.parents != NULL:
-        descend(own.classes.parents, columns, out)
+        descend(own.classes.parents, rows.columns, out)
 
 
 cdef void _move_row(const Single* own, double* w, Py_ssize_t i, const double* factors,
                     int* nodes) noexcept nogil:
     """Add row i, times the factor of each column, to the weights of that column."""
     cdef const Rows* rows = &own.rows
-    cdef Py_ssize_t entry, p, size = 0, columns = rows.columns
-    cdef Py_ssize_t begin = rows.starts[i] if rows.starts != NULL else 0
-    cdef Py_ssize_t end = rows.starts[i + 1] if rows.starts != NULL else rows.width
-    cdef double x
+    cdef Py_ssize_t j, p, size = 0, columns = rows.columns, count = rows.width
+    cdef const double* x = rows.dense + i * rows.width
+    cdef const int* indices = NULL
     cdef double* row
+    if rows.starts != NULL:
+        x, indices = rows.values + rows.starts[i], rows.indices + rows.starts[i]
+        count = rows.starts[i + 1] - rows.starts[i]
     for p in range(columns):
         nodes[size] = <int>p
         size += factors[p] != 0.0
-    if size == 0:
+    if WIDE_STEP * size >= columns:
+        add_rows(w, x, indices, count, factors, columns)
         return
-    for entry in range(begin, end):
-        x = rows.values[entry] if rows.starts != NULL else rows.dense[i * rows.width + entry]
-        row = w + columns * (rows.indices[entry] if rows.starts != NULL else entry)
-        if 4 * size > columns:
-            add_row(row, x, factors, columns)
-        else:
-            for p in range(size):
-                row[nodes[p]] += x * factors[nodes[p]]
+    for j in range(count if size else 0):
+        row = w + columns * (indices[j] if indices != NULL else j)
+        for p in range(size):
+            row[nodes[p]] += x[j] * factors[nodes[p]]
 
 
 cdef void _mark(const Single* own, int label, double factor, double* sums) noexcept nogil:
@@ -274,5 +274,76 @@ cdef int _solve_of(const void* self, double* w, Py_ssize_t i, const int* truth, 
     memset(scores, 0, own.rows.columns * sizeof(double))
     for k in range(K):
         scores[classes.places[k]] = high[k]
+    _move_row(own, w, i, scores, room.integers)
+    return 0
+
+
+cdef int _solve_tree_of(const void* self, double* w, Py_ssize_t i, const int* truth, double limit,
+                        Py_ssize_t most, int* count, int* outputs, double* losses, double* alpha,
+                        Room room, double* gap) noexcept nogil:
+    """The same for classes of a tree: pairwise steps over all of them.
+
+    A step goes from the lowest class with weight to the highest one. What it changes of each class's
+    score is |x|^2 times the nodes that the class shares with the one, less those with the other.
+    """
+    cdef const Single* own = <const Single*>self
+    cdef const Classes* classes = &own.classes
+    cdef Py_ssize_t k, step, K = classes.count, columns = own.rows.columns
+    cdef double* scores = room.reals  # then the change of each node's weights, over x
+    cdef double* shared = scores + columns
+    cdef double* high = shared + columns  # L + w . delta
+    cdef double* now = high + K  # alpha, that of the truth included
+    cdef double square = own.squares[i], rest = limit, difference, first = 0.0, move
+    cdef int y = truth[0], up, down, size = 0
+    _score_row(own, w, i, scores)
+    memset(now, 0, K * sizeof(double))
+    for k in range(count[0]):
+        now[outputs[k]] = alpha[k]
+        rest -= alpha[k]
+    now[y] = fmax(0.0, rest)
+    gap[0] = 0.0
+    for k in range(K):
+        high[k] = classes.margins[y * K + k] + scores[classes.places[k]] - scores[classes.places[y]]
+        gap[0] -= now[k] * high[k]
+    memset(scores, 0, columns * sizeof(double))
+    for step in range(TREE_STEPS):
+        up = down = -1
+        for k in range(K):
+            if up < 0 or high[k] > high[up]:
+                up = <int>k
+            if now[k] > 0.0 and (down < 0 or high[k] < high[down]):
+                down = <int>k
+        if step == 0:
+            gap[0] = fmax(0.0, gap[0] + limit * high[up])  # below 0 by rounding alone
+            if gap[0] <= ROUNDING * limit * (1.0 + high[up]):
+                return 0
+            first = high[up] - high[down]
+        difference = high[up] - high[down]
+        if up == down or difference <= LEFT * first * (step > 0):
+            break
+        move = now[down]
+        memset(shared, 0, columns * sizeof(double))
+        _mark(own, up, 1.0, shared)
+        _mark(own, down, -1.0, shared)
+        descend(classes.parents, columns, shared)
+        rest = square * (shared[classes.places[up]] - shared[classes.places[down]])
+        if rest > 0.0:
+            move = fmin(move, difference / rest)
+        _mark(own, up, -move, scores)
+        _mark(own, down, move, scores)
+        now[up] += move
+        now[down] = now[down] - move if move < now[down] else 0.0
+        for k in range(K):
+            high[k] -= move * square * shared[classes.places[k]]
+    for k in range(K):
+        size += k != y and now[k] > 0.0
+    if size > most:
+        return 1
+    count[0] = 0
+    for k in range(K):
+        if k != y and now[k] > 0.0:
+            outputs[count[0]], alpha[count[0]] = <int>k, now[k]
+            losses[count[0]] = classes.margins[y * K + k]
+            count[0] += 1
     _move_row(own, w, i, scores, room.integers)
     return 0

@@ -5,6 +5,12 @@ cdef extern from "row_scores.h" nogil:
     void prefetch_row(const double* row, long count)
     void add_row "lssvm_add_row"(
         double* out, double factor, const double* row, Py_ssize_t size)
+    void add_rows "lssvm_add_rows"(
+        double* w, const double* x, const int* indices, Py_ssize_t count, const double* factors,
+        Py_ssize_t columns)
+    void score_row "lssvm_score_row"(
+        double* out, const double* x, const int* indices, Py_ssize_t count, const double* w,
+        Py_ssize_t columns)
 
 cdef struct Rows:
     const double* dense  # null if sparse

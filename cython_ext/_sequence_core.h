@@ -13,6 +13,7 @@
 #ifndef LSSVM_SEQUENCE_CORE_H
 #define LSSVM_SEQUENCE_CORE_H
 
+#include "row_scores.h"
 #include "wide.h"
 
 #define ROWS 4    /* tokens whose scores are computed together */
@@ -89,15 +90,11 @@ WIDE void sequence_sparse_scores(const int *indices, const double *values, const
                                  long count, const double *weights, long labels, long padded,
                                  double *out) {
     for (long t = 0; t < count; t++) {
+        const long long p = starts[t];
         double *row = out + t * padded;
-        for (long l = 0; l < padded; l++) row[l] = 0.0;
-        for (long long p = starts[t]; p < starts[t + 1]; p++) {
-            const double *weight = weights + (long)indices[p] * labels;
-            double value = values[p];
-            if (p + AHEAD < starts[count])
-                prefetch_row(weights + (long)indices[p + AHEAD] * labels, labels);
-            for (long l = 0; l < labels; l++) row[l] += value * weight[l];
-        }
+        for (long l = labels; l < padded; l++) row[l] = 0.0;
+        lssvm_score_ahead(row, values + p, indices + p, starts[t + 1] - p, starts[count] - p,
+                          weights, labels);
     }
 }
 

@@ -66,4 +66,97 @@ static void lssvm_add_row(double *__restrict out, double factor, const double *_
         out[c] += factor * row[c];
 }
 
+/* The same for every row: w[row(j) * columns + c] += x[j] * factors[c], row(j) = j or indices[j] */
+WIDE MAYBE_UNUSED
+static void lssvm_add_rows(double *__restrict w, const double *__restrict x, const int *indices,
+                           ptrdiff_t count, const double *__restrict factors, ptrdiff_t columns)
+{
+    for (ptrdiff_t j = 0; j < count; j++) {
+        double *row = w + columns * (indices ? indices[j] : j);
+        ptrdiff_t c = 0;
+#if defined(__GNUC__)
+        /* The last vector ends with the last column; it is read before what it overlaps changes. */
+        const ptrdiff_t last = columns - LSSVM_TILE_COLUMNS;
+        if (last >= 0) {
+            const lssvm_vector end = *(const lssvm_vector *)(row + last)
+                                     + x[j] * *(const lssvm_vector *)(factors + last);
+            for (; c < last; c += LSSVM_TILE_COLUMNS)
+                *(lssvm_vector *)(row + c) += x[j] * *(const lssvm_vector *)(factors + c);
+            *(lssvm_vector *)(row + last) = end;
+            continue;
+        }
+#endif
+        for (; c < columns; c++)
+            row[c] += x[j] * factors[c];
+    }
+}
+
+#if defined(__GNUC__)
+/* Sums for some vectors of columns; the last one ends with the last column and may overlap. */
+INLINE void lssvm_score_vectors(double *out, const double *x, const int *indices, ptrdiff_t count,
+                                ptrdiff_t known, const double *w, ptrdiff_t columns,
+                                ptrdiff_t first, const int vectors)
+{
+    ptrdiff_t at[4] = {0};
+    lssvm_vector sums[4] = {{0}};
+    for (int v = 0; v < vectors; v++) {
+        ptrdiff_t begin = first + v * LSSVM_TILE_COLUMNS, last = columns - LSSVM_TILE_COLUMNS;
+        at[v] = begin < last ? begin : last;
+    }
+    for (ptrdiff_t j = 0; j < count; j++) {
+        const double *row = w + columns * (indices ? indices[j] : j);
+        if (indices && j + AHEAD < known) {
+            const double *next = w + columns * indices[j + AHEAD];
+            for (int v = 0; v < vectors; v++)
+                __builtin_prefetch(next + at[v]);
+            __builtin_prefetch(next + at[vectors - 1] + LSSVM_TILE_COLUMNS - 1);
+        }
+        for (int v = 0; v < vectors; v++)
+            sums[v] += x[j] * *(const lssvm_vector *)(row + at[v]);
+    }
+    for (int v = 0; v < vectors; v++)
+        *(lssvm_vector *)(out + at[v]) = sums[v];
+}
+#endif
+
+/* out[c] = sum over j of x[j] * w[row(j) * columns + c], row(j) = j or indices[j]; ``known``
+   indices may be read ahead, those of rows that follow among them. */
+INLINE void lssvm_score_ahead(double *out, const double *x, const int *indices, ptrdiff_t count,
+                              ptrdiff_t known, const double *w, ptrdiff_t columns)
+{
+#if defined(__GNUC__)
+    if (columns >= LSSVM_TILE_COLUMNS) {
+        for (ptrdiff_t c = 0; c < columns; c += 4 * LSSVM_TILE_COLUMNS) {
+            ptrdiff_t left = (columns - c + LSSVM_TILE_COLUMNS - 1) / LSSVM_TILE_COLUMNS;
+            if (left >= 4)
+                lssvm_score_vectors(out, x, indices, count, known, w, columns, c, 4);
+            else if (left == 3)
+                lssvm_score_vectors(out, x, indices, count, known, w, columns, c, 3);
+            else if (left == 2)
+                lssvm_score_vectors(out, x, indices, count, known, w, columns, c, 2);
+            else
+                lssvm_score_vectors(out, x, indices, count, known, w, columns, c, 1);
+        }
+        return;
+    }
+#endif
+    for (ptrdiff_t c = 0; c < columns; c++)
+        out[c] = 0.0;
+    for (ptrdiff_t j = 0; j < count; j++) {
+        const double *row = w + columns * (indices ? indices[j] : j);
+        if (indices && j + AHEAD < known)
+            prefetch_row(w + columns * indices[j + AHEAD], columns);
+        for (ptrdiff_t c = 0; c < columns; c++)
+            out[c] += x[j] * row[c];
+    }
+}
+
+/* The same of one row alone. */
+WIDE MAYBE_UNUSED
+static void lssvm_score_row(double *out, const double *x, const int *indices, ptrdiff_t count,
+                            const double *w, ptrdiff_t columns)
+{
+    lssvm_score_ahead(out, x, indices, count, count, w, columns);
+}
+
 #endif

@@ -5,6 +5,7 @@ from numpy.typing import NDArray
 
 Reals = NDArray[np.float64]
 Ints = NDArray[np.int32]
+Places = NDArray[np.int64]
 Words = NDArray[np.uint64]
 
 DONE: int
@@ -24,7 +25,23 @@ def heights(
     capsule: Any, planes: Any, truth: Ints, w: Reals, first: int, last: int, out: Reals
 ) -> None: ...
 def completed(capsule: Any, planes: Any, w: Reals, out: Ints, scores: Reals) -> None: ...
-def combine(capsule: Any, planes: Any, truth: Ints, coefficients: Reals, w: Reals) -> None: ...
-def dots(capsule: Any, planes: Any, truth: Ints, w: Reals, out: Reals) -> None: ...
+def combine(
+    capsule: Any,
+    planes: Any,
+    truth: Ints,
+    coefficients: Reals,
+    examples: Ints,
+    first: Places,
+    w: Reals,
+) -> None: ...
+def dots(
+    capsule: Any,
+    planes: Any,
+    truth: Ints,
+    w: Reals,
+    examples: Ints,
+    first: Places,
+    out: Reals,
+) -> None: ...
 def shift(capsule: Any, planes: Any, before: Ints, after: Ints) -> None: ...
 def shuffle(order: Ints, state: Words) -> None: ...

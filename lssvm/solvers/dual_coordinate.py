@@ -51,11 +51,12 @@ SMALL_SHARE = 0.3  # an example rests if its gap is below this share of the goal
 PROMISE = 1.0  # a certificate is computed once the sampled gaps are this multiple of the goal
 FIRST_CHECK = 2  # epochs before the first certificate
 CHECK_EVERY = 10  # epochs between two certificates, at most
-# An epoch is slow if the sampled gaps stay above this share of what they were: the first number if
-# the kernel solves for all outputs, the second with pairwise steps over the outputs that are kept,
-# where conjugate gradients take longer.
-SLOW, SLOW_STEPS = 0.8, 0.97
-PATIENCE = 3  # conjugate gradients run after so many slow epochs in a row, and each further one
+# An epoch is slow if the sampled gaps stay above this share of what they were. After so many slow
+# epochs in a row conjugate gradients run: the first numbers hold if the kernel solves for all
+# outputs, the second ones with pairwise steps over the outputs that are kept, where conjugate
+# gradients take longer, but then run after each further slow epoch.
+SLOW, SLOW_STEPS = 0.9, 0.97
+PATIENCE, PATIENCE_STEPS = 4, 3
 CG_STEPS = 20  # steps of conjugate gradients, at most
 SECONDS = 0.05  # time between two returns from the compiled loop
 MOST_PLANES = 2**24  # planes of one example, at most
@@ -335,11 +336,13 @@ class DualCoordinate(Solver):
             self.problem_passes += 1
             self.swept = 0
             before, self.sampled = self.sampled, float(self.planes.gaps.sum())
-            slow = SLOW if self.planes.exact else SLOW_STEPS
+            exact = self.planes.exact
+            slow = SLOW if exact else SLOW_STEPS
             self.slow = self.slow + 1 if self.sampled > slow * before else 0
-            if self.slow >= PATIENCE:
+            if self.slow >= (PATIENCE if exact else PATIENCE_STEPS):
                 climb(KeptOutputs(oracle.compiled, self.planes), CG_STEPS)
                 self.sweeps_made += 1
+                self.slow = 0 if exact else self.slow
         else:
             self.swept += 1
             self.sweeps_made += 1
@@ -361,8 +364,8 @@ class DualCoordinate(Solver):
         """Compute D from the multipliers, and P by a pass at the w that they give."""
         planes, kernel = self.planes, oracle.compiled
         self.checked = self.epochs
-        self.lower = max(self.lower, KeptOutputs(kernel, planes).dual())
-        w = kernel.unload(planes.w)
+        lower, w = KeptOutputs(kernel, planes).dual()
+        self.lower = max(self.lower, lower)
         heights, scores = self._heights(oracle, planes.w, self.truth)
         self.problem_passes += 1
         planes.rests[:] = 0

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 
 from lssvm.kernels import _dual_coordinate
+from lssvm.offsets import cumulated
 from lssvm.solvers.example_planes import ExamplePlanes
 
 
@@ -26,7 +27,11 @@ class KeptOutputs:
         self.limits, self.norm, self.w = planes.limits, planes.norm, planes.w
         self.alpha = planes.alpha[self._places]
         self.losses = planes.losses[self._places]
-        self.owner = np.repeat(np.arange(len(planes.counts)), planes.counts)
+        n = len(planes.counts)
+        self.owner = np.repeat(np.arange(n), planes.counts)
+        self._first = cumulated(planes.counts)[:-1]
+        self._every = np.arange(n, dtype=np.int32)
+        self._asked, self._examples = self._places, self._every
 
     def column(self, name: str) -> np.ndarray:
         """The column ``squares``: one upper bound of ‖δ‖² for all planes, repeated, (m,)."""
@@ -48,28 +53,41 @@ class KeptOutputs:
     def dots(self, planes: np.ndarray, vector: np.ndarray) -> np.ndarray:
         """The products δ · vector for the given planes, (len(planes),)."""
         out = np.empty(len(self.alpha))
-        own, truth = self._planes, self._planes.truth
-        _dual_coordinate.dots(self._kernel.capsule, own, truth, vector, out)
+        own, truth, examples = self._planes, self._planes.truth, self._examples_of(planes)
+        _dual_coordinate.dots(self._kernel.capsule, own, truth, vector, examples, self._first, out)
         return out[planes]
 
     def combined(self, planes: np.ndarray, coefficients: np.ndarray) -> np.ndarray:
         """The sum of coefficients times δ over the given planes, (size,)."""
-        every, out = np.zeros(len(self.alpha)), np.zeros_like(self.w)
+        every = np.zeros(len(self.alpha))
         every[planes] = coefficients
-        own, truth = self._planes, self._planes.truth
-        _dual_coordinate.combine(self._kernel.capsule, own, truth, every, out)
+        out = np.zeros_like(self.w)
+        self._add(every, self._examples_of(planes), out)
         return out
 
-    def dual(self) -> float:
-        """The dual value D; w is first recomputed from the multipliers."""
+    def _add(self, coefficients: np.ndarray, examples: np.ndarray, w: np.ndarray) -> None:
+        own = self._planes
+        _dual_coordinate.combine(
+            self._kernel.capsule, own, own.truth, coefficients, examples, self._first, w
+        )
+
+    def _examples_of(self, planes: np.ndarray) -> np.ndarray:
+        """The examples of the given planes, remembered: calls in a row ask for the same planes."""
+        if planes is not self._asked:
+            self._asked, self._examples = planes, np.unique(self.owner[planes]).astype(np.int32)
+        return self._examples
+
+    def dual(self) -> tuple[float, np.ndarray]:
+        """The dual value D, and the w (d,) that is first recomputed from the multipliers."""
         self.refresh()
         w = self._kernel.unload(self.w)
         value = float(self.alpha @ self.losses) - 0.5 * float(w @ w)
         if self.norm == 2:
             value -= 0.5 * float(np.sum(self.shares(self.sums() ** 2)))
-        return value
+        return value, w
 
     def refresh(self) -> None:
         """Write the multipliers back to the planes, and recompute w from them."""
         self._planes.alpha[self._places] = self.alpha
-        self.w[:] = self.combined(np.arange(len(self.alpha)), -self.alpha)
+        self.w.fill(0.0)
+        self._add(-self.alpha, self._every, self.w)
