@@ -1,0 +1,171 @@
+/* Graphs, plans and the tables of items, for the kernels that eliminate one variable after another;
+   see _mrf.pyx for the method. W is the number of lanes. */
+
+#ifndef LSSVM_MRF_TABLES_H
+#define LSSVM_MRF_TABLES_H
+
+#include "lane_math.h"
+
+enum { MRF_ROWS = 32 }; /* joint states that are worked on together */
+
+/* Graphs, as the arguments of infer in _mrf.pyx. */
+typedef struct {
+    const double *w;
+    const long long *offsets, *starts, *bases, *nodes;
+    const int *indices, *sizes, *labels, *states;
+    const double *values, *costs;
+    const unsigned char *charged; /* NULL: nothing is */
+} MrfGraphs;
+
+/* One plan, and temperatures of what goes first and second. */
+typedef struct {
+    const long long *steps; /* (count, 9) as in plans.Plans */
+    const long long *factors, *strides, *others, *evidence, *constants;
+    long count, messages, evidence_count, constant_count;
+    double eps[2];
+} MrfPlan;
+
+/* Room for one call. Numbers of tables are vectors of W. */
+typedef struct {
+    long long *places;  /* (items) where each table begins */
+    long long *counter; /* (2, others) joint states */
+    long long *at;      /* (2, factors) and the places of their numbers */
+    double *table;      /* the tables of all items, then all messages */
+    double *back;       /* derivatives of the value by them */
+    double *kept;       /* P(v | s) of all steps, or NULL: worked out again on the way back */
+    double *chunk;      /* (MRF_ROWS, states) of one step */
+    double *sums;       /* (largest item) what is to be added to weights side by side */
+} MrfRoom;
+
+typedef struct {
+    long states, others, total, message, first, factors;
+    const long long *rows, *strides, *sizes; /* of its factors and other variables */
+    double eps;
+} MrfStep;
+
+INLINE MrfStep mrf_step(const MrfPlan *plan, long k, long used) {
+    const long long *facts = plan->steps + 9 * k;
+    MrfStep step;
+    step.states = (long)facts[0];
+    step.others = (long)facts[1];
+    step.total = (long)facts[2];
+    step.message = used + (long)facts[3];
+    step.factors = (long)facts[5];
+    step.rows = plan->factors + 3 * facts[4];
+    step.sizes = plan->others + facts[6];
+    step.strides = plan->strides + facts[7];
+    step.eps = plan->eps[facts[8] ? 1 : 0];
+    return step;
+}
+
+/* Stand at the first joint state: at[f] is where factor f has state 0 of v. */
+INLINE void mrf_begin(const MrfStep *step, const long long *places, long used, long long *counter,
+                      long long *at) {
+    for (long j = 0; j < step->others; j++) counter[j] = 0;
+    for (long f = 0; f < step->factors; f++) {
+        const long long *row = step->rows + 3 * f;
+        at[f] = row[0] < 0 ? used + row[1] : places[row[0]];
+    }
+}
+
+/* Go to the next joint state, the last variable running fastest. */
+INLINE void mrf_advance(const MrfStep *step, long long *counter, long long *at) {
+    for (long j = step->others - 1; j >= 0; j--) {
+        counter[j]++;
+        for (long f = 0; f < step->factors; f++) at[f] += step->strides[f * step->others + j];
+        if (counter[j] < step->sizes[j]) return;
+        for (long f = 0; f < step->factors; f++)
+            at[f] -= step->sizes[j] * step->strides[f * step->others + j];
+        counter[j] = 0;
+    }
+}
+
+/* T(v, s) of the next `rows` joint states, and their maxima over v. */
+INLINE void mrf_gather(const MrfStep *step, long rows, long long *counter, long long *at,
+                       const double *table, double *p, double *most, const int W) {
+    for (long s = 0; s < rows; s++) {
+        double *row = p + s * step->states * W;
+        for (long k = 0; k < step->states * W; k++) row[k] = 0.0;
+        for (long f = 0; f < step->factors; f++) {
+            const double *source = table + at[f] * W;
+            long stride = (long)step->rows[3 * f + 2] * W;
+            for (long v = 0; v < step->states; v++)
+                for (int l = 0; l < W; l++) row[v * W + l] += source[v * stride + l];
+        }
+        for (int l = 0; l < W; l++) most[s * W + l] = row[l];
+        for (long v = 1; v < step->states; v++)
+            for (int l = 0; l < W; l++) {
+                double value = row[v * W + l], high = most[s * W + l];
+                most[s * W + l] = value > high ? value : high;
+            }
+        mrf_advance(step, counter, at);
+    }
+}
+
+/* ---- from features to tables ---------------------------------------------------------------- */
+
+/* Whether the items of all lanes have the same weights and features, their values apart. */
+INLINE int mrf_alike(const MrfGraphs *graphs, const long long *items, const int W) {
+    long long start = graphs->starts[items[0]], count = graphs->starts[items[0] + 1] - start;
+    for (int l = 1; l < W; l++) {
+        long long own = graphs->starts[items[l]];
+        if (graphs->bases[items[l]] != graphs->bases[items[0]]) return 0;
+        if (graphs->starts[items[l] + 1] - own != count) return 0;
+        for (long long p = 0; p < count; p++)
+            if (graphs->indices[own + p] != graphs->indices[start + p]) return 0;
+    }
+    return 1;
+}
+
+/* The tables of one item in all lanes. */
+INLINE void mrf_score(const MrfGraphs *graphs, const long long *items, double *table, const int W) {
+    long size = graphs->sizes[items[0]];
+    for (long k = 0; k < size * W; k++) table[k] = 0.0;
+    if (mrf_alike(graphs, items, W)) {
+        long long start = graphs->starts[items[0]], count = graphs->starts[items[0] + 1] - start;
+        for (long long p = 0; p < count; p++) {
+            const double *weights =
+                graphs->w + graphs->bases[items[0]] + (long long)graphs->indices[start + p] * size;
+            double value[LANES];
+            for (int l = 0; l < W; l++) value[l] = graphs->values[graphs->starts[items[l]] + p];
+            for (long t = 0; t < size; t++)
+                for (int l = 0; l < W; l++) table[t * W + l] += value[l] * weights[t];
+        }
+        return;
+    }
+    for (int l = 0; l < W; l++)
+        for (long long p = graphs->starts[items[l]]; p < graphs->starts[items[l] + 1]; p++) {
+            const double *weights =
+                graphs->w + graphs->bases[items[l]] + (long long)graphs->indices[p] * size;
+            for (long t = 0; t < size; t++) table[t * W + l] += graphs->values[p] * weights[t];
+        }
+}
+
+/* Swap the numbers for the clamped states of a lane and those for the states 0: what the steps
+   read stands at the same place in all lanes. Its own inverse, in the other order of evidence. */
+INLINE void mrf_swap(const MrfGraphs *graphs, const long long *row, long long item, double *table,
+                     long long node, long long first, const int W, int lane) {
+    long size = graphs->sizes[item], stride = (long)row[2];
+    long shift = graphs->states[node] * stride, period = stride * graphs->sizes[first + row[1]];
+    for (long high = 0; shift && high < size; high += period)
+        for (long low = high; low < high + stride; low++) {
+            double held = table[low * W + lane];
+            table[low * W + lane] = table[(low + shift) * W + lane];
+            table[(low + shift) * W + lane] = held;
+        }
+}
+
+INLINE void mrf_swap_all(const MrfGraphs *graphs, const MrfPlan *plan, const MrfRoom *room,
+                         const long long *rows, double *table, int backwards, const int W) {
+    for (long k = 0; k < plan->evidence_count; k++) {
+        const long long *row =
+            plan->evidence + 3 * (backwards ? plan->evidence_count - 1 - k : k);
+        for (int l = 0; l < W; l++) {
+            long long first = graphs->offsets[rows[l]];
+            mrf_swap(graphs, row, first + row[0], table + room->places[row[0]] * W,
+                     graphs->nodes[rows[l]] + row[1], first, W, l);
+        }
+    }
+}
+
+#endif
