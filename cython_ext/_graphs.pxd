@@ -3,7 +3,6 @@
 cdef extern from "_mrf_tables.h" nogil:
     enum:
         LANES
-        MRF_ROWS
     ctypedef struct MrfGraphs:
         const double* w
         const long long* offsets

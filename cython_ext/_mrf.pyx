@@ -25,10 +25,12 @@ import numpy as np
 
 from _common cimport aligned
 from _graphs cimport (
-    LANES, MRF_ROWS, MrfGraphs, MrfPlan, MrfRoom, Plans, plan_at, point_to_graphs, point_to_plans,
+    LANES, MrfGraphs, MrfPlan, MrfRoom, Plans, plan_at, point_to_graphs, point_to_plans,
 )
 
 cdef extern from "_mrf_elimination.h" nogil:
+    enum:
+        MRF_ROWS
     void mrf_infer_one(
         const MrfGraphs*, const MrfPlan*, const MrfRoom*, const long long*, const double*, double*,
         double*, double*)

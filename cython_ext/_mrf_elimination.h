@@ -5,6 +5,52 @@
 
 #include "_mrf_tables.h"
 
+enum { MRF_ROWS = 32 }; /* joint states that are worked on together */
+
+/* Stand at the first joint state: at[f] is where factor f has state 0 of v. */
+INLINE void mrf_begin(const MrfStep *step, const long long *places, long used, long long *counter,
+                      long long *at) {
+    for (long j = 0; j < step->others; j++) counter[j] = 0;
+    for (long f = 0; f < step->factors; f++) {
+        const long long *row = step->rows + 3 * f;
+        at[f] = row[0] < 0 ? used + row[1] : places[row[0]];
+    }
+}
+
+/* Go to the next joint state, the last variable running fastest. */
+INLINE void mrf_advance(const MrfStep *step, long long *counter, long long *at) {
+    for (long j = step->others - 1; j >= 0; j--) {
+        counter[j]++;
+        for (long f = 0; f < step->factors; f++) at[f] += step->strides[f * step->others + j];
+        if (counter[j] < step->sizes[j]) return;
+        for (long f = 0; f < step->factors; f++)
+            at[f] -= step->sizes[j] * step->strides[f * step->others + j];
+        counter[j] = 0;
+    }
+}
+
+/* T(v, s) of the next `rows` joint states, and their maxima over v. */
+INLINE void mrf_gather(const MrfStep *step, long rows, long long *counter, long long *at,
+                       const double *table, double *p, double *most, const int W) {
+    for (long s = 0; s < rows; s++) {
+        double *row = p + s * step->states * W;
+        for (long k = 0; k < step->states * W; k++) row[k] = 0.0;
+        for (long f = 0; f < step->factors; f++) {
+            const double *source = table + at[f] * W;
+            long stride = (long)step->rows[3 * f + 2] * W;
+            for (long v = 0; v < step->states; v++)
+                for (int l = 0; l < W; l++) row[v * W + l] += source[v * stride + l];
+        }
+        for (int l = 0; l < W; l++) most[s * W + l] = row[l];
+        for (long v = 1; v < step->states; v++)
+            for (int l = 0; l < W; l++) {
+                double value = row[v * W + l], high = most[s * W + l];
+                most[s * W + l] = value > high ? value : high;
+            }
+        mrf_advance(step, counter, at);
+    }
+}
+
 /* P(v | s) of the next `rows` joint states, and m(s): the maxima are on the lowest v. */
 INLINE void mrf_condition(const MrfStep *step, long rows, long long *counter, long long *at,
                           const double *table, double *p, double *m, const int W) {

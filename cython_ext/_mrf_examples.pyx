@@ -13,7 +13,7 @@ import numpy as np
 
 from _examples cimport Found, Kept, Oracle, Room, capsule_of, unknown
 from _graphs cimport (
-    MRF_ROWS, MrfGraphs, MrfPlan, MrfRoom, Plans, plan_at, point_to_graphs, point_to_plans,
+    MrfGraphs, MrfPlan, MrfRoom, Plans, plan_at, point_to_graphs, point_to_plans,
 )
 
 cdef extern from "_mrf_maximum.h" nogil:
@@ -123,8 +123,8 @@ cdef int _lay_out(Single* own, list plans) except -1:
     own.places = numbers
     own.counter = own.places + max(plan.most_items for plan in plans)
     own.at = own.counter + max(plan.most_others for plan in plans)
-    own.chunk = own.at + max(plan.most_factors for plan in plans)
-    own.factors = own.chunk + MRF_ROWS * max(plan.most_states for plan in plans)
+    own.chunk = own.at + 3 * max(plan.most_factors for plan in plans)
+    own.factors = own.chunk + max(int(plan.steps[:, 2].max(initial=1)) for plan in plans)
     own.spare = own.factors + max(plan.largest_item for plan in plans)
     own.vector = own.spare + numbers
     own.oracle.reals = own.vector + own.oracle.size
