@@ -24,45 +24,13 @@ is the same as if it were processed alone.
 import numpy as np
 
 from _common cimport aligned
+from _graphs cimport (
+    LANES, MrfGraphs, MrfPlan, MrfRoom, Plans, plan_at, point_to_graphs, point_to_plans,
+)
 
 cdef extern from "_mrf_elimination.h" nogil:
     enum:
-        LANES
         MRF_ROWS
-    ctypedef struct MrfGraphs:
-        const double* w
-        const long long* offsets
-        const long long* starts
-        const long long* bases
-        const long long* nodes
-        const int* indices
-        const int* sizes
-        const int* labels
-        const int* states
-        const double* values
-        const double* costs
-        const unsigned char* charged
-    ctypedef struct MrfPlan:
-        const long long* steps
-        const long long* factors
-        const long long* strides
-        const long long* others
-        const long long* evidence
-        const long long* constants
-        long count
-        long messages
-        long evidence_count
-        long constant_count
-        double eps[2]
-    ctypedef struct MrfRoom:
-        long long* places
-        long long* counter
-        long long* at
-        double* table
-        double* back
-        double* kept
-        double* chunk
-        double* sums
     void mrf_infer_one(
         const MrfGraphs*, const MrfPlan*, const MrfRoom*, const long long*, const double*, double*,
         double*, double*)
@@ -93,7 +61,7 @@ def infer(
     after another, empty unless kept.
     """
     cdef MrfGraphs own
-    _point(&own, graphs, w, charged)
+    point_to_graphs(&own, graphs, w, charged)
     cdef const double[::1] costs = graphs.costs
     cdef Py_ssize_t n = costs.shape[0], i, l, k, count, width
     cdef const long long[::1] chosen = plan.chosen, order = plan.order
@@ -140,25 +108,6 @@ def infer(
     return found_values, found_losses, gradient, marginals
 
 
-cdef int _point(
-    MrfGraphs* out, graphs, const double[::1] w, const unsigned char[::1] charged,
-) except -1:
-    """Point to GraphArrays, which must outlive ``out``, and to weights that fit them."""
-    cdef const long long[::1] offsets = graphs.offsets, starts = graphs.starts
-    cdef const long long[::1] bases = graphs.bases, nodes = graphs.nodes
-    cdef const int[::1] indices = graphs.indices, sizes = graphs.sizes, labels = graphs.labels
-    cdef const double[::1] values = graphs.values, costs = graphs.costs
-    if w.shape[0] < graphs.width:
-        raise ValueError(f"mrf: {w.shape[0]} weights; expected {graphs.width} or more")
-    if charged.shape[0] and charged.shape[0] < labels.shape[0]:
-        raise ValueError(f"mrf: {charged.shape[0]} charges for {labels.shape[0]} nodes")
-    out.w, out.offsets, out.starts, out.bases = &w[0], &offsets[0], &starts[0], &bases[0]
-    out.nodes, out.indices, out.sizes = &nodes[0], &indices[0], &sizes[0]
-    out.labels, out.states, out.values, out.costs = &labels[0], NULL, &values[0], &costs[0]
-    out.charged = &charged[0] if charged.shape[0] else NULL
-    return 0
-
-
 def _written(offsets, nodes, sizes, keep):
     """Where the marginals of each example are written, (n + 1,)."""
     if not keep:
@@ -172,26 +121,19 @@ cdef class Room:
     """The plans and the memory for one of them at a time."""
 
     cdef MrfRoom room
-    cdef const long long[::1] step_starts, evidence_starts, constant_starts, constants
-    cdef const long long[::1] other_states, strides, messages, joint, numbers
-    cdef const long long[:, ::1] steps, factors, evidence
+    cdef Plans plans
     cdef double[::1] table, back, kept, chunk, sums
     cdef long long[::1] places, counter, at
     cdef long long large
 
     def __init__(self, plan):
-        cdef Py_ssize_t p, count = plan.message_sizes.shape[0], most = 1, joint = 1
+        cdef Py_ssize_t p, most = 1, joint = 1
         self.large = LARGE
-        self.step_starts, self.steps = plan.step_starts, plan.steps
-        self.evidence_starts, self.evidence = plan.evidence_starts, plan.evidence
-        self.constant_starts, self.constants = plan.constant_starts, plan.constants
-        self.factors, self.strides = plan.factors, plan.strides
-        self.other_states, self.messages = plan.other_states, plan.message_sizes
-        self.numbers, self.joint = plan.numbers, plan.joint_sizes
-        for p in range(count):
-            most = max(most, self.width(p) * self.numbers[p])
+        point_to_plans(&self.plans, plan)
+        for p in range(self.plans.count):
+            most = max(most, self.width(p) * self.plans.numbers[p])
             if self.keeps(p):
-                joint = max(joint, self.width(p) * self.joint[p])
+                joint = max(joint, self.width(p) * self.plans.joint_sizes[p])
         self.table, self.back, self.kept = aligned(most), aligned(most), aligned(joint)
         self.chunk = aligned(MRF_ROWS * LANES * max(1, plan.most_states))
         self.sums = aligned(LANES * plan.largest_item)
@@ -205,22 +147,16 @@ cdef class Room:
 
     cdef bint keeps(self, Py_ssize_t p) noexcept nogil:
         """Whether the conditional probabilities of all steps are kept."""
-        return self.joint[p] <= self.large
+        return self.plans.joint_sizes[p] <= self.large
 
     cdef Py_ssize_t width(self, Py_ssize_t p) noexcept nogil:
         """How many graphs of plan p are worked on together."""
-        return LANES if LANES * (2 * self.numbers[p] + self.joint[p]) <= self.large else 1
+        cdef long long numbers = 2 * self.plans.numbers[p] + self.plans.joint_sizes[p]
+        return LANES if LANES * numbers <= self.large else 1
 
     cdef void point(self, MrfPlan* out, Py_ssize_t p) noexcept nogil:
         """Let ``out`` be plan p, and the room be as it needs it."""
-        out.steps = &self.steps[0, 0] + 9 * self.step_starts[p]
-        out.count = self.step_starts[p + 1] - self.step_starts[p]
-        out.factors, out.strides = &self.factors[0, 0], &self.strides[0]
-        out.others, out.messages = &self.other_states[0], self.messages[p]
-        out.evidence_count = self.evidence_starts[p + 1] - self.evidence_starts[p]
-        out.constant_count = self.constant_starts[p + 1] - self.constant_starts[p]
-        out.evidence = &self.evidence[0, 0] + 3 * self.evidence_starts[p]
-        out.constants = &self.constants[0] + self.constant_starts[p]
+        plan_at(&self.plans, p, out)
         self.room.kept = &self.kept[0] if self.keeps(p) else NULL
 
 
@@ -228,7 +164,7 @@ def potentials(const double[::1] w, graphs, const unsigned char[::1] charged):
     """The tables of all items of n examples one after another; arguments as in ``infer``."""
     cdef MrfGraphs own
     cdef Py_ssize_t n = len(graphs.costs), i, j, used = 0, total = 0, node
-    _point(&own, graphs, w, charged)
+    point_to_graphs(&own, graphs, w, charged)
     for j in range(own.offsets[0], own.offsets[n]):
         total += own.sizes[j]
     tables = np.empty(total)
@@ -250,7 +186,7 @@ def expected(const double[::1] shares, graphs, Py_ssize_t dimension):
     cdef Py_ssize_t n = len(graphs.costs), i, j, used = 0
     gradient = np.zeros(dimension)
     cdef double[::1] out = gradient
-    _point(&own, graphs, gradient, np.empty(0, dtype=np.uint8))
+    point_to_graphs(&own, graphs, gradient, np.empty(0, dtype=np.uint8))
     for j in range(own.offsets[0], own.offsets[n]):
         used += own.sizes[j]
     if shares.shape[0] != used:

@@ -8,7 +8,7 @@ loss-augmented inference, U⁻_i that of latent completion.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, Self, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -220,12 +220,32 @@ class ExampleOracle(Protocol):
 class CompiledByExample(ByExample[E]):
     """Planes by example that a compiled loop asks for.
 
-    Its examples have ``inputs``, (rows, m), dense or csr_array, as those of :class:`KernelRows`.
+    Its examples have ``inputs``, (rows, m), dense or csr_array, as those of :class:`KernelRows`;
+    others have their own ``common_share``.
+
+    compiled_models : the values of objective.model for which there is such an oracle
     """
+
+    compiled_models: ClassVar[frozenset[str]] = frozenset({"ssvm", "lssvm"})
+
+    def has_example_oracle(self, examples: E) -> bool:
+        """Whether there is such an oracle for these examples; the sizes of some may forbid it."""
+        return True
+
+    def common_share(self, examples: Any, squares: float) -> float:
+        """n ‖mean of x‖² / Σ ‖x‖² over the n rows of features, from 0 to 1; 0 if all are 0.
+
+        squares : Σ ‖x‖²
+        """
+        mean = np.asarray(examples.inputs.mean(axis=0)).ravel()
+        return examples.inputs.shape[0] * float(mean @ mean) / squares if squares > 0.0 else 0.0
 
     @abstractmethod
     def example_oracle(self, examples: E) -> ExampleOracle:
-        """Inference for these examples, which must not change while it is in use."""
+        """Inference for these examples, which must not change while it is in use.
+
+        Raises LssvmError where there is none.
+        """
 
 
 class Gathering(ABC, Generic[E]):
@@ -263,7 +283,7 @@ class Gathering(ABC, Generic[E]):
         return None
 
 
-def answers_in_c(kind: type) -> bool:
+def answers_in_c(kind: type) -> "TypeGuard[type[CompiledByExample[Any]]]":
     """Whether a class of applications offers inference by example in C, for its own inference.
 
     A subclass that changes inference in Python does not: the inherited C code does not know of it.

@@ -7,7 +7,7 @@ class Asked(NamedTuple):
     """What a configuration asks a solver to do.
 
     application : its name; each : whether it gives planes of single examples; compiled : whether
-        also in C
+        also in C, for this model
     decomposes : whether its loss is a sum over the examples
     smooth : its models that are smooth; model : the one to train
     sharp : whether one of the temperatures is set to 0; slack_norm : of the objective
@@ -46,9 +46,8 @@ class Needs(NamedTuple):
         if self.each and not asked.each:
             return f"needs planes by example, which application {asked.application!r} does not give"
         if self.compiled and not asked.compiled:
-            return f"needs compiled inference by example, which {asked.application!r} does not have"
-        if self.compiled and asked.model in asked.smooth:
-            return f"cannot solve objective.model: {asked.model}"
+            wrong = f"which {asked.application!r} does not have for objective.model: {asked.model}"
+            return f"needs compiled inference by example, {wrong}"
         if self.smooth and asked.model not in asked.smooth:
             smooth = ", ".join(sorted(asked.smooth)) or "the application has none"
             return f"needs a smooth objective.model ({smooth})"

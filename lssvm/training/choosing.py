@@ -3,11 +3,10 @@
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from lssvm.config import Config, set_values
 from lssvm.config.checks import asked_of
 from lssvm.oracle import DataOracle
+from lssvm.problem import CompiledByExample
 from lssvm.solvers.choice import Sizes, chosen
 from lssvm.solvers.table import AUTO
 from lssvm.training.problem import Problem
@@ -28,24 +27,24 @@ def with_solver(
     kernel = first.kernel.type != "linear" and not first.kernel.explicit
     C = max(config.objective.C for config in configs)
     C /= len(problem.data.examples) if first.objective.c_scaling == "mean" else 1
-    compiled = asked.compiled and asked.model not in asked.smooth and not kernel
-    sizes = _sizes(problem.dimension, oracle, C, compiled=compiled)
+    compiled = None
+    if asked.compiled and not kernel and isinstance(application, CompiledByExample):
+        compiled = application if application.has_example_oracle(problem.data.examples) else None
+    asked = asked._replace(compiled=compiled is not None)
+    sizes = _sizes(problem.dimension, oracle, C, compiled)
     name, why = chosen(asked, sizes, kernel=kernel, cache=first.solver.cache > 0)
     told = f"solver: {name}, because {why} (solver.method: {AUTO})"
     return [set_values(config, {"solver.method": name}) for config in configs], told
 
 
-def _sizes(dimension: int, oracle: DataOracle, C: float, compiled: bool) -> Sizes:
+def _sizes(
+    dimension: int, oracle: DataOracle, C: float, compiled: CompiledByExample[Any] | None
+) -> Sizes:
     """The sizes of the training set; a compiled oracle by example knows them more precisely."""
-    if compiled:
-        kernel = oracle.compiled
-        square = C * float(kernel.squares.sum()) * float(oracle.costs.mean()) / len(oracle.costs)
-        common = _common(oracle.examples, float(kernel.squares.sum()))
-        return Sizes(dimension, kernel.multiply_adds, square, kernel.exact, common)
-    return Sizes(dimension, float(oracle.examples.sizes.sum()))
-
-
-def _common(examples: Any, squares: float) -> float:
-    """n ‖mean of x‖² / Σ ‖x‖², where ``squares`` is Σ ‖x‖²; 0 if all rows are 0."""
-    mean = np.asarray(examples.inputs.mean(axis=0)).ravel()
-    return examples.inputs.shape[0] * float(mean @ mean) / squares if squares > 0.0 else 0.0
+    if compiled is None:
+        return Sizes(dimension, float(oracle.examples.sizes.sum()))
+    kernel = oracle.compiled
+    squares = float(kernel.squares.sum())
+    square = C * squares * float(oracle.costs.mean()) / len(oracle.costs)
+    common = compiled.common_share(oracle.examples, squares)
+    return Sizes(dimension, kernel.multiply_adds, square, kernel.exact, common)

@@ -43,6 +43,24 @@ def each(
     return Maxima(values, losses, np.where(proved, values, np.inf), rows)
 
 
+def common_share(examples: Graphs, squares: float) -> float:
+    """Σ n_c ‖mean of x‖² / Σ ‖x‖² over the classes of items, n_c items each; 0 if all x are 0.
+
+    squares : Σ ‖x‖²
+    """
+    items = slice(int(examples.item_offsets[0]), int(examples.item_offsets[-1]))
+    bases, starts = examples.bases[items], examples.starts[items.start : items.stop + 1]
+    columns = np.repeat(bases, np.diff(starts)) + (
+        examples.indices[starts[0] : starts[-1]]
+        * np.repeat(examples.tables[items], np.diff(starts))
+    ).astype(np.int64)
+    sums = np.bincount(columns, examples.values[starts[0] : starts[-1]])
+    kinds, counts = np.unique(bases, return_counts=True)
+    owners = np.searchsorted(kinds, np.arange(len(sums)), side="right") - 1
+    total = float(np.sum(sums**2 / counts[owners]))
+    return total / squares if squares > 0.0 else 0.0
+
+
 def _apart(examples: Graphs, dimension: int) -> list[Graphs]:
     """The graphs in groups, with weights of their own and cost 1; kept with them."""
     key = ("apart", dimension)

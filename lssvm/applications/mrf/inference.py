@@ -12,7 +12,7 @@ import numpy as np
 
 from lssvm.applications.mrf.elimination import Elimination, InferenceResult, Temperatures
 from lssvm.applications.mrf.graphs import Graphs
-from lssvm.applications.mrf.plans import CLAMPED, FIRST, SECOND
+from lssvm.applications.mrf.plans import CLAMPED, FIRST, SECOND, Plans
 from lssvm.applications.mrf.propagation import Propagation, node_states
 from lssvm.applications.mrf.spanning import spread
 from lssvm.formats.mrf_text import HIDDEN
@@ -60,6 +60,16 @@ class Inference:
         if not np.any(fits):
             return self.approximate.infer(w, examples, groups, temperatures, charged=charged)
         return self._both(w, examples, groups, temperatures, fits, charged)
+
+    def fits(self, examples: Graphs) -> bool:
+        """Whether inference is exact for all of these graphs at equal temperatures."""
+        groups = _groups(AUGMENTED, examples.labels[examples.nodes], apart=False)
+        return self.kind != "bp" and bool(np.all(self.exact.fits(examples, groups)))
+
+    def plans(self, task: str, examples: Graphs) -> Plans:
+        """How nodes are eliminated at equal temperatures. Raises DataError for a wide graph."""
+        groups = _groups(task, examples.labels[examples.nodes], apart=False)
+        return self.exact.planned(examples, groups, apart=False)
 
     def _bound(
         self,

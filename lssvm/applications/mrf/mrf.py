@@ -60,6 +60,7 @@ from lssvm.applications.parts import Form, InParts, headed
 from lssvm.errors import LssvmError
 from lssvm.formats import image_list
 from lssvm.formats.mrf_text import HIDDEN, MISSING
+from lssvm.kernels import _mrf_examples
 from lssvm.plane import Plane
 
 
@@ -386,7 +387,7 @@ class RandomField(base.Application[Graphs, Predictions], InParts[Graphs, Predict
         return found
 
 
-class MarkovRandomField(RandomField, base.ByExample[Graphs]):
+class MarkovRandomField(RandomField, base.CompiledByExample[Graphs]):
     """Pairwise Markov random fields: trees, graphs of small width, and others approximately."""
 
     def start_each(self, examples: Graphs, rng: np.random.Generator) -> np.ndarray:
@@ -408,6 +409,36 @@ class MarkovRandomField(RandomField, base.ByExample[Graphs]):
     ) -> "sparse.csr_array":
         """The gradients that were found, those of ``rows``."""
         return found.outputs[rows]
+
+    def has_example_oracle(self, examples: Graphs) -> bool:
+        """Whether inference is exact for all of these graphs."""
+        return self.inference.fits(examples)
+
+    def common_share(self, examples: Graphs, squares: float) -> float:
+        """As of rows of features; those of classes have no coordinate in common."""
+        return by_graph.common_share(examples, squares)
+
+    def example_oracle(self, examples: Graphs) -> Any:
+        """Inference for one graph at a time, in C: maxima alone.
+
+        Raises LssvmError for sums and for belief propagation, DataError for a graph that is too
+        wide.
+        """
+        if self.formulation.model not in self.compiled_models:
+            raise LssvmError(f"there are no maxima alone with model {self.formulation.model}")
+        if self.inference.kind == "bp":
+            raise LssvmError(
+                "solver.method: dual-coordinate needs exact inference; expected "
+                "application.inference: auto or exact"
+            )
+        known = examples.labels[examples.nodes] >= 0
+        return _mrf_examples.ExampleOracle(
+            examples.arrays,
+            self.dimension(examples),
+            known.astype(np.uint8),
+            self.inference.plans(AUGMENTED, examples),
+            self.inference.plans(COMPLETED, examples) if self.hidden else None,
+        )
 
     def _each(
         self,
