@@ -161,8 +161,7 @@ class Executor:
 
     @cached_property
     def _pool(self) -> "ThreadPoolExecutor":
-        # Imported here: one block needs none of it, nor the logging that it imports.
-        from concurrent.futures import ThreadPoolExecutor
+        from concurrent.futures import ThreadPoolExecutor  # one block needs none
 
         # A thread does not take over what the one that starts it ignores.
         return ThreadPoolExecutor(self.threads, initializer=ignore_overflow)

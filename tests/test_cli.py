@@ -102,6 +102,20 @@ def test_help_and_version_import_nothing_heavy(command, option):
     assert not loaded & heavy
 
 
+def test_dense_rows_are_learnt_and_predicted_without_what_others_need(tmp_path):
+    rows = "".join(f"{1 + place % 2} 1:{place % 5} 2:{place % 2} 3:1\n" for place in range(40))
+    (tmp_path / "train.txt").write_text(rows)
+    (tmp_path / "c.yaml").write_text("application: multiclass\ndata: {train: train.txt}\n")
+    names = [repr(str(tmp_path / name)) for name in ("c.yaml", "m", "train.txt", "out")]
+    config, model, data, out = names
+    learnt = modules_after(f"from lssvm.cli import learn as c; c([{config}, {model}, '-q'])")
+    found = modules_after(f"from lssvm.cli import classify as c; c([{data}, {model}, {out}, '-q'])")
+    assert "lssvm.training.session" in learnt
+    assert "lssvm.training.prediction" in found
+    others = {"scipy", "numpy.ma", "concurrent.futures", "osqp", "matplotlib", "seqeval"}
+    assert not (learnt | found) & {*others, "lssvm.solvers.bundle", "lssvm.applications.motif"}
+
+
 @pytest.mark.parametrize("command", [learn, classify, main])
 def test_the_version_is_that_of_the_package(run, command):
     assert run(command, "--version").stdout.endswith(f"version {lssvm.__version__}\n")

@@ -20,20 +20,22 @@ LONGEST_MODULE = 500
 LONGEST_FUNCTION = 60
 
 FLOORS = 9  # of imports, experiments on top
-BOTTOM = {"errors", "kernels", "offsets", "plane"}
+BOTTOM = {"errors", "kernels", "offsets", "plane", "sparse"}
 MAY_IMPORT = {
     "errors": set(),
     "plane": set(),
     "kernels": set(),
     "offsets": set(),
-    "checked": {"errors"},
+    "sparse": set(),
+    "checked": {"errors", "sparse"},
     "output": {"errors"},
-    "problem": {"errors", "plane"},
-    "oracle": {"errors", "plane", "problem"},
+    "problem": {"errors", "plane", "sparse"},
+    "oracle": {"errors", "plane", "problem", "sparse"},
     "formats": {"errors", "kernels", "offsets"},
-    "solvers": {"checked", "errors", "kernels", "offsets", "oracle", "plane"},
+    "solvers": {"checked", "errors", "kernels", "offsets", "oracle", "plane", "sparse"},
     "applications": {
         *("checked", "errors", "formats", "kernels", "offsets", "output", "plane", "problem"),
+        "sparse",
     },
     "testing": {"applications", "errors", "oracle", "plane", "problem"},
     "simulation": {"errors", "output"},

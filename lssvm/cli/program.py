@@ -1,15 +1,15 @@
 """The doors of the installed commands.
 
 Signals are answered before anything else is imported, as imports take longer than many runs.
-Imports make many objects and no garbage: looking for cycles among them every 700 objects, as
-Python does, would be a tenth of a short run.
+Imports make a hundred thousand objects and no garbage: looking for cycles among them every 700
+objects, as Python does, would be a tenth of a short run.
 """
 
 import gc
 
 from lssvm.output import stopping
 
-SELDOM = 50_000  # objects between two looks for garbage in cycles
+SELDOM = 200_000  # objects between two looks for garbage in cycles
 
 
 def learn() -> None:

@@ -16,7 +16,7 @@ import numpy as np
 REAL, INTEGER, LONG, BYTE = np.float64, np.int32, np.int64, np.uint8
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Arrays:
     """Arrays of the kinds and numbers of dimensions that KINDS gives.
 
@@ -83,7 +83,7 @@ class Arrays:
         object.__setattr__(self, "width", width)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MentionArrays(Arrays):
     """Pairs of the mentions of n documents, each with a sparse row of features.
 
@@ -130,7 +130,7 @@ class MentionArrays(Arrays):
         self.set_width(self.used(int(self.tables[0]), int(self.tables[n])))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MotifArrays(Arrays):
     """Indices of n DNA sequences, see ``_motif.index``.
 
@@ -181,7 +181,7 @@ class MotifArrays(Arrays):
         self.set_width(1 + max(int(kind.max(initial=0)) for kind in kinds))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class QueryArrays(Arrays):
     """The documents of n queries with their features, dense or sparse.
 
@@ -217,7 +217,7 @@ class QueryArrays(Arrays):
             self.refuse(f"{self.width} features; expected {needed} or more")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RowArrays(Arrays):
     """n rows of features, dense or sparse.
 
@@ -253,7 +253,7 @@ class RowArrays(Arrays):
             self.refuse(f"{self.width} features; expected {needed} or more")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ClassArrays(Arrays):
     """Classes at the nodes of trees, and the cost of predicting one for another.
 
@@ -300,7 +300,7 @@ class ChainShape(NamedTuple):
     ends: bool
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TokenArrays(Arrays):
     """The tokens of n sequences with their features, dense or sparse.
 
@@ -337,7 +337,7 @@ class TokenArrays(Arrays):
             self.refuse(f"indices are not below the {self.width} features")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ChainLoss(Arrays):
     """The task of ``_sequence.search``, and the costs of errors.
 
@@ -358,7 +358,7 @@ class ChainLoss(Arrays):
             self.refuse("no margins")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GraphArrays(Arrays):
     """The items of n graphs: their nodes, then their edges, each with a sparse row of features.
 

@@ -8,7 +8,7 @@ import numpy as np
 from lssvm.kernels.arrays import INTEGER, LONG, REAL, Arrays
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PlaneArrays(Arrays):
     """Sparse rows δ of m planes in an arena with spare room.
 
@@ -35,7 +35,7 @@ class PlaneArrays(Arrays):
         self.check_length("ends", len(self.begins))
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SpaceArrays(Arrays):
     """The vector w, the score of each coordinate, and the kernel between rows if there is one.
 
@@ -57,7 +57,7 @@ class SpaceArrays(Arrays):
             self.refuse(f"a kernel {rows} x {columns} x {self.labels} for {len(self.w)} weights")
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class DualArrays(Arrays):
     """Planes by example, with their multipliers.
 
