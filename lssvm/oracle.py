@@ -158,6 +158,19 @@ class Executor:
             return [function(block) for block in blocks]
         return list(self._pool.map(function, blocks))
 
+    def together(self, function: Callable[[int], None], most: int) -> None:
+        """function(k) in as many threads as there are, ``most`` at most, at once: k = 0, 1, ….
+
+        function(0) runs in the thread of the caller.
+        """
+        others = range(1, min(most, self.threads) if self._pool is not None else 1)
+        running = [self._pool.submit(function, k) for k in others] if self._pool else []
+        try:
+            function(0)
+        finally:
+            for each in running:
+                each.result()
+
     def __enter__(self) -> "Executor":
         return self
 
@@ -368,6 +381,15 @@ class DataOracle(Generic[E]):
         self.executor.map(lambda edge: function(*edge), list(itertools.pairwise(ends)))
         self.passes += 1
         self._spend(began)
+
+    @property
+    def threads(self) -> int:
+        """As many as there are; what a solver finds must not depend on it."""
+        return self.executor.threads
+
+    def together(self, function: Callable[[int], None], most: int) -> None:
+        """function(k) in the threads at once, see ``Executor``."""
+        self.executor.together(function, most)
 
     def found(self, maxima: Maxima) -> ExampleMaxima:
         """What the application found for all examples at once."""

@@ -17,6 +17,7 @@ are the certificate.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -60,6 +61,11 @@ PATIENCE, PATIENCE_STEPS = 4, 3
 CG_STEPS = 20  # at most
 SECONDS = 0.05  # between two returns from the compiled loop
 MOST_PLANES = 2**24  # of one example
+# Examples that are visited at one w, where each takes so many multiplications and additions and there
+# are so many times as many of them; one by one once epochs are slow. A pass that takes
+# less work than TEAM_WORK is done by one thread.
+BATCH, BATCH_WORK, BATCH_SHARE = 8, 2000, 64
+TEAM_WORK = 2_000_000
 VISITS, SWEEP = 0, 1  # what the loop is at
 
 
@@ -112,6 +118,7 @@ class DualCoordinate(Solver):
         of the sweep under way
     epochs : in the current problem; checked : at the last certificate; slow : how many of the last
         epochs have lowered the sampled gaps but little; sweeps_made : in all problems
+    batch : examples that are visited at one w
     """
 
     name: ClassVar[str] = "dual-coordinate"
@@ -132,6 +139,7 @@ class DualCoordinate(Solver):
     epochs: int = field(default=0, metadata=value(whole))
     checked: int = field(default=0, metadata=value(whole))
     slow: int = field(default=0, metadata=value(whole))
+    batch: int = field(default=1, metadata=value(partial(whole, least=1, most=BATCH)))
     sweeps_made: int = field(default=0, metadata=value(whole))
     w: np.ndarray = field(init=False, metadata=kept_vector())
     costs: np.ndarray = field(init=False, metadata=kept_array(np.float64, _examples, least=0.0))
@@ -180,6 +188,8 @@ class DualCoordinate(Solver):
         self.order = np.arange(n, dtype=np.int32)
         _dual_coordinate.shuffle(self.order, self.generator)
         self.planes = self._new_planes(kernel)
+        large = kernel.multiply_adds >= BATCH_WORK * n and n >= BATCH_SHARE * BATCH
+        self.batch = BATCH if large and not self.planes.exact else 1
         if isinstance(initial.first, np.ndarray):
             self.w = initial.first.copy()
         if self.hidden:
@@ -306,15 +316,8 @@ class DualCoordinate(Solver):
     def _proceed(self, oracle: Any, goal: float) -> bool:
         """Visits for a moment; whether the epoch or sweep is at its end."""
         planes, cached = self.planes, self.phase == SWEEP
-        status, place, visited, gaps = _dual_coordinate.epoch(
-            oracle.compiled.capsule,
-            planes,
-            self.order,
-            self.place,
-            SMALL_SHARE * goal / len(self.costs),
-            SECONDS,
-            cached,
-        )
+        planes.hold(self.batch)
+        status, place, visited, gaps = self._epoch(oracle, SMALL_SHARE * goal / len(self.costs))
         self.place = place
         self.cached += gaps
         if not cached:
@@ -323,6 +326,36 @@ class DualCoordinate(Solver):
             planes.grow()
             check_room(len(self.costs), planes.nbytes, self.max_bytes)
         return bool(status == _dual_coordinate.DONE)
+
+    def _epoch(self, oracle: Any, small: float) -> tuple[int, int, int, float]:
+        """Visits in the compiled loop, where it pays with other threads."""
+        kernel, planes, cached = oracle.compiled, self.planes, self.phase == SWEEP
+        most = self.batch if kernel.multiply_adds >= TEAM_WORK else 1
+        helped, found = min(most, oracle.threads) > 1, []
+
+        def share(thread: int) -> None:
+            if thread:
+                _dual_coordinate.help_out(kernel.capsule, planes, cached)
+                return
+            try:
+                seconds = SECONDS * min(most, oracle.threads)
+                found.append(
+                    _dual_coordinate.epoch(
+                        kernel.capsule,
+                        planes,
+                        self.order,
+                        self.place,
+                        small,
+                        seconds,
+                        cached,
+                        helped,
+                    )
+                )
+            finally:
+                _dual_coordinate.let_go(planes.team)
+
+        oracle.together(share, most)
+        return found[0]
 
     def _turn(self, oracle: Any, target: Callable[[], float]) -> None:
         """What follows an epoch or a sweep."""
@@ -335,6 +368,8 @@ class DualCoordinate(Solver):
             exact = self.planes.exact
             slow = SLOW if exact else SLOW_STEPS
             self.slow = self.slow + 1 if self.sampled > slow * before else 0
+            if self.slow:
+                self.batch = max(1, self.batch // 2)
             if self.slow >= (PATIENCE if exact else PATIENCE_STEPS):
                 climb(KeptOutputs(oracle.compiled, self.planes), CG_STEPS)
                 self.sweeps_made += 1

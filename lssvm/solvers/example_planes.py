@@ -11,6 +11,7 @@ UNKNOWN = -1e300  # stands for a product, see ``_examples.pxd``
 BY_EXAMPLE = ("counts", "rooms", "rests", "streaks", "gaps")
 BY_PLANE = ("alpha", "losses", "idle")
 SPARE = 0.5  # of what is taken, that an arena has besides
+TEAM = 48  # numbers that threads agree by, see ``team.h``
 
 
 class ExamplePlanes:
@@ -28,6 +29,8 @@ class ExamplePlanes:
     alpha, losses, idle : arenas of planes; outputs : int32, of their outputs; products : of the
         planes of an example with each other
     used : (3,) int64 places taken of planes, outputs and products
+    longest : numbers of an output; batch : examples that there is room for at a time; team : what
+        the threads that visit them agree by
     w : (size,) −Σ α s δ, as the kernel keeps weights
     """
 
@@ -44,8 +47,12 @@ class ExamplePlanes:
         self.alpha, self.losses = np.zeros(0), np.zeros(0)
         self.idle, self.outputs = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32)
         self.products = np.zeros(1)
+        self.longest = int(np.max(np.diff(places), initial=1))
+        self.team = np.zeros(TEAM, dtype=np.int64)
+        self.batch_reals, self.batch_integers = np.zeros(0), np.zeros(0, dtype=np.int32)
         self.first, self.first_output = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         self._room = threading.local()
+        self.batch = 1
         self._lay_out()
 
     @property
@@ -72,6 +79,15 @@ class ExamplePlanes:
             found = np.zeros(max(1, reals)), np.zeros(max(1, integers), dtype=np.int32)
             self._room.arrays = found
         return found
+
+    def hold(self, batch: int) -> None:
+        """Room for a batch of so many examples; threads that help begin anew."""
+        reals, integers = batch * (1 + 3 * self.widest), batch * (2 + self.longest)
+        if len(self.batch_reals) < reals or len(self.batch_integers) < integers:
+            self.batch_reals = np.zeros(reals)
+            self.batch_integers = np.zeros(integers, dtype=np.int32)
+        self.batch = batch
+        self.team[:] = 0
 
     def grow(self) -> None:
         """Make room for more planes; blocks are laid out anew without gaps."""
@@ -125,12 +141,12 @@ class ExamplePlanes:
         sizes = [int(taken * (1 + SPARE)) + self.widest**2 for taken in self.used]
         self.alpha, self.losses = np.zeros(sizes[0]), np.zeros(sizes[0])
         self.idle = np.zeros(sizes[0], dtype=np.int32)
-        longest = int(np.max(np.diff(self.places), initial=1))
-        self.outputs = np.zeros(sizes[1] + self.widest * longest, dtype=np.int32)
+        self.outputs = np.zeros(sizes[1] + self.widest * self.longest, dtype=np.int32)
         self.products = np.full(1 if self.exact else sizes[2], UNKNOWN)
         planes = self.planes()
         self.alpha[planes], self.losses[planes], self.idle[planes] = kept[:3]
         self.outputs[self.output_places()] = kept[3]
+        self.hold(self.batch)
 
 
 def _runs(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
