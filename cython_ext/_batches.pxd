@@ -25,6 +25,7 @@ cdef struct Batch:
     int* examples
     int* found  # (size,) what ``examine`` returned
     double* gaps  # (size,)
+    double* ascents  # (size, 2) slopes and curvatures
     double* reals  # (size, 3 widest) room for planes
     int* outputs  # (size, longest)
     Py_ssize_t widest, longest
@@ -38,7 +39,7 @@ cdef inline int point_to_batch(Batch* out, planes) except -1:
     cdef long long[::1] team = planes.team
     cdef int size = planes.batch
     out.size, out.count, out.widest, out.longest = size, 0, planes.widest, planes.longest
-    out.gaps, out.reals = &reals[0], &reals[size]
+    out.gaps, out.ascents, out.reals = &reals[0], &reals[size], &reals[3 * size]
     out.examples, out.found, out.outputs = &integers[0], &integers[size], &integers[2 * size]
     out.team = &team[0]
     return 0
@@ -85,6 +86,7 @@ cdef inline void visit(const Oracle* oracle, Planes* planes, const int* truth, B
     point_to_slot(batch, slot, work)
     batch.found[slot] = examine(oracle, planes, truth, batch.examples[slot], batch.cached, work)
     batch.gaps[slot] = work.gap
+    batch.ascents[2 * slot], batch.ascents[2 * slot + 1] = work.slope, work.curvature
 
 
 cdef inline int visit_all(const Oracle* oracle, Planes* planes, const int* truth, Batch* batch,
@@ -94,6 +96,7 @@ cdef inline int visit_all(const Oracle* oracle, Planes* planes, const int* truth
     helped : whether other threads look for items; gaps : the sum of those seen is added
     """
     cdef int slot, i, status = 0
+    cdef bint late = False
     if helped and batch.count > 1:
         team_publish(batch.team, batch.count)
         slot = <int>team_take(batch.team)
@@ -109,7 +112,9 @@ cdef inline int visit_all(const Oracle* oracle, Planes* planes, const int* truth
         i, status = batch.examples[slot], batch.found[slot]
         if status >= 0:
             point_to_slot(batch, slot, work)
-            status = finish(oracle, planes, truth, i, batch.cached, status == 1, work)
+            work.slope, work.curvature = batch.ascents[2 * slot], batch.ascents[2 * slot + 1]
+            status = finish(oracle, planes, truth, i, batch.cached, status == 1, late, work)
+            late = late or batch.found[slot] == 1
         if status < 0:
             batch.examples[0] = i
             return status

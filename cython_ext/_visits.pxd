@@ -23,6 +23,8 @@ cdef struct Work:
     double* moves
     int* found
     double gap  # of the example, over what is kept
+    # The dual along what ``moves`` do, without what depends on w: its slope and curvature.
+    double slope, curvature
 
 
 cdef inline int know(const Oracle* oracle, Planes* planes, const Kept* kept, Py_ssize_t i, int k,
@@ -123,11 +125,38 @@ cdef inline int steps(const Oracle* oracle, Planes* planes, const Kept* kept, Py
                 heights[k] += move * products[down * room + k]
     if not moved:
         return 0
+    ascent(planes, i, work)
     for k in range(count):
         work.moves[k] = before[k] - alpha[k]
         if planes.slack:
             work.moves[k] *= losses[k]
     return 1
+
+
+cdef inline void ascent(const Planes* planes, Py_ssize_t i, Work* work) noexcept nogil:
+    """Slope and curvature of the dual from the multipliers before to those now."""
+    cdef int count = planes.counts[i], room = planes.rooms[i], k, l
+    cdef const double* alpha = planes.alpha + planes.first[i]
+    cdef const double* losses = planes.losses + planes.first[i]
+    cdef const double* products = planes.products + planes.first_product[i]
+    cdef const double* before = work.moves + room
+    cdef double change, total = 0.0, sum_of_changes = 0.0
+    work.slope = work.curvature = 0.0
+    for k in range(count):
+        change = alpha[k] - before[k]
+        if change == 0.0:
+            continue
+        total += before[k]
+        sum_of_changes += change
+        work.slope += change * losses[k]
+        for l in range(count):
+            if alpha[l] != before[l]:
+                work.curvature += change * (alpha[l] - before[l]) * products[k * room + l]
+    if planes.norm == 2:
+        for k in range(count):
+            total += before[k] if alpha[k] == before[k] else 0.0
+        work.slope -= total * sum_of_changes / planes.limits[i]
+        work.curvature += sum_of_changes * sum_of_changes / planes.limits[i]
 
 
 cdef inline double gap(const Planes* planes, Py_ssize_t i, const double* heights,
@@ -215,13 +244,20 @@ cdef inline void keep(const Oracle* oracle, Planes* planes, Py_ssize_t i, const 
 
 
 cdef inline int finish(const Oracle* oracle, Planes* planes, const int* truth, Py_ssize_t i,
-                       bint cached, bint moved, Work* work) noexcept nogil:
-    """Add to w what ``examine`` asked for, and drop planes that have long had no weight."""
+                       bint cached, bint moved, bint late, Work* work) noexcept nogil:
+    """Add to w what ``examine`` asked for, and drop planes that have long had no weight.
+
+    late : whether w has changed since; the step is then as long as is best at w as it is now
+    """
     cdef Kept kept
     cdef long long first = planes.first[i]
     cdef int status = 0, k
     if moved:
         kept_of(oracle, planes, truth, i, &kept)
+        if late:
+            status = shorten(oracle, planes, &kept, i, work)
+            if status < 0:
+                return status
         status = oracle.add(oracle.self, planes.w, i, &kept, work.moves, work.room)
     if cached:
         return status
@@ -229,6 +265,31 @@ cdef inline int finish(const Oracle* oracle, Planes* planes, const int* truth, P
         planes.idle[first + k] = 0 if planes.alpha[first + k] > 0.0 else planes.idle[first + k] + 1
     drop_idle(oracle, planes, i, AGE)
     return status
+
+
+cdef inline int shorten(const Oracle* oracle, Planes* planes, const Kept* kept, Py_ssize_t i,
+                        Work* work) noexcept nogil:
+    """The share of the step, at most 1, that raises the dual most; multipliers go along."""
+    cdef double* alpha = planes.alpha + planes.first[i]
+    cdef const double* before = work.moves + planes.rooms[i]
+    cdef double change = 0.0, slope, share
+    cdef int status, k
+    if oracle.along != NULL:
+        status = oracle.along(oracle.self, planes.w, i, kept, work.moves, work.room, &change)
+    else:
+        status = oracle.heights(oracle.self, planes.w, i, kept, work.room, work.heights)
+        for k in range(kept.count):
+            change += work.moves[k] * work.heights[k]
+    if status < 0:
+        return status
+    slope = work.slope - change
+    if slope >= work.curvature:
+        return 0
+    share = slope / work.curvature if slope > 0.0 else 0.0
+    for k in range(kept.count):
+        alpha[k] = before[k] + share * (alpha[k] - before[k])
+        work.moves[k] *= share
+    return 0
 
 
 cdef inline void rest(Planes* planes, Py_ssize_t i, double small) noexcept nogil:

@@ -82,7 +82,7 @@ class ExamplePlanes:
 
     def hold(self, batch: int) -> None:
         """Room for a batch of so many examples; threads that help begin anew."""
-        reals, integers = batch * (1 + 3 * self.widest), batch * (2 + self.longest)
+        reals, integers = batch * (3 + 3 * self.widest), batch * (2 + self.longest)
         if len(self.batch_reals) < reals or len(self.batch_integers) < integers:
             self.batch_reals = np.zeros(reals)
             self.batch_integers = np.zeros(integers, dtype=np.int32)
