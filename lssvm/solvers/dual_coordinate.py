@@ -17,7 +17,6 @@ are the certificate.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -62,10 +61,10 @@ CG_STEPS = 20  # at most
 SECONDS = 0.05  # between two returns from the compiled loop
 MOST_PLANES = 2**24  # of one example
 # Examples that are visited at one w, where each takes so many multiplications and additions and there
-# are so many times as many of them; one by one once epochs are slow. A pass that takes
-# less work than TEAM_WORK is done by one thread.
-BATCH, BATCH_WORK, BATCH_SHARE = 8, 2000, 64
-TEAM_WORK = 2_000_000
+# are so many times as many of them; one by one in the first epochs, when steps are long.
+BATCH, BATCH_WORK, BATCH_SHARE = 8, 2000, 16
+ALONE = 2
+TEAM_WORK = 2_000_000  # multiplications and additions of a pass that pays for other threads
 VISITS, SWEEP = 0, 1  # what the loop is at
 
 
@@ -118,7 +117,6 @@ class DualCoordinate(Solver):
         of the sweep under way
     epochs : in the current problem; checked : at the last certificate; slow : how many of the last
         epochs have lowered the sampled gaps but little; sweeps_made : in all problems
-    batch : examples that are visited at one w
     """
 
     name: ClassVar[str] = "dual-coordinate"
@@ -139,7 +137,6 @@ class DualCoordinate(Solver):
     epochs: int = field(default=0, metadata=value(whole))
     checked: int = field(default=0, metadata=value(whole))
     slow: int = field(default=0, metadata=value(whole))
-    batch: int = field(default=1, metadata=value(partial(whole, least=1, most=BATCH)))
     sweeps_made: int = field(default=0, metadata=value(whole))
     w: np.ndarray = field(init=False, metadata=kept_vector())
     costs: np.ndarray = field(init=False, metadata=kept_array(np.float64, _examples, least=0.0))
@@ -188,8 +185,6 @@ class DualCoordinate(Solver):
         self.order = np.arange(n, dtype=np.int32)
         _dual_coordinate.shuffle(self.order, self.generator)
         self.planes = self._new_planes(kernel)
-        large = kernel.multiply_adds >= BATCH_WORK * n and n >= BATCH_SHARE * BATCH
-        self.batch = BATCH if large and not self.planes.exact else 1
         if isinstance(initial.first, np.ndarray):
             self.w = initial.first.copy()
         if self.hidden:
@@ -316,7 +311,7 @@ class DualCoordinate(Solver):
     def _proceed(self, oracle: Any, goal: float) -> bool:
         """Visits for a moment; whether the epoch or sweep is at its end."""
         planes, cached = self.planes, self.phase == SWEEP
-        planes.hold(self.batch)
+        planes.hold(self._batch(oracle.compiled))
         status, place, visited, gaps = self._epoch(oracle, SMALL_SHARE * goal / len(self.costs))
         self.place = place
         self.cached += gaps
@@ -327,10 +322,17 @@ class DualCoordinate(Solver):
             check_room(len(self.costs), planes.nbytes, self.max_bytes)
         return bool(status == _dual_coordinate.DONE)
 
+    def _batch(self, kernel: Any) -> int:
+        """Examples that are visited at one w, the same for any number of threads."""
+        n = len(self.costs)
+        large = kernel.multiply_adds >= BATCH_WORK * n and n >= BATCH_SHARE * BATCH
+        short = self.epochs >= ALONE or self.phase == SWEEP
+        return BATCH if large and short and not self.planes.exact else 1
+
     def _epoch(self, oracle: Any, small: float) -> tuple[int, int, int, float]:
         """Visits in the compiled loop, where it pays with other threads."""
         kernel, planes, cached = oracle.compiled, self.planes, self.phase == SWEEP
-        most = self.batch if kernel.multiply_adds >= TEAM_WORK else 1
+        most = planes.batch if kernel.multiply_adds >= TEAM_WORK else 1
         helped, found = min(most, oracle.threads) > 1, []
 
         def share(thread: int) -> None:
@@ -368,8 +370,6 @@ class DualCoordinate(Solver):
             exact = self.planes.exact
             slow = SLOW if exact else SLOW_STEPS
             self.slow = self.slow + 1 if self.sampled > slow * before else 0
-            if self.slow:
-                self.batch = max(1, self.batch // 2)
             if self.slow >= (PATIENCE if exact else PATIENCE_STEPS):
                 climb(KeptOutputs(oracle.compiled, self.planes), CG_STEPS)
                 self.sweeps_made += 1
