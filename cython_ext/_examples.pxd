@@ -55,6 +55,10 @@ ctypedef int (*solve_type)(const void* self, double* w, Py_ssize_t i, const int*
 ctypedef int (*complete_type)(const void* self, const double* w, Py_ssize_t i, Room room,
                               int* output, double* score) noexcept nogil
 
+# change : w times the sum of coefficient * delta.
+ctypedef int (*along_type)(const void* self, const double* w, Py_ssize_t i, const Kept* kept,
+                           const double* coefficients, Room room, double* change) noexcept nogil
+
 cdef struct Oracle:
     const void* self
     Py_ssize_t n, size  # examples, and weights as the kernel keeps them
@@ -66,6 +70,7 @@ cdef struct Oracle:
     add_type add
     solve_type solve  # null unless all outputs can be gone through
     complete_type complete
+    along_type along  # null where it would be no quicker than ``heights``
 
 
 cdef inline double unknown() noexcept nogil:

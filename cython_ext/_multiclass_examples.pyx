@@ -71,7 +71,7 @@ class ExampleOracle:
         own.oracle.solve = NULL
         if self.exact:
             own.oracle.solve = _solve_of if own.classes.parents == NULL else _solve_tree_of
-        own.oracle.complete = NULL
+        own.oracle.complete, own.oracle.along = NULL, NULL
         self.multiply_adds = float(columns) * (
             len(rows.values) if own.rows.starts != NULL else n * own.rows.width)
         self.square = float(np.max(self.squares))

@@ -96,7 +96,7 @@ class ExampleOracle:
         own.oracle.integers = 8 * own.tokens.most + 2 * own.count + 16
         own.oracle.best, own.oracle.heights, own.oracle.inner, own.oracle.add = (
             _best_of, _heights_of, _inner_of, _add_of)
-        own.oracle.solve, own.oracle.complete = NULL, NULL
+        own.oracle.solve, own.oracle.complete, own.oracle.along = NULL, NULL, _along_of
         if substates:
             own.oracle.complete = _complete_of
         self.multiply_adds = float(own.count) * (
@@ -411,24 +411,9 @@ cdef void _add_at(const Single* own, double* w, Py_ssize_t token, Py_ssize_t t, 
                   int* labels) noexcept nogil:
     """Add to the emissions what the outputs differ in at one token; factors are 0, and left so."""
     cdef const Tokens* tokens = &own.tokens
-    cdef Py_ssize_t k, a, size = 0
-    cdef int label, y = kept.truth[t]
+    cdef Py_ssize_t k, a, size = _differences(t, length, kept, coefficients, factors, labels)
     cdef long long p
     cdef double* row
-    for k in range(kept.count):
-        label = kept.outputs[k * length + t]
-        if label == y or coefficients[k] == 0.0:
-            continue
-        if size == 0:
-            labels[0], size = y, 1
-        factors[y] -= coefficients[k]
-        for a in range(1, size):
-            if labels[a] == label:
-                break
-        else:
-            labels[size] = label
-            size += 1
-        factors[label] += coefficients[k]
     if size == 0:
         return
     if tokens.starts != NULL:
@@ -443,3 +428,66 @@ cdef void _add_at(const Single* own, double* w, Py_ssize_t token, Py_ssize_t t, 
                 row[labels[a]] += tokens.dense[token * tokens.width + k] * factors[labels[a]]
     for a in range(size):
         factors[labels[a]] = 0.0
+
+
+cdef Py_ssize_t _differences(Py_ssize_t t, Py_ssize_t length, const Kept* kept,
+                             const double* coefficients, double* factors,
+                             int* labels) noexcept nogil:
+    """The labels whose emissions at one token the outputs change, and by how much; their number."""
+    cdef Py_ssize_t k, a, size = 0
+    cdef int label, y = kept.truth[t]
+    for k in range(kept.count):
+        label = kept.outputs[k * length + t]
+        if label == y or coefficients[k] == 0.0:
+            continue
+        if size == 0:
+            labels[0], size = y, 1
+        factors[y] -= coefficients[k]
+        for a in range(1, size):
+            if labels[a] == label:
+                break
+        else:
+            labels[size] = label
+            size += 1
+        factors[label] += coefficients[k]
+    return size
+
+
+cdef int _along_of(const void* self, const double* w, Py_ssize_t i, const Kept* kept,
+                   const double* coefficients, Room room, double* change) noexcept nogil:
+    cdef const Single* own = <const Single*>self
+    cdef const Tokens* tokens = &own.tokens
+    cdef Py_ssize_t first = tokens.offsets[i], length = tokens.offsets[i + 1] - first, t, k, a, size
+    cdef int* labels = room.integers
+    cdef double* factors = room.reals
+    cdef const double* row
+    cdef const int* path
+    cdef long long p
+    cdef double total = 0.0
+    cdef Chain chain
+    _point_to_weights(own, w, &chain)
+    memset(factors, 0, own.padded * sizeof(double))
+    for t in range(length):
+        size = _differences(t, length, kept, coefficients, factors, labels)
+        if size == 0:
+            continue
+        if tokens.starts != NULL:
+            for p in range(tokens.starts[first + t], tokens.starts[first + t + 1]):
+                row = w + tokens.indices[p] * own.stride
+                for a in range(size):
+                    total += tokens.values[p] * row[labels[a]] * factors[labels[a]]
+        else:
+            for k in range(tokens.width):
+                row = w + k * own.stride
+                for a in range(size):
+                    total += (tokens.dense[(first + t) * tokens.width + k] * row[labels[a]]
+                              * factors[labels[a]])
+        for a in range(size):
+            factors[labels[a]] = 0.0
+    for k in range(kept.count):
+        path = kept.outputs + k * length
+        if coefficients[k] != 0.0:
+            total += coefficients[k] * (step_scores(&chain, path, kept.truth, length)
+                                        - step_scores(&chain, kept.truth, path, length))
+    change[0] = total
+    return 0

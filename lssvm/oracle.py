@@ -8,13 +8,13 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, NoReturn, Protocol, TypeVar
+from typing import Any, Generic, NoReturn, Protocol
 
 import numpy as np
 
 from lssvm import sparse
 from lssvm.errors import ApplicationError, LssvmError
+from lssvm.executor import Executor
 from lssvm.plane import Plane, total
 from lssvm.problem import (
     ByExample,
@@ -30,9 +30,6 @@ from lssvm.problem import (
     sums_in_c,
 )
 
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
 BLOCK_WORK = 100_000  # about 0.1 ms: fan-out costs 25 µs
 MAX_BLOCKS = 64
 # Share of the sizes of summed terms that is more than their rounding. A sum of m terms is off by
@@ -41,9 +38,6 @@ MAX_BLOCKS = 64
 INEXACT = 1e-8
 LOOKS = 16  # examples that are looked at alone where a convex problem ends
 MAXIMUM = "return the maximiser, or a finite upper bound"
-
-Part = TypeVar("Part")
-Result = TypeVar("Result")
 
 
 class Oracle(Protocol):
@@ -140,43 +134,6 @@ class ExampleMaxima:
             if b > a
         ]
         return sparse.csr_array(pieces[0] if len(pieces) == 1 else sparse.vstack(pieces, "csr"))
-
-
-def ignore_overflow() -> None:
-    """Let NumPy warn, in this thread, of no number that is not finite: the oracle refuses them."""
-    np.seterr(divide="ignore", over="ignore", invalid="ignore")
-
-
-class Executor:
-    """Maps a function over blocks in order; with more than one thread, side by side."""
-
-    def __init__(self, threads: int = 1) -> None:
-        self.threads = threads
-
-    def map(self, function: Callable[[Part], Result], blocks: Sequence[Part]) -> list[Result]:
-        """function(block) for every block, in block order."""
-        if self.threads == 1 or len(blocks) == 1:
-            return [function(block) for block in blocks]
-        return list(self._pool.map(function, blocks))
-
-    @cached_property
-    def _pool(self) -> "ThreadPoolExecutor":
-        from concurrent.futures import ThreadPoolExecutor  # one block needs none
-
-        # A thread does not take over what the one that starts it ignores.
-        return ThreadPoolExecutor(self.threads, initializer=ignore_overflow)
-
-    def __enter__(self) -> "Executor":
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        if "_pool" in vars(self):
-            self._pool.shutdown()
 
 
 def blocks(examples: E, work: np.ndarray | None = None) -> list[E]:
@@ -378,6 +335,15 @@ class DataOracle(Generic[E]):
         self.executor.map(lambda edge: function(*edge), list(itertools.pairwise(ends)))
         self.passes += 1
         self._spend(began)
+
+    @property
+    def threads(self) -> int:
+        """As many as there are; what a solver finds must not depend on it."""
+        return self.executor.threads
+
+    def together(self, function: Callable[[int], None], most: int) -> None:
+        """function(k) in the threads at once, see ``Executor``."""
+        self.executor.together(function, most)
 
     def found(self, maxima: Maxima) -> ExampleMaxima:
         """What the application found for all examples at once."""

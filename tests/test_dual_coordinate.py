@@ -147,6 +147,88 @@ def test_compiled_planes_are_those_of_the_application(form):
     np.testing.assert_allclose(heights, found.values - truth.values, atol=1e-12)
 
 
+BATCHED = [
+    "sequences",
+    "sequences, ends",
+    "sequences, long, sparse, order 2",
+    "sequences, slack rescaling",
+    "sequences, order 2, quadratic",
+    "tree, sparse, slack rescaling",
+    "tree, quadratic, slack rescaling",
+]
+
+
+@pytest.fixture
+def batches(monkeypatch):
+    """However few and small the examples are, they are visited in batches, by all threads."""
+    monkeypatch.setattr(dual_coordinate, "BATCH_WORK", 0)
+    monkeypatch.setattr(dual_coordinate, "BATCH_SHARE", 0)
+    monkeypatch.setattr(dual_coordinate, "TEAM_WORK", 0)
+    monkeypatch.setattr(dual_coordinate, "ALONE", 0)
+
+
+@pytest.mark.usefixtures("batches")
+@pytest.mark.parametrize("form", BATCHED)
+def test_in_batches_the_optimum_is_that_of_the_n_slack_method(form):
+    application, examples = FORMS[form](np.random.default_rng(4))
+    mine = solved(application, examples, "dual-coordinate", application.formulation)
+    other = solved(application, examples, "n-slack", application.formulation)
+    assert mine.solver.planes.batch == dual_coordinate.BATCH
+    assert mine.gap <= 1e-7
+    assert mine.lower <= other.objective * (1 + 1e-12)
+    assert other.lower <= mine.objective * (1 + 1e-12)
+
+
+@pytest.mark.usefixtures("batches")
+@pytest.mark.parametrize("form", BATCHED)
+def test_in_batches_pauses_and_threads_change_no_bit(form, monkeypatch):
+    found = set()
+    for seconds, threads in ((0.05, 1), (0.0, 1), (0.05, 2), (0.0, 3), (0.05, 3)):
+        monkeypatch.setattr(dual_coordinate, "SECONDS", seconds)
+        application, examples = FORMS[form](np.random.default_rng(8))
+        run = solved(
+            application, examples, "dual-coordinate", application.formulation, threads=threads
+        )
+        found.add((run.solver.w.tobytes(), run.objective, run.lower, round(run.passes, 6)))
+    assert len(found) == 1
+
+
+def dual_value(planes, w):
+    """D of the multipliers, w as the kernel keeps it being theirs."""
+    live = planes.planes()
+    alpha = planes.alpha[live]
+    owner = np.repeat(np.arange(len(planes.counts)), planes.counts)
+    sums = np.bincount(owner, alpha, minlength=len(planes.counts))
+    value = float(alpha @ planes.losses[live]) - 0.5 * float(w @ w)
+    return value - (0.5 * float(sums @ (sums / planes.limits)) if planes.norm == 2 else 0.0)
+
+
+@pytest.mark.parametrize("form", BATCHED)
+def test_no_batch_lowers_the_dual_though_its_examples_are_all_alike(form):
+    application, examples = FORMS[form](np.random.default_rng(3))
+    kernel = application.example_oracle(examples.take(np.zeros(8, dtype=int)))
+    planes = ExamplePlanes(
+        kernel.places,
+        kernel.size,
+        norm=application.formulation.slack_norm,
+        slack=kernel.slack,
+        exact=False,
+    )
+    planes.limits, planes.truth = np.full(8, 0.7), kernel.truth
+    planes.hold(8)
+    order, before = np.arange(8, dtype=np.int32), 0.0
+    for cached in (False, True, False, True, False, True):
+        status = _dual_coordinate.FULL
+        while status == _dual_coordinate.FULL:
+            status, *_ = _dual_coordinate.epoch(kernel.capsule, planes, order, 0, 0.0, 60.0, cached)
+            if status == _dual_coordinate.FULL:
+                planes.grow()
+        value = dual_value(planes, kernel.unload(planes.w))
+        assert value >= before - 1e-12
+        before = value
+    assert before > 0.0
+
+
 def kept_planes(application, examples, planes):
     """The k-th plane of every example that has one: examples, s δ by the application, L and α."""
     every = np.arange(len(examples))
@@ -214,6 +296,12 @@ def test_pauses_and_threads_change_no_bit(form, monkeypatch):
         )
         found.append((run.solver.w.tobytes(), run.objective, run.lower))
     assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.usefixtures("batches")
+@pytest.mark.parametrize("form", [form for form in BATCHED if "long" not in form])
+def test_in_batches_a_run_goes_on_as_if_it_had_not_been_stopped(form, monkeypatch):
+    test_a_run_goes_on_from_its_state_as_if_it_had_not_been_stopped(form, monkeypatch)
 
 
 @pytest.mark.parametrize("form", ["classes", "tree, quadratic, slack rescaling", "sequences"])

@@ -20,7 +20,7 @@ LONGEST_MODULE = 500
 LONGEST_FUNCTION = 60
 
 FLOORS = 9  # of imports, experiments on top
-BOTTOM = {"errors", "kernels", "offsets", "plane", "sparse"}
+BOTTOM = {"errors", "executor", "kernels", "offsets", "plane", "sparse"}
 MAY_IMPORT = {
     "errors": set(),
     "plane": set(),
@@ -30,19 +30,30 @@ MAY_IMPORT = {
     "checked": {"errors", "sparse"},
     "output": {"errors"},
     "problem": {"errors", "plane", "sparse"},
-    "oracle": {"errors", "plane", "problem", "sparse"},
+    "executor": set(),
+    "oracle": {"errors", "executor", "plane", "problem", "sparse"},
     "formats": {"errors", "kernels", "offsets"},
     "solvers": {"checked", "errors", "kernels", "offsets", "oracle", "plane", "sparse"},
     "applications": {
         *("checked", "errors", "formats", "kernels", "offsets", "output", "plane", "problem"),
         "sparse",
     },
-    "testing": {"applications", "errors", "oracle", "plane", "problem"},
+    "testing": {"applications", "errors", "executor", "oracle", "plane", "problem"},
     "simulation": {"errors", "output"},
     "config": {"applications", "errors", "formats", "solvers"},
     "model": {"applications", "checked", "config", "errors", "output"},
     "training": {
-        *("applications", "checked", "config", "errors", "model", "oracle", "output", "plane"),
+        *(
+            "applications",
+            "checked",
+            "config",
+            "errors",
+            "executor",
+            "model",
+            "oracle",
+            "output",
+            "plane",
+        ),
         *("problem", "solvers"),
     },
     "cli": {"applications", "config", "errors", "formats", "model", "output", "simulation"}

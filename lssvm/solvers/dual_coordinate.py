@@ -60,6 +60,12 @@ PATIENCE, PATIENCE_STEPS = 4, 3
 CG_STEPS = 20  # steps of conjugate gradients, at most
 SECONDS = 0.05  # time between two returns from the compiled loop
 MOST_PLANES = 2**24  # planes of one example, at most
+# A batch of BATCH examples is visited at one w if an example takes at least BATCH_WORK
+# multiplications and additions, and if there are at least BATCH_SHARE batches. The first ALONE
+# epochs visit examples one by one, since their steps are long.
+BATCH, BATCH_WORK, BATCH_SHARE = 8, 2000, 16
+ALONE = 2
+TEAM_WORK = 2_000_000  # multiplications and additions of a pass for which more threads pay
 VISITS, SWEEP = 0, 1  # the phases: an epoch of visits, or a sweep over cached outputs
 
 
@@ -310,15 +316,8 @@ class DualCoordinate(Solver):
     def _proceed(self, oracle: Any, goal: float) -> bool:
         """Visit examples for SECONDS; return whether the epoch or sweep is at its end."""
         planes, cached = self.planes, self.phase == SWEEP
-        status, place, visited, gaps = _dual_coordinate.epoch(
-            oracle.compiled.capsule,
-            planes,
-            self.order,
-            self.place,
-            SMALL_SHARE * goal / len(self.costs),
-            SECONDS,
-            cached,
-        )
+        planes.hold(self._batch(oracle.compiled))
+        status, place, visited, gaps = self._epoch(oracle, SMALL_SHARE * goal / len(self.costs))
         self.place = place
         self.cached += gaps
         if not cached:
@@ -327,6 +326,43 @@ class DualCoordinate(Solver):
             planes.grow()
             check_room(len(self.costs), planes.nbytes, self.max_bytes)
         return bool(status == _dual_coordinate.DONE)
+
+    def _batch(self, kernel: Any) -> int:
+        """Examples that are visited at one w, the same for any number of threads."""
+        n = len(self.costs)
+        large = kernel.multiply_adds >= BATCH_WORK * n and n >= BATCH_SHARE * BATCH
+        short = self.epochs >= ALONE or self.phase == SWEEP
+        return BATCH if large and short and not self.planes.exact else 1
+
+    def _epoch(self, oracle: Any, small: float) -> tuple[int, int, int, float]:
+        """Visits in the compiled loop, where it pays with other threads."""
+        kernel, planes, cached = oracle.compiled, self.planes, self.phase == SWEEP
+        most = planes.batch if kernel.multiply_adds >= TEAM_WORK else 1
+        helped, found = min(most, oracle.threads) > 1, []
+
+        def share(thread: int) -> None:
+            if thread:
+                _dual_coordinate.help_out(kernel.capsule, planes, cached)
+                return
+            try:
+                seconds = SECONDS * min(most, oracle.threads)
+                found.append(
+                    _dual_coordinate.epoch(
+                        kernel.capsule,
+                        planes,
+                        self.order,
+                        self.place,
+                        small,
+                        seconds,
+                        cached,
+                        helped,
+                    )
+                )
+            finally:
+                _dual_coordinate.let_go(planes.team)
+
+        oracle.together(share, most)
+        return found[0]
 
     def _turn(self, oracle: Any, target: Callable[[], float]) -> None:
         """End an epoch or a sweep: choose the next phase; compute a certificate if it is time."""

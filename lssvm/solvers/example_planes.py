@@ -11,6 +11,7 @@ UNKNOWN = -1e300  # stands for a product that is not computed yet, see ``_exampl
 BY_EXAMPLE = ("counts", "rooms", "rests", "streaks", "gaps")
 BY_PLANE = ("alpha", "losses", "idle")
 SPARE = 0.5  # spare room of an arena, as a share of the room that blocks take
+TEAM = 48  # int64 numbers by which threads coordinate, see ``team.h``
 
 
 class ExamplePlanes:
@@ -30,6 +31,8 @@ class ExamplePlanes:
     alpha, losses, idle : arenas of planes; outputs : int32, the arena of their outputs
     products : the arena of the inner products of the planes of an example with each other
     used : (3,) int64, how much of the arenas of planes, outputs and products is in use
+    longest : the length of the longest output; batch : the examples for which there is scratch
+        memory; team : the numbers by which the threads that visit a batch coordinate
     w : (size,) −Σ α s δ, in the kernel's own layout
     """
 
@@ -46,8 +49,12 @@ class ExamplePlanes:
         self.alpha, self.losses = np.zeros(0), np.zeros(0)
         self.idle, self.outputs = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32)
         self.products = np.zeros(1)
+        self.longest = int(np.max(np.diff(places), initial=1))
+        self.team = np.zeros(TEAM, dtype=np.int64)
+        self.batch_reals, self.batch_integers = np.zeros(0), np.zeros(0, dtype=np.int32)
         self.first, self.first_output = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         self._room = threading.local()
+        self.batch = 1
         self._lay_out()
 
     @property
@@ -74,6 +81,15 @@ class ExamplePlanes:
             found = np.zeros(max(1, reals)), np.zeros(max(1, integers), dtype=np.int32)
             self._room.arrays = found
         return found
+
+    def hold(self, batch: int) -> None:
+        """Room for a batch of so many examples; threads that help begin anew."""
+        reals, integers = batch * (3 + 3 * self.widest), batch * (2 + self.longest)
+        if len(self.batch_reals) < reals or len(self.batch_integers) < integers:
+            self.batch_reals = np.zeros(reals)
+            self.batch_integers = np.zeros(integers, dtype=np.int32)
+        self.batch = batch
+        self.team[:] = 0
 
     def grow(self) -> None:
         """Make room for more planes: larger arenas, in which blocks follow each other closely."""
@@ -127,12 +143,12 @@ class ExamplePlanes:
         sizes = [int(taken * (1 + SPARE)) + self.widest**2 for taken in self.used]
         self.alpha, self.losses = np.zeros(sizes[0]), np.zeros(sizes[0])
         self.idle = np.zeros(sizes[0], dtype=np.int32)
-        longest = int(np.max(np.diff(self.places), initial=1))
-        self.outputs = np.zeros(sizes[1] + self.widest * longest, dtype=np.int32)
+        self.outputs = np.zeros(sizes[1] + self.widest * self.longest, dtype=np.int32)
         self.products = np.full(1 if self.exact else sizes[2], UNKNOWN)
         planes = self.planes()
         self.alpha[planes], self.losses[planes], self.idle[planes] = kept[:3]
         self.outputs[self.output_places()] = kept[3]
+        self.hold(self.batch)
 
 
 def _runs(first: np.ndarray, counts: np.ndarray) -> np.ndarray:

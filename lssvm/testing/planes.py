@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from lssvm.applications.base import Application
-from lssvm.oracle import INEXACT, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import INEXACT
 from lssvm.plane import Plane, total
 from lssvm.problem import FirstProblem
 from lssvm.testing.asking import FaultyAnswerError, Findings, Stack, Weights, weights

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from lssvm.oracle import ignore_overflow
+from lssvm.executor import ignore_overflow
 
 
 @contextmanager

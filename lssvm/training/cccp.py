@@ -334,6 +334,13 @@ class _Counting:
         self._run.passes += 1
         self._oracle.over_examples(function)
 
+    @property
+    def threads(self) -> int:
+        return self._oracle.threads
+
+    def together(self, function: Callable[[int], None], most: int) -> None:
+        self._oracle.together(function, most)
+
     def curvature(self, w: np.ndarray) -> np.ndarray | None:
         return self._oracle.curvature(w)
 

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from lssvm.applications.base import Application, Examples
 from lssvm.config import Config
+from lssvm.executor import Executor
 from lssvm.model import Model
-from lssvm.oracle import DataOracle, Executor
+from lssvm.oracle import DataOracle
 from lssvm.training import checkpoint as checkpoints
 from lssvm.training import setup
 from lssvm.training.arithmetic import arithmetic
