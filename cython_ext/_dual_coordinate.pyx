@@ -32,6 +32,7 @@ cdef enum:
     AGE = 8  # visits by inference without weight, after which an output is dropped
     LONGEST_REST = 4  # epochs that an example with a small gap is left out for
     BETWEEN_CLOCKS = 16  # visits
+    LONG = 64  # places of an output from which the clock is read after every visit
 
 DONE, PAUSED, FULL = 0, 1, 2
 
@@ -321,7 +322,8 @@ def epoch(capsule, planes, const int[::1] order, Py_ssize_t place, double small,
                 _rest(&own, i, small)
             visited += 1
             place += 1
-            if visited % BETWEEN_CLOCKS == 0 and clock() - began > seconds * CLOCKS_PER_SEC:
+            if ((visited % BETWEEN_CLOCKS == 0 or output_size(oracle, i) >= LONG)
+                    and clock() - began > seconds * CLOCKS_PER_SEC):
                 break
     if status < 0:
         raise ValueError(f"example {i}: the oracle gave up with {status}")

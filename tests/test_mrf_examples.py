@@ -276,7 +276,7 @@ def test_where_inference_is_not_exact_it_is_not_offered():
             application.example_oracle(wide)
     loopy = MarkovRandomField(MrfOptions(inference="bp"), Formulation("ssvm"))
     assert not loopy.has_example_oracle(wide)
-    with pytest.raises(LssvmError, match="expected application.inference: auto or exact"):
+    with pytest.raises(LssvmError, match=r"expected application.inference: auto or exact"):
         loopy.example_oracle(wide)
     able = MarkovRandomField(MrfOptions(), Formulation("ssvm"))
     assert able.has_example_oracle(wide)

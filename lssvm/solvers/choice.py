@@ -5,6 +5,7 @@ clocks, threads or the executor, so that a configuration and its data always giv
 path of several C takes one solver, that of its largest C.
 """
 
+import math
 from typing import NamedTuple
 
 from lssvm.solvers.needs import Asked
@@ -12,6 +13,10 @@ from lssvm.solvers.needs import Asked
 WEIGHTS = 100  # vectors of length d that a pass of the bundle goes through
 LARGE = 200_000  # weights below which the bundle is never slow for want of compiled inference
 HARD = 150.0  # C times the squared length of an example's features, from which steps are many
+# The same for outputs of several places, whose inference takes longer than steps: the passes of
+# both grow about as the root of that number, but those of the bundle no further than a few times
+# the number of weights. With this many weights for each unit of the root they still grow.
+SPREAD = 4.0
 COMMON = 0.99  # share of the squared lengths of rows in their mean, above which steps are many
 
 
@@ -21,6 +26,7 @@ class Sizes(NamedTuple):
     dimension : d; multiply_adds : of one pass over the data, about
     square : C times the mean of c_i ‖Φ‖², which bounds how far an example can move w
     exact : whether the kernel solves for all outputs of an example at once
+    places : of an output, in the mean: 1 for a class, the labels of a sequence
     common : n ‖mean of x‖² / Σ ‖x‖² over the n rows of features, from 0 to 1; near 1 if a constant
         feature is much larger than the others. Steps for single examples then undo each other
     """
@@ -30,6 +36,7 @@ class Sizes(NamedTuple):
     square: float = 0.0
     exact: bool = False
     common: float = 0.0
+    places: float = 1.0
 
 
 def chosen(asked: Asked, sizes: Sizes, *, kernel: bool, cache: bool) -> tuple[str, str]:
@@ -53,6 +60,9 @@ def chosen(asked: Asked, sizes: Sizes, *, kernel: bool, cache: bool) -> tuple[st
         return "bundle", "it needs nothing but sums over the examples"
     if sizes.common > COMMON and asked.slack_norm == 1:
         return "bundle", "a constant feature, such as the bias, is much larger than the others"
-    if asked.slack_norm == 2 or sizes.exact or many or sizes.square <= HARD:
+    few = sizes.square <= HARD
+    if sizes.places > 1.0:
+        few = SPREAD * math.sqrt(sizes.square) <= sizes.dimension
+    if asked.slack_norm == 2 or sizes.exact or many or few:
         return "dual-coordinate", "the application answers for single examples in compiled code"
     return "bundle", "there are few weights and C is large for features of this size"

@@ -1,6 +1,7 @@
 """The solver that a configuration leaves open, chosen once the data are known."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from lssvm.config import Config, set_values
 from lssvm.config.checks import asked_of
@@ -26,21 +27,30 @@ def with_solver(
     kernel = first.kernel.type != "linear" and not first.kernel.explicit
     C = max(config.objective.C for config in configs)
     C /= len(problem.data.examples) if first.objective.c_scaling == "mean" else 1
-    able = isinstance(application, CompiledByExample)
-    compiled = asked.compiled and not kernel and able
-    compiled = compiled and application.has_example_oracle(problem.data.examples)
-    asked = asked._replace(compiled=compiled)
-    sizes = _sizes(problem.dimension, oracle, C, compiled=compiled)
+    offering = _offering(oracle) if asked.compiled and not kernel else None
+    asked = asked._replace(compiled=offering is not None)
+    sizes = _sizes(problem.dimension, oracle, C, offering)
     name, why = chosen(asked, sizes, kernel=kernel, cache=first.solver.cache > 0)
     told = f"solver: {name}, because {why} (solver.method: {AUTO})"
     return [set_values(config, {"solver.method": name}) for config in configs], told
 
 
-def _sizes(dimension: int, oracle: DataOracle, C: float, compiled: bool) -> Sizes:
+def _offering(oracle: DataOracle) -> CompiledByExample[Any] | None:
+    """The application, if it offers compiled inference by example for these data."""
+    application = oracle.application
+    if isinstance(application, CompiledByExample):
+        return application if application.has_example_oracle(oracle.examples) else None
+    return None
+
+
+def _sizes(
+    dimension: int, oracle: DataOracle, C: float, offering: CompiledByExample[Any] | None
+) -> Sizes:
     """Counts of the data; the oracle by example knows them best."""
-    if compiled:
+    if offering is not None:
         kernel = oracle.compiled
         square = C * float(kernel.squares.sum()) * float(oracle.costs.mean()) / len(oracle.costs)
-        common = oracle.application.common_share(oracle.examples, float(kernel.squares.sum()))
-        return Sizes(dimension, kernel.multiply_adds, square, kernel.exact, common)
+        common = offering.common_share(oracle.examples, float(kernel.squares.sum()))
+        places = float(kernel.places[-1]) / len(oracle.costs)
+        return Sizes(dimension, kernel.multiply_adds, square, kernel.exact, common, places)
     return Sizes(dimension, float(oracle.examples.sizes.sum()))
