@@ -23,11 +23,12 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 
 from _batches cimport Batch, follow, gather, point_to_batch, team_end, visit_all
 from _examples cimport Found, Kept, Oracle, unknown
-from _planes cimport Planes, kept_of, make_room, point_to_planes
+from _planes cimport Planes, kept_of, make_room, output_size, point_to_planes
 from _visits cimport Work, rest
 
 cdef enum:
     BETWEEN_CLOCKS = 16  # visits
+    LONG = 64  # places of an output from which the clock is read after every visit
 
 DONE, PAUSED, FULL = 0, 1, 2
 
@@ -72,11 +73,11 @@ cdef struct Course:
     Py_ssize_t unclocked  # visits since the last look at it
 
 
-cdef bint _late(Course* course, int visits) noexcept nogil:
-    """Whether to pause after so many more visits."""
+cdef bint _late(Course* course, int visits, Py_ssize_t longest) noexcept nogil:
+    """Whether to pause after so many more visits, to outputs no longer than that."""
     course.visited += visits
     course.unclocked += visits
-    if course.unclocked < BETWEEN_CLOCKS:
+    if course.unclocked < BETWEEN_CLOCKS and longest < LONG:
         return False
     course.unclocked = 0
     return clock() > course.until
@@ -94,7 +95,7 @@ cdef int _solve_each(const Oracle* oracle, Planes* planes, const int* truth, Cou
                 return status
             rest(planes, i, course.small)
             course.place += 1
-            if _late(course, 1):
+            if _late(course, 1, output_size(oracle, i)):
                 return 0
             continue
         if planes.limits[i] > 0.0:
@@ -106,7 +107,8 @@ cdef int _solve_each(const Oracle* oracle, Planes* planes, const int* truth, Cou
 cdef int _visit_batches(const Oracle* oracle, Planes* planes, const int* truth, Course* course,
                         Batch* batch, bint helped, Work* work) noexcept nogil:
     """One batch after another; 1 if the arena is full."""
-    cdef int status
+    cdef int status, k
+    cdef Py_ssize_t longest
     while course.place < course.stop:
         if gather(oracle, planes, course.order, course.place, course.stop, batch):
             return 1
@@ -114,7 +116,10 @@ cdef int _visit_batches(const Oracle* oracle, Planes* planes, const int* truth, 
         if status < 0:
             return status
         course.place = batch.next
-        if _late(course, batch.count):
+        longest = 0
+        for k in range(batch.count):
+            longest = max(longest, output_size(oracle, batch.examples[k]))
+        if _late(course, batch.count, longest):
             return 0
     return 0
 

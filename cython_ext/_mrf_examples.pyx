@@ -77,6 +77,8 @@ class ExampleOracle:
             point_to_plans(&own.completed, completed)
         _lay_out(own, plans)
         self._measure(graphs, n)
+        # Elimination goes through all joint states of the variables of every step.
+        self.multiply_adds += float(augmented.joint_sizes[augmented.chosen].sum())
         self.capsule = capsule_of(memory)
 
     def _measure(self, graphs, Py_ssize_t n):

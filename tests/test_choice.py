@@ -16,13 +16,14 @@ from lssvm.config import Config
 from lssvm.config.checks import asked_of
 from lssvm.model import Model
 from lssvm.problem import answers_in_c, sums_in_c
-from lssvm.solvers.choice import COMMON, HARD, LARGE, WEIGHTS, Sizes, chosen
+from lssvm.solvers.choice import COMMON, HARD, LARGE, SPREAD, WEIGHTS, Sizes, chosen
 from lssvm.solvers.needs import Asked
 from lssvm.solvers.table import CLASSES, solver_class
 from lssvm.training.session import learn_on
 
 ASKED = Asked("toy", True, True, True, frozenset({"crf"}), "ssvm", False, 1)
 FEW = Sizes(10, 10 * WEIGHTS, HARD + 1)  # few weights, many steps
+LONG = Sizes(20, 20 * WEIGHTS, (20 / SPREAD) ** 2, places=1.1)  # outputs of several places
 
 
 @pytest.mark.parametrize(
@@ -35,6 +36,10 @@ FEW = Sizes(10, 10 * WEIGHTS, HARD + 1)  # few weights, many steps
         ({}, FEW, {"cache": True}, "bundle"),
         ({}, FEW, {}, "bundle"),
         ({}, FEW._replace(square=HARD), {}, "dual-coordinate"),
+        ({}, LONG, {}, "dual-coordinate"),
+        ({}, LONG._replace(square=1.01 * LONG.square), {}, "bundle"),
+        ({}, LONG._replace(dimension=19), {}, "bundle"),
+        ({}, LONG._replace(dimension=200, square=99 * LONG.square), {}, "dual-coordinate"),
         ({}, FEW._replace(exact=True), {}, "dual-coordinate"),
         ({}, FEW._replace(exact=True, common=COMMON), {}, "dual-coordinate"),
         ({}, FEW._replace(exact=True, common=0.999), {}, "bundle"),

@@ -5,6 +5,7 @@ clocks, threads or the executor, so that a configuration and its data always giv
 All values of C of a path are solved by one solver, the one chosen for the largest C.
 """
 
+import math
 from typing import NamedTuple
 
 from lssvm.solvers.needs import Asked
@@ -12,6 +13,10 @@ from lssvm.solvers.needs import Asked
 WEIGHTS = 100  # vectors of length d that the bundle reads in one pass
 LARGE = 200_000  # with fewer weights, the bundle is never slow without compiled inference
 HARD = 150.0  # above this C times squared length of an example's features, many steps are needed
+# The same for outputs of several places, whose inference takes longer than steps. The passes of
+# both solvers grow about as the root of that number, but those of the bundle no further than a few
+# times the number of weights. With this many weights for each unit of the root they still grow.
+SPREAD = 4.0
 COMMON = 0.99  # above this value of Sizes.common, many steps are needed
 
 
@@ -21,6 +26,7 @@ class Sizes(NamedTuple):
     dimension : d; multiply_adds : the approximate number for one pass over the data
     square : C times the mean of c_i ‖Φ‖², which bounds how far an example can move w
     exact : whether the kernel solves for all outputs of an example at once
+    places : the mean length of an output: 1 for a class, the number of labels for a sequence
     common : n ‖mean of x‖² / Σ ‖x‖² over the n rows of features, from 0 to 1; it is near 1 if a
         constant feature is much larger than the others, and then the steps for single examples
         partly undo each other
@@ -31,6 +37,7 @@ class Sizes(NamedTuple):
     square: float = 0.0
     exact: bool = False
     common: float = 0.0
+    places: float = 1.0
 
 
 def chosen(asked: Asked, sizes: Sizes, *, kernel: bool, cache: bool) -> tuple[str, str]:
@@ -54,6 +61,9 @@ def chosen(asked: Asked, sizes: Sizes, *, kernel: bool, cache: bool) -> tuple[st
         return "bundle", "it needs nothing but sums over the examples"
     if sizes.common > COMMON and asked.slack_norm == 1:
         return "bundle", "a constant feature, such as the bias, is much larger than the others"
-    if asked.slack_norm == 2 or sizes.exact or many or sizes.square <= HARD:
+    few = sizes.square <= HARD
+    if sizes.places > 1.0:
+        few = SPREAD * math.sqrt(sizes.square) <= sizes.dimension
+    if asked.slack_norm == 2 or sizes.exact or many or few:
         return "dual-coordinate", "the application answers for single examples in compiled code"
     return "bundle", "there are few weights and C is large for features of this size"

@@ -27,24 +27,30 @@ def with_solver(
     kernel = first.kernel.type != "linear" and not first.kernel.explicit
     C = max(config.objective.C for config in configs)
     C /= len(problem.data.examples) if first.objective.c_scaling == "mean" else 1
-    compiled = None
-    if asked.compiled and not kernel and isinstance(application, CompiledByExample):
-        compiled = application if application.has_example_oracle(problem.data.examples) else None
-    asked = asked._replace(compiled=compiled is not None)
-    sizes = _sizes(problem.dimension, oracle, C, compiled)
+    offering = _offering(oracle) if asked.compiled and not kernel else None
+    asked = asked._replace(compiled=offering is not None)
+    sizes = _sizes(problem.dimension, oracle, C, offering)
     name, why = chosen(asked, sizes, kernel=kernel, cache=first.solver.cache > 0)
     told = f"solver: {name}, because {why} (solver.method: {AUTO})"
     return [set_values(config, {"solver.method": name}) for config in configs], told
 
 
+def _offering(oracle: DataOracle) -> CompiledByExample[Any] | None:
+    """The application, if it offers compiled inference by example for these data."""
+    application = oracle.application
+    if isinstance(application, CompiledByExample):
+        return application if application.has_example_oracle(oracle.examples) else None
+    return None
+
+
 def _sizes(
-    dimension: int, oracle: DataOracle, C: float, compiled: CompiledByExample[Any] | None
+    dimension: int, oracle: DataOracle, C: float, offering: CompiledByExample[Any] | None
 ) -> Sizes:
     """The sizes of the training set; a compiled oracle by example knows them more precisely."""
-    if compiled is None:
-        return Sizes(dimension, float(oracle.examples.sizes.sum()))
-    kernel = oracle.compiled
-    squares = float(kernel.squares.sum())
-    square = C * squares * float(oracle.costs.mean()) / len(oracle.costs)
-    common = compiled.common_share(oracle.examples, squares)
-    return Sizes(dimension, kernel.multiply_adds, square, kernel.exact, common)
+    if offering is not None:
+        kernel = oracle.compiled
+        square = C * float(kernel.squares.sum()) * float(oracle.costs.mean()) / len(oracle.costs)
+        common = offering.common_share(oracle.examples, float(kernel.squares.sum()))
+        places = float(kernel.places[-1]) / len(oracle.costs)
+        return Sizes(dimension, kernel.multiply_adds, square, kernel.exact, common, places)
+    return Sizes(dimension, float(oracle.examples.sizes.sum()))

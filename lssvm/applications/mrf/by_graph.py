@@ -50,14 +50,12 @@ def common_share(examples: Graphs, squares: float) -> float:
     """
     items = slice(int(examples.item_offsets[0]), int(examples.item_offsets[-1]))
     bases, starts = examples.bases[items], examples.starts[items.start : items.stop + 1]
-    columns = np.repeat(bases, np.diff(starts)) + (
-        examples.indices[starts[0] : starts[-1]]
-        * np.repeat(examples.tables[items], np.diff(starts))
-    ).astype(np.int64)
-    sums = np.bincount(columns, examples.values[starts[0] : starts[-1]])
-    kinds, counts = np.unique(bases, return_counts=True)
+    found, counts = slice(int(starts[0]), int(starts[-1])), np.diff(starts)
+    columns = examples.indices[found] * np.repeat(examples.tables[items].astype(np.int64), counts)
+    sums = np.bincount(columns + np.repeat(bases, counts), examples.values[found])
+    kinds, sizes = np.unique(bases, return_counts=True)
     owners = np.searchsorted(kinds, np.arange(len(sums)), side="right") - 1
-    total = float(np.sum(sums**2 / counts[owners]))
+    total = float(np.sum(sums**2 / sizes[owners]))
     return total / squares if squares > 0.0 else 0.0
 
 
