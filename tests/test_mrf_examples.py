@@ -14,6 +14,7 @@ from lssvm.cli import learn
 from lssvm.config import Config
 from lssvm.errors import DataError, LssvmError
 from lssvm.kernels import _dual_coordinate
+from lssvm.offsets import cumulated
 from lssvm.oracle import DataOracle, Executor
 from lssvm.solvers import dual_coordinate
 from lssvm.solvers.example_planes import UNKNOWN, ExamplePlanes
@@ -196,7 +197,8 @@ def test_w_and_products_are_those_of_the_planes_that_are_kept(model, seed):
     oracle = problem.app.example_oracle(problem.examples)
     heights = np.empty(len(planes))
     vector = np.random.default_rng(seed).normal(size=problem.d)
-    _dual_coordinate.dots(oracle.capsule, planes, solver.truth, vector, heights)
+    rows, first = np.arange(len(planes.counts), dtype=np.int32), cumulated(planes.counts)[:-1]
+    _dual_coordinate.dots(oracle.capsule, planes, solver.truth, vector, rows, first, heights)
     every = [rows for _, rows, *_ in kept_planes(problem, planes, solver.truth)]
     np.testing.assert_allclose(heights, np.concatenate(every) @ vector, atol=1e-12)
 
