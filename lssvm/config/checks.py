@@ -99,14 +99,14 @@ def kernel_solvers() -> list[str]:
 
 def asked_of(kind: type[Application], name: str, objective: Mapping[str, Any]) -> Asked:
     """What the section ``objective`` asks the solver of an application with this name to do."""
-    norm = objective.get("slack_norm", 1)
+    norm, model = objective.get("slack_norm", 1), objective.get("model", default_model(kind))
     return Asked(
         application=name,
         each=gives_each(kind),
-        compiled=issubclass(kind, CompiledByExample),
+        compiled=issubclass(kind, CompiledByExample) and model not in kind.smooth,
         decomposes=kind.decomposes,
         smooth=frozenset(kind.smooth),
-        model=objective.get("model", default_model(kind)),
+        model=model,
         sharp=any(objective.get(key) == 0 for key in TEMPERATURE_KEYS),
         slack_norm=norm if norm in (0, 2) and norm in kind.slack_norms else 1,
     )

@@ -14,52 +14,28 @@ over all examples at a fixed w gives P, and D is computed anew from the multipli
 are the certificate.
 """
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from lssvm.checked import (
-    Arrays,
-    Values,
-    above,
-    array,
-    flag,
-    positive,
-    rising,
-    vector,
-    whole,
-)
+from lssvm.checked import Arrays, Values, above, flag, vector
 from lssvm.errors import ModelError
 from lssvm.kernels import _dual_coordinate
 from lssvm.plane import MEGABYTE
 from lssvm.solvers.by_example import LOWEST
-from lssvm.solvers.conjugate_gradients import climb
+from lssvm.solvers.epochs import SMALL_SHARE, SWEEP, Epochs
 from lssvm.solvers.example_planes import ExamplePlanes
 from lssvm.solvers.kept import Kept, State, kept, value
 from lssvm.solvers.kept import array as kept_array
 from lssvm.solvers.kept import vector as kept_vector
 from lssvm.solvers.kept_outputs import KeptOutputs
+from lssvm.solvers.kept_planes import restored_planes
 from lssvm.solvers.needs import Needs
 from lssvm.solvers.room import check_room
-from lssvm.solvers.solver import Initialisation, InnerProduct, Solver
+from lssvm.solvers.solver import Initialisation, InnerProduct
 
-SWEEPS = 5  # over what is kept, after an epoch, at most
-SWEPT_SHARE = 0.3  # of the gap over what is kept, which they may leave
-SMALL_SHARE = 0.3  # of the goal's share of one example: a gap below it may rest
-PROMISE = 1.0  # a certificate is asked for once the sampled gaps are this multiple of the goal
-FIRST_CHECK = 2  # epochs before the first certificate
-CHECK_EVERY = 10  # epochs, at the latest
-# An epoch is slow if this share of the sampled gaps before it is left: where the kernel solves
-# for all outputs, and where pairwise steps go over few; there conjugate gradients take longer.
-SLOW, SLOW_STEPS = 0.8, 0.97
-PATIENCE = 3  # slow epochs before conjugate gradients help, once after every one that follows
-CG_STEPS = 20  # at most
 SECONDS = 0.05  # between two returns from the compiled loop
-MOST_PLANES = 2**24  # of one example
-VISITS, SWEEP = 0, 1  # what the loop is at
 
 
 def _examples(owner: Any, arrays: Arrays) -> tuple[None]:
@@ -75,30 +51,14 @@ class _KeptPlanes(Kept):
         return values, {f"planes_{key}": found for key, found in planes.state().items()}
 
     def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> ExamplePlanes:
-        n = len(owner.costs)
-        end = int(array(arrays, "planes_places", np.int64, (n + 1,), least=0)[-1])
-        places = rising(arrays, "planes_places", np.int64, n + 1, end)
-        counts = array(arrays, "planes_counts", np.int32, (n,), least=0)
-        for key in ("rooms", "rests", "streaks"):
-            array(arrays, f"planes_{key}", np.int32, (n,), least=0, most=MOST_PLANES)
-        count, length = int(counts.astype(np.int64).sum()), int(counts @ np.diff(places))
-        vector(arrays, "planes_gaps", (n,))
-        array(arrays, "planes_alpha", np.float64, (count,), least=0.0)
-        array(arrays, "planes_idle", np.int32, (count,), least=0)
-        vector(arrays, "planes_losses", (count,))
-        array(arrays, "planes_outputs", np.int32, (length,), least=0)
-        size = len(vector(arrays, "planes_w", (None,)))
-        if np.any(counts > arrays["planes_rooms"]):
-            raise ModelError("array 'planes_counts' exceeds 'planes_rooms'")
         slack, exact = flag(values, "planes_slack"), flag(values, "planes_exact")
-        planes = ExamplePlanes(places, size, norm=owner.norm, slack=slack, exact=exact)
-        check_room(n, planes.needed(arrays["planes_rooms"]), owner.max_bytes)
-        planes.restore({key: arrays[f"planes_{key}"] for key in planes.state()})
-        return planes
+        size = len(vector(arrays, "planes_w", (None,)))
+        n, most = len(owner.costs), owner.max_bytes
+        return restored_planes(arrays, n, size, most, norm=owner.norm, slack=slack, exact=exact)
 
 
 @dataclass
-class DualCoordinate(Solver):
+class DualCoordinate(Epochs):
     """Visits of examples, sweeps over what is kept, certificates.
 
     dimension : d; norm : of the slacks; seed : of the order of the visits
@@ -106,37 +66,20 @@ class DualCoordinate(Solver):
     truth : the outputs of the completion, one after another; hidden : whether it moves
     objective : P at the best point, infinite before the first certificate
     heights, scores : (n,) U⁺ above the completion there, and the completion's own score
-    order : (n,) of the visits under way; place : the next one; phase : what the loop is at
-    swept : sweeps since the last epoch; sampled : the gaps that the last epoch saw; cached : those
-        of the sweep under way
-    epochs : in the current problem; checked : at the last certificate; slow : how many of the last
-        epochs have lowered the sampled gaps but little; sweeps_made : in all problems
     """
 
     name: ClassVar[str] = "dual-coordinate"
-    needs: ClassVar[Needs] = Needs(each=True, compiled=True, slack_norms=frozenset({1, 2}))
+    needs: ClassVar[Needs] = Needs(each=True, slack_norms=frozenset({1, 2}))
 
     dimension: int
     norm: int = 1
     seed: int = 0
     max_bytes: float = np.inf
-    C: float = field(default=0.0, metadata=value(positive))
     hidden: bool = field(default=False, metadata=value(flag))
     objective: float = field(default=np.inf, metadata=value(above))
-    place: int = field(default=0, metadata=value(whole))
-    phase: int = field(default=VISITS, metadata=value(whole))
-    swept: int = field(default=0, metadata=value(whole))
-    sampled: float = field(default=np.inf, metadata=value(above))
-    cached: float = field(default=0.0, metadata=value(positive))
-    epochs: int = field(default=0, metadata=value(whole))
-    checked: int = field(default=0, metadata=value(whole))
-    slow: int = field(default=0, metadata=value(whole))
-    sweeps_made: int = field(default=0, metadata=value(whole))
     w: np.ndarray = field(init=False, metadata=kept_vector())
     costs: np.ndarray = field(init=False, metadata=kept_array(np.float64, _examples, least=0.0))
     truth: np.ndarray = field(init=False, metadata=kept_array(np.int32, _examples, least=0))
-    order: np.ndarray = field(init=False, metadata=kept_array(np.int32, _examples, least=0))
-    generator: np.ndarray = field(init=False, metadata=kept_array(np.uint64, lambda *_: (1,)))
     heights: np.ndarray = field(
         init=False, metadata=kept_array(np.float64, _examples, least=LOWEST, infinite=True)
     )
@@ -154,15 +97,15 @@ class DualCoordinate(Solver):
     def __post_init__(self) -> None:
         self.w = np.zeros(self.dimension)
         self.costs, self.heights, self.scores = np.zeros(0), np.zeros(0), np.zeros(0)
-        self.truth, self.order = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32)
-        self.generator = np.random.SeedSequence([self.seed]).generate_state(1, np.uint64)
+        self.truth = np.zeros(0, dtype=np.int32)
+        self._seed(self.seed)
         none = np.zeros(1, dtype=np.int64)
         self.planes = ExamplePlanes(none, 0, norm=self.norm, slack=False, exact=False)
 
     @property
-    def planes_kept(self) -> int:
-        """Planes that are kept now."""
-        return len(self.planes)
+    def kept_planes(self) -> ExamplePlanes:
+        """The planes of all examples, with their multipliers."""
+        return self.planes
 
     @property
     def passes_saved(self) -> int:
@@ -176,8 +119,7 @@ class DualCoordinate(Solver):
         self.costs, self.hidden = oracle.costs, initial.hidden
         self.truth = kernel.truth.copy()
         self.heights, self.scores = np.full(n, np.inf), np.zeros(n)
-        self.order = np.arange(n, dtype=np.int32)
-        _dual_coordinate.shuffle(self.order, self.generator)
+        self._draw_first(n)
         self.planes = self._new_planes(kernel)
         if isinstance(initial.first, np.ndarray):
             self.w = initial.first.copy()
@@ -209,13 +151,6 @@ class DualCoordinate(Solver):
         self.heights += scores - self.scores
         self.objective = self._objective(self.w, self.heights)
         self._begin_epochs()
-
-    def _begin_epochs(self) -> None:
-        """Forget how the epochs of the problem before went; its planes stay."""
-        self.begin_problem()
-        self.epochs, self.checked, self.slow, self.swept = 0, 0, 0, 0
-        self.phase, self.place, self.sampled, self.cached = VISITS, 0, np.inf, 0.0
-        self.planes.rests[:] = 0
 
     def primal(self, C: float) -> float:
         """P at the best point."""
@@ -294,14 +229,6 @@ class DualCoordinate(Solver):
         if highest >= kernel.values or np.any(np.sort(self.order) != np.arange(n)):
             raise ModelError("an output that is kept, or the order of the examples, is impossible")
 
-    def _improve(self, oracle: Any, C: float, target: Callable[[], float]) -> bool:
-        """A part of an epoch or of a sweep; at the end of both perhaps a certificate."""
-        began, spent = time.perf_counter(), oracle.seconds
-        if self._proceed(oracle, target()):
-            self._turn(oracle, target)
-        self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
-        return True
-
     def _proceed(self, oracle: Any, goal: float) -> bool:
         """Visits for a moment; whether the epoch or sweep is at its end."""
         planes, cached = self.planes, self.phase == SWEEP
@@ -323,35 +250,8 @@ class DualCoordinate(Solver):
             check_room(len(self.costs), planes.nbytes, self.max_bytes)
         return bool(status == _dual_coordinate.DONE)
 
-    def _turn(self, oracle: Any, target: Callable[[], float]) -> None:
-        """What follows an epoch or a sweep."""
-        self.place = 0
-        if self.phase == VISITS:
-            self.epochs += 1
-            self.problem_passes += 1
-            self.swept = 0
-            before, self.sampled = self.sampled, float(self.planes.gaps.sum())
-            slow = SLOW if self.planes.exact else SLOW_STEPS
-            self.slow = self.slow + 1 if self.sampled > slow * before else 0
-            if self.slow >= PATIENCE:
-                climb(KeptOutputs(oracle.compiled, self.planes), CG_STEPS)
-                self.sweeps_made += 1
-        else:
-            self.swept += 1
-            self.sweeps_made += 1
-        left = self.cached if self.phase == SWEEP else np.inf
-        self.cached = 0.0
-        settled = left <= SWEPT_SHARE * self.sampled or self.swept >= SWEEPS
-        self.phase = VISITS if settled or self.planes.exact else SWEEP
-        _dual_coordinate.shuffle(self.order, self.generator)
-        if self.phase == VISITS and self._promising(target()):
-            self._certify(oracle)
-
-    def _promising(self, goal: float) -> bool:
-        """Whether it is time for a certificate."""
-        if not np.isfinite(self.objective):
-            return self.epochs >= FIRST_CHECK or self.sampled <= 0.0
-        return self.sampled <= PROMISE * goal or self.epochs - self.checked >= CHECK_EVERY
+    def _side_by_side(self, oracle: Any) -> KeptOutputs:
+        return KeptOutputs(oracle.compiled, self.planes)
 
     def _certify(self, oracle: Any) -> None:
         """D from the multipliers alone, and P by a pass at the w that they give."""

@@ -80,11 +80,11 @@ class ExamplePlanes:
 
     def planes(self) -> np.ndarray:
         """The places of all planes in the order of the examples, (m,)."""
-        return _runs(self.first, self.counts.astype(np.int64))
+        return runs(self.first, self.counts.astype(np.int64))
 
     def output_places(self) -> np.ndarray:
         """The places of all their outputs, one after another."""
-        return _runs(self.first_output, self.counts * np.diff(self.places))
+        return runs(self.first_output, self.counts * np.diff(self.places))
 
     def state(self) -> dict[str, np.ndarray]:
         """Everything that the next visit reads, blocks without their spare room."""
@@ -133,7 +133,7 @@ class ExamplePlanes:
         self.outputs[self.output_places()] = kept[3]
 
 
-def _runs(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def runs(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """first_i, first_i + 1, … counts_i of them, for all i one after another."""
     ends = cumulated(counts)
     return np.arange(ends[-1]) + np.repeat(first - ends[:-1], counts)

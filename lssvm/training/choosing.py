@@ -28,7 +28,7 @@ def with_solver(
     kernel = first.kernel.type != "linear" and not first.kernel.explicit
     C = max(config.objective.C for config in configs)
     C /= len(problem.data.examples) if first.objective.c_scaling == "mean" else 1
-    compiled = asked.compiled and asked.model not in asked.smooth and not kernel
+    compiled = asked.compiled and not kernel
     sizes = _sizes(problem.dimension, oracle, C, compiled=compiled)
     name, why = chosen(asked, sizes, kernel=kernel, cache=first.solver.cache > 0)
     told = f"solver: {name}, because {why} (solver.method: {AUTO})"

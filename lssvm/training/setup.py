@@ -5,8 +5,10 @@ from typing import Any
 
 import numpy as np
 
+from lssvm import applications
 from lssvm.applications.base import Application, FirstProblem
 from lssvm.config import Config
+from lssvm.config.checks import asked_of
 from lssvm.oracle import DataOracle
 from lssvm.plane import Plane
 from lssvm.problem import by_example as apart_of
@@ -105,7 +107,9 @@ def new_solver(
     config: Config, dimension: int, restart: int = 0, inner_product: InnerProduct = EUCLIDEAN
 ) -> Solver:
     """The solver of the configuration, at w = 0."""
-    kind = solver_class(config.solver.method)
+    name, objective = config.application.name, config.objective.model_dump()
+    asked = asked_of(applications.load(name), name, objective)
+    kind = solver_class(config.solver.method, asked.compiled)
     return kind.from_config(config, dimension, restart, inner_product)
 
 
