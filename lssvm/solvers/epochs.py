@@ -9,7 +9,7 @@ import time
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -21,16 +21,13 @@ from lssvm.solvers.kept import array, value
 from lssvm.solvers.kept_outputs import KeptOutputs
 from lssvm.solvers.solver import Solver
 
-SWEEPS = 5  # over what is kept, after an epoch, at most
 SWEPT_SHARE = 0.3  # of the gap over what is kept, which they may leave
 SMALL_SHARE = 0.3  # of the goal's share of one example: a gap below it may rest
 PROMISE = 1.0  # a certificate is asked for once the sampled gaps are this multiple of the goal
 FIRST_CHECK = 2  # epochs before the first certificate
-CHECK_EVERY = 10  # epochs, at the latest
 # An epoch is slow if this share of the sampled gaps before it is left: where the kernel solves
 # for all outputs, and where pairwise steps go over few; there conjugate gradients take longer.
 SLOW, SLOW_STEPS = 0.8, 0.97
-PATIENCE = 3  # slow epochs before conjugate gradients help, once after every one that follows
 CG_STEPS = 20  # at most
 VISITS, SWEEP = 0, 1  # what the loop is at
 
@@ -46,9 +43,16 @@ class Epochs(Solver):
     order : (n,) of the visits under way; place : the next one; phase : what the loop is at
     swept : sweeps since the last epoch; sampled : the gaps that the last epoch saw; cached : those
         of the sweep under way
+    most_sweeps : over what is kept, after an epoch; check_every : epochs, at the latest, a
+        certificate is computed; patience : slow epochs before conjugate gradients help, once after
+        every one that follows
     epochs : in the current problem; checked : at the last certificate; slow : how many of the last
         epochs have lowered the sampled gaps but little; sweeps_made : in all problems
     """
+
+    most_sweeps: ClassVar[int] = 5
+    check_every: ClassVar[int] = 10
+    patience: ClassVar[int] = 3
 
     C: float = field(default=0.0, metadata=value(positive))
     place: int = field(default=0, metadata=value(whole))
@@ -121,7 +125,7 @@ class Epochs(Solver):
             before, self.sampled = self.sampled, float(planes.gaps.sum())
             slow = SLOW if planes.exact else SLOW_STEPS
             self.slow = self.slow + 1 if self.sampled > slow * before else 0
-            if self.slow >= PATIENCE:
+            if self.slow >= self.patience:
                 climb(self._side_by_side(oracle), CG_STEPS)
                 self.sweeps_made += 1
         else:
@@ -129,7 +133,7 @@ class Epochs(Solver):
             self.sweeps_made += 1
         left = self.cached if self.phase == SWEEP else np.inf
         self.cached = 0.0
-        settled = left <= SWEPT_SHARE * self.sampled or self.swept >= SWEEPS
+        settled = left <= SWEPT_SHARE * self.sampled or self.swept >= self.most_sweeps
         self.phase = VISITS if settled or planes.exact else SWEEP
         _dual_coordinate.shuffle(self.order, self.generator)
         if self.phase == VISITS and self._promising(target()):
@@ -139,4 +143,4 @@ class Epochs(Solver):
         """Whether it is time for a certificate."""
         if self.at_zero or not np.isfinite(self.primal(self.C)):
             return self.epochs >= FIRST_CHECK or self.sampled <= 0.0
-        return self.sampled <= PROMISE * goal or self.epochs - self.checked >= CHECK_EVERY
+        return self.sampled <= PROMISE * goal or self.epochs - self.checked >= self.check_every
