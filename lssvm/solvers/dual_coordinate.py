@@ -226,7 +226,7 @@ class DualCoordinate(Epochs):
         if not fitting:
             raise ModelError("the outputs that are kept are not of the training data")
         highest = max(int(self.truth.max(initial=0)), int(planes.outputs.max(initial=0)))
-        if highest >= kernel.values or np.any(np.sort(self.order) != np.arange(n)):
+        if highest >= kernel.values or not np.array_equal(np.sort(self.order), np.arange(n)):
             raise ModelError("an output that is kept, or the order of the examples, is impossible")
 
     def _proceed(self, oracle: Any, goal: float) -> bool:

@@ -96,7 +96,7 @@ class DualCoordinateRows(Epochs, ByExample):
     def _check_restored(self) -> None:
         """Raise ModelError for an order of other examples."""
         n = len(self.costs)
-        if len(self.order) != n or np.any(np.sort(self.order) != np.arange(n)) or self.place > n:
+        if not np.array_equal(np.sort(self.order), np.arange(n)) or self.place > n:
             raise ModelError("the order of the examples is impossible")
 
     def _weigh(self, C: float) -> None:

@@ -14,7 +14,6 @@ CLASSES = {  # the value of ``solver.method``: module of this package, class
     "proximal": ("proximal", "Proximal"),
     "cutting-plane": ("bundle", "CuttingPlane"),
     "n-slack": ("n_slack", "NSlack"),
-    "bcfw": ("bcfw", "Bcfw"),
     "dual-coordinate": ("dual_coordinate", "DualCoordinate"),
     "lbfgs": ("lbfgs", "Lbfgs"),
     "gradient": ("gradient", "Gradient"),

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from lssvm import applications
 from lssvm.applications.base import Application, FirstProblem
 from lssvm.config import Config
 from lssvm.config.checks import asked_of
@@ -52,7 +51,9 @@ def new_run(
     """
     rng = np.random.default_rng([config.seed, restart])
     passes = 0.0
-    solver = new_solver(config, application.dimension(examples), restart, inner_product)
+    solver = new_solver(
+        application, config, application.dimension(examples), restart, inner_product
+    )
     first = _first(application, examples, oracle, config, rng) if w0 is None else w0
     # Parts are completed apart, which a first completion that is no maximum is not; weights that
     # were given or solved for are better than what steps for the parts would find.
@@ -104,11 +105,15 @@ def rehearse(
 
 
 def new_solver(
-    config: Config, dimension: int, restart: int = 0, inner_product: InnerProduct = EUCLIDEAN
+    application: Application,
+    config: Config,
+    dimension: int,
+    restart: int = 0,
+    inner_product: InnerProduct = EUCLIDEAN,
 ) -> Solver:
-    """The solver of the configuration, at w = 0."""
-    name, objective = config.application.name, config.objective.model_dump()
-    asked = asked_of(applications.load(name), name, objective)
+    """The solver of the configuration for an application, at w = 0."""
+    objective = config.objective.model_dump()
+    asked = asked_of(type(application), config.application.name, objective)
     kind = solver_class(config.solver.method, asked.compiled)
     return kind.from_config(config, dimension, restart, inner_product)
 
