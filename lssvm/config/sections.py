@@ -126,9 +126,9 @@ class SolverOptions(Section):
         "bundle: bundle method, whose cutting planes are computed between the best "
         "iterate and the minimiser of the cutting-plane model (in-out); proximal: proximal bundle "
         "method; cutting-plane: cutting planes without stabilisation (1-slack); n-slack: cutting "
-        "planes for each example, which needs the fewest passes; dual-coordinate: exact steps in the "
-        "dual for one example at a time, for many examples, many weights or expensive inference; "
-        "lbfgs: limited-memory BFGS, for smooth "
+        "planes for each example, which needs the fewest passes; dual-coordinate: exact steps in "
+        "the dual for one example at a time, for many examples, many weights or expensive "
+        "inference; lbfgs: limited-memory BFGS, for smooth "
         "models such as crf; gradient: (sub)gradient descent; sgd: stochastic (sub)gradient "
         "descent on F itself, for which no gap is known",
     )

@@ -69,8 +69,9 @@ class ByExample(Solver):
     """Minimises P through planes of single examples.
 
     dimension : d; norm : of the slacks, gram, labels : of a kernel, see ``working_sets``
-    sets : WorkingSets, or what is like it: the planes and the dual point; truth, truth_losses : (n, d), (n,) gradients and loss
-        parts of the completion's planes; the latter are 0 but for a sum over hidden values
+    sets : the planes and the dual point, WorkingSets or what stands in their place
+    truth, truth_losses : (n, d), (n,) gradients and loss parts of the completion's planes; the
+        latter are 0 but for a sum over hidden values
     w : (d,) the best point; kernel_scores : (d,) of it, w itself without a kernel
     heights : (n,) U⁺_i there, upper bounds if they are known
     """

@@ -118,7 +118,13 @@ class DualCoordinateRows(Epochs, ByExample):
         n = len(self.order)
         if self.phase == SWEEP:
             status, self.place, _, gaps = _dual_coordinate.epoch(
-                self.sets.kernel.capsule, self.kept_planes, self.order, self.place, 0.0, SECONDS, True
+                self.sets.kernel.capsule,
+                self.kept_planes,
+                self.order,
+                self.place,
+                0.0,
+                SECONDS,
+                True,
             )
             self.cached += gaps
             return bool(status == _dual_coordinate.DONE)

@@ -47,7 +47,10 @@ class StoredRows:
         self.squares = np.zeros(FIRST_ROWS)
         self.indices, self.values = np.zeros(1, dtype=np.int32), np.zeros(1)
         self.count, self.used = 0, 0
-        self.answers, self.answer_losses = np.full(max(1, n), -1, dtype=np.int32), np.zeros(max(1, n))
+        self.answers, self.answer_losses = (
+            np.full(max(1, n), -1, dtype=np.int32),
+            np.zeros(max(1, n)),
+        )
         self.kernel.point(self)
 
     def _new_planes(self, limits: np.ndarray) -> ExamplePlanes:
@@ -151,9 +154,9 @@ class StoredRows:
 
         What is dropped depends on the planes alone, not on the room that they happen to have.
         """
-        if self.count + count <= len(self.begins) and self.used + size <= len(self.values):
-            if ENTRY * self.used + self._needed() <= self.most:
-                return
+        fits = self.count + count <= len(self.begins) and self.used + size <= len(self.values)
+        if fits and ENTRY * self.used + self._needed() <= self.most:
+            return
         live = self._live()
         if ENTRY * live + self._needed() > self.most:
             _sparse_examples.drop(self.kernel, self.planes, AGE)
@@ -184,8 +187,8 @@ class StoredRows:
     ) -> None:
         """The rows of a matrix are those of the planes; room for more rows and entries."""
         self.count, self.used = len(squares), len(matrix.data)
-        rows, room = (int((part) * (1.0 + ROOMIER)) for part in (self.count + count, self.used + size))
-        rows, room = max(rows, len(self.begins)), max(room, len(self.values))
+        rows = max(len(self.begins), int((1.0 + ROOMIER) * (self.count + count)))
+        room = max(len(self.values), int((1.0 + ROOMIER) * (self.used + size)))
         self.begins = _enlarged(matrix.indptr[:-1].astype(np.int64), rows)
         self.ends = _enlarged(matrix.indptr[1:].astype(np.int64), rows)
         self.squares = _enlarged(squares, rows)
