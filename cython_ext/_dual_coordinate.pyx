@@ -22,8 +22,6 @@ from libc.time cimport clock, CLOCKS_PER_SEC
 
 from cpython.pycapsule cimport PyCapsule_GetPointer
 
-import numpy as np
-
 from _examples cimport Found, Kept, Oracle, Room, unknown
 from _planes cimport Planes, drop_idle, kept_of, make_room, output_size, point_to_planes
 
@@ -267,7 +265,7 @@ cdef int _rest(Planes* planes, Py_ssize_t i, double small) noexcept nogil:
 cdef int _point_work(Work* out, const Oracle* oracle, planes) except -1:
     """Point to room for the planes of one example, as many as ``widest``, and for the oracle."""
     cdef Py_ssize_t widest = planes.widest
-    cdef Py_ssize_t longest = int(np.max(np.diff(planes.places), initial=1))
+    cdef Py_ssize_t longest = planes.longest
     reals, integers = planes.scratch(oracle.reals + 3 * widest, oracle.integers + longest)
     cdef double[::1] numbers = reals
     cdef int[::1] whole = integers

@@ -39,7 +39,7 @@ from lssvm.output.tables import make_folder, text_table, write_results
 from lssvm.training.cccp import Observer
 from lssvm.training.setup import new_run, rules_of
 
-SOLVERS = ("bundle", "proximal", "cutting-plane", "n-slack", "bcfw", "dual-coordinate")
+SOLVERS = ("bundle", "proximal", "cutting-plane", "n-slack", "dual-coordinate")
 GAPS = (1e-2, 1e-3, 1e-4)
 ABSOLUTE = 0.6
 # Training folds, C, seconds of processor a row, and where the optimum is known to be.

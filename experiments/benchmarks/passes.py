@@ -15,8 +15,8 @@ every epoch; there at the mean and at the last point, of which the lower counts)
 over the trials, – where half of them never come so close within the budget, and by how much F at
 the end is above the lowest one, on average.
 
-- bundle, n-slack, bcfw and gradient work inside CCCP, to a certified relative gap of 1e-4 each
-  time; lbfgs works on F, to such a gap of CCCP's problem at its last point.
+- bundle, n-slack, dual-coordinate and gradient work inside CCCP, to a certified relative gap of
+  1e-4 each time; lbfgs works on F, to such a gap of CCCP's problem at its last point.
 - sgd, 1, sgd, 8 and sgd, all work on F: steps after one chain, eight, and all (the paper's
   Algorithm 1), for as many epochs as the budget allows; rates found by trial, which is counted.
 - scipy is SciPy's L-BFGS-B on F, the peer of lbfgs; both are for smooth models.
@@ -46,7 +46,7 @@ SMOOTH = {"lbfgs", PEER}
 METHODS: dict[str, dict[str, Any]] = {
     "bundle": {"method": "bundle"},
     "n-slack": {"method": "n-slack"},
-    "bcfw": {"method": "bcfw"},
+    "dual-coordinate": {"method": "dual-coordinate"},
     "gradient": {"method": "gradient"},
     "lbfgs": {"method": "lbfgs"},
     PEER: {},

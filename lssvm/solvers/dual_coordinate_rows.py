@@ -69,6 +69,7 @@ class DualCoordinateRows(Epochs, ByExample):
         super().__post_init__()
         self._seed(self.seed)
         self._table = table_of(self.truth)
+        self._value = np.nan
 
     def _new_sets(self, limits: np.ndarray) -> StoredRows:
         return StoredRows(limits, self.dimension, self.norm, self.max_bytes)
@@ -86,11 +87,21 @@ class DualCoordinateRows(Epochs, ByExample):
     def initialise(self, oracle: EachOracle, initial: Initialisation) -> None:
         """Begin at the first weights, completed there, or at w = 0 with the first completion."""
         ByExample.initialise(self, oracle, initial)
+        self._value = np.nan
         self._draw_first(len(self.costs))
+
+    def primal(self, C: float) -> float:
+        """P at the best point; it is asked for after every moment of visits, and remembered."""
+        if C != self.C:
+            return super().primal(C)
+        if np.isnan(self._value):
+            self._value = super().primal(C)
+        return self._value
 
     def complete(self, oracle: EachOracle) -> None:
         """Complete the hidden values at the best point: planes and w move along."""
         ByExample.complete(self, oracle)
+        self._value = np.nan
         self._begin_epochs()
 
     def _check_restored(self) -> None:
@@ -107,11 +118,16 @@ class DualCoordinateRows(Epochs, ByExample):
             self.sets.scale(C / self.C)
             self._begin_epochs()
         self.sets.limits = C * self.costs
-        self.C = C
+        self.C, self._value = C, np.nan
 
     def _begin(self, oracle: EachOracle, C: float) -> None:
         self._table = table_of(self.truth)
         super()._begin(oracle, C)
+
+    def _ask(self, oracle: EachOracle, w: np.ndarray, keep: bool = True) -> None:
+        """One pass at w; see ``ByExample``."""
+        super()._ask(oracle, w, keep)
+        self._value = np.nan
 
     def _proceed(self, oracle: EachOracle, goal: float) -> bool:
         """Visits for a moment; whether the epoch or sweep is at its end."""
@@ -172,14 +188,14 @@ class DualCoordinateRows(Epochs, ByExample):
 
     def _visit(self, order: np.ndarray, place: int, small: float) -> None:
         """Steps for the examples of an order, with the answers that stand ready."""
-        planes = self.kept_planes
+        planes, first = self.kept_planes, place
         while place < len(order):
             _, place, _, _ = _dual_coordinate.epoch(
                 self.sets.kernel.capsule, planes, order, place, small, np.inf, False
             )
             if place < len(order):
                 planes.grow()
-        self.sets.answered()
+        self.sets.answered(order[first:])
 
     def _keep(self, found: ExampleMaxima, first: int = 0) -> np.ndarray:
         """Visit all examples, with what a pass at w has found."""

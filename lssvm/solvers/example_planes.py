@@ -18,6 +18,7 @@ class ExamplePlanes:
 
     truth : (k,) int32 outputs of the completion
     places : (n + 1,) int64 where the output of each example begins
+    longest : numbers of an output at most
     limits : (n,) u_i = C c_i; norm : of the slacks; slack : whether losses multiply differences
     exact : whether the oracle goes through all outputs at once, so that no products are kept
 
@@ -37,6 +38,7 @@ class ExamplePlanes:
         n = len(places) - 1
         self.truth = np.zeros(0, dtype=np.int32)
         self.places, self.norm, self.slack, self.exact = places, norm, slack, exact
+        self.longest = int(np.max(np.diff(places), initial=1))
         self.limits, self.gaps, self.w = np.zeros(n), np.zeros(n), np.zeros(size)
         self.counts, self.rests, self.streaks = (np.zeros(n, dtype=np.int32) for _ in range(3))
         self.rooms = np.full(n, FIRST_ROOM, dtype=np.int32)
@@ -76,6 +78,11 @@ class ExamplePlanes:
     def grow(self) -> None:
         """Make room for more planes; blocks are laid out anew without gaps."""
         self.widest = max(self.widest, 2 * int(self.rooms.max()))
+        self._lay_out()
+
+    def tighten(self) -> None:
+        """Leave blocks no more room than their planes need."""
+        self.rooms = np.maximum(FIRST_ROOM, self.counts).astype(np.int32)
         self._lay_out()
 
     def planes(self) -> np.ndarray:
@@ -125,8 +132,7 @@ class ExamplePlanes:
         sizes = [int(taken * (1 + SPARE)) + self.widest**2 for taken in self.used]
         self.alpha, self.losses = np.zeros(sizes[0]), np.zeros(sizes[0])
         self.idle = np.zeros(sizes[0], dtype=np.int32)
-        longest = int(np.max(np.diff(self.places), initial=1))
-        self.outputs = np.zeros(sizes[1] + self.widest * longest, dtype=np.int32)
+        self.outputs = np.zeros(sizes[1] + self.widest * self.longest, dtype=np.int32)
         self.products = np.full(1 if self.exact else sizes[2], UNKNOWN)
         planes = self.planes()
         self.alpha[planes], self.losses[planes], self.idle[planes] = kept[:3]

@@ -137,7 +137,7 @@ class StoredRows:
         """
         if len(owner) == 0:
             return
-        owner, size = _whole(owner), int(np.diff(truth[0])[owner].sum())
+        owner, size = _whole(owner), int((truth[0][owner + 1] - truth[0][owner]).sum())
         gradients = table_of(found)
         self._reserve(len(owner), len(gradients[1]) + size)
         self.used = _sparse_examples.store(self, gradients, truth, owner)
@@ -145,9 +145,13 @@ class StoredRows:
         self.answer_losses[owner] = losses
         self.count += len(owner)
 
-    def answered(self) -> None:
-        """The answers were taken up."""
-        self.answers[:] = -1
+    def answered(self, rows: np.ndarray) -> None:
+        """The answers for the examples ``rows`` were taken up.
+
+        Raises LssvmError if what is kept takes too much memory.
+        """
+        self.answers[rows] = -1
+        self._reserve(0, 0)
 
     def _reserve(self, count: int, size: int) -> None:
         """Make room for more rows. Raises LssvmError if there may not be so much.
@@ -155,14 +159,16 @@ class StoredRows:
         What is dropped depends on the planes alone, not on the room that they happen to have.
         """
         fits = self.count + count <= len(self.begins) and self.used + size <= len(self.values)
-        if fits and ENTRY * self.used + self._needed() <= self.most:
-            return
+        if fits and ENTRY * self.used + self.planes.nbytes <= self.most:
+            return  # the planes need no more than what they have
         live = self._live()
         if ENTRY * live + self._needed() > self.most:
             _sparse_examples.drop(self.kernel, self.planes, AGE)
+            self.planes.tighten()
             live = self._live()
             check_room(len(self.limits), ENTRY * live + self._needed(), self.most)
-        self._pack(count, size)
+        if not fits or self.used > (1.0 + ROOMIER) * live:
+            self._pack(count, size)
 
     def _live(self) -> int:
         """Entries of rows that are kept."""
