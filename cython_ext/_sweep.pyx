@@ -1,4 +1,4 @@
-"""Dual coordinate steps over planes kept by example (n-slack and block-coordinate Frank-Wolfe).
+"""Dual coordinate steps over planes kept by example (n-slack).
 
 Plane p belongs to example i, has the gradient δ_p (its output's minus the truth's), the loss L_p
 and a multiplier α_p ≥ 0. The steps increase the dual
@@ -326,96 +326,6 @@ def sweep(const int[::1] rows, dual, int norm, int steps):
                     &space, slots, own.counts[i], own.losses, own.squares, own.alpha,
                     1.0 / own.limits[i] if norm == 2 else 0.0, &heights[0], steps,
                 )
-
-
-cdef double _frank_wolfe(
-    Space* s, int plane, const int* own, int count, const double* losses, double* alpha,
-    double limit, double* moves, double* direction,
-) noexcept nogil:
-    """α ← (1 − γ) α + γ limit e_plane with the best γ in 0..1; returns the gap before."""
-    cdef int c
-    cdef double gap, high = 0.0, used = 0.0, curve, share
-    for c in range(count):
-        used += alpha[own[c]] * (losses[own[c]] + _dot(s, own[c]))
-        moves[c] = (limit if own[c] == plane else 0.0) - alpha[own[c]]
-    if plane >= 0:
-        high = losses[plane] + _dot(s, plane)
-    gap = limit * high - used
-    if gap <= 0.0:
-        return 0.0
-    curve = _kernel_square(s, own, count, moves) if s.R else _square(s, own, count, moves, direction)
-    share = 1.0 if curve <= gap else gap / curve
-    for c in range(count):
-        if moves[c] != 0.0:
-            if share == 1.0:
-                alpha[own[c]] = limit if own[c] == plane else 0.0
-            else:
-                alpha[own[c]] += share * moves[c]
-            _add(s, own[c], -share * moves[c])
-    return gap
-
-
-cdef double _square(
-    Space* s, const int* own, int count, const double* moves, double* direction,
-) noexcept nogil:
-    """‖v‖², v = Σ_c moves_c δ_c; ``direction``, (d,), is 0 before and after."""
-    cdef int c
-    cdef long long j
-    cdef double total = 0.0
-    for c in range(count):
-        if moves[c] != 0.0:
-            for j in range(s.begins[own[c]], s.ends[own[c]]):
-                direction[s.indices[j]] += moves[c] * s.values[j]
-    for c in range(count):
-        if moves[c] != 0.0:
-            total += moves[c] * _product(
-                s.indices, s.values, s.begins[own[c]], s.ends[own[c]], direction
-            )
-    for c in range(count):
-        for j in range(s.begins[own[c]], s.ends[own[c]]):
-            direction[s.indices[j]] = 0.0
-    return total
-
-
-cdef double _kernel_square(
-    Space* s, const int* own, int count, const double* moves,
-) noexcept nogil:
-    """The same with a kernel."""
-    cdef int a, c
-    cdef double total = 0.0
-    for c in range(count):
-        for a in range(count):
-            if moves[c] != 0.0 and moves[a] != 0.0:
-                total += moves[c] * moves[a] * _inner(s, own[c], own[a])
-    return total
-
-
-def frank_wolfe(const int[::1] rows, const int[::1] planes, dual):
-    """Move each example of ``rows`` towards a plane of its own by an exact line search (norm 1).
-
-    The step of Lacoste-Julien et al. (ICML 2013, Algorithm 3). planes : (k,) -1 being the zero
-    plane. The gap of each example before its step is written. The rest as in ``sweep``.
-    """
-    cdef Space space
-    cdef Dual own
-    cdef Py_ssize_t v, i
-    cdef double[::1] moves, direction
-    if rows.shape[0] != planes.shape[0]:
-        raise ValueError("sweep: the planes do not fit the examples")
-    if not _dual(&space, &own, dual):
-        return
-    moves, direction = np.empty(own.most), np.zeros(space.d)
-    with nogil:
-        _check_rows(&space, &own, rows)
-        for v in range(rows.shape[0]):
-            if planes[v] >= 0:
-                _check_planes(&space, &planes[v], 1)
-        for v in range(rows.shape[0]):
-            i = rows[v]
-            own.gaps[i] = _frank_wolfe(
-                &space, planes[v], own.slots + i * own.most, own.counts[i], own.losses,
-                own.alpha, own.limits[i], &moves[0], &direction[0],
-            )
 
 
 def highest(const int[::1] rows, dual, int[::1] planes, double[::1] heights):

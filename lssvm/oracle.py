@@ -96,6 +96,10 @@ class EachOracle(Oracle, Protocol):
         """Loss-augmented inference for examples start..stop-1."""
         ...
 
+    def augmented_chosen(self, w: np.ndarray, rows: np.ndarray) -> "ExampleMaxima":
+        """Loss-augmented inference for the examples ``rows``, in this order."""
+        ...
+
     def completed_each(self, w: np.ndarray) -> "ExampleMaxima":
         """Latent completion for every example."""
         ...
@@ -311,6 +315,13 @@ class DataOracle(Generic[E]):
             by_example(self.application).augmented_each, w, [self.examples.slice(start, stop)]
         )
 
+    def augmented_chosen(self, w: np.ndarray, rows: np.ndarray) -> ExampleMaxima:
+        """Loss-augmented inference for the examples ``rows``, in this order, a part of a pass."""
+        self.passes += len(rows) / len(self.examples)
+        chosen = self.examples.take(rows)
+        parts = blocks(chosen, self.application.work(chosen))
+        return self._each(by_example(self.application).augmented_each, w, parts)
+
     def completed_each(self, w: np.ndarray) -> ExampleMaxima:
         """Latent completion for every example."""
         self.completions += 1
@@ -358,8 +369,7 @@ class DataOracle(Generic[E]):
         found = ExampleMaxima(by_example(self.application), blocks, parts)
         bad = np.flatnonzero(~np.isfinite(found.values))
         if len(bad):
-            name = self.examples.names[int(bad[0])]
-            raise LssvmError(f"example {name!r}: its score is not finite")
+            raise LssvmError(f"example {found.name(int(bad[0]))!r}: its score is not finite")
         self._spend(began)
         return found
 

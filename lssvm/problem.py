@@ -292,6 +292,17 @@ def answers_in_c(kind: type) -> "TypeGuard[type[CompiledByExample[Any]]]":
     return issubclass(kind, CompiledByExample) and _follows(kind, "example_oracle", methods)
 
 
+def compiled_by_example(
+    application: Problem[E], examples: E, model: str
+) -> CompiledByExample[E] | None:
+    """The application, if it offers inference by example in C for these examples and this model."""
+    kind = type(application)
+    if not isinstance(application, CompiledByExample) or not answers_in_c(kind):
+        return None
+    able = model in kind.compiled_models and application.has_example_oracle(examples)
+    return application if able else None
+
+
 def sums_in_c(kind: type) -> bool:
     """Whether a class of applications has its inference summed by ``Gathering``, likewise."""
     return issubclass(kind, Gathering) and _follows(kind, "coefficients", ("augmented",))

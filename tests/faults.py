@@ -78,7 +78,6 @@ SOLVERS = [
         "proximal",
         "cutting-plane",
         "n-slack",
-        "bcfw",
         "dual-coordinate",
         "sgd",
     )
@@ -94,7 +93,7 @@ SOLVERS = [
     learning("proximal by OSQP", "multiclass", "solver.method=proximal", "solver.qp=osqp"),
     learning("kernel", "multiclass", "solver.method=n-slack", "kernel.type=rbf"),
     learning("n-slack, hidden", "mrf", *HIDDEN, "solver.method=n-slack"),
-    learning("bcfw, hidden", "mrf", *HIDDEN, "solver.method=bcfw"),
+    learning("dual-coordinate, rows", "mrf", *HIDDEN, "solver.method=dual-coordinate"),
     *(
         learning(f"{method}, smooth", "sequence", "objective.model=crf", f"solver.method={method}")
         for method in ("lbfgs", "gradient", "sgd")

@@ -225,7 +225,13 @@ CHECKPOINTS = {
         {"kernel": {"type": "rbf"}, **solver("n-slack", epsilon=1e-6)},
         2,
     ),
-    "bcfw": (ROWS, "multiclass", {}, solver("bcfw", epsilon=1e-6), 2),
+    "dual-coordinate, rows": (
+        graphs(),
+        "mrf",
+        {},
+        {"objective": {"model": "mssvm"}, **solver("dual-coordinate", epsilon=1e-6)},
+        9,
+    ),
     "gradient": (ROWS, "multiclass", {}, solver("gradient", epsilon=1e-6), 3),
     "sgd": (ROWS, "multiclass", {}, solver("sgd", epochs=5), 3),
     "lbfgs": (

@@ -17,7 +17,7 @@ from lssvm.training.session import learn_on
 from lssvm.training.setup import new_run, rules_of
 
 DATA = Path(__file__).parents[1] / "data" / "multiclass" / "train.txt"
-METHODS = ("bundle", "gradient", "cutting-plane", "proximal", "bcfw", "n-slack")
+METHODS = ("bundle", "gradient", "cutting-plane", "proximal", "dual-coordinate", "n-slack")
 
 
 @pytest.fixture(autouse=True)

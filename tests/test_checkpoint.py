@@ -20,7 +20,7 @@ METHODS = {
     "proximal": {"epsilon": 1e-5, "max_planes": 12},
     "proximal by OSQP": {"epsilon": 1e-4, "max_planes": 12, "qp": "osqp"},
     "n-slack": {"epsilon": 1e-5},
-    "bcfw": {"epsilon": 1e-3},
+    "dual-coordinate": {"epsilon": 1e-3},
     "gradient": {"epsilon": 1e-2, "max_passes": 20},
     "sgd": {"epochs": 40},
 }

@@ -94,7 +94,7 @@ def test_class_costs_of_motifs_are_costs_of_their_examples(tmp_path, model):
 
 
 @pytest.mark.parametrize(
-    "solver", ["bundle", "proximal", "cutting-plane", "n-slack", "bcfw", "sgd"]
+    "solver", ["bundle", "proximal", "cutting-plane", "n-slack", "dual-coordinate", "sgd"]
 )
 def test_every_solver_takes_balanced_costs(tmp_path, solver):
     sources = rows(tmp_path / "x.txt", {"a": 40, "b": 10, "c": 5}, 1)

@@ -339,7 +339,7 @@ def test_a_run_goes_on_from_its_state_as_if_it_had_not_been_stopped(form, monkey
         except StopError:
             values, arrays = run.solver.state()
             arrays = {name: array.copy() for name, array in arrays.items()}
-            solver = setup.new_solver(config, application.dimension(examples))
+            solver = setup.new_solver(application, examples, config)
             solver.restore(values, arrays)
             run.solver = solver
     assert run.solver.w.tobytes() == whole.solver.w.tobytes()
@@ -477,14 +477,13 @@ def test_planes_that_take_too_much_memory_end_the_run_and_are_not_restored():
             "solver": {"method": "dual-coordinate", "epsilon": 1e-7, "max_cache_mb": 0.01},
         }
     )
-    dimension = application.dimension(examples)
     oracle = DataOracle(application, examples, Executor(1))
     small = setup.new_run(application, examples, oracle, config, 0, None)
     with pytest.raises(LssvmError, match=r"the planes of 12 examples take .* solver.max_cache_mb"):
         small.proceed(oracle, setup.rules_of(config, len(examples), hidden=False), Observer())
-    solver = setup.new_solver(config, dimension)
+    solver = setup.new_solver(application, examples, config)
     solver.max_bytes = 1e9
     solver.restore(values, arrays)
     many = {**arrays, "planes_rooms": np.full(len(examples), 2**24, dtype=np.int32)}
     with pytest.raises(LssvmError, match="max_cache_mb"):
-        setup.new_solver(config, dimension).restore(values, many)
+        setup.new_solver(application, examples, config).restore(values, many)

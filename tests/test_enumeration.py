@@ -124,7 +124,7 @@ def test_without_hidden_values_every_formulation_is_exact(rescaling, norm):
     assert plane.value(w) == upper == pytest.approx(value, rel=1e-12)
 
 
-@pytest.mark.parametrize("method", ["bundle", "n-slack", "bcfw"])
+@pytest.mark.parametrize("method", ["bundle", "n-slack", "dual-coordinate"])
 def test_all_solvers_find_one_optimum(method, installed):
     pairs = labelled(np.random.default_rng(3))
     settings = {

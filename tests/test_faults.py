@@ -8,7 +8,7 @@ import pytest
 
 from lssvm.config.sections import Method
 
-SMALL = {"bcfw": 2, "cv, 1 process": 2, "check": 1}
+SMALL = {"dual-coordinate, rows": 2, "cv, 1 process": 2, "check": 1}
 
 
 @pytest.mark.parametrize("name", SMALL)

@@ -107,7 +107,7 @@ def test_a_kernel_and_its_explicit_map_give_one_model(name, rescaling, norm, coe
 
 def test_an_explicit_map_goes_with_every_solver():
     lowest, highest = [], []
-    for method in ("bundle", "proximal", "cutting-plane", "n-slack", "bcfw"):
+    for method in ("bundle", "proximal", "cutting-plane", "n-slack", "dual-coordinate"):
         config, application, training, _ = PROBLEMS["multiclass"]({**POLY, "explicit": True})
         settings = config.to_dict() | {"solver": {"method": method, "epsilon": 1e-4}}
         record = learn_on(application, training, Config.from_dict(settings)).record

@@ -51,7 +51,7 @@ class Watcher(Observer):
         ("bundle", "ssvm"),
         ("proximal", "ssvm"),
         ("n-slack", "ssvm"),
-        ("bcfw", "ssvm"),
+        ("dual-coordinate", "ssvm"),
         ("lbfgs", "crf"),
         ("gradient", "ssvm"),
         ("sgd", "ssvm"),
@@ -119,7 +119,8 @@ def test_an_unknown_metric_is_told():
 
 
 @pytest.mark.parametrize(
-    ("method", "cache"), [("bundle", 0), ("cutting-plane", 5), ("n-slack", 0), ("bcfw", 0)]
+    ("method", "cache"),
+    [("bundle", 0), ("cutting-plane", 5), ("n-slack", 0), ("dual-coordinate", 0)],
 )
 def test_an_interrupted_run_goes_on_to_the_same_bytes(method, cache, tmp_path):
     config = configuration(method, cache=cache, patience=4)
@@ -217,7 +218,9 @@ def fields(method, inference, **held):
     return Config.from_dict(values, base=DATA.parent / "mrf")
 
 
-@pytest.mark.parametrize("method", ["bundle", "proximal", "gradient", "sgd", "n-slack", "bcfw"])
+@pytest.mark.parametrize(
+    "method", ["bundle", "proximal", "gradient", "sgd", "n-slack", "dual-coordinate"]
+)
 @pytest.mark.parametrize("inference", ["exact", "bp"])
 def test_with_hidden_values_the_best_point_has_a_finite_objective(method, inference):
     found = train.learn(fields(method, inference, patience=1)).record

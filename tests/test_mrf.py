@@ -20,8 +20,8 @@ from lssvm.formats.mrf_text import read_graphs
 from lssvm.model import Model
 from lssvm.oracle import DataOracle, Executor, blocks
 from lssvm.simulation import mrf as simulate_mrf
-from lssvm.solvers.bcfw import Bcfw
 from lssvm.solvers.bundle import Bundle
+from lssvm.solvers.dual_coordinate_rows import DualCoordinateRows
 from lssvm.solvers.n_slack import NSlack
 from lssvm.solvers.qp import SimplexQP
 from lssvm.solvers.solver import Initialisation
@@ -29,6 +29,7 @@ from lssvm.training.session import learn_on
 
 ROOT = Path(__file__).parent.parent
 DATA = ROOT / "data" / "mrf"
+KINDS = {"n-slack": NSlack, "dual-coordinate": lambda d: DualCoordinateRows(d, batch_size=2)}
 SMALL = """\
 graph a cost=2
 node 1 y 2 1 1:1 2:0.5
@@ -109,7 +110,7 @@ def test_lbfgs_and_the_bundle_agree_on_the_hidden_crf():
     assert found[0] == pytest.approx(found[1], rel=1e-3)
 
 
-@pytest.mark.parametrize("method", ["n-slack", "bcfw"])
+@pytest.mark.parametrize("method", list(KINDS))
 @pytest.mark.parametrize("epsilons", [(0.0, 1.0), (0.0, 0.0), (1.0, 1.0), (0.5, 1.0), (0.25, 0.5)])
 def test_solvers_of_single_graphs_certify_the_optimum_of_the_convex_problem(method, epsilons):
     """P of the first completion has the lowest value that the bundle certifies, by both bounds."""
@@ -118,7 +119,7 @@ def test_solvers_of_single_graphs_certify_the_optimum_of_the_convex_problem(meth
     w0 = app.start(examples, np.random.default_rng(1))
     oracle = DataOracle(app, examples, Executor(1))
     completion = app.completed(w0, examples)
-    solver = {"n-slack": NSlack, "bcfw": lambda d: Bcfw(d, batch_size=2)}[method](problem.d)
+    solver = KINDS[method](problem.d)
     solver.initialise(oracle, Initialisation(w0))
     bundle = Bundle(np.zeros(problem.d), completion, SimplexQP("auto"), 0.1)
     found, known = [
@@ -133,7 +134,7 @@ def test_solvers_of_single_graphs_certify_the_optimum_of_the_convex_problem(meth
     assert found.lower <= known.primal + 1e-12
 
 
-@pytest.mark.parametrize("method", ["n-slack", "bcfw"])
+@pytest.mark.parametrize("method", list(KINDS))
 @pytest.mark.parametrize("model", ["lssvm", "mssvm", "hcrf", "loss_augmented_likelihood"])
 def test_cccp_with_planes_of_single_graphs_lowers_the_objective_itself(model, method):
     settings = config(model, 0.3, solver={"method": method, "epsilon": 1e-3, "batch_size": 4})
@@ -152,11 +153,11 @@ def test_cccp_with_planes_of_single_graphs_lowers_the_objective_itself(model, me
     assert record["objective"] == pytest.approx(value, rel=1e-9)
 
 
-@pytest.mark.parametrize("method", ["n-slack", "bcfw"])
+@pytest.mark.parametrize("method", list(KINDS))
 def test_solvers_of_single_graphs_go_on_from_what_they_saved(method):
     problem = Problem(np.random.default_rng(3), "mssvm", shape="any", n=6)
     oracle = DataOracle(problem.app, problem.examples, Executor(1))
-    new = {"n-slack": NSlack, "bcfw": lambda d: Bcfw(d, batch_size=2)}[method]
+    new = KINDS[method]
     first, second = new(problem.d), new(problem.d)
     first.initialise(
         oracle, Initialisation(problem.app.start(problem.examples, np.random.default_rng(1)))

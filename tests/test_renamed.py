@@ -91,6 +91,16 @@ def test_a_stored_model_with_both_names_is_refused():
         stored_config(values, "a model")
 
 
+def test_a_former_solver_is_refused_with_the_present_one_and_translated_in_models(tmp_path):
+    wrong = "solver.method: 'bcfw' was renamed; expected 'dual-coordinate'"
+    text = "application: {name: mrf}\n"
+    assert refusal(tmp_path, text + "solver: {method: bcfw}\n") == f"c.yaml:2:10: {wrong}"
+    assert refusal(tmp_path, text, "solver.method=bcfw") == f"--set {wrong}"
+    values = Config.from_dict({"application": {"name": "mrf"}}).to_dict()
+    values["solver"]["method"] = "bcfw"
+    assert stored_config(values, "a model").solver.method == "dual-coordinate"
+
+
 def test_a_former_word_of_an_option_is_refused_and_translated(tmp_path):
     wrong = "application.inference: 'trw' was renamed; expected 'spanning-forests'"
     text = "application: {name: mrf, inference: trw}\n"

@@ -285,6 +285,7 @@ def negated(name):
     return change
 
 
+ROWS = "dual-coordinate, rows"
 TORN = [
     ("bundle", entry("solver.beta", 0, -0.5), "array 'beta' is not on the simplex"),
     ("bundle", entry("solver.gram", (0, 1), 9.0), "array 'gram' is not a Gram matrix"),
@@ -322,10 +323,13 @@ TORN = [
     ("n-slack", entry("solver.sets_alpha", 0, -1.0), "array 'sets_alpha' holds -1.0"),
     ("n-slack", entry("solver.sets_scores", 0, 7.0), "array 'sets_scores' is not 'sets_w'"),
     ("n-slack, kernel", without("solver.kernel_scores"), "'kernel_scores' is missing"),
-    ("bcfw", key(2, "solver", "generator", "state", "inc"), "inc is 2; expected an odd number"),
-    ("bcfw", key(-1, "solver", "generator", "uinteger"), "uinteger is -1; expected a whole"),
-    ("bcfw", key("MT19937", "solver", "generator", "bit_generator"), "expected 'PCG64'"),
-    ("bcfw", whole("solver.batch_gaps", np.zeros(1)), "array 'batch_gaps' is "),
+    (ROWS, entry("solver.order", 0, 10**6), "the order of the examples is impossible"),
+    (ROWS, entry("solver.planes_alpha", 0, 1e9), "array 'planes_alpha' exceeds"),
+    (ROWS, entry("solver.planes_outputs", 0, 7), "array 'planes_outputs' does not number the rows"),
+    (ROWS, entry("solver.planes_counts", 0, 99), "array 'planes_"),
+    (ROWS, entry("solver.rows_indices", 0, 10**6), "array 'rows_indices' holds 1000000 at [0]"),
+    (ROWS, turned("solver.rows_indices"), "array 'rows_indices' is not in order"),
+    (ROWS, entry("solver.rows_starts", 0, 1), "array 'rows_starts' does not rise"),
     ("gradient", whole("solver.cut", np.zeros(0)), "array 'cut' is float64 of shape (0,)"),
     ("sgd", key(1.5, "solver", "learning_rate"), "learning_rate is 1.5; expected "),
     ("lbfgs", negated("solver.changes"), "are not those of a convex function"),

@@ -13,7 +13,7 @@ from lssvm.config import Config
 from lssvm.training.session import learn_on
 
 DATA = Path(__file__).parent.parent / "data"
-METHODS = ("n-slack", "cutting-plane", "bundle", "proximal", "bcfw")
+METHODS = ("n-slack", "cutting-plane", "bundle", "proximal", "dual-coordinate")
 PROBLEMS = {  # options, objective, file, examples taken
     "multiclass, zero-one": ({"name": "multiclass"}, {}, "multiclass/train.txt", 60),
     "multiclass, loss matrix, slack": (

@@ -68,7 +68,7 @@ def test_checking_a_configuration_imports_no_solver_of_quadratic_programs():
         "for method in ('bundle', 'proximal'):\n"
         "    Config.from_dict({'application': {'name': 'multiclass'},"
         " 'solver': {'method': method}})\n"
-        "assert not {'osqp', 'lssvm.solvers.bcfw', 'lssvm.solvers.sgd'} & sys.modules.keys()"
+        "assert not {'osqp', 'lssvm.solvers.n_slack', 'lssvm.solvers.sgd'} & sys.modules.keys()"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
 
@@ -163,7 +163,7 @@ def test_a_restored_solver_differs_in_nothing_from_the_one_that_was_saved(varian
     with pytest.raises(StopError):
         run.proceed(oracle, rules, Stopper(passes))
     values, arrays = run.solver.state()
-    restored = new_solver(config, application.dimension(examples))
+    restored = new_solver(application, examples, config)
     stored = json.dumps({name: checkpoint._stored(found) for name, found in values.items()})
     values = {name: checkpoint._restored(found) for name, found in json.loads(stored).items()}
     restored.restore(values, {name: array.copy() for name, array in arrays.items()})

@@ -1,7 +1,5 @@
 """Products, steps and rounds over planes kept by example, against the definitions."""
 
-import copy
-
 import numpy as np
 import pytest
 from scipy import sparse
@@ -47,49 +45,6 @@ def test_products_refuse_arrays_that_do_not_fit():
         _sweep.combine(planes, arena, np.zeros(3), np.zeros(6))
     with pytest.raises(ValueError, match="no plane 99"):
         _sweep.dots(np.array([0, 99], dtype=np.int32), arena, np.zeros(6), np.zeros(2))
-
-
-@pytest.mark.parametrize("labels", [0, 2])
-def test_a_frank_wolfe_step_is_the_best_point_of_its_line(labels):
-    rng = np.random.default_rng(1)
-    inner_steps = 0
-    for _ in range(200):
-        sets = random_sets(rng, labels=labels)
-        sets.sweep(rng.permutation(4)[:2], 2)
-        row = int(rng.integers(4))
-        plane = int(rng.choice([-1, *sets.slots[row, : sets.counts[row]]]))
-        before = copy.deepcopy(sets)
-        corner = np.where(sets.owner == row, 0.0, sets.alpha)
-        if plane >= 0:
-            corner[plane] = sets.limits[row]
-        gap = sets.frank_wolfe(np.array([row]), np.array([plane]))
-        values = [dual_at(before, a * corner + (1 - a) * before.alpha) for a in GRID]
-        assert sets.dual() >= max(values) - 1e-12
-        slope = (dual_at(before, STEP * corner + (1 - STEP) * before.alpha) - values[0]) / STEP
-        assert gap == pytest.approx(max(0.0, slope), abs=1e-4)
-        moved = np.abs(sets.alpha - before.alpha).max()
-        whole = np.abs(corner - before.alpha).max()
-        inner_steps += 0.0 < moved < 0.999 * whole
-        np.testing.assert_allclose(sets.w, copied(sets).w, atol=1e-12)
-        np.testing.assert_allclose(sets.kernel_scores(), copied(sets).kernel_scores(), atol=1e-12)
-    assert inner_steps > 20
-
-
-GRID, STEP = np.linspace(0.0, 1.0, 21), 1e-6
-
-
-def copied(sets):
-    """The same with w and its images computed anew."""
-    other = copy.deepcopy(sets)
-    other.refresh()
-    return other
-
-
-def dual_at(sets, alpha):
-    other = copy.deepcopy(sets)
-    other.alpha[:] = alpha
-    other.refresh()
-    return other.dual()
 
 
 def test_rounds_end_at_the_goal_or_at_their_number():

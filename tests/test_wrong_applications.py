@@ -14,7 +14,7 @@ from lssvm.config import Config
 from lssvm.errors import ApplicationCrashError, ApplicationError
 from lssvm.training import session as train
 
-CERTIFYING = ("bundle", "proximal", "cutting-plane", "n-slack", "bcfw", "gradient")
+CERTIFYING = ("bundle", "proximal", "cutting-plane", "n-slack", "dual-coordinate", "gradient")
 METHODS = (*CERTIFYING, "sgd")
 NAMED = re.compile(r"example 'x\d+'")
 

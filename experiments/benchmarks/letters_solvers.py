@@ -41,7 +41,7 @@ from lssvm.output.tables import make_folder, text_table, write_results
 from lssvm.training.cccp import Observer
 from lssvm.training.setup import new_run, rules_of
 
-SOLVERS = ("bundle", "proximal", "cutting-plane", "n-slack", "bcfw", "dual-coordinate")
+SOLVERS = ("bundle", "proximal", "cutting-plane", "n-slack", "dual-coordinate")
 GAPS = (1e-2, 1e-3, 1e-4)
 ABSOLUTE = 0.6
 # Training folds, C, CPU seconds allowed for a row, and bounds of the known optimum.

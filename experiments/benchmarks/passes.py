@@ -15,8 +15,8 @@ after every epoch, at the mean of the points and at the last point; the lower F 
 shows medians over the trials, or – if half of them never come so close within the budget, and the
 mean relative excess of the lowest F of the solver over the lowest F of all solvers.
 
-- bundle, n-slack, bcfw and gradient work inside CCCP, each time to a certified relative gap of
-  1e-4; lbfgs works on F, until CCCP's problem at its last point has such a gap.
+- bundle, n-slack, dual-coordinate and gradient work inside CCCP, each time to a certified relative
+  gap of 1e-4; lbfgs works on F, until CCCP's problem at its last point has such a gap.
 - sgd, 1, sgd, 8 and sgd, all work on F. They make a step after one chain, after eight chains and
   after all chains (Algorithm 1 of the paper), for as many epochs as the budget allows. Learning
   rates are found by trial, which is counted.
@@ -47,7 +47,7 @@ SMOOTH = {"lbfgs", PEER}
 METHODS: dict[str, dict[str, Any]] = {
     "bundle": {"method": "bundle"},
     "n-slack": {"method": "n-slack"},
-    "bcfw": {"method": "bcfw"},
+    "dual-coordinate": {"method": "dual-coordinate"},
     "gradient": {"method": "gradient"},
     "lbfgs": {"method": "lbfgs"},
     PEER: {},

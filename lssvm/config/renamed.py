@@ -14,6 +14,7 @@ RENAMED = {
     "solver.rate": "solver.learning_rate",
     "cccp.looseness": "cccp.inexactness",
 }
+RENAMED_VALUES = {"solver.method": {"bcfw": "dual-coordinate"}}
 
 
 def refuse_former_names(kind: type[Options] | None, document: Document) -> list[tuple[Place, str]]:
@@ -57,7 +58,7 @@ def _renamed(kind: type[Options] | None) -> dict[str, str]:
 
 def _renamed_values(kind: type[Options] | None) -> dict[str, dict[str, str]]:
     own = {} if kind is None else kind.renamed_values
-    return {f"application.{key}": dict(values) for key, values in own.items()}
+    return RENAMED_VALUES | {f"application.{key}": dict(values) for key, values in own.items()}
 
 
 def _found(document: Document, name: str) -> tuple[dict[str, Any] | None, str]:

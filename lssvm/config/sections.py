@@ -126,9 +126,9 @@ class SolverOptions(Section):
         "bundle: bundle method, whose cutting planes are computed between the best "
         "iterate and the minimiser of the cutting-plane model (in-out); proximal: proximal bundle "
         "method; cutting-plane: cutting planes without stabilisation (1-slack); n-slack: cutting "
-        "planes for each example, which needs the fewest passes; bcfw: block-coordinate "
-        "Frank-Wolfe; dual-coordinate: exact steps in the dual for one example at a time, in "
-        "compiled code, for many examples or many weights; lbfgs: limited-memory BFGS, for smooth "
+        "planes for each example, which needs the fewest passes; dual-coordinate: exact steps in "
+        "the dual for one example at a time, for many examples, many weights or expensive "
+        "inference; lbfgs: limited-memory BFGS, for smooth "
         "models such as crf; gradient: (sub)gradient descent; sgd: stochastic (sub)gradient "
         "descent on F itself, for which no gap is known",
     )
@@ -177,7 +177,10 @@ class SolverOptions(Section):
         description="n-slack: largest number of sweeps over the planes between two passes",
     )
     batch_size: int = Field(
-        default=8, ge=1, description="bcfw and sgd: mini-batch size (examples per oracle call)"
+        default=8,
+        ge=1,
+        description="sgd, and dual-coordinate without compiled inference by example: mini-batch "
+        "size (examples per oracle call)",
     )
     learning_rate: float | None = Field(
         default=None,

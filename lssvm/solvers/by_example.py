@@ -38,7 +38,7 @@ class _KeptSets(Kept):
     def save(self, owner: Any, name: str) -> State:
         return {}, owner.sets.state()
 
-    def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> WorkingSets:
+    def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> Any:
         sets = owner._new_sets(owner.C * owner.costs)
         sets.restore(arrays)
         return sets
@@ -68,7 +68,7 @@ class ByExample(Solver):
     """Minimises P through planes of single examples.
 
     dimension : d; norm : the norm of the slacks; gram, labels : of a kernel, see ``working_sets``
-    sets : the planes and the dual point
+    sets : the planes and the dual point, WorkingSets or what stands in their place
     truth, truth_losses : (n, d), (n,) gradients and loss parts of the completion's planes; the loss
         parts are 0 unless hidden values are summed over
     w : (d,) the best point; kernel_scores : (d,) its kernel scores, w itself without a kernel
@@ -83,7 +83,7 @@ class ByExample(Solver):
     max_bytes: float = np.inf  # of the planes
     passes_saved: int = field(default=0, metadata=value(whole))  # sweeps, but one after each pass
     costs: np.ndarray = field(init=False, metadata=array(np.float64, _any_length, least=0.0))
-    sets: WorkingSets = field(init=False, metadata=kept(_KeptSets()))
+    sets: Any = field(init=False, metadata=kept(_KeptSets()))
     truth: "sparse.csr_array" = field(init=False, metadata=kept(_KeptTruth()))
     truth_losses: np.ndarray = field(init=False, metadata=vector(_by_example))
     w: np.ndarray = field(init=False, metadata=vector())
@@ -336,7 +336,7 @@ class ByExample(Solver):
         np.maximum.at(most, sets.owner, sizes)
         return most[rows]
 
-    def _new_sets(self, limits: np.ndarray) -> WorkingSets:
+    def _new_sets(self, limits: np.ndarray) -> Any:
         return WorkingSets(limits, self.dimension, self.norm, self.gram, self.labels)
 
 

@@ -14,59 +14,33 @@ one pass over all examples at a fixed w gives P, and D is recomputed from the mu
 together are the certificate.
 """
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from lssvm.checked import (
-    Arrays,
-    Values,
-    above,
-    array,
-    flag,
-    positive,
-    rising,
-    vector,
-    whole,
-)
+from lssvm.checked import Arrays, Values, above, flag, vector
 from lssvm.errors import ModelError
 from lssvm.kernels import _dual_coordinate
 from lssvm.plane import MEGABYTE
-from lssvm.solvers.conjugate_gradients import climb
+from lssvm.solvers.epochs import SMALL_SHARE, SWEEP, Epochs
 from lssvm.solvers.example_planes import ExamplePlanes
 from lssvm.solvers.kept import LOWEST, Kept, State, kept, value
 from lssvm.solvers.kept import array as kept_array
 from lssvm.solvers.kept import vector as kept_vector
 from lssvm.solvers.kept_outputs import KeptOutputs
+from lssvm.solvers.kept_planes import restored_planes
 from lssvm.solvers.needs import Needs
 from lssvm.solvers.room import check_room
-from lssvm.solvers.solver import Initialisation, InnerProduct, Solver
+from lssvm.solvers.solver import Initialisation, InnerProduct
 
-SWEEPS = 5  # sweeps over cached outputs after an epoch, at most
-SWEPT_SHARE = 0.3  # sweeps end when their gaps are this share of the sampled gaps
-SMALL_SHARE = 0.3  # an example rests if its gap is below this share of the goal divided by n
-PROMISE = 1.0  # a certificate is computed once the sampled gaps are this multiple of the goal
-FIRST_CHECK = 2  # epochs before the first certificate
-CHECK_EVERY = 10  # epochs between two certificates, at most
-# An epoch is slow if the sampled gaps stay above this share of what they were. After so many slow
-# epochs in a row conjugate gradients run: the first numbers hold if the kernel solves for all
-# outputs, the second ones with pairwise steps over the outputs that are kept, where conjugate
-# gradients take longer, but then run after each further slow epoch.
-SLOW, SLOW_STEPS = 0.9, 0.97
-PATIENCE, PATIENCE_STEPS = 4, 3
-CG_STEPS = 20  # steps of conjugate gradients, at most
 SECONDS = 0.05  # time between two returns from the compiled loop
-MOST_PLANES = 2**24  # planes of one example, at most
 # A batch of BATCH examples is visited at one w if an example takes at least BATCH_WORK
 # multiplications and additions, and if there are at least BATCH_SHARE batches. The first ALONE
 # epochs visit examples one by one, since their steps are long.
 BATCH, BATCH_WORK, BATCH_SHARE = 8, 2000, 16
 ALONE = 2
 TEAM_WORK = 2_000_000  # multiplications and additions of a pass for which more threads pay
-VISITS, SWEEP = 0, 1  # the phases: an epoch of visits, or a sweep over cached outputs
 
 
 def _examples(owner: Any, arrays: Arrays) -> tuple[None]:
@@ -82,31 +56,15 @@ class _KeptPlanes(Kept):
         return values, {f"planes_{key}": found for key, found in planes.state().items()}
 
     def restore(self, owner: Any, name: str, values: Values, arrays: Arrays) -> ExamplePlanes:
-        n = len(owner.costs)
-        end = int(array(arrays, "planes_places", np.int64, (n + 1,), least=0)[-1])
-        places = rising(arrays, "planes_places", np.int64, n + 1, end)
-        counts = array(arrays, "planes_counts", np.int32, (n,), least=0)
-        for key in ("rooms", "rests", "streaks"):
-            array(arrays, f"planes_{key}", np.int32, (n,), least=0, most=MOST_PLANES)
-        count, length = int(counts.astype(np.int64).sum()), int(counts @ np.diff(places))
-        vector(arrays, "planes_gaps", (n,))
-        array(arrays, "planes_alpha", np.float64, (count,), least=0.0)
-        array(arrays, "planes_idle", np.int32, (count,), least=0)
-        vector(arrays, "planes_losses", (count,))
-        array(arrays, "planes_outputs", np.int32, (length,), least=0)
-        size = len(vector(arrays, "planes_w", (None,)))
-        if np.any(counts > arrays["planes_rooms"]):
-            raise ModelError("array 'planes_counts' exceeds 'planes_rooms'")
         slack, exact = flag(values, "planes_slack"), flag(values, "planes_exact")
-        planes = ExamplePlanes(places, size, norm=owner.norm, slack=slack, exact=exact)
-        check_room(n, planes.needed(arrays["planes_rooms"]), owner.max_bytes)
-        planes.restore({key: arrays[f"planes_{key}"] for key in planes.state()})
-        return planes
+        size = len(vector(arrays, "planes_w", (None,)))
+        n, most = len(owner.costs), owner.max_bytes
+        return restored_planes(arrays, n, size, most, norm=owner.norm, slack=slack, exact=exact)
 
 
 @dataclass
-class DualCoordinate(Solver):
-    """Dual coordinate ascent: epochs of visits, sweeps over cached outputs, and certificates.
+class DualCoordinate(Epochs):
+    """Dual coordinate ascent by compiled inference for single examples.
 
     dimension : d; norm : the norm of the slacks; seed : the seed of the order of the visits
     max_bytes : the memory that the planes may take
@@ -114,40 +72,20 @@ class DualCoordinate(Solver):
     hidden : whether there are hidden values, so that the completion changes
     objective : P at the best point, infinite before the first certificate
     heights, scores : (n,) at the best point: U⁺ minus the score of the completion, and this score
-    order : (n,) the order of visits; place : the index in it of the next visit
-    phase : VISITS or SWEEP
-    swept : the number of sweeps since the last epoch
-    sampled : the sum of the gaps that the last epoch found; cached : that of the current epoch or
-        sweep so far
-    epochs : the number of epochs in the current problem; checked : that at the last certificate
-    slow : how many of the last epochs in a row were slow
-    sweeps_made : the number of sweeps, and of runs of conjugate gradients, in all problems
     """
 
     name: ClassVar[str] = "dual-coordinate"
-    needs: ClassVar[Needs] = Needs(each=True, compiled=True, slack_norms=frozenset({1, 2}))
+    needs: ClassVar[Needs] = Needs(each=True, slack_norms=frozenset({1, 2}))
 
     dimension: int
     norm: int = 1
     seed: int = 0
     max_bytes: float = np.inf
-    C: float = field(default=0.0, metadata=value(positive))
     hidden: bool = field(default=False, metadata=value(flag))
     objective: float = field(default=np.inf, metadata=value(above))
-    place: int = field(default=0, metadata=value(whole))
-    phase: int = field(default=VISITS, metadata=value(whole))
-    swept: int = field(default=0, metadata=value(whole))
-    sampled: float = field(default=np.inf, metadata=value(above))
-    cached: float = field(default=0.0, metadata=value(positive))
-    epochs: int = field(default=0, metadata=value(whole))
-    checked: int = field(default=0, metadata=value(whole))
-    slow: int = field(default=0, metadata=value(whole))
-    sweeps_made: int = field(default=0, metadata=value(whole))
     w: np.ndarray = field(init=False, metadata=kept_vector())
     costs: np.ndarray = field(init=False, metadata=kept_array(np.float64, _examples, least=0.0))
     truth: np.ndarray = field(init=False, metadata=kept_array(np.int32, _examples, least=0))
-    order: np.ndarray = field(init=False, metadata=kept_array(np.int32, _examples, least=0))
-    generator: np.ndarray = field(init=False, metadata=kept_array(np.uint64, lambda *_: (1,)))
     heights: np.ndarray = field(
         init=False, metadata=kept_array(np.float64, _examples, least=LOWEST, infinite=True)
     )
@@ -165,15 +103,15 @@ class DualCoordinate(Solver):
     def __post_init__(self) -> None:
         self.w = np.zeros(self.dimension)
         self.costs, self.heights, self.scores = np.zeros(0), np.zeros(0), np.zeros(0)
-        self.truth, self.order = np.zeros(0, dtype=np.int32), np.zeros(0, dtype=np.int32)
-        self.generator = np.random.SeedSequence([self.seed]).generate_state(1, np.uint64)
+        self.truth = np.zeros(0, dtype=np.int32)
+        self._seed(self.seed)
         none = np.zeros(1, dtype=np.int64)
         self.planes = ExamplePlanes(none, 0, norm=self.norm, slack=False, exact=False)
 
     @property
-    def planes_kept(self) -> int:
-        """The number of planes that are kept now."""
-        return len(self.planes)
+    def kept_planes(self) -> ExamplePlanes:
+        """The planes of all examples, with their multipliers."""
+        return self.planes
 
     @property
     def passes_saved(self) -> int:
@@ -187,8 +125,7 @@ class DualCoordinate(Solver):
         self.costs, self.hidden = oracle.costs, initial.hidden
         self.truth = kernel.truth.copy()
         self.heights, self.scores = np.full(n, np.inf), np.zeros(n)
-        self.order = np.arange(n, dtype=np.int32)
-        _dual_coordinate.shuffle(self.order, self.generator)
+        self._draw_first(n)
         self.planes = self._new_planes(kernel)
         if isinstance(initial.first, np.ndarray):
             self.w = initial.first.copy()
@@ -220,13 +157,6 @@ class DualCoordinate(Solver):
         self.heights += scores - self.scores
         self.objective = self._objective(self.w, self.heights)
         self._begin_epochs()
-
-    def _begin_epochs(self) -> None:
-        """Begin the epochs of a new problem; the planes of the last problem stay."""
-        self.begin_problem()
-        self.epochs, self.checked, self.slow, self.swept = 0, 0, 0, 0
-        self.phase, self.place, self.sampled, self.cached = VISITS, 0, np.inf, 0.0
-        self.planes.rests[:] = 0
 
     def primal(self, C: float) -> float:
         """P at the best point."""
@@ -302,16 +232,8 @@ class DualCoordinate(Solver):
         if not fitting:
             raise ModelError("the outputs that are kept are not of the training data")
         highest = max(int(self.truth.max(initial=0)), int(planes.outputs.max(initial=0)))
-        if highest >= kernel.values or np.any(np.sort(self.order) != np.arange(n)):
+        if highest >= kernel.values or not np.array_equal(np.sort(self.order), np.arange(n)):
             raise ModelError("an output that is kept, or the order of the examples, is impossible")
-
-    def _improve(self, oracle: Any, C: float, target: Callable[[], float]) -> bool:
-        """Do a part of an epoch or of a sweep; at its end, compute a certificate if it is time."""
-        began, spent = time.perf_counter(), oracle.seconds
-        if self._proceed(oracle, target()):
-            self._turn(oracle, target)
-        self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
-        return True
 
     def _proceed(self, oracle: Any, goal: float) -> bool:
         """Visit examples for SECONDS; return whether the epoch or sweep is at its end."""
@@ -364,37 +286,8 @@ class DualCoordinate(Solver):
         oracle.together(share, most)
         return found[0]
 
-    def _turn(self, oracle: Any, target: Callable[[], float]) -> None:
-        """End an epoch or a sweep: choose the next phase; compute a certificate if it is time."""
-        self.place = 0
-        if self.phase == VISITS:
-            self.epochs += 1
-            self.problem_passes += 1
-            self.swept = 0
-            before, self.sampled = self.sampled, float(self.planes.gaps.sum())
-            exact = self.planes.exact
-            slow = SLOW if exact else SLOW_STEPS
-            self.slow = self.slow + 1 if self.sampled > slow * before else 0
-            if self.slow >= (PATIENCE if exact else PATIENCE_STEPS):
-                climb(KeptOutputs(oracle.compiled, self.planes), CG_STEPS)
-                self.sweeps_made += 1
-                self.slow = 0 if exact else self.slow
-        else:
-            self.swept += 1
-            self.sweeps_made += 1
-        left = self.cached if self.phase == SWEEP else np.inf
-        self.cached = 0.0
-        settled = left <= SWEPT_SHARE * self.sampled or self.swept >= SWEEPS
-        self.phase = VISITS if settled or self.planes.exact else SWEEP
-        _dual_coordinate.shuffle(self.order, self.generator)
-        if self.phase == VISITS and self._promising(target()):
-            self._certify(oracle)
-
-    def _promising(self, goal: float) -> bool:
-        """Whether it is time for a certificate."""
-        if not np.isfinite(self.objective):
-            return self.epochs >= FIRST_CHECK or self.sampled <= 0.0
-        return self.sampled <= PROMISE * goal or self.epochs - self.checked >= CHECK_EVERY
+    def _side_by_side(self, oracle: Any) -> KeptOutputs:
+        return KeptOutputs(oracle.compiled, self.planes)
 
     def _certify(self, oracle: Any) -> None:
         """Compute D from the multipliers, and P by a pass at the w that they give."""

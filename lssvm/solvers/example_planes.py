@@ -96,13 +96,18 @@ class ExamplePlanes:
         self.widest = max(self.widest, 2 * int(self.rooms.max()))
         self._lay_out()
 
+    def tighten(self) -> None:
+        """Leave blocks no more room than their planes need."""
+        self.rooms = np.maximum(FIRST_ROOM, self.counts).astype(np.int32)
+        self._lay_out()
+
     def planes(self) -> np.ndarray:
         """The indices of all planes in the arenas, in the order of the examples, (m,)."""
-        return _runs(self.first, self.counts.astype(np.int64))
+        return runs(self.first, self.counts.astype(np.int64))
 
     def output_places(self) -> np.ndarray:
         """The indices of the outputs of all planes in their arena, in the same order."""
-        return _runs(self.first_output, self.counts * np.diff(self.places))
+        return runs(self.first_output, self.counts * np.diff(self.places))
 
     def state(self) -> dict[str, np.ndarray]:
         """Everything that the next visit reads; blocks are stored without spare room."""
@@ -151,7 +156,7 @@ class ExamplePlanes:
         self.hold(self.batch)
 
 
-def _runs(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def runs(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """The runs first_i, first_i + 1, …, each of counts_i numbers, for all i one after another."""
     ends = cumulated(counts)
     return np.arange(ends[-1]) + np.repeat(first - ends[:-1], counts)

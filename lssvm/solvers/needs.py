@@ -26,7 +26,7 @@ class Asked(NamedTuple):
 class Needs(NamedTuple):
     """What a solver needs of a problem, and what it can do.
 
-    each : planes of single examples, and so a loss of each; compiled : these in C
+    each : planes of single examples, and so a loss of each
     decomposes : a loss of each example
     smooth : an objective with a gradient
     slack_norms : those that it can solve
@@ -34,7 +34,6 @@ class Needs(NamedTuple):
     """
 
     each: bool = False
-    compiled: bool = False
     decomposes: bool = False
     smooth: bool = False
     slack_norms: frozenset[int] = frozenset({1})
@@ -45,9 +44,6 @@ class Needs(NamedTuple):
         """What of this the problem does not have, to follow the solver's name; empty if nothing."""
         if self.each and not asked.each:
             return f"needs planes by example, which application {asked.application!r} does not give"
-        if self.compiled and not asked.compiled:
-            wrong = f"which {asked.application!r} does not have for objective.model: {asked.model}"
-            return f"needs compiled inference by example, {wrong}"
         if self.smooth and asked.model not in asked.smooth:
             smooth = ", ".join(sorted(asked.smooth)) or "the application has none"
             return f"needs a smooth objective.model ({smooth})"

@@ -14,12 +14,13 @@ CLASSES = {  # the value of ``solver.method``: module of this package, class
     "proximal": ("proximal", "Proximal"),
     "cutting-plane": ("bundle", "CuttingPlane"),
     "n-slack": ("n_slack", "NSlack"),
-    "bcfw": ("bcfw", "Bcfw"),
     "dual-coordinate": ("dual_coordinate", "DualCoordinate"),
     "lbfgs": ("lbfgs", "Lbfgs"),
     "gradient": ("gradient", "Gradient"),
     "sgd": ("sgd", "Sgd"),
 }
+# The class where the application does not answer for single examples in C, if it is another one.
+BY_ROWS = {"dual-coordinate": ("dual_coordinate_rows", "DualCoordinateRows")}
 AUTO = "auto"  # the default; see ``choice``
 if TYPE_CHECKING:
     Method = str
@@ -27,7 +28,10 @@ else:
     Method = Literal[(AUTO, *CLASSES)]  # the type of ``solver.method``
 
 
-def solver_class(name: str) -> "type[Solver]":
-    """The class of the solver with this name. Raises KeyError."""
-    module, kind = CLASSES[name]
+def solver_class(name: str, compiled: bool = True) -> "type[Solver]":
+    """The class of the solver with this name. Raises KeyError.
+
+    compiled : whether the application answers for single examples in C; needs are the same
+    """
+    module, kind = CLASSES[name] if compiled else BY_ROWS.get(name, CLASSES[name])
     return getattr(import_module(f"lssvm.solvers.{module}"), kind)

@@ -191,15 +191,6 @@ class WorkingSets:
         _sweep.sweep(rows, self._dual(), self.norm, steps)
         return float(self.gaps[rows].sum())
 
-    def frank_wolfe(self, rows: np.ndarray, planes: np.ndarray) -> float:
-        """Move each of the examples ``rows`` towards one of its planes, −1 for the zero plane.
-
-        Returns the sum of their gaps before their steps, which are kept in ``gaps``.
-        """
-        rows = rows.astype(np.int32)
-        _sweep.frank_wolfe(rows, planes.astype(np.int32), self._dual())
-        return float(self.gaps[rows].sum())
-
     def climb(self, most: int) -> None:
         """Raise the dual over the multipliers that are free; see ``conjugate_gradients``."""
         climb(self, most)

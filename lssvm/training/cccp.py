@@ -318,6 +318,10 @@ class _Counting:
         self._run.passes += (stop - start) / len(self.costs)
         return self._oracle.augmented_rows(w, start, stop)
 
+    def augmented_chosen(self, w: np.ndarray, rows: np.ndarray) -> ExampleMaxima:
+        self._run.passes += len(rows) / len(self.costs)
+        return self._oracle.augmented_chosen(w, rows)
+
     def completed_each(self, w: np.ndarray) -> ExampleMaxima:
         self._run.completions += 1
         return self._oracle.completed_each(w)

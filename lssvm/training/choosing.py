@@ -6,7 +6,7 @@ from typing import Any
 from lssvm.config import Config, set_values
 from lssvm.config.checks import asked_of
 from lssvm.oracle import DataOracle
-from lssvm.problem import CompiledByExample
+from lssvm.problem import CompiledByExample, compiled_by_example
 from lssvm.solvers.choice import Sizes, chosen
 from lssvm.solvers.table import AUTO
 from lssvm.training.problem import Problem
@@ -27,20 +27,14 @@ def with_solver(
     kernel = first.kernel.type != "linear" and not first.kernel.explicit
     C = max(config.objective.C for config in configs)
     C /= len(problem.data.examples) if first.objective.c_scaling == "mean" else 1
-    offering = _offering(oracle) if asked.compiled and not kernel else None
+    offering = None
+    if asked.compiled and not kernel:
+        offering = compiled_by_example(oracle.application, oracle.examples, asked.model)
     asked = asked._replace(compiled=offering is not None)
     sizes = _sizes(problem.dimension, oracle, C, offering)
     name, why = chosen(asked, sizes, kernel=kernel, cache=first.solver.cache > 0)
     told = f"solver: {name}, because {why} (solver.method: {AUTO})"
     return [set_values(config, {"solver.method": name}) for config in configs], told
-
-
-def _offering(oracle: DataOracle) -> CompiledByExample[Any] | None:
-    """The application, if it offers compiled inference by example for these data."""
-    application = oracle.application
-    if isinstance(application, CompiledByExample):
-        return application if application.has_example_oracle(oracle.examples) else None
-    return None
 
 
 def _sizes(

@@ -30,7 +30,8 @@ def resume(problem: Problem, stage: Stage, restarts: int, path: Path) -> None:
     Raises ModelError if the checkpoint is of another run, or damaged.
     """
     dimension, costs = problem.dimension, problem.training.examples.costs
-    solver = new_solver(stage.config, dimension, 0, problem.inner_product)
+    application, inner_product = problem.data.application, problem.inner_product
+    solver = new_solver(application, problem.training.examples, stage.config, 0, inner_product)
     setting = Setting(solver, dimension, costs, restarts, stage.rules.C)
     stage.progress = checkpoints.load(path, problem.key(stage.config), setting)
 

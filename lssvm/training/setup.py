@@ -10,6 +10,7 @@ from lssvm.config import Config
 from lssvm.oracle import DataOracle
 from lssvm.plane import Plane
 from lssvm.problem import by_example as apart_of
+from lssvm.problem import compiled_by_example
 from lssvm.solvers.solver import EUCLIDEAN, Initialisation, InnerProduct, Solver
 from lssvm.solvers.table import solver_class
 from lssvm.training.cccp import Rules, Run
@@ -48,7 +49,7 @@ def new_run(
     """
     rng = np.random.default_rng([config.seed, restart])
     passes = 0.0
-    solver = new_solver(config, application.dimension(examples), restart, inner_product)
+    solver = new_solver(application, examples, config, restart, inner_product)
     first = _first(application, examples, oracle, config, rng) if w0 is None else w0
     # Parts are completed apart, which a first completion that is no maximum is not; weights that
     # were given or solved for are better than what steps for the parts would find.
@@ -100,11 +101,16 @@ def rehearse(
 
 
 def new_solver(
-    config: Config, dimension: int, restart: int = 0, inner_product: InnerProduct = EUCLIDEAN
+    application: Application,
+    examples: Any,
+    config: Config,
+    restart: int = 0,
+    inner_product: InnerProduct = EUCLIDEAN,
 ) -> Solver:
-    """The solver of the configuration, at w = 0."""
-    kind = solver_class(config.solver.method)
-    return kind.from_config(config, dimension, restart, inner_product)
+    """The solver of the configuration for an application and its examples, at w = 0."""
+    compiled = compiled_by_example(application, examples, config.objective.model) is not None
+    kind = solver_class(config.solver.method, compiled)
+    return kind.from_config(config, application.dimension(examples), restart, inner_product)
 
 
 def _first(

@@ -1,0 +1,23 @@
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Reals = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Table = tuple[NDArray[np.int64], Ints, Reals]
+
+class ExampleOracle:
+    capsule: Any
+    places: NDArray[np.int64]
+    size: int
+    slack: bool
+    exact: bool
+    def __init__(self, n: int, size: int) -> None: ...
+    def point(self, rows: Any) -> None: ...
+    def unload(self, w: Reals) -> Reals: ...
+
+def store(rows: Any, found: Table, truth: Table, owner: Ints) -> int: ...
+def scores(truth: Table, rows: Ints, w: Reals) -> Reals: ...
+def highest(oracle: ExampleOracle, planes: Any, rows: Ints) -> Reals: ...
+def drop(oracle: ExampleOracle, planes: Any, age: int) -> None: ...
