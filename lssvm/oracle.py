@@ -97,7 +97,7 @@ class EachOracle(Oracle, Protocol):
         ...
 
     def augmented_chosen(self, w: np.ndarray, rows: np.ndarray) -> "ExampleMaxima":
-        """Loss-augmented inference for the examples ``rows``, in this order."""
+        """The same for the examples ``rows``, in this order."""
         ...
 
     def completed_each(self, w: np.ndarray) -> "ExampleMaxima":
@@ -115,8 +115,7 @@ class ExampleMaxima:
         self, application: ByExample[Any], blocks: Sequence[Examples], parts: Sequence[Maxima]
     ) -> None:
         self._application = application
-        self._blocks = blocks
-        self._parts = parts
+        self._blocks, self._parts = blocks, parts
         self._edges = np.cumsum([0, *(len(part.values) for part in parts)])
         self.values = np.concatenate([part.values for part in parts])
         self.losses = np.concatenate([part.losses for part in parts])
@@ -342,8 +341,8 @@ class DataOracle(Generic[E]):
     def over_examples(self, function: Callable[[int, int], None]) -> None:
         """One pass: function(first, last) for blocks of examples, by the threads."""
         began = time.perf_counter()
-        ends = np.cumsum([0, *(len(block) for block in self.blocks)]).tolist()
-        self.executor.map(lambda edge: function(*edge), list(itertools.pairwise(ends)))
+        ends = itertools.pairwise(np.cumsum([0, *map(len, self.blocks)]).tolist())
+        self.executor.map(lambda edge: function(*edge), list(ends))
         self.passes += 1
         self._spend(began)
 
@@ -440,8 +439,7 @@ class DataOracle(Generic[E]):
 
     def _fault(self, block: E, text: str) -> NoReturn:
         names = [str(block.names[i]) for i in {0: [], 1: [0]}.get(len(block), [0, -1])]
-        kind = "example " if len(names) == 1 else "examples "
-        where = kind + "–".join(map(repr, names))
+        where = ("example " if len(names) == 1 else "examples ") + "–".join(map(repr, names))
         raise ApplicationError(f"{_named(self.application)}{where}: {text}")
 
     def _spend(self, began: float) -> None:
@@ -463,9 +461,8 @@ class DataOracle(Generic[E]):
             single = inference(self.examples.slice(i, i + 1))
             bad = np.flatnonzero(~np.isfinite(single.gradient))
             if len(bad):
-                raise LssvmError(
-                    f"example {example!r}: feature {names[int(bad[0])]!r} is not finite"
-                )
+                feature = names[int(bad[0])]
+                raise LssvmError(f"example {example!r}: feature {feature!r} is not finite")
             if not np.isfinite(single.loss):
                 raise LssvmError(f"example {example!r}: its loss is not finite")
         raise LssvmError(

@@ -49,10 +49,10 @@ LONG = Sizes(20, 20 * WEIGHTS, (20 / SPREAD) ** 2, places=1.1)  # outputs of sev
         ({"slack_norm": 2}, FEW, {}, "dual-coordinate"),
         ({"compiled": False}, FEW, {}, "bundle"),
         ({"compiled": False}, FEW._replace(dimension=LARGE - 1), {}, "bundle"),
-        ({"compiled": False}, FEW._replace(dimension=LARGE), {}, "n-slack"),
+        ({"compiled": False}, FEW._replace(dimension=LARGE), {}, "dual-coordinate"),
         ({"compiled": False, "each": False}, FEW._replace(dimension=LARGE), {}, "bundle"),
         ({"compiled": False, "decomposes": False}, FEW._replace(dimension=LARGE), {}, "bundle"),
-        ({"compiled": False, "slack_norm": 2}, FEW, {}, "n-slack"),
+        ({"compiled": False, "slack_norm": 2}, FEW, {}, "dual-coordinate"),
     ],
 )
 def test_the_rule(changes, sizes, options, name):

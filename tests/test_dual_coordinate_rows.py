@@ -220,8 +220,11 @@ def interrupted(case, first, every, **options):
         except StopError:
             values, arrays = solver.state()
             arrays = {name: array.copy() for name, array in arrays.items()}
+            w, primal = solver.w.copy(), solver.primal(solver.C)
             solver = DualCoordinateRows(solver.dimension, solver.norm, **options)
             solver.restore(values, arrays)
+            np.testing.assert_array_equal(solver.w, w)
+            assert solver.primal(solver.C) == primal
     raise AssertionError
 
 

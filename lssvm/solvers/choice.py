@@ -57,7 +57,8 @@ def chosen(asked: Asked, sizes: Sizes, *, kernel: bool, cache: bool) -> tuple[st
     if not asked.compiled:
         many = many and sizes.dimension >= LARGE and asked.each and asked.decomposes
         if asked.slack_norm == 2 or many:
-            return "n-slack", "there are many weights" if many else "the slack is squared"
+            why = "there are many weights" if many else "the slack is squared"
+            return "dual-coordinate", why
         return "bundle", "it needs nothing but sums over the examples"
     if sizes.common > COMMON and asked.slack_norm == 1:
         return "bundle", "a constant feature, such as the bias, is much larger than the others"

@@ -12,7 +12,7 @@ bounds make P.
 """
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -24,6 +24,7 @@ from lssvm.plane import MEGABYTE
 from lssvm.solvers.by_example import ByExample
 from lssvm.solvers.epochs import SMALL_SHARE, SWEEP, Epochs
 from lssvm.solvers.example_planes import ExamplePlanes
+from lssvm.solvers.kept import vector
 from lssvm.solvers.kept_outputs import KeptOutputs
 from lssvm.solvers.needs import Needs
 from lssvm.solvers.solver import Initialisation, InnerProduct
@@ -50,6 +51,8 @@ class DualCoordinateRows(Epochs, ByExample):
 
     seed: int = 0
     batch_size: int = 8
+    # Epochs has this attribute of a solver too, without how it is kept.
+    w: np.ndarray = field(init=False, metadata=vector())
 
     @classmethod
     def from_config(
@@ -121,7 +124,7 @@ class DualCoordinateRows(Epochs, ByExample):
         self.C, self._value = C, np.nan
 
     def _begin(self, oracle: EachOracle, C: float) -> None:
-        self._table = table_of(self.truth)
+        self._table, self._value = table_of(self.truth), np.nan
         super()._begin(oracle, C)
 
     def _ask(self, oracle: EachOracle, w: np.ndarray, keep: bool = True) -> None:
