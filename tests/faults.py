@@ -89,6 +89,7 @@ SOLVERS = [
         "objective.model=lssvm",
         "solver.method=dual-coordinate",
     ),
+    learning("dual-coordinate, graphs", "mrf", *HIDDEN, "solver.method=dual-coordinate"),
     learning("bundle by OSQP", "multiclass", "solver.method=bundle", "solver.qp=osqp"),
     learning("proximal by OSQP", "multiclass", "solver.method=proximal", "solver.qp=osqp"),
     learning("kernel", "multiclass", "solver.method=n-slack", "kernel.type=rbf"),

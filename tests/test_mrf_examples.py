@@ -27,7 +27,7 @@ C = 0.7
 
 
 def problem_of(rng, model, shape="any", n=4, copies=8, **options):
-    """Graphs of a few shapes, one of which costs nothing."""
+    """Graphs of a few shapes, one of which costs nothing; options as of Problem."""
     problem = Problem(rng, model, shape=shape, n=n, copies=copies, **options)
     problem.examples.costs[0] = 0.0
     return problem
@@ -204,25 +204,30 @@ def test_w_and_products_are_those_of_the_planes_that_are_kept(model, seed):
 
 
 def test_a_product_is_the_same_to_the_last_bit_whichever_plane_is_asked_for():
-    rng = np.random.default_rng(8)
-    problem = problem_of(rng, "ssvm", "tree", n=2, copies=1)
+    rng, compared = np.random.default_rng(8), 0
+    problem = problem_of(rng, "ssvm", "tree", n=12, copies=0)
     examples = problem.examples
     examples.values[:] = rng.normal(size=len(examples.values))
-    found = []
-    for reverse in (False, True):
-        run = trained(problem, "ssvm", epsilon=1e-2)
-        planes = run.solver.planes
-        oracle = problem.app.example_oracle(examples)
-        planes.products[:] = UNKNOWN
-        planes.alpha[:] = 0.0
-        planes.w[:] = -1.0 if reverse else 1.0
-        order = np.arange(len(examples), dtype=np.int32)
-        for _ in range(5):
+    solver = trained(problem, "ssvm", epsilon=1e-2).solver
+    planes, oracle = solver.planes, problem.app.example_oracle(examples)
+    for i in np.flatnonzero(planes.counts > 1):
+        count, room, first = planes.counts[i], planes.rooms[i], planes.first_product[i]
+        block = planes.products[first : first + room * room].reshape(room, room)[:count, :count]
+        found = []
+        for own in range(count):
+            # At its own direction a plane is high, and so the first one that is asked for.
+            which = np.zeros(len(planes))
+            which[planes.counts[:i].sum() + own] = 100.0
+            block[:], planes.alpha[:], planes.w[:] = UNKNOWN, 0.0, 0.0
+            _dual_coordinate.combine(oracle.capsule, planes, solver.truth, which, planes.w)
+            order = np.array([i], dtype=np.int32)
             _dual_coordinate.epoch(oracle.capsule, planes, order, 0, 0.0, 60.0, True)
-        found.append(planes.products[: planes.used[2]].copy())
-    both = (found[0] != UNKNOWN) & (found[1] != UNKNOWN)
-    assert np.count_nonzero(both) > 0
-    np.testing.assert_array_equal(found[0][both], found[1][both])
+            found.append(block.copy())
+        for one, other in itertools.combinations(found, 2):
+            both = (one != UNKNOWN) & (other != UNKNOWN)
+            np.testing.assert_array_equal(one[both], other[both])
+            compared += np.count_nonzero(both)
+    assert compared > 20
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -239,12 +244,13 @@ class StopError(Exception):
     """A run is interrupted."""
 
 
-def test_a_run_goes_on_from_its_state_as_if_it_had_not_been_stopped(monkeypatch):
+@pytest.mark.parametrize("model", MODELS)
+def test_a_run_goes_on_from_its_state_as_if_it_had_not_been_stopped(model, monkeypatch):
     monkeypatch.setattr(dual_coordinate, "SECONDS", 0.0)
-    problem = problem_of(np.random.default_rng(9), "ssvm")
-    whole, config = trained(problem, "ssvm"), config_of("ssvm")
+    problem = problem_of(np.random.default_rng(9), model)
+    whole, config = trained(problem, model), config_of(model)
     oracle = DataOracle(problem.app, problem.examples, Executor(1))
-    rules = setup.rules_of(config, len(problem.examples), hidden=False)
+    rules = setup.rules_of(config, len(problem.examples), hidden=problem.app.hidden)
     run = setup.new_run(problem.app, problem.examples, oracle, config, 0, None)
     for stop in itertools.count(3, 7):
 
