@@ -219,8 +219,8 @@ class DataOracle(Generic[E]):
 
     def _gathered(self, w: np.ndarray) -> tuple[Plane, float]:
         """The same from one sum over all examples."""
-        gathering = self._gathering
-        assert gathering is not None
+        gathering: Any = self._gathering
+        self._last = []  # goes before room for the next is taken
         self._last = self.executor.map(lambda block: gathering.coefficients(w, block), self.blocks)
         plane, upper = gathering.gathered(w, self.examples, self._last, self.executor.map)
         return plane, self._checked(plane, upper, w, self.examples) - plane.value(w)

@@ -266,9 +266,11 @@ class Gathering(ABC, Generic[E]):
 
     @abstractmethod
     def gathered(
-        self, w: np.ndarray, examples: E, parts: Sequence[Any], each: Each
+        self, w: np.ndarray, examples: E, parts: list[Any], each: Each
     ) -> tuple[Plane, float]:
         """The same as ``augmented``, from the coefficients of all blocks in their order.
+
+        These may be joined in the list, which ``curvature`` then gets.
 
         each(function, parts) maps a function over parts, perhaps in threads
         """

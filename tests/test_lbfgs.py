@@ -1,5 +1,6 @@
 """L-BFGS on conditional random fields: against SciPy, against the bundle, interrupted."""
 
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -8,6 +9,8 @@ from scipy import optimize
 
 from lssvm.config import Config
 from lssvm.oracle import DataOracle, Executor
+from lssvm.plane import Plane
+from lssvm.solvers import lbfgs
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.history import History
 from lssvm.solvers.lbfgs import Lbfgs
@@ -117,7 +120,7 @@ def test_the_direction_is_that_of_the_matrix_of_the_last_pairs(count, scaled):
     for k in range(count):
         step = 10.0 ** (30 * (-1) ** k) * rng.normal(size=6)
         pairs.append((step, hessian @ step))
-        history.add(*pairs[-1])
+        history.add(step, hessian @ step)
         history.add(step, -hessian @ step)  # not convex: left out
     assert len(history) == min(count, 4)
     slope = rng.normal(size=6)
@@ -142,3 +145,47 @@ def test_knowing_the_curvature_saves_passes(problem, monkeypatch):
     assert passes < oracle.passes - before
     assert scaled.lower <= plain.primal
     assert plain.lower <= scaled.primal
+
+
+class LogCosh:
+    """The oracle of Σ log cosh(w − t), which takes little memory itself."""
+
+    seconds = 0.0
+
+    def look(self, w):
+        """Nothing is wrong."""
+
+    def __init__(self, dimension):
+        self.target = 3.0 * np.random.default_rng(0).normal(size=dimension)
+
+    def augmented(self, w):
+        gradient = w - self.target
+        value = 0.0
+        for first in range(0, len(w), 1000):
+            part = gradient[first : first + 1000]
+            value += float(np.sum(np.logaddexp(part, -part))) - len(part) * np.log(2.0)
+        np.tanh(gradient, out=gradient)
+        return Plane(gradient, value - float(gradient @ w)), value
+
+    def curvature(self, w):
+        found = w - self.target
+        np.tanh(found, out=found)
+        found *= found
+        return np.subtract(1.0, found, out=found)
+
+
+def test_a_step_takes_room_for_a_few_vectors(monkeypatch):
+    dimension = 200_000
+    oracle = LogCosh(dimension)
+    monkeypatch.setattr(lbfgs, "RESCALED", 9)
+    tracemalloc.start()
+    try:
+        solver = Lbfgs(np.zeros(dimension), Plane(np.zeros(dimension), 0.0))
+        solver.minimise(oracle, 1.0, lambda primal: 0.0, max_passes=30)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(solver.history) == solver.memory
+    pairs = solver.memory  # two vectors of single precision each
+    standing, stepping = 4.5, 3  # w, truth, plane, mean, scale; direction, w and plane of a trial
+    assert peak <= 8 * dimension * (pairs + standing + stepping + 0.5)

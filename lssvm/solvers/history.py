@@ -15,6 +15,7 @@ from lssvm.errors import ModelError
 from lssvm.kernels import _history
 from lssvm.solvers.kept import Kept, State
 
+_PIECE = 1 << 16  # coordinates that are computed at a time
 CURVED = 1e-6  # pairs with a larger cosine have positive curvature in single precision too
 
 
@@ -51,19 +52,22 @@ class History:
         self.remembered = 0
 
     def add(self, step: np.ndarray, change: np.ndarray) -> None:
-        """Store a pair if its curvature is positive; it overwrites the oldest if all are in use."""
+        """Store a pair if its curvature is positive; it overwrites the oldest if all are in use.
+
+        ``change`` is overwritten.
+        """
         lengths = np.sqrt(float(step @ step)), np.sqrt(float(change @ change))
         if float(step @ change) > CURVED * lengths[0] * lengths[1]:
             row = self.remembered % self.size
             np.divide(step, lengths[0], out=self.steps[row], casting="same_kind")
             np.divide(change, lengths[1], out=self.changes[row], casting="same_kind")
             self.ratios[row] = lengths[0] / lengths[1]
-            self._measure(row)
+            self._measure(row, change)
             self.remembered += 1
 
-    def _measure(self, row: int) -> float:
-        """Compute, store and return the inner product of a stored pair."""
-        change = self.changes[row].astype(np.float64)
+    def _measure(self, row: int, change: np.ndarray) -> float:
+        """Compute, store and return the inner product of a stored pair; ``change`` is overwritten."""
+        change[:] = self.changes[row]
         self.inner[row] = _history.inner(self.steps[row], change)
         return float(self.inner[row])
 
@@ -85,14 +89,22 @@ class History:
             shares[row] = _history.inner(self.steps[row], found) / self.inner[row]
             _history.add(self.changes[row], -shares[row], found)
         row = order[0]
-        change = self.changes[row].astype(np.float64)
-        square = float(change @ (change / scale))
+        square = self._square(row, scale)
         found /= scale
         found *= self.ratios[row] * self.inner[row] / square
         for row in reversed(order):
             back = _history.inner(self.changes[row], found) / self.inner[row]
             _history.add(self.steps[row], shares[row] * self.ratios[row] - back, found)
         return found
+
+    def _square(self, row: int, scale: np.ndarray) -> float:
+        """The square of a change over the scale, without memory for the quotients."""
+        change, total = self.changes[row], 0.0
+        for first in range(0, self.dimension, _PIECE):
+            part = change[first : first + _PIECE].astype(np.float64)
+            part /= scale[first : first + _PIECE] if len(scale) > 1 else scale
+            total += _history.inner(change[first : first + _PIECE], part)
+        return total
 
 
 class KeptHistory(Kept):
@@ -114,7 +126,8 @@ class KeptHistory(Kept):
             rows = array(arrays, each, np.float32, (count, history.dimension))
             getattr(history, each)[:count] = rows
         history.ratios[:count] = checked_vector(arrays, "ratios", (count,))
-        curved = [history._measure(row) > 0.0 for row in range(count)]
+        room = np.empty(history.dimension)
+        curved = [history._measure(row, room) > 0.0 for row in range(count)]
         if not all(curved) or np.any(history.ratios[:count] <= 0.0):
             raise ModelError("arrays 'steps' and 'changes' are not those of a convex function")
         return history

@@ -30,7 +30,7 @@ hidden values tie at w = 0, is kept for a first convex problem.
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -52,6 +52,17 @@ def _scaled(owner: Any, arrays: Arrays) -> tuple[int]:
     return (len(owner.w) if arrays["scale"].size > 1 else 1,)
 
 
+class _Trial(NamedTuple):
+    """A point of a line search: its planes, P there, and how steep P is along the line."""
+
+    w: np.ndarray
+    plane: Plane
+    slack: float
+    completion: Plane
+    value: float
+    steepness: float
+
+
 @dataclass
 class Lbfgs(SummedSolver):
     """Quasi-Newton steps; w is where they stand, and P, or F, never rises.
@@ -62,7 +73,7 @@ class Lbfgs(SummedSolver):
     value : P at w, which is F where every point is completed
     mean, mean_loss : a mean of the planes at the points so far, which proves a bound, too
     history : changes of w and of ∇P
-    scale : (d,) roots of about the Hessian's diagonal where the oracle knows it, else (1,)
+    scale : (d,) float32, roots of about the Hessian's diagonal where the oracle knows it, else (1,)
     taken : steps since the scale was found
     """
 
@@ -72,7 +83,7 @@ class Lbfgs(SummedSolver):
 
     w: np.ndarray = field(metadata=kept.vector())
     completion: Plane = field(metadata=kept.plane())
-    memory: int = 8
+    memory: int = 6
     outputs: np.ndarray = field(
         default_factory=lambda: np.empty(0), metadata=kept.vector(kept.evaluated_shape)
     )
@@ -81,7 +92,8 @@ class Lbfgs(SummedSolver):
     )
     history: History = field(init=False, metadata=kept.kept(KeptHistory()))
     scale: np.ndarray = field(
-        default_factory=lambda: np.ones(1), metadata=kept.array(np.float64, _scaled, least=1.0)
+        default_factory=lambda: np.ones(1, dtype=np.float32),
+        metadata=kept.array(np.float32, _scaled, least=1.0),
     )
     taken: int = field(default=0, metadata=kept.value(whole))
     completes: bool = field(default=False, metadata=kept.value(flag))
@@ -164,7 +176,7 @@ class Lbfgs(SummedSolver):
         if diagonal is not None:
             diagonal *= self.C
             diagonal += 1.0
-            self.scale = np.sqrt(diagonal, out=diagonal)
+            self.scale = np.sqrt(diagonal, out=diagonal).astype(np.float32)
 
     def _slope(self, w: np.ndarray, plane: Plane, completion: Plane) -> np.ndarray:
         """∇P at w, of which plane is that of Σ c_i U⁺_i."""
@@ -177,15 +189,27 @@ class Lbfgs(SummedSolver):
         """∇P at the current point."""
         return self._slope(self.w, self.own_plane(), self.completion)
 
-    def _change(self, step: np.ndarray, plane: Plane, completion: Plane) -> np.ndarray:
-        """What a step to where the planes were found changes ∇P by."""
-        change = plane.gradient - self.outputs
-        if completion is not self.completion:
-            change -= completion.gradient
-            change += self.completion.gradient
+    def _trial(self, oracle: Oracle, share: float, direction: np.ndarray) -> _Trial:
+        """A pass at a share of the way."""
+        w = share * direction
+        w += self.w
+        plane, slack, completion = self._pass(oracle, w)
+        value = height(w, self.C, plane, completion, slack)
+        difference = inner_difference(plane.gradient, completion.gradient, direction)
+        steepness = float(w @ direction) + self.C * difference
+        return _Trial(w, plane, slack, completion, value, steepness)
+
+    def _move(self, step: np.ndarray, found: _Trial) -> None:
+        """Stand at the point that was found a step away, and remember what changed."""
+        change, before = self.outputs, self.completion
+        self._stand(found.w, found.plane, found.slack, found.completion)
+        np.subtract(self.outputs, change, out=change)
+        if found.completion is not before:
+            change -= found.completion.gradient
+            change += before.gradient
         change *= self.C
         change += step
-        return change
+        self.history.add(step, change)
 
     def _raise_bound(self) -> None:
         """A bound of the convex problem; at another completion that is another problem.
@@ -236,26 +260,22 @@ class Lbfgs(SummedSolver):
         fall = float(slope @ direction)
         del slope  # as long as w, like all that is here
         share, low, high = 1.0, 0.0, np.inf
+        found: _Trial | None = None
         for _ in range(MOST_TRIALS):
-            w = share * direction
-            w += self.w
-            plane, slack, completion = self._pass(oracle, w)
-            value = height(w, self.C, plane, completion, slack)
-            steepness = float(w @ direction) + self.C * inner_difference(
-                plane.gradient, completion.gradient, direction
-            )
-            if value > self.value + DECREASE * share * fall:
+            found = None  # it goes before room for the next one is taken
+            found = self._trial(oracle, share, direction)
+            if found.value > self.value + DECREASE * share * fall:
                 high = share
-            elif steepness < SLOPE * fall:
+            elif found.steepness < SLOPE * fall:
                 low = share
             else:
                 break
             share = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low
-        moved = value < self.value
+        assert found is not None
+        moved = found.value < self.value
         if moved:
             direction *= share
-            self.history.add(direction, self._change(direction, plane, completion))
-            self._stand(w, plane, slack, completion)
+            self._move(direction, found)
             self.taken += 1
             if self.taken >= RESCALED:
                 self._rescale(oracle)

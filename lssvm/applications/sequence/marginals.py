@@ -35,7 +35,8 @@ def marginals_of(examples: SequenceExamples, weights: Any) -> Marginals:
 
 def gradient(examples: SequenceExamples, parts: Sequence[Marginals], each: Each) -> np.ndarray:
     """Σ c_i E[Φ(x_i, y)], (d,); ``parts`` are the marginals of the blocks of examples, in order."""
-    return _in_all(examples, _joined(parts), parts, each)
+    whole = joined(parts)
+    return _in_all(examples, whole.rows, whole.others, each)
 
 
 def curvature(examples: SequenceExamples, parts: Sequence[Marginals], each: Each) -> np.ndarray:
@@ -44,29 +45,35 @@ def curvature(examples: SequenceExamples, parts: Sequence[Marginals], each: Each
     For features of tokens it is their variance as if tokens were independent, c p (1 − p) times the
     square of the value; for transitions it is their expected count.
     """
-    rows = _joined(parts)
+    rows, others, _ = joined(parts)
     costs = np.repeat(examples.costs, np.diff(examples.offsets))[:, None]
     shares = np.divide(rows, costs, out=np.zeros_like(rows), where=costs > 0.0)
-    return _in_all(examples, rows * np.maximum(1.0 - shares, 0.0), parts, each, power=2)
+    np.subtract(1.0, shares, out=shares)
+    np.maximum(shares, 0.0, out=shares)
+    shares *= rows
+    return _in_all(examples, shares, others, each, power=2)
 
 
-def _joined(parts: Sequence[Marginals]) -> np.ndarray:
-    """The rows of all blocks, joined; a single block is not copied."""
-    return parts[0].rows if len(parts) == 1 else np.concatenate([part.rows for part in parts])
+def joined(parts: Sequence[Marginals]) -> Marginals:
+    """The marginals of all blocks, joined; a single block is not copied."""
+    if len(parts) == 1:
+        return parts[0]
+    others = parts[0].others.copy()
+    for part in parts[1:]:
+        others += part.others
+    rows = np.concatenate([part.rows for part in parts])
+    return Marginals(rows, others, sum(part.value for part in parts))
 
 
 def _in_all(
     examples: SequenceExamples,
     rows: np.ndarray,
-    parts: Sequence[Marginals],
+    others: np.ndarray,
     each: Each,
     power: int = 1,
 ) -> np.ndarray:
     """The sum over tokens of their values, to a power, times rows; then ``others``, summed. (d,)"""
     emissions = examples.width * examples.label_count
-    others = parts[0].others.copy()
-    for part in parts[1:]:
-        others += part.others
     found = np.empty(emissions + len(others))
     found[emissions:] = others
     columns = examples.columns

@@ -414,9 +414,10 @@ class SequenceLabelling(
         return marginals.marginals_of(examples, self._weights(w, examples))
 
     def gathered(
-        self, w: np.ndarray, examples: SequenceExamples, parts: Sequence[Marginals], each: base.Each
+        self, w: np.ndarray, examples: SequenceExamples, parts: list[Marginals], each: base.Each
     ) -> tuple[Plane, float]:
         """Σ c_i U⁺_i; exact."""
+        parts[:] = [marginals.joined(parts)]  # before room for the gradient is taken
         gradient = marginals.gradient(examples, parts, each)
         plane = Plane(gradient, sum(part.value for part in parts) - float(gradient @ w))
         return plane, plane.value(w)
