@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from types import TracebackType
-from typing import Any, Generic, NoReturn, Protocol, TypeVar
+from typing import Any, Generic, NoReturn, Protocol, TypeVar, cast
 
 import numpy as np
 from scipy import sparse
@@ -28,6 +28,7 @@ from lssvm.problem import (
     Problem,
     by_example,
 )
+from lssvm.smoothing import Smoothed, Smoothing, added
 
 BLOCK_WORK = 100_000  # about 0.1 ms: fan-out costs 25 µs
 MAX_BLOCKS = 64
@@ -255,6 +256,15 @@ class DataOracle(Generic[E]):
         self._last = self.executor.map(lambda block: gathering.coefficients(w, block), self.blocks)
         plane, upper = gathering.gathered(w, self.examples, self._last, self.executor.map)
         return plane, self._checked(plane, upper, w, self.examples) - plane.value(w)
+
+    def smoothed(self, w: np.ndarray, width: float) -> Smoothing:
+        """The same smoothed, for an application that is ``Smoothed``."""
+        began, problem = time.perf_counter(), cast(Smoothed[E], self.application)
+        found = added(self.executor.map(lambda own: problem.smoothed(w, own, width), self.blocks))
+        self._check(found.plane, w, lambda own: self.application.augmented(w, own)[0])
+        self.passes += 1
+        self._spend(began)
+        return found
 
     def curvature(self, w: np.ndarray) -> np.ndarray | None:
         """An approximate diagonal of the Hessian of Σ c_i U⁺_i at the w of the last pass, (d,).

@@ -12,6 +12,7 @@ from lssvm.solvers.needs import Asked
 WEIGHTS = 100  # vectors of length d that a pass of the bundle goes through
 LARGE = 200_000  # weights below which the bundle is never slow for want of compiled inference
 HARD = 150.0  # C times the squared length of an example's features, from which steps are many
+NARROW = 300  # weights up to which their second derivatives cost no more than a few passes
 COMMON = 0.99  # share of the squared lengths of rows in their mean, above which steps are many
 
 
@@ -45,6 +46,8 @@ def chosen(asked: Asked, sizes: Sizes, *, kernel: bool, cache: bool) -> tuple[st
         return "lbfgs", "the objective is smooth"
     if cache:
         return "bundle", "solver.cache is set"
+    if asked.curved and sizes.dimension <= NARROW:
+        return "bundle-newton", "there are few weights, and the maxima can be smoothed"
     many = WEIGHTS * sizes.dimension > sizes.multiply_adds
     if not asked.compiled:
         many = many and sizes.dimension >= LARGE and asked.each and asked.decomposes
