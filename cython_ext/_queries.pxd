@@ -39,8 +39,8 @@ cdef inline int point_to_queries(Queries* out, queries, Py_ssize_t d) except -1:
     return 0
 
 
-cdef inline void score_documents(const Queries* features, Py_ssize_t first, Py_ssize_t m, const double* w,
-                 double* out) noexcept nogil:
+cdef inline void score_documents(const Queries* features, Py_ssize_t first, Py_ssize_t m,
+                                 const double* w, double* out) noexcept nogil:
     """out[p] = w . x of the p-th document of a query."""
     cdef Py_ssize_t p, j, d = features.d
     cdef double total
@@ -55,7 +55,7 @@ cdef inline void score_documents(const Queries* features, Py_ssize_t first, Py_s
 
 
 cdef inline void add_documents(const Queries* features, Py_ssize_t first, Py_ssize_t m,
-                   const double* coefficients, double* gradient) noexcept nogil:
+                               const double* coefficients, double* gradient) noexcept nogil:
     """Add coefficients times the rows of a query's documents."""
     cdef Py_ssize_t p, j
     if features.starts == NULL:
@@ -74,7 +74,7 @@ cdef inline Py_ssize_t count_relevant(const unsigned char* relevant, Py_ssize_t 
 
 
 cdef inline Py_ssize_t count_hits(const unsigned char* relevant, const int* chosen,
-                      Py_ssize_t count) noexcept nogil:
+                                  Py_ssize_t count) noexcept nogil:
     cdef Py_ssize_t p, found = 0
     for p in range(count):
         found += relevant[chosen[p]]
@@ -113,8 +113,8 @@ cdef inline double kth_highest(double* keys, Py_ssize_t size, Py_ssize_t k) noex
             return pivot
 
 
-cdef inline Py_ssize_t select_highest(double* keys, const int* places, Py_ssize_t size, Py_ssize_t k,
-                        int* chosen) noexcept nogil:
+cdef inline Py_ssize_t select_highest(double* keys, const int* places, Py_ssize_t size,
+                                      Py_ssize_t k, int* chosen) noexcept nogil:
     """The places of the k highest keys (all, if there are fewer), in order; ties to the first.
 
     keys has room for twice ``size``: the second half is scratch.
@@ -139,8 +139,8 @@ cdef inline Py_ssize_t select_highest(double* keys, const int* places, Py_ssize_
     return taken
 
 
-cdef inline Py_ssize_t merge_relevant(const unsigned char* relevant, Py_ssize_t m, int* chosen, Py_ssize_t taken,
-                       int k) noexcept nogil:
+cdef inline Py_ssize_t merge_relevant(const unsigned char* relevant, Py_ssize_t m, int* chosen,
+                                      Py_ssize_t taken, int k) noexcept nogil:
     """Add all relevant documents to the ``taken`` others, in order; from the back, in place."""
     cdef Py_ssize_t p, last = taken - 1, out = taken - 1
     for p in range(m):
@@ -157,9 +157,10 @@ cdef inline Py_ssize_t merge_relevant(const unsigned char* relevant, Py_ssize_t 
     return taken
 
 
-cdef inline Py_ssize_t best_documents(int task, const double* scores, const unsigned char* relevant, Py_ssize_t m,
-                      Py_ssize_t positives, int k, double* keys, int* places,
-                      int* chosen) noexcept nogil:
+cdef inline Py_ssize_t best_documents(int task, const double* scores,
+                                      const unsigned char* relevant, Py_ssize_t m,
+                                      Py_ssize_t positives, int k, double* keys, int* places,
+                                      int* chosen) noexcept nogil:
     """List the documents that the task asks for, by increasing place; returns how many."""
     cdef Py_ssize_t p, size = 0, taken = 0
     if task == COMPLETE_TASK:

@@ -21,6 +21,7 @@ COMPLETE = COMPLETE_TASK
 AUGMENT = AUGMENT_TASK
 PREDICT = PREDICT_TASK
 
+
 def search(
     int task, queries, const unsigned char[::1] relevant, const double[::1] costs,
     const double[::1] w, int k,
@@ -64,7 +65,7 @@ def search(
                 continue
             score_documents(&own, first, m, &w[0], &scores[0])
             count = best_documents(task, &scores[0], &relevant[first], m, positives, k, &keys[0],
-                          &places[0], &chosen_view[i, 0])
+                                   &places[0], &chosen_view[i, 0])
             if task != PREDICT_TASK:
                 _add(&own, first, m, &chosen_view[i, 0], count, costs[i], &gradient_view[0])
             if task == AUGMENT_TASK:

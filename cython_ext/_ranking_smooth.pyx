@@ -60,7 +60,7 @@ def smoothed(queries, const unsigned char[::1] relevant, const double[::1] costs
     cdef double[::1] keys = np.empty(own.most), shares = np.empty(own.most)
     cdef int[::1] places = np.empty(own.most, dtype=np.int32)
     cdef double[:, ::1] rows = np.zeros((own.most + SQUARED_ROWS, d))
-    cdef double loss = 0.0, slack = 0.0, bulge = 0.0
+    cdef double loss = 0.0, slack = 0.0, bulge = 0.0, hits
     with nogil:
         for i in range(n):
             first, m = own.offsets[i], own.offsets[i + 1] - own.offsets[i]
@@ -70,8 +70,8 @@ def smoothed(queries, const unsigned char[::1] relevant, const double[::1] costs
             score_documents(&own, first, m, &w[0], &scores[0])
             part = _share(&scores[0], &relevant[first], m, k, width, &keys[0], &places[0],
                           &shares[0])
-            loss = loss + costs[i] * (min(<Py_ssize_t>k, positives)
-                                      - _relevance(&relevant[first], &places[0], &shares[0], part.count)) / k
+            hits = _hits(&relevant[first], &places[0], &shares[0], part.count)
+            loss = loss + costs[i] * (min(<Py_ssize_t>k, positives) - hits) / k
             slack = slack + costs[i] * part.slack / k
             bulge = bulge + costs[i] * part.bulge / k
             _add_shares(&own, first, m, &places[0], &shares[0], part.count, costs[i] / k,
@@ -189,8 +189,9 @@ cdef Part _sorted(Part part, const double* scores, const unsigned char* relevant
         share, key, place = shares[p], keys[p], places[p]
         if 0.0 < share < 1.0:
             # What was there has been seen: it has share 0 or 1.
-            shares[p], keys[p], places[p] = shares[part.inside], keys[part.inside], places[part.inside]
-            shares[part.inside], keys[part.inside], places[part.inside] = share, key, place
+            at = part.inside
+            shares[p], keys[p], places[p] = shares[at], keys[at], places[at]
+            shares[at], keys[at], places[at] = share, key, place
             part.inside += 1
             part.bulge += 0.5 * width * share * (1.0 - share)
     at = part.inside
@@ -211,8 +212,9 @@ cdef Part _sorted(Part part, const double* scores, const unsigned char* relevant
     return part
 
 
-cdef double _relevance(const unsigned char* relevant, const int* places, const double* shares,
-                       int count) noexcept nogil:
+cdef double _hits(const unsigned char* relevant, const int* places, const double* shares,
+                  int count) noexcept nogil:
+    """The shares of the relevant documents."""
     cdef double total = 0.0
     cdef int p
     for p in range(count):

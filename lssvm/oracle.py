@@ -251,8 +251,7 @@ class DataOracle(Generic[E]):
 
     def _gathered(self, w: np.ndarray) -> tuple[Plane, float]:
         """The same from one sum over all examples."""
-        gathering = self._gathering
-        assert gathering is not None
+        gathering = cast(Gathering[E], self._gathering)
         self._last = self.executor.map(lambda block: gathering.coefficients(w, block), self.blocks)
         plane, upper = gathering.gathered(w, self.examples, self._last, self.executor.map)
         return plane, self._checked(plane, upper, w, self.examples) - plane.value(w)
@@ -464,8 +463,7 @@ class DataOracle(Generic[E]):
 
     def _fault(self, block: E, text: str) -> NoReturn:
         names = [str(block.names[i]) for i in {0: [], 1: [0]}.get(len(block), [0, -1])]
-        kind = "example " if len(names) == 1 else "examples "
-        where = kind + "–".join(map(repr, names))
+        where = ("example " if len(names) == 1 else "examples ") + "–".join(map(repr, names))
         raise ApplicationError(f"{_named(self.application)}{where}: {text}")
 
     def _spend(self, began: float) -> None:
@@ -487,9 +485,8 @@ class DataOracle(Generic[E]):
             single = inference(self.examples.slice(i, i + 1))
             bad = np.flatnonzero(~np.isfinite(single.gradient))
             if len(bad):
-                raise LssvmError(
-                    f"example {example!r}: feature {names[int(bad[0])]!r} is not finite"
-                )
+                feature = names[int(bad[0])]
+                raise LssvmError(f"example {example!r}: feature {feature!r} is not finite")
             if not np.isfinite(single.loss):
                 raise LssvmError(f"example {example!r}: its loss is not finite")
         raise LssvmError(

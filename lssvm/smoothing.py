@@ -2,13 +2,14 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Generic, NamedTuple, Protocol
+from typing import Generic, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
 from lssvm.errors import LssvmError
 from lssvm.plane import Plane, total
-from lssvm.problem import E
+
+E = TypeVar("E")  # the examples of an application
 
 
 class Smoothing(NamedTuple):

@@ -123,15 +123,15 @@ class SolverOptions(Section):
     method: Method = Field(
         default=AUTO,
         description="auto: one of the following, chosen by the objective and counts of the data; "
-        "bundle: bundle method, whose cutting planes are computed between the best "
-        "iterate and the minimiser of the cutting-plane model (in-out); bundle-newton: bundle "
-        "method whose cuts are made where Newton's method on the smoothed objective says, for few "
-        "weights; proximal: proximal bundle method; cutting-plane: cutting planes without stabilisation (1-slack); n-slack: cutting "
-        "planes for each example, which needs the fewest passes; bcfw: block-coordinate "
-        "Frank-Wolfe; dual-coordinate: exact steps in the dual for one example at a time, in "
-        "compiled code, for many examples or many weights; lbfgs: limited-memory BFGS, for smooth "
-        "models such as crf; gradient: (sub)gradient descent; sgd: stochastic (sub)gradient "
-        "descent on F itself, for which no gap is known",
+        "bundle: bundle method, whose cutting planes are computed between the best iterate and the "
+        "minimiser of the cutting-plane model (in-out); bundle-newton: bundle method whose cuts "
+        "are made where Newton's method on the smoothed objective says, for few weights; "
+        "proximal: proximal bundle method; cutting-plane: cutting planes without stabilisation "
+        "(1-slack); n-slack: cutting planes for each example, which needs the fewest passes; "
+        "bcfw: block-coordinate Frank-Wolfe; dual-coordinate: exact steps in the dual for one "
+        "example at a time, in compiled code, for many examples or many weights; lbfgs: "
+        "limited-memory BFGS, for smooth models such as crf; gradient: (sub)gradient descent; "
+        "sgd: stochastic (sub)gradient descent on F itself, for which no gap is known",
     )
     epsilon: float = Field(
         default=1e-3,

@@ -26,7 +26,7 @@ from lssvm.solvers.bundle import ASYMMETRY, Bundle
 from lssvm.solvers.kept import plane, value, vector
 from lssvm.solvers.needs import Needs
 
-WIDEST = 4.0  # at the beginning: at w = 0 even a document with a margin of 1 has a part of its plane
+WIDEST = 4.0  # at the beginning; beyond 2 even at w = 0 a hinge has a curvature
 SMOOTH_SHARE = 0.3  # of the goal, by which the maxima may be above the smoothed planes
 NARROWER, WIDER = 0.25, 4.0  # times the width before, at most
 MEMORY = 0.6  # weight of the mean of the curvatures before, beside the latest one
@@ -49,7 +49,8 @@ class BundleNewton(Bundle):
 
     width : of the smoothing
     share : of Newton's step, that is tried next
-    base : (d,) the point; tangent : of the smoothed sum there; slack_there, bulge : of it
+    base : (d,) the point; tangent : of the smoothed sum there; slack_there, bulge,
+        width_there : of it
     curvature : (d, d) mean over the passes up to the base; (0, 0) before the first
     """
 
@@ -63,6 +64,7 @@ class BundleNewton(Bundle):
     tangent: Plane = field(init=False, metadata=plane())
     slack_there: float = field(default=0.0, metadata=value(number))
     bulge: float = field(default=0.0, metadata=value(number))
+    width_there: float = field(default=WIDEST, metadata=value(positive))
     curvature: np.ndarray = field(init=False, metadata=vector(_square))
 
     def __post_init__(self) -> None:
@@ -115,6 +117,7 @@ class BundleNewton(Bundle):
         if first or self.share < SMALL or rise < 0.0:
             self.base, self.tangent, self.share = w, found.tangent, 1.0
             self.slack_there, self.bulge = found.slack, found.bulge
+            self.width_there = self.width
         else:
             fall = self.share * self._newton(C)[1]
             self.share *= min(LONGEST, max(SHORTEST, fall / (2.0 * (rise + fall))))
@@ -131,9 +134,14 @@ class BundleNewton(Bundle):
             raise ModelError("array 'curvature' is of no convex function")
 
     def _rise(self, C: float, w: np.ndarray, found: Smoothing) -> float:
-        """By how much the objective at w exceeds that at the base, smoothed or not, if less."""
-        before = 0.5 * float(self.base @ self.base)
+        """By how much the objective at w exceeds that at the base: smoothed or not, the less.
+
+        The base was smoothed to another width; by how much depends on its square.
+        """
+        before, after = 0.5 * float(self.base @ self.base), 0.5 * float(w @ w)
         before += C * self.tangent.above(self.completion, self.base)
-        after = 0.5 * float(w @ w) + C * found.tangent.above(self.completion, w)
-        smooth = after - before
-        return min(smooth, smooth - C * ((found.bulge - found.slack) - (self.bulge - self.slack_there)))
+        after += C * found.tangent.above(self.completion, w)
+        spread, found_spread = self.bulge - self.slack_there, found.bulge - found.slack
+        exact = (after - C * found_spread) - (before - C * spread)
+        scale = min(1.0, (self.width / self.width_there) ** 2)
+        return min(exact, exact + C * (found_spread - scale * spread))

@@ -61,15 +61,14 @@ class Classifier(Start, Smoothed[Queries]):
         gradient = _ranking.combination(examples.rows, -signs * weights)
         return gradient, float(weights.sum())
 
-
     def smoothed(self, w: np.ndarray, examples: Queries, width: float) -> Smoothing:
         """The same with each hinge smoothed."""
         signs = np.where(examples.relevant, 1, -1).astype(np.int8)
         weights = np.ascontiguousarray(w, dtype=np.float64)
         found = _ranking_smooth.hinges(examples.rows, signs, examples.costs, weights, width)
-        gradient, *rest, curvature = (self.weight * part for part in found)
-        loss, slack, bulge = map(float, rest)
-        return Smoothing(Plane(gradient, loss), slack, bulge, curvature)
+        gradient, loss, slack, bulge, curvature = found
+        c = self.weight
+        return Smoothing(Plane(c * gradient, c * loss), c * slack, c * bulge, c * curvature)
 
 
 class PairwiseRanking(Start):
