@@ -9,19 +9,24 @@
 
 enum { SQUARED_ROWS = 8 }; /* that are added at a time */
 
-/* out (width, width), its upper triangle alone, += rows' rows of SQUARED_ROWS rows (width) */
+/* Some lines of the sum, from the diagonal on; they share what is read of the rows. */
+INLINE void squares_of_lines(const double *rows, ptrdiff_t width, ptrdiff_t a, double *out,
+                             const int lines) {
+    for (ptrdiff_t b = a; b < width; b++)
+        for (int l = 0; l < lines; l++) {
+            double sum = out[(a + l) * width + b];
+            for (int r = 0; r < SQUARED_ROWS; r++)
+                sum += rows[r * width + a + l] * rows[r * width + b];
+            out[(a + l) * width + b] = sum;
+        }
+}
+
+/* out (width, width) += rows' rows of SQUARED_ROWS rows (width), from the diagonal on. */
 WIDE
-static void add_squares(const double *rows, ptrdiff_t width, double *out) {
-    const double *r0 = rows, *r1 = r0 + width, *r2 = r1 + width, *r3 = r2 + width;
-    const double *r4 = r3 + width, *r5 = r4 + width, *r6 = r5 + width, *r7 = r6 + width;
-    for (ptrdiff_t a = 0; a < width; a++) {
-        double *line = out + a * width;
-        double f0 = r0[a], f1 = r1[a], f2 = r2[a], f3 = r3[a];
-        double f4 = r4[a], f5 = r5[a], f6 = r6[a], f7 = r7[a];
-        for (ptrdiff_t b = a; b < width; b++)
-            line[b] += ((f0 * r0[b] + f1 * r1[b]) + (f2 * r2[b] + f3 * r3[b])) +
-                       ((f4 * r4[b] + f5 * r5[b]) + (f6 * r6[b] + f7 * r7[b]));
-    }
+static void add_squares(const double *restrict rows, ptrdiff_t width, double *restrict out) {
+    ptrdiff_t a = 0;
+    for (; a + 2 <= width; a += 2) squares_of_lines(rows, width, a, out, 2);
+    for (; a < width; a++) squares_of_lines(rows, width, a, out, 1);
 }
 
 #endif
