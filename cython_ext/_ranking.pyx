@@ -11,47 +11,15 @@ many equal ones as are still needed. Ties go to the document that comes first.
 
 import numpy as np
 
-from _common cimport AUGMENT_TASK, COMPLETE_TASK, PREDICT_TASK, longest
+from _common cimport AUGMENT_TASK, COMPLETE_TASK, PREDICT_TASK
+from _queries cimport (
+    Placed, Queries, add_documents, best_documents, count_hits, count_relevant, point_to_queries,
+    query_order, score_documents,
+)
 
 COMPLETE = COMPLETE_TASK
 AUGMENT = AUGMENT_TASK
 PREDICT = PREDICT_TASK
-
-cdef extern from "query_scores.h" nogil:
-    ctypedef struct Placed:
-        pass
-    void query_scores(const double*, ptrdiff_t, ptrdiff_t, const double*, double*)
-    void query_sums(const double*, ptrdiff_t, ptrdiff_t, const double*, double*)
-    void query_order(const double*, ptrdiff_t, Placed*, long long*)
-
-cdef struct Queries:
-    const double* dense  # null if sparse
-    const int* indices
-    const double* values
-    const long long* starts
-    const long long* offsets
-    Py_ssize_t n, d
-    Py_ssize_t most  # documents of a query, 1 at least
-
-
-cdef int _queries(Queries* out, queries, Py_ssize_t d) except -1:
-    """Point to QueryArrays, which must outlive ``out`` and fit d weights."""
-    cdef const double[::1] dense = queries.dense, values = queries.values
-    cdef const int[::1] indices = queries.indices
-    cdef const long long[::1] starts = queries.starts, offsets = queries.offsets
-    out.dense, out.indices, out.values, out.starts = NULL, NULL, NULL, NULL
-    out.offsets, out.n, out.most = &offsets[0], offsets.shape[0] - 1, longest(offsets)
-    out.d = queries.width
-    if d != out.d:
-        raise ValueError(f"ranking: {d} weights do not fit {out.d} features")
-    if starts.shape[0] == 0:
-        if dense.shape[0]:
-            out.dense = &dense[0]
-        return 0
-    out.starts = &starts[0]
-    if values.shape[0]:
-        out.indices, out.values = &indices[0], &values[0]
-    return 0
 
 
 def search(
@@ -74,7 +42,7 @@ def search(
     """
     cdef Queries own
     cdef Py_ssize_t i, m, n, first, count, positives
-    _queries(&own, queries, w.shape[0])
+    point_to_queries(&own, queries, w.shape[0])
     n = own.n
     if k < 1 or costs.shape[0] != n or relevant.shape[0] < own.offsets[n]:
         raise ValueError(f"search: k = {k}, {len(costs)} costs and {n} queries do not fit")
@@ -92,17 +60,17 @@ def search(
             first, m = own.offsets[i], own.offsets[i + 1] - own.offsets[i]
             if m == 0:
                 continue
-            positives = _count(&relevant[first], m)
+            positives = count_relevant(&relevant[first], m)
             if task != PREDICT_TASK and (positives == 0 or positives == m or m <= k):
                 continue
-            _score(&own, first, m, &w[0], &scores[0])
-            count = _best(task, &scores[0], &relevant[first], m, positives, k, &keys[0],
-                          &places[0], &chosen_view[i, 0])
+            score_documents(&own, first, m, &w[0], &scores[0])
+            count = best_documents(task, &scores[0], &relevant[first], m, positives, k, &keys[0],
+                                   &places[0], &chosen_view[i, 0])
             if task != PREDICT_TASK:
                 _add(&own, first, m, &chosen_view[i, 0], count, costs[i], &gradient_view[0])
             if task == AUGMENT_TASK:
                 loss = loss + costs[i] * (min(<Py_ssize_t>k, positives)
-                                          - _hits(&relevant[first], &chosen_view[i, 0], count))
+                                          - count_hits(&relevant[first], &chosen_view[i, 0], count))
         for i in range(w.shape[0]):
             gradient_view[i] = gradient_view[i] / k
     return gradient, loss / k, chosen
@@ -112,7 +80,7 @@ def scores(queries, const double[::1] w):
     """w . x for the documents of all queries, (offsets[n] - offsets[0],)."""
     cdef Queries own
     cdef Py_ssize_t i, m, first
-    _queries(&own, queries, w.shape[0])
+    point_to_queries(&own, queries, w.shape[0])
     first = own.offsets[0]
     found = np.empty(own.offsets[own.n] - first)
     cdef double[::1] view = found
@@ -120,7 +88,7 @@ def scores(queries, const double[::1] w):
         for i in range(own.n):
             m = own.offsets[i + 1] - own.offsets[i]
             if m:
-                _score(&own, own.offsets[i], m, &w[0], &view[own.offsets[i] - first])
+                score_documents(&own, own.offsets[i], m, &w[0], &view[own.offsets[i] - first])
     return found
 
 
@@ -128,7 +96,7 @@ def combination(queries, const double[::1] coefficients):
     """The sum over the documents of coefficient times row, (d,)."""
     cdef Queries own
     cdef Py_ssize_t i, m, first
-    _queries(&own, queries, queries.width)
+    point_to_queries(&own, queries, queries.width)
     first = own.offsets[0]
     if coefficients.shape[0] != own.offsets[own.n] - first:
         raise ValueError(f"combination: {len(coefficients)} coefficients do not fit the documents")
@@ -138,135 +106,7 @@ def combination(queries, const double[::1] coefficients):
         for i in range(own.n):
             m = own.offsets[i + 1] - own.offsets[i]
             if m:
-                _combine(&own, own.offsets[i], m, &coefficients[own.offsets[i] - first], &view[0])
-    return found
-
-
-cdef void _score(const Queries* features, Py_ssize_t first, Py_ssize_t m, const double* w,
-                 double* out) noexcept nogil:
-    """out[p] = w . x of the p-th document of a query."""
-    cdef Py_ssize_t p, j, d = features.d
-    cdef double total
-    if features.starts != NULL:
-        for p in range(m):
-            total = 0.0
-            for j in range(features.starts[first + p], features.starts[first + p + 1]):
-                total = total + w[features.indices[j]] * features.values[j]
-            out[p] = total
-        return
-    query_scores(features.dense + first * d, m, d, w, out)
-
-
-cdef Py_ssize_t _best(int task, const double* scores, const unsigned char* relevant, Py_ssize_t m,
-                      Py_ssize_t positives, int k, double* keys, int* places,
-                      int* chosen) noexcept nogil:
-    """List the documents that the task asks for, by increasing place; returns how many."""
-    cdef Py_ssize_t p, size = 0, taken = 0
-    if task == COMPLETE_TASK:
-        # Relevant documents alone if there are k, else all of them and the best others.
-        for p in range(m):
-            if relevant[p] == (positives >= k):
-                keys[size] = scores[p]
-                places[size] = <int>p
-                size += 1
-        if positives >= k:
-            return _select(keys, places, size, k, chosen)
-        taken = _select(keys, places, size, k - positives, chosen)
-        return _merge(relevant, m, chosen, taken, k)
-    for p in range(m):
-        keys[p] = scores[p] - (relevant[p] if task == AUGMENT_TASK else 0)
-        places[p] = <int>p
-    return _select(keys, places, m, k, chosen)
-
-
-cdef Py_ssize_t _merge(const unsigned char* relevant, Py_ssize_t m, int* chosen, Py_ssize_t taken,
-                       int k) noexcept nogil:
-    """Add all relevant documents to the ``taken`` others, in order; from the back, in place."""
-    cdef Py_ssize_t p, last = taken - 1, out = taken - 1
-    for p in range(m):
-        out += relevant[p]
-    taken = out + 1
-    for p in range(m - 1, -1, -1):
-        if relevant[p]:
-            chosen[out] = <int>p
-            out -= 1
-        elif last >= 0 and chosen[last] == p:
-            chosen[out] = <int>p
-            last -= 1
-            out -= 1
-    return taken
-
-
-cdef Py_ssize_t _select(double* keys, const int* places, Py_ssize_t size, Py_ssize_t k,
-                        int* chosen) noexcept nogil:
-    """The places of the k highest keys (all, if there are fewer), in order; ties to the first.
-
-    keys has room for twice ``size``: the second half is scratch.
-    """
-    cdef Py_ssize_t p, above = 0, taken = 0
-    cdef double bar
-    if k >= size:
-        for p in range(size):
-            chosen[p] = places[p]
-        return size
-    for p in range(size):
-        keys[size + p] = keys[p]
-    bar = _kth_highest(keys + size, size, k)
-    for p in range(size):
-        above += keys[p] > bar
-    k -= above
-    for p in range(size):
-        if keys[p] > bar or (keys[p] == bar and k > 0):
-            k -= keys[p] == bar
-            chosen[taken] = places[p]
-            taken += 1
-    return taken
-
-
-cdef double _kth_highest(double* keys, Py_ssize_t size, Py_ssize_t k) noexcept nogil:
-    """The k-th highest of the keys, which it reorders."""
-    cdef Py_ssize_t low = 0, high = size - 1, lower, upper, i
-    cdef double pivot, key
-    while True:
-        pivot = _median(keys[low], keys[(low + high) // 2], keys[high])
-        lower, upper, i = low, high, low
-        while i <= upper:
-            key = keys[i]
-            if key > pivot:
-                keys[i] = keys[lower]
-                keys[lower] = key
-                lower += 1
-                i += 1
-            elif key < pivot:
-                keys[i] = keys[upper]
-                keys[upper] = key
-                upper -= 1
-            else:
-                i += 1
-        if k - 1 < lower:
-            high = lower - 1
-        elif k - 1 > upper:
-            low = upper + 1
-        else:
-            return pivot
-
-
-cdef inline double _median(double a, double b, double c) noexcept nogil:
-    return max(min(a, b), min(max(a, b), c))
-
-
-cdef Py_ssize_t _count(const unsigned char* relevant, Py_ssize_t m) noexcept nogil:
-    cdef Py_ssize_t p, found = 0
-    for p in range(m):
-        found += relevant[p]
-    return found
-
-
-cdef Py_ssize_t _hits(const unsigned char* relevant, const int* chosen,
-                      Py_ssize_t count) noexcept nogil:
-    cdef Py_ssize_t p, found = 0
-    for p in range(count):
-        found += relevant[chosen[p]]
+                add_documents(&own, own.offsets[i], m, &coefficients[own.offsets[i] - first], &view[0])
     return found
 
 
@@ -307,7 +147,7 @@ def pairs(queries, const int[::1] levels, const double[::1] costs, const double[
     cdef Py_ssize_t height = 1
     cdef double loss = 0.0, weight
     cdef long long total, violated
-    _queries(&own, queries, w.shape[0])
+    point_to_queries(&own, queries, w.shape[0])
     start = own.offsets[0]
     if costs.shape[0] != own.n or levels.shape[0] != own.offsets[own.n] - start:
         raise ValueError(f"pairs: {len(costs)} costs, {len(levels)} levels and {own.n} queries "
@@ -329,7 +169,7 @@ def pairs(queries, const int[::1] levels, const double[::1] costs, const double[
             if total == 0:
                 continue
             weight = costs[i] / total
-            _score(&own, first, m, &w[0], &scores[0])
+            score_documents(&own, first, m, &w[0], &scores[0])
             query_order(&scores[0], m, <Placed*>&placed[0], &order[0])
             for p in range(m):
                 coefficients[p] = 0.0
@@ -338,20 +178,8 @@ def pairs(queries, const int[::1] levels, const double[::1] costs, const double[
             loss = loss + weight * violated
             for p in range(m):
                 coefficients[p] = coefficients[p] * weight
-            _combine(&own, first, m, &coefficients[0], &gradient_view[0])
+            add_documents(&own, first, m, &coefficients[0], &gradient_view[0])
     return gradient, loss
-
-
-cdef void _combine(const Queries* features, Py_ssize_t first, Py_ssize_t m,
-                   const double* coefficients, double* gradient) noexcept nogil:
-    """Add coefficients times the rows of a query's documents."""
-    cdef Py_ssize_t p, j
-    if features.starts == NULL:
-        query_sums(features.dense + first * features.d, m, features.d, coefficients, gradient)
-        return
-    for p in range(m):
-        for j in range(features.starts[first + p], features.starts[first + p + 1]):
-            gradient[features.indices[j]] += coefficients[p] * features.values[j]
 
 
 cdef long long _pair_count(const int* levels, Py_ssize_t first, Py_ssize_t last, long long* seen,

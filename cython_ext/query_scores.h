@@ -61,8 +61,8 @@ static int query_before(const void *a, const void *b) {
 }
 
 /* order (documents) = indices by falling score, equal scores in their order; placed: scratch */
-static void query_order(const double *scores, ptrdiff_t documents, Placed *placed,
-                        long long *order) {
+MAYBE_UNUSED static void query_order(const double *scores, ptrdiff_t documents, Placed *placed,
+                                     long long *order) {
     for (ptrdiff_t p = 0; p < documents; p++) {
         placed[p].score = scores[p];
         placed[p].place = p;

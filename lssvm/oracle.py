@@ -8,7 +8,7 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, Generic, NoReturn, Protocol
+from typing import Any, Generic, NoReturn, Protocol, cast
 
 import numpy as np
 
@@ -29,6 +29,7 @@ from lssvm.problem import (
     by_example,
     sums_in_c,
 )
+from lssvm.smoothing import Smoothed, Smoothing, added
 
 BLOCK_WORK = 100_000  # about 0.1 ms: fan-out costs 25 µs
 MAX_BLOCKS = 64
@@ -219,11 +220,20 @@ class DataOracle(Generic[E]):
 
     def _gathered(self, w: np.ndarray) -> tuple[Plane, float]:
         """The same from one sum over all examples."""
-        gathering: Any = self._gathering
+        gathering = cast(Gathering[E], self._gathering)
         self._last = []  # goes before room for the next is taken
         self._last = self.executor.map(lambda block: gathering.coefficients(w, block), self.blocks)
         plane, upper = gathering.gathered(w, self.examples, self._last, self.executor.map)
         return plane, self._checked(plane, upper, w, self.examples) - plane.value(w)
+
+    def smoothed(self, w: np.ndarray, width: float) -> Smoothing:
+        """The same smoothed, for an application that is ``Smoothed``."""
+        began, problem = time.perf_counter(), cast(Smoothed[E], self.application)
+        found = added(self.executor.map(lambda own: problem.smoothed(w, own, width), self.blocks))
+        self._check(found.plane, w, lambda own: self.application.augmented(w, own)[0])
+        self.passes += 1
+        self._spend(began)
+        return found
 
     def curvature(self, w: np.ndarray) -> np.ndarray | None:
         """An approximate diagonal of the Hessian of Σ c_i U⁺_i at the w of the last pass, (d,).

@@ -232,8 +232,9 @@ data: {train: {pth: x}, test: [3], validate: [{path: a, cost: 0}]}
         "search, seed)",
         "c.yaml:8:3: objective.C: expected a number greater than 0, got -1",
         "c.yaml:9:3: objective.model: application 'lines' has no model 'hcrf' (known: lssvm, ssvm)",
-        "c.yaml:10:10: solver.method: expected 'auto', 'bundle', 'proximal', 'cutting-plane', "
-        "'n-slack', 'dual-coordinate', 'lbfgs', 'gradient' or 'sgd', got 'bundel'",
+        "c.yaml:10:10: solver.method: expected 'auto', 'bundle', 'bundle-newton', 'proximal', "
+        "'cutting-plane', 'n-slack', 'dual-coordinate', 'lbfgs', "
+        "'gradient' or 'sgd', got 'bundel'",
         "c.yaml:10:26: solver.epsilon: expected a finite number, got '.inf'",
         "c.yaml:10:41: solver.step: expected a number of at most 1, got 2",
         "c.yaml:11:1: seed: expected a whole number, got 1.0",

@@ -5,13 +5,17 @@ alone. Seconds are CPU seconds of training unless the row says otherwise. Other 
 problem on the same features in the same run.
 
 entities    sentences of CoNLL 2002 (esp.train), attributes as in configs/sequence.yaml; F1 on
-            testb. CRFsuite: averaged perceptron, 20 epochs; L-BFGS with c2 = 1 / (2 C) text
-            simulated documents of 56 words from 100,000, 20 classes, half of the labels redrawn.
+            testb. CRFsuite: averaged perceptron, 20 epochs; L-BFGS with c2 = 1 / (2 C)
+text        simulated documents of 56 words from 100,000, 20 classes, half of the labels redrawn.
             LinearSVC (crammer_singer) with two tolerances; the primal value shows its precision
-            hashed      the same rows with columns spread over 2^20, and renumbered digits
-            scikit-learn's digits, pixels from 0 to 1 taxonomy    5,000 documents of 40,000 words in
-            a tree of 50 classes; LinearSVC ignores the tree letters     6,251 words (Kassel &
-            Taskar), C = 0.1
+hashed      the same rows with columns spread over 2^20, and renumbered
+digits      scikit-learn's digits, pixels from 0 to 1
+taxonomy    5,000 documents of 40,000 words in a tree of 50 classes; LinearSVC ignores the tree
+letters     6,251 words (Kassel & Taskar), C = 0.1
+ranking     simulated documents with 136 features, about 120 per query, C = 1 per query; MAP and
+            P@10 on 417 other queries. LinearSVC (squared hinge loss, primal) on 50 differences per
+            query of a relevant document and another one, C = 1/50 each; its gap is that of its own
+            problem
 
 Usage: python -m experiments.benchmarks.sizes [--data FOLDER] [--out FOLDER] [--quick] [--only NAME]
 """
@@ -29,6 +33,12 @@ import numpy as np
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
+from experiments.benchmarks.ranking_sizes import (
+    RELEVANT_FROM,
+    pairwise_svm,
+    scores_of,
+    simulated,
+)
 from experiments.common.ocr_letters import load_letters
 from lssvm.applications.multiclass.labelled_rows import in_memory
 from lssvm.applications.multiclass.multiclass import Multiclass
@@ -277,12 +287,45 @@ def letters_row(data, method, epsilon):
     return trained(config.create_application(), words, config)[1]
 
 
+def ranker(documents):
+    """Simulated queries on like scales, and the application and configuration for them."""
+    settings = {"relevant_from": RELEVANT_FROM, "scaling": "standard"}
+    config = configured("precision_at_k", 1.0, GAPS[0], **settings)
+    application = config.create_application()
+    return config, application, application.scaler.scaled(simulated(documents))
+
+
+def ranking_row(documents):
+    """Ranking for precision at 10."""
+    config, application, examples = ranker(documents)
+    held = peak()
+    model, row = trained(application, examples, config)
+    size = {"MB of data": held, "MB of features": examples.dense.nbytes / 2**20}
+    return {**row, **size, **scores_of(application, model.w)}
+
+
+def pairwise_row(documents, tolerance):
+    """A pairwise linear SVM on the same documents."""
+    config, application, examples = ranker(documents)
+    before = peak()
+    w, seconds, gap, pairs = pairwise_svm(examples, config.objective.C, tolerance)
+    return {
+        "solver": f"LinearSVC, {pairs:,d} pairs, tol {tolerance:g}",
+        "seconds": seconds,
+        "gap": gap,
+        "MB": peak(),
+        "MB of training": peak() - before,
+        **scores_of(application, w),
+    }
+
+
 ROWS = {
     "entities": (entities_row, crfsuite_row),
     "text": (text_row, linear_row),
     "taxonomy": (taxonomy_row, linear_row),
     "digits": (digits_row, linear_row),
     "letters": (letters_row,),
+    "ranking": (ranking_row, pairwise_row),
 }
 KINDS = {kind.__name__: kind for kinds in ROWS.values() for kind in kinds}
 
@@ -307,6 +350,9 @@ def problems(data, quick):
     for gap in GAPS:
         for method in ("auto", "bundle"):
             yield "letters", "letters_row", [data, method, gap]
+    for documents in (50_000,) if quick else (50_000, 1_000_000):
+        yield f"ranking {documents:,d}", "ranking_row", [documents]
+        yield f"ranking {documents:,d}", "pairwise_row", [documents, 0.01]
 
 
 def in_own_process(function, arguments):
@@ -323,6 +369,7 @@ def in_own_process(function, arguments):
 def shown(row):
     """A row in the form in which it is printed."""
     kinds = {"seconds": "{:.2f}", "seconds to read": "{:.2f}", "gap": "{:.1e}", "F1": "{:.2f}",
+             "MAP": "{:.4f}", "P@10": "{:.4f}", "MB of features": "{:.0f}",
              "objective": "{:.2f}", "MB": "{:.0f}", "MB of data": "{:.0f}",
              "MB of training": "{:.0f}"}  # fmt: skip
     return {key: kinds.get(key, "{}").format(value) for key, value in row.items()}
@@ -347,7 +394,7 @@ def main():
     make_folder(options.out)
     data, rows = str(options.data.resolve()), []
     for problem, function, arguments in problems(data, options.quick):
-        if options.only in (None, problem):
+        if options.only in (None, problem, problem.split()[0]):
             rows.append({"problem": problem, **in_own_process(function, arguments)})
             print(shown(rows[-1]), file=sys.stderr)
     keys = list(dict.fromkeys(key for row in rows for key in row))

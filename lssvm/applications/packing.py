@@ -75,5 +75,5 @@ def digest(*parts: np.ndarray | int) -> str:
         if isinstance(part, int):
             found.update(str(part).encode())
         else:
-            found.update(np.ascontiguousarray(part).tobytes())
+            found.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)  # no copy
     return found.hexdigest()

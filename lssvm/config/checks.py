@@ -9,6 +9,7 @@ from typing import Any
 from lssvm.applications.base import ANNEALED, Application, ByExample, answers_in_c
 from lssvm.config.faults import nearest, shown
 from lssvm.config.yaml12 import Document, Place
+from lssvm.smoothing import Smoothed
 from lssvm.solvers.needs import Asked
 from lssvm.solvers.table import AUTO, CLASSES, solver_class
 
@@ -108,6 +109,7 @@ def asked_of(kind: type[Application], name: str, objective: Mapping[str, Any]) -
         smooth=frozenset(kind.smooth),
         model=model,
         sharp=any(objective.get(key) == 0 for key in TEMPERATURE_KEYS),
+        curved=issubclass(kind, Smoothed),
         slack_norm=norm if norm in (0, 2) and norm in kind.slack_norms else 1,
     )
 

@@ -124,7 +124,9 @@ class SolverOptions(Section):
         default=AUTO,
         description="auto: one of the following, chosen by the objective and counts of the data; "
         "bundle: bundle method, whose cutting planes are computed between the best "
-        "iterate and the minimiser of the cutting-plane model (in-out); proximal: proximal bundle "
+        "iterate and the minimiser of the cutting-plane model (in-out); bundle-newton: bundle "
+        "method whose cuts are computed at the points of Newton's method on the smoothed "
+        "objective, for few weights; proximal: proximal bundle "
         "method; cutting-plane: cutting planes without stabilisation (1-slack); n-slack: cutting "
         "planes for each example, which needs the fewest passes; dual-coordinate: exact steps in "
         "the dual for one example at a time, for many examples, many weights or expensive "

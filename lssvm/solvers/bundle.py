@@ -320,7 +320,7 @@ class Bundle(SummedSolver):
 
     def _ask(self, oracle: Any, C: float, w: np.ndarray) -> None:
         """Make an oracle pass at w: add its cut, and make w the incumbent if P is lower there."""
-        plane, upper = oracle.augmented(w) if self.cache is None else self.cache.ask(oracle, w)
+        plane, upper = self._found(oracle, C, w)
         self.problem_passes += 1
         self.cached_cuts = 0
         slack = upper - plane.value(w)
@@ -334,6 +334,10 @@ class Bundle(SummedSolver):
             self.at_zero = False
             self._measure()
         self.seconds += time.perf_counter() - began
+
+    def _found(self, oracle: Any, C: float, w: np.ndarray) -> tuple[Plane, float]:
+        """A plane and an upper bound at w, by one oracle pass."""
+        return oracle.augmented(w) if self.cache is None else self.cache.ask(oracle, w)
 
     def _moves(self, C: float, w: np.ndarray, plane: Plane, slack: float) -> bool:
         """Whether w, of which plane is the cut, becomes the incumbent."""

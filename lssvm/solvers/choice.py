@@ -17,6 +17,7 @@ HARD = 150.0  # above this C times squared length of an example's features, many
 # both solvers grow about as the root of that number, but those of the bundle no further than a few
 # times the number of weights. With this many weights for each unit of the root they still grow.
 SPREAD = 4.0
+NARROW = 300  # with at most so many weights, second derivatives cost no more than a few passes
 COMMON = 0.99  # above this value of Sizes.common, many steps are needed
 
 
@@ -53,6 +54,8 @@ def chosen(asked: Asked, sizes: Sizes, *, kernel: bool, cache: bool) -> tuple[st
         return "lbfgs", "the objective is smooth"
     if cache:
         return "bundle", "solver.cache is set"
+    if asked.curved and sizes.dimension <= NARROW:
+        return "bundle-newton", "there are few weights, and the maxima can be smoothed"
     many = WEIGHTS * sizes.dimension > sizes.multiply_adds
     if not asked.compiled:
         many = many and sizes.dimension >= LARGE and asked.each and asked.decomposes

@@ -66,7 +66,7 @@ class History:
             self.remembered += 1
 
     def _measure(self, row: int, change: np.ndarray) -> float:
-        """Compute, store and return the inner product of a stored pair; ``change`` is overwritten."""
+        """Compute, store and return the inner product of a stored pair; overwrites ``change``."""
         change[:] = self.changes[row]
         self.inner[row] = _history.inner(self.steps[row], change)
         return float(self.inner[row])

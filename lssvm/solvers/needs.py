@@ -11,6 +11,7 @@ class Asked(NamedTuple):
     decomposes : whether its loss is a sum over the examples
     smooth : its models that are smooth; model : the one to train
     sharp : whether one of the temperatures is set to 0; slack_norm : of the objective
+    curved : whether its maxima can be smoothed
     """
 
     application: str
@@ -21,6 +22,7 @@ class Asked(NamedTuple):
     model: str
     sharp: bool
     slack_norm: int
+    curved: bool = False
 
 
 class Needs(NamedTuple):
@@ -31,6 +33,7 @@ class Needs(NamedTuple):
     smooth : an objective with a gradient
     slack_norms : those that it can solve
     kernels : whether it can work on rows of a kernel; cache : on planes that were kept
+    curved : smoothed maxima
     """
 
     each: bool = False
@@ -39,11 +42,14 @@ class Needs(NamedTuple):
     slack_norms: frozenset[int] = frozenset({1})
     kernels: bool = False
     cache: bool = False
+    curved: bool = False
 
     def unmet(self, asked: Asked) -> str:
         """What of this the problem does not have, to follow the solver's name; empty if nothing."""
         if self.each and not asked.each:
             return f"needs planes by example, which application {asked.application!r} does not give"
+        if self.curved and not asked.curved:
+            return f"needs smoothed maxima, which application {asked.application!r} does not give"
         if self.smooth and asked.model not in asked.smooth:
             smooth = ", ".join(sorted(asked.smooth)) or "the application has none"
             return f"needs a smooth objective.model ({smooth})"

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 CLASSES = {  # the value of ``solver.method``: module of this package, class
     "bundle": ("bundle", "Bundle"),
+    "bundle-newton": ("bundle_newton", "BundleNewton"),
     "proximal": ("proximal", "Proximal"),
     "cutting-plane": ("bundle", "CuttingPlane"),
     "n-slack": ("n_slack", "NSlack"),

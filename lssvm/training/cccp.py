@@ -21,6 +21,7 @@ from lssvm.errors import ApplicationError
 from lssvm.oracle import INEXACT, ExampleMaxima
 from lssvm.plane import Plane
 from lssvm.problem import ExampleOracle
+from lssvm.smoothing import Smoothing
 from lssvm.solvers.kept import value
 from lssvm.solvers.solution import Solution
 from lssvm.solvers.solver import Solver
@@ -305,6 +306,10 @@ class _Counting:
     def augmented(self, w: np.ndarray) -> tuple[Plane, float]:
         self._run.passes += self._share
         return self._oracle.augmented(w)
+
+    def smoothed(self, w: np.ndarray, width: float) -> Smoothing:
+        self._run.passes += self._share
+        return self._oracle.smoothed(w, width)
 
     def completed(self, w: np.ndarray) -> Plane:
         self._run.completions += self._share

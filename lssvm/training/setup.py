@@ -11,6 +11,7 @@ from lssvm.oracle import DataOracle
 from lssvm.plane import Plane
 from lssvm.problem import by_example as apart_of
 from lssvm.problem import compiled_by_example
+from lssvm.smoothing import Smoothed
 from lssvm.solvers.solver import EUCLIDEAN, Initialisation, InnerProduct, Solver
 from lssvm.solvers.table import solver_class
 from lssvm.training.cccp import Rules, Run
@@ -142,13 +143,15 @@ def _solved(
     """
     # Imported here: most runs have no such problem, and another solver.
     from lssvm.solvers.bundle import Bundle
+    from lssvm.solvers.bundle_newton import BundleNewton
     from lssvm.solvers.qp import SimplexQP
 
     own = DataOracle(problem.application, problem.examples, oracle.executor)
     completion = problem.application.start(problem.examples, rng)
     rules = rules_of(config, len(problem.examples), hidden=False)
     section = config.solver
-    bundle = Bundle(
+    newton = solver_class(section.method) is BundleNewton and isinstance(own.application, Smoothed)
+    bundle = (BundleNewton if newton else Bundle)(
         np.zeros(len(completion.gradient)), completion, SimplexQP(section.qp), section.step
     )
     solution = bundle.minimise(

@@ -56,10 +56,11 @@ from lssvm.applications.ranking.query_scaling import (
 )
 from lssvm.applications.ranking.ranking_start import Classifier, PairwiseRanking
 from lssvm.errors import LssvmError
-from lssvm.kernels import _ranking
+from lssvm.kernels import _ranking, _ranking_smooth
 from lssvm.kernels.arrays import QueryArrays
 from lssvm.offsets import cumulated
 from lssvm.plane import Plane
+from lssvm.smoothing import Smoothed, Smoothing
 
 RUN_TAG = "lssvm"
 ALIKE = 1e-6  # training asks for differences of score of 1
@@ -111,7 +112,9 @@ class Predictions:
     top: np.ndarray
 
 
-class PrecisionAtK(base.Application[Queries, Predictions], InParts[Queries, Predictions]):
+class PrecisionAtK(
+    base.Application[Queries, Predictions], InParts[Queries, Predictions], Smoothed[Queries]
+):
     """Ranking for precision at k; the hidden value is the order of a query's documents."""
 
     Options = RankingOptions
@@ -199,6 +202,14 @@ class PrecisionAtK(base.Application[Queries, Predictions], InParts[Queries, Pred
         gradient, loss, _ = self._search(_ranking.AUGMENT, w, examples)
         plane = Plane(gradient, loss)
         return plane, plane.value(w)
+
+    def smoothed(self, w: np.ndarray, examples: Queries, width: float) -> Smoothing:
+        """Σ c_i of the smoothed maxima: documents near the k-th are chosen in part."""
+        weights = np.ascontiguousarray(w, dtype=np.float64)
+        rows, relevant, costs = examples.rows, examples.relevant, examples.costs
+        found = _ranking_smooth.smoothed(rows, relevant, costs, weights, self.k, width)
+        gradient, loss, slack, bulge, curvature = found
+        return Smoothing(Plane(gradient, loss), slack, bulge, curvature)
 
     def completed(self, w: np.ndarray, examples: Queries) -> Plane:
         """Σ c_i max over h with Δ = 0 of w · Φ."""

@@ -145,9 +145,24 @@ class Queries(Packed):
 
     def fingerprint(self) -> str:
         """SHA-256 of features, queries, relevance and costs, in hexadecimal."""
-        alone = self.take(np.arange(len(self)))
-        names = ("offsets", "relevant", "costs", "dense", "starts", "indices", "values")
-        return digest(self.dimension, *(getattr(alone, name) for name in names))
+        span, d = self.span, self.dimension
+        dense, starts, entries = self.dense, self.starts, slice(None)
+        if self.is_sparse:
+            starts = starts[span.start : span.stop + 1]
+            entries = slice(int(starts[0]), int(starts[-1]))
+            starts = starts - starts[0]
+        else:
+            dense = dense[span.start * d : span.stop * d]
+        return digest(
+            d,
+            self.offsets - span.start,
+            self.relevant[span],
+            self.costs,
+            dense,
+            starts,
+            self.indices[entries],
+            self.values[entries],
+        )
 
 
 def read_queries(

@@ -10,9 +10,10 @@ import numpy as np
 
 from lssvm.applications.names import NumberedNames
 from lssvm.applications.ranking.queries import MOST_FEATURES, Queries
-from lssvm.kernels import _ranking
+from lssvm.kernels import _ranking, _ranking_smooth
 from lssvm.plane import Plane
 from lssvm.problem import ConvexProblem
+from lssvm.smoothing import Smoothed, Smoothing
 
 
 class Start(ConvexProblem[Queries]):
@@ -48,7 +49,7 @@ class Start(ConvexProblem[Queries]):
         return NumberedNames(MOST_FEATURES)
 
 
-class Classifier(Start):
+class Classifier(Start, Smoothed[Queries]):
     """Relevant documents against the others: Σ c_i 1/m_i Σ_j max(0, 1 − y_ij w · x_ij)."""
 
     def losses(self, w: np.ndarray, examples: Queries) -> tuple[np.ndarray, float]:
@@ -59,6 +60,15 @@ class Classifier(Start):
         weights = np.where(signs * scores < 1.0, weights, 0.0)
         gradient = _ranking.combination(examples.rows, -signs * weights)
         return gradient, float(weights.sum())
+
+    def smoothed(self, w: np.ndarray, examples: Queries, width: float) -> Smoothing:
+        """The same with each hinge smoothed."""
+        signs = np.where(examples.relevant, 1, -1).astype(np.int8)
+        weights = np.ascontiguousarray(w, dtype=np.float64)
+        found = _ranking_smooth.hinges(examples.rows, signs, examples.costs, weights, width)
+        gradient, loss, slack, bulge, curvature = found
+        c = self.weight
+        return Smoothing(Plane(c * gradient, c * loss), c * slack, c * bulge, c * curvature)
 
 
 class PairwiseRanking(Start):
