@@ -7,7 +7,7 @@ are, each takes whole blocks and the sums of the blocks are added in block order
 import itertools
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from functools import cached_property
 from types import TracebackType
 from typing import Any, Generic, NoReturn, Protocol, TypeVar
@@ -158,18 +158,13 @@ class Executor:
             return [function(block) for block in blocks]
         return list(self._pool.map(function, blocks))
 
-    def together(self, function: Callable[[int], None], most: int) -> None:
-        """function(k) in as many threads as there are, ``most`` at most, at once: k = 0, 1, ….
-
-        function(0) runs in the thread of the caller.
-        """
-        others = range(1, min(most, self.threads) if self._pool is not None else 1)
-        running = [self._pool.submit(function, k) for k in others] if self._pool else []
+    def together(self, function: Callable[[int], None], count: int) -> None:
+        """function(k) for k below ``count`` at once, function(0) in the caller's own thread."""
+        running = [self._pool.submit(function, k) for k in range(1, count) if self._pool]
         try:
             function(0)
         finally:
-            for each in running:
-                each.result()
+            wait(running)
 
     def __enter__(self) -> "Executor":
         return self
@@ -354,9 +349,8 @@ class DataOracle(Generic[E]):
     def augmented_rows(self, w: np.ndarray, start: int, stop: int) -> ExampleMaxima:
         """Loss-augmented inference for examples start..stop-1, a part of a pass."""
         self.passes += (stop - start) / len(self.examples)
-        return self._each(
-            by_example(self.application).augmented_each, w, [self.examples.slice(start, stop)]
-        )
+        block = self.examples.slice(start, stop)
+        return self._each(by_example(self.application).augmented_each, w, [block])
 
     def completed_each(self, w: np.ndarray) -> ExampleMaxima:
         """Latent completion for every example."""
@@ -381,15 +375,6 @@ class DataOracle(Generic[E]):
         self.executor.map(lambda edge: function(*edge), list(itertools.pairwise(ends)))
         self.passes += 1
         self._spend(began)
-
-    @property
-    def threads(self) -> int:
-        """As many as there are; what a solver finds must not depend on it."""
-        return self.executor.threads
-
-    def together(self, function: Callable[[int], None], most: int) -> None:
-        """function(k) in the threads at once, see ``Executor``."""
-        self.executor.together(function, most)
 
     def found(self, maxima: Maxima) -> ExampleMaxima:
         """What the application found for all examples at once."""

@@ -220,9 +220,7 @@ def test_no_batch_lowers_the_dual_though_its_examples_are_all_alike(form):
     for cached in (False, True, False, True, False, True):
         status = _dual_coordinate.FULL
         while status == _dual_coordinate.FULL:
-            status, *_ = _dual_coordinate.epoch(
-                kernel.capsule, planes, order, 0, 0.0, 60.0, cached
-            )
+            status, *_ = _dual_coordinate.epoch(kernel.capsule, planes, order, 0, 0.0, 60.0, cached)
             if status == _dual_coordinate.FULL:
                 planes.grow()
         value = dual_value(planes, kernel.unload(planes.w))

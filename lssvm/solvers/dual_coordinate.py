@@ -53,15 +53,15 @@ PROMISE = 1.0  # a certificate is asked for once the sampled gaps are this multi
 FIRST_CHECK = 2  # epochs before the first certificate
 CHECK_EVERY = 10  # epochs, at the latest
 # An epoch is slow if this share of the sampled gaps before it is left, and after so many slow ones
-# conjugate gradients help: where the kernel solves for all outputs, and where pairwise steps go over
-# few. There conjugate gradients take longer, but then help after every slow epoch that follows.
+# conjugate gradients help: where the kernel solves for all outputs, and where pairwise steps go
+# over few. There conjugate gradients take longer, but then help after every slow epoch.
 SLOW, SLOW_STEPS = 0.9, 0.97
 PATIENCE, PATIENCE_STEPS = 4, 3
 CG_STEPS = 20  # at most
 SECONDS = 0.05  # between two returns from the compiled loop
 MOST_PLANES = 2**24  # of one example
-# Examples that are visited at one w, where each takes so many multiplications and additions and there
-# are so many times as many of them; one by one in the first epochs, when steps are long.
+# Examples that are visited at one w, where each takes so many multiplications and additions and
+# there are so many times as many of them; one by one in the first epochs, when steps are long.
 BATCH, BATCH_WORK, BATCH_SHARE = 8, 2000, 16
 ALONE = 2
 TEAM_WORK = 2_000_000  # multiplications and additions of a pass that pays for other threads
@@ -330,17 +330,17 @@ class DualCoordinate(Solver):
         return BATCH if large and short and not self.planes.exact else 1
 
     def _epoch(self, oracle: Any, small: float) -> tuple[int, int, int, float]:
-        """Visits in the compiled loop, where it pays with other threads."""
+        """Visits in the compiled loop, with other threads where that pays."""
         kernel, planes, cached = oracle.compiled, self.planes, self.phase == SWEEP
-        most = planes.batch if kernel.multiply_adds >= TEAM_WORK else 1
-        helped, found = min(most, oracle.threads) > 1, []
+        pays = kernel.multiply_adds >= TEAM_WORK
+        count = min(oracle.executor.threads, planes.batch) if pays else 1
+        seconds, found = SECONDS * count, []
 
         def share(thread: int) -> None:
             if thread:
                 _dual_coordinate.help_out(kernel.capsule, planes, cached)
                 return
             try:
-                seconds = SECONDS * min(most, oracle.threads)
                 found.append(
                     _dual_coordinate.epoch(
                         kernel.capsule,
@@ -350,13 +350,13 @@ class DualCoordinate(Solver):
                         small,
                         seconds,
                         cached,
-                        helped,
+                        count > 1,
                     )
                 )
             finally:
                 _dual_coordinate.let_go(planes.team)
 
-        oracle.together(share, most)
+        oracle.executor.together(share, count)
         return found[0]
 
     def _turn(self, oracle: Any, target: Callable[[], float]) -> None:

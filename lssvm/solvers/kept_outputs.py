@@ -53,9 +53,7 @@ class KeptOutputs:
         """δ · vector of some planes, (len(planes),)."""
         out = np.empty(len(self.alpha))
         own, truth, examples = self._planes, self._planes.truth, self._examples_of(planes)
-        _dual_coordinate.dots(
-            self._kernel.capsule, own, truth, vector, examples, self._first, out
-        )
+        _dual_coordinate.dots(self._kernel.capsule, own, truth, vector, examples, self._first, out)
         return out[planes]
 
     def combined(self, planes: np.ndarray, coefficients: np.ndarray) -> np.ndarray:

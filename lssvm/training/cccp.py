@@ -18,7 +18,7 @@ import numpy as np
 
 from lssvm.checked import Values, above, below, flag, number, pair, positive, sequence, whole
 from lssvm.errors import ApplicationError
-from lssvm.oracle import INEXACT, ExampleMaxima
+from lssvm.oracle import INEXACT, ExampleMaxima, Executor
 from lssvm.plane import Plane
 from lssvm.problem import ExampleOracle
 from lssvm.solvers.kept import value
@@ -335,11 +335,8 @@ class _Counting:
         self._oracle.over_examples(function)
 
     @property
-    def threads(self) -> int:
-        return self._oracle.threads
-
-    def together(self, function: Callable[[int], None], most: int) -> None:
-        self._oracle.together(function, most)
+    def executor(self) -> Executor:
+        return self._oracle.executor
 
     def curvature(self, w: np.ndarray) -> np.ndarray | None:
         return self._oracle.curvature(w)
