@@ -368,12 +368,12 @@ class DataOracle(Generic[E]):
         """Count loss-augmented inference for so many examples."""
         self.passes += count / len(self.examples)
 
-    def over_examples(self, function: Callable[[int, int], None]) -> None:
-        """One pass: function(first, last) for blocks of examples, by the threads."""
+    def over_examples(self, function: Callable[[int, int], None], passes: float = 1.0) -> None:
+        """function(first, last) for blocks of examples by the threads: so many passes."""
         began = time.perf_counter()
         ends = np.cumsum([0, *(len(block) for block in self.blocks)]).tolist()
         self.executor.map(lambda edge: function(*edge), list(itertools.pairwise(ends)))
-        self.passes += 1
+        self.passes += passes
         self._spend(began)
 
     def found(self, maxima: Maxima) -> ExampleMaxima:

@@ -430,7 +430,7 @@ def test_hidden_states_are_completed_as_the_application_completes_them(dense, or
     truth, scores, out = oracle.truth.copy(), np.empty(n), np.empty((2, n))
     inner = oracle.load(w)
     np.testing.assert_array_equal(oracle.unload(inner), w)
-    _dual_coordinate.completed(oracle.capsule, planes, inner, truth, scores)
+    _dual_coordinate.completed(oracle.capsule, planes, inner, 0, n, truth, scores)
     completion = application.completed_each(w, examples)
     np.testing.assert_array_equal(truth, completion.outputs)
     np.testing.assert_allclose(scores, completion.values, atol=1e-12)

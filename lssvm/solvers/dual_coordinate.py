@@ -9,6 +9,8 @@ things decide its speed: every epoch and every sweep visits the examples in a ne
 after an epoch a few sweeps go over the cached outputs without inference; and examples whose gap is
 already small are left out for a few epochs.
 
+Examples are visited in batches at one w, by all threads; see ``BATCH``.
+
 The sum of the gaps that the visits found estimates P − D. When it is as small as the goal, one pass
 over all examples at a fixed w gives P, and D is computed anew from the multipliers: both together
 are the certificate.
@@ -188,9 +190,7 @@ class DualCoordinate(Solver):
         if isinstance(initial.first, np.ndarray):
             self.w = initial.first.copy()
         if self.hidden:
-            _dual_coordinate.completed(
-                kernel.capsule, self.planes, kernel.load(self.w), self.truth, self.scores
-            )
+            self._completed(oracle, kernel.load(self.w), self.truth, self.scores)
 
     def _new_planes(self, kernel: Any) -> ExamplePlanes:
         return ExamplePlanes(
@@ -208,8 +208,7 @@ class DualCoordinate(Solver):
         """Complete the hidden values at the best point; w moves along, the planes stay."""
         kernel, before, scores = oracle.compiled, self.truth, self.scores
         self.truth, self.scores = before.copy(), np.empty_like(scores)
-        w = kernel.load(self.w)
-        _dual_coordinate.completed(kernel.capsule, self.planes, w, self.truth, self.scores)
+        self._completed(oracle, kernel.load(self.w), self.truth, self.scores)
         _dual_coordinate.shift(kernel.capsule, self.planes, before, self.truth)
         self.planes.truth = self.truth
         self.heights += scores - self.scores
@@ -222,6 +221,17 @@ class DualCoordinate(Solver):
         self.epochs, self.checked, self.slow, self.swept = 0, 0, 0, 0
         self.phase, self.place, self.sampled, self.cached = VISITS, 0, np.inf, 0.0
         self.planes.rests[:] = 0
+
+    def _completed(
+        self, oracle: Any, inner: np.ndarray, truth: np.ndarray, scores: np.ndarray
+    ) -> None:
+        """The best outputs at one w that agree with what is known, and their scores (n,)."""
+        capsule, planes = oracle.compiled.capsule, self.planes
+
+        def share(first: int, last: int) -> None:
+            _dual_coordinate.completed(capsule, planes, inner, first, last, truth, scores)
+
+        oracle.over_examples(share, 0.0)
 
     def primal(self, C: float) -> float:
         """P at the best point."""
@@ -243,7 +253,7 @@ class DualCoordinate(Solver):
         kernel, truth, scores = oracle.compiled, self.truth.copy(), self.scores.copy()
         inner = kernel.load(w)
         if self.hidden:
-            _dual_coordinate.completed(kernel.capsule, self.planes, inner, truth, scores)
+            self._completed(oracle, inner, truth, scores)
         heights, scores = self._heights(oracle, inner, truth)
         return self._objective(w, heights), -C * float(self.costs @ scores), True
 

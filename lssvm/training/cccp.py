@@ -330,9 +330,9 @@ class _Counting:
         self._run.passes += count / len(self.costs)
         self._oracle.visited(count)
 
-    def over_examples(self, function: Callable[[int, int], None]) -> None:
-        self._run.passes += 1
-        self._oracle.over_examples(function)
+    def over_examples(self, function: Callable[[int, int], None], passes: float = 1.0) -> None:
+        self._run.passes += passes
+        self._oracle.over_examples(function, passes)
 
     @property
     def executor(self) -> Executor:
