@@ -12,7 +12,7 @@ from _searches cimport (
     Task, check_labels, point_to_task, scratch_of, sequence_score, sequence_viterbi, solve,
 )
 
-from _transitions cimport step_products, step_scores, triple_is
+from _transitions cimport differences, step_products, step_scores, triple_is
 
 cdef enum:
     MANY = 8  # products of tokens, for each token, from which a vector like w is quicker
@@ -411,7 +411,7 @@ cdef void _add_at(const Single* own, double* w, Py_ssize_t token, Py_ssize_t t, 
                   int* labels) noexcept nogil:
     """Add to the emissions what the outputs differ in at one token; factors are 0, and left so."""
     cdef const Tokens* tokens = &own.tokens
-    cdef Py_ssize_t k, a, size = _differences(t, length, kept, coefficients, factors, labels)
+    cdef Py_ssize_t k, a, size = differences(t, length, kept, coefficients, factors, labels)
     cdef long long p
     cdef double* row
     if size == 0:
@@ -428,29 +428,6 @@ cdef void _add_at(const Single* own, double* w, Py_ssize_t token, Py_ssize_t t, 
                 row[labels[a]] += tokens.dense[token * tokens.width + k] * factors[labels[a]]
     for a in range(size):
         factors[labels[a]] = 0.0
-
-
-cdef Py_ssize_t _differences(Py_ssize_t t, Py_ssize_t length, const Kept* kept,
-                             const double* coefficients, double* factors,
-                             int* labels) noexcept nogil:
-    """The labels whose emissions at one token the outputs change, and by how much; their number."""
-    cdef Py_ssize_t k, a, size = 0
-    cdef int label, y = kept.truth[t]
-    for k in range(kept.count):
-        label = kept.outputs[k * length + t]
-        if label == y or coefficients[k] == 0.0:
-            continue
-        if size == 0:
-            labels[0], size = y, 1
-        factors[y] -= coefficients[k]
-        for a in range(1, size):
-            if labels[a] == label:
-                break
-        else:
-            labels[size] = label
-            size += 1
-        factors[label] += coefficients[k]
-    return size
 
 
 cdef double _pair_score(const Single* own, const double* w, Py_ssize_t token, int label, int other,
@@ -488,7 +465,7 @@ cdef int _along_of(const void* self, const double* w, Py_ssize_t i, const Kept* 
     _point_to_weights(own, w, &chain)
     memset(factors, 0, own.padded * sizeof(double))
     for t in range(length):
-        size = _differences(t, length, kept, coefficients, factors, labels)
+        size = differences(t, length, kept, coefficients, factors, labels)
         if size == 0:
             continue
         # Two labels at a time, so that two sums run side by side; there are two at least.
