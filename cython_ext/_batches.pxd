@@ -5,7 +5,7 @@ the example alone; then w takes what each asked for, in the order of the example
 change no bit.
 """
 
-from _examples cimport Oracle, Room
+from _examples cimport Oracle
 from _planes cimport Planes
 from _visits cimport Work, examine, finish, make_room_for_one, rest
 

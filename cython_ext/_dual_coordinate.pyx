@@ -208,15 +208,19 @@ def heights(capsule, planes, const int[::1] truth, const double[::1] w, Py_ssize
         raise ValueError(f"example {i}: the oracle gave up with {status}")
 
 
-def completed(capsule, planes, const double[::1] w, int[::1] out, double[::1] scores):
-    """The best outputs at w that agree with what is known, and their scores (n,)."""
+def completed(capsule, planes, const double[::1] w, Py_ssize_t first, Py_ssize_t last,
+              int[::1] out, double[::1] scores):
+    """The best outputs at w that agree with what is known of examples first .. last - 1.
+
+    out : the outputs of all examples; scores : (n,); both written at the places of these
+    """
     cdef Oracle* oracle = _oracle(capsule)
     cdef Work work
     cdef int status = 0
     cdef Py_ssize_t i
     _point_work(&work, oracle, planes)
     with nogil:
-        for i in range(oracle.n):
+        for i in range(first, last):
             status = oracle.complete(oracle.self, &w[0], i, work.room, &out[0] + oracle.places[i],
                                      &scores[i])
             if status < 0:

@@ -1,6 +1,7 @@
 """Scores and inner products of the transitions and ends in which two label paths differ."""
 
 from _chains cimport Chain
+from _examples cimport Kept
 
 
 cdef inline double step_scores(const Chain* chain, const int* path, const int* other,
@@ -83,3 +84,26 @@ cdef inline long triples(const int* path, const int* other, const int* y,
                 total += (triple_is(path, s, other, t) - triple_is(path, s, y, t)
                           - triple_is(y, s, other, t) + triple_is(y, s, y, t))
     return total
+
+
+cdef inline Py_ssize_t differences(Py_ssize_t t, Py_ssize_t length, const Kept* kept,
+                            const double* coefficients, double* factors,
+                            int* labels) noexcept nogil:
+    """The labels whose emissions at one token the outputs change, and by how much; their number."""
+    cdef Py_ssize_t k, a, size = 0
+    cdef int label, y = kept.truth[t]
+    for k in range(kept.count):
+        label = kept.outputs[k * length + t]
+        if label == y or coefficients[k] == 0.0:
+            continue
+        if size == 0:
+            labels[0], size = y, 1
+        factors[y] -= coefficients[k]
+        for a in range(1, size):
+            if labels[a] == label:
+                break
+        else:
+            labels[size] = label
+            size += 1
+        factors[label] += coefficients[k]
+    return size

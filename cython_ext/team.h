@@ -12,7 +12,7 @@
 
 /* Places of the counters among 64-bit numbers, apart so that each has a cache line. */
 enum { TEAM_PUBLISHED = 0, TEAM_TAKEN = 8, TEAM_DONE = 16, TEAM_ENDED = 24, TEAM_BASE = 32 };
-enum { TEAM_SIZE = 48, TEAM_PATIENCE = 2000 }; /* looks, before the processor is left to others */
+enum { TEAM_SIZE = 48, TEAM_PATIENCE = 256 }; /* looks, before the processor is left to others */
 
 #if defined(__GNUC__)
 

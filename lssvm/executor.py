@@ -31,18 +31,18 @@ class Executor:
             return [function(block) for block in blocks]
         return list(self._pool.map(function, blocks))
 
-    def together(self, function: Callable[[int], None], most: int) -> None:
-        """function(k) in as many threads as there are, ``most`` at most, at once: k = 0, 1, ….
+    def together(self, function: Callable[[int], None], count: int) -> None:
+        """function(k) for k below ``count`` at once, function(0) in the caller's own thread."""
+        if count <= 1:
+            function(0)
+            return
+        from concurrent.futures import wait  # one thread needs none
 
-        function(0) runs in the thread of the caller.
-        """
-        others = range(1, min(most, self.threads))
-        running = [self._pool.submit(function, k) for k in others]
+        running = [self._pool.submit(function, k) for k in range(1, count)]
         try:
             function(0)
         finally:
-            for each in running:
-                each.result()
+            wait(running)
 
     @cached_property
     def _pool(self) -> "ThreadPoolExecutor":

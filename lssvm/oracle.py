@@ -320,9 +320,8 @@ class DataOracle(Generic[E]):
     def augmented_rows(self, w: np.ndarray, start: int, stop: int) -> ExampleMaxima:
         """Loss-augmented inference for examples start..stop-1, a part of a pass."""
         self.passes += (stop - start) / len(self.examples)
-        return self._each(
-            by_example(self.application).augmented_each, w, [self.examples.slice(start, stop)]
-        )
+        block = self.examples.slice(start, stop)
+        return self._each(by_example(self.application).augmented_each, w, [block])
 
     def augmented_chosen(self, w: np.ndarray, rows: np.ndarray) -> ExampleMaxima:
         """Loss-augmented inference for the examples ``rows``, in this order, a part of a pass."""
@@ -348,22 +347,13 @@ class DataOracle(Generic[E]):
         """Count loss-augmented inference for so many examples."""
         self.passes += count / len(self.examples)
 
-    def over_examples(self, function: Callable[[int, int], None]) -> None:
-        """One pass: function(first, last) for blocks of examples, by the threads."""
+    def over_examples(self, function: Callable[[int, int], None], passes: float = 1.0) -> None:
+        """function(first, last) for blocks of examples by the threads: so many passes."""
         began = time.perf_counter()
         ends = itertools.pairwise(np.cumsum([0, *map(len, self.blocks)]).tolist())
         self.executor.map(lambda edge: function(*edge), list(ends))
-        self.passes += 1
+        self.passes += passes
         self._spend(began)
-
-    @property
-    def threads(self) -> int:
-        """As many as there are; what a solver finds must not depend on it."""
-        return self.executor.threads
-
-    def together(self, function: Callable[[int], None], most: int) -> None:
-        """function(k) in the threads at once, see ``Executor``."""
-        self.executor.together(function, most)
 
     def found(self, maxima: Maxima) -> ExampleMaxima:
         """What the application found for all examples at once."""

@@ -129,6 +129,54 @@ def test_its_optimum_is_that_of_the_n_slack_method(form, seed):
     assert np.linalg.norm(mine.solver.w - other.solver.w) <= near * (1 + 1e-6)
 
 
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize("count", [1, 7, 8, 9, 16, 31, 33, 71])
+def test_scores_of_many_columns_are_products(count, dense):
+    """Vectors of columns overlap where their number is no multiple of a vector's length."""
+    rng = np.random.default_rng(count)
+    application = Multiclass(MulticlassOptions(bias=0.0), SSVM)
+    application.fix(tuple(f"{k:02}" for k in range(count)), 6)
+    labels, rows = rng.integers(count, size=20), rows_of(rng, 20, 6, dense)
+    names = tuple(f"{k:02}" for k in range(count))
+    examples = in_memory(rows, labels, names, application.columns_per_row(None))
+    oracle = application.example_oracle(examples)
+    w, out = rng.normal(size=6 * count), np.empty((2, 20))
+    planes = ExamplePlanes(oracle.places, oracle.size, norm=1, slack=False, exact=True)
+    _dual_coordinate.heights(oracle.capsule, planes, oracle.truth, oracle.load(w), 0, 20, out)
+    scores = rows @ w.reshape(6, count)
+    own = scores[np.arange(20), labels]
+    highest = np.max(scores + (np.arange(count) != labels[:, None]), axis=1)
+    np.testing.assert_allclose(out[1], own, atol=1e-12)
+    np.testing.assert_allclose(out[0], highest - own, atol=1e-12)
+
+
+MANY = tuple(f"{k:02}" for k in range(41))
+FOREST = {name: f"group {int(name) // 6}" for name in MANY} | {
+    f"group {k}": "" if k else "group 1" for k in range(7)
+}
+
+
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize("tree", [True, False])
+def test_with_many_classes_the_optimum_is_that_of_the_n_slack_method(tree, dense):
+    rng = np.random.default_rng(12)
+    options = TaxonomyOptions(taxonomy=FOREST) if tree else MulticlassOptions()
+    application = (Taxonomy if tree else Multiclass)(options, SSVM)
+    application.fix(MANY, 7)
+    columns = application.columns_per_row(None)
+    labels = rng.integers(len(MANY), size=60)
+    examples = in_memory(rows_of(rng, 60, 7, dense), labels, MANY, columns)
+    mine = solved(application, examples, "dual-coordinate", SSVM, epsilon=1e-6)
+    other = solved(application, examples, "n-slack", SSVM, epsilon=1e-6)
+    assert mine.gap <= 1e-6
+    assert mine.lower <= other.objective * (1 + 1e-12)
+    assert other.lower <= mine.objective * (1 + 1e-12)
+    planes, total = mine.solver.planes, np.zeros(mine.solver.dimension)
+    for _, differences, _, alpha in kept_planes(application, examples, planes):
+        total -= differences.T @ alpha
+    np.testing.assert_allclose(planes.w, total, atol=1e-10)
+
+
 @pytest.mark.parametrize("form", FORMS)
 def test_compiled_planes_are_those_of_the_application(form):
     rng = np.random.default_rng(5)
@@ -382,7 +430,7 @@ def test_hidden_states_are_completed_as_the_application_completes_them(dense, or
     truth, scores, out = oracle.truth.copy(), np.empty(n), np.empty((2, n))
     inner = oracle.load(w)
     np.testing.assert_array_equal(oracle.unload(inner), w)
-    _dual_coordinate.completed(oracle.capsule, planes, inner, truth, scores)
+    _dual_coordinate.completed(oracle.capsule, planes, inner, 0, n, truth, scores)
     completion = application.completed_each(w, examples)
     np.testing.assert_array_equal(truth, completion.outputs)
     np.testing.assert_allclose(scores, completion.values, atol=1e-12)

@@ -9,6 +9,8 @@ things make it fast: every epoch and every sweep visits the examples in a new ra
 an epoch, a few sweeps go over the cached outputs without inference; and examples whose gap is
 already small are left out for a few epochs.
 
+Examples are visited in batches at one w, by all threads; see ``BATCH``.
+
 The sum of the gaps that the visits find is an estimate of P − D. When it is as small as the goal,
 one pass over all examples at a fixed w gives P, and D is recomputed from the multipliers. P and D
 together are the certificate.
@@ -130,9 +132,7 @@ class DualCoordinate(Epochs):
         if isinstance(initial.first, np.ndarray):
             self.w = initial.first.copy()
         if self.hidden:
-            _dual_coordinate.completed(
-                kernel.capsule, self.planes, kernel.load(self.w), self.truth, self.scores
-            )
+            self._completed(oracle, kernel.load(self.w), self.truth, self.scores)
 
     def _new_planes(self, kernel: Any) -> ExamplePlanes:
         return ExamplePlanes(
@@ -150,13 +150,23 @@ class DualCoordinate(Epochs):
         """Complete the hidden values at the best point; the planes stay valid, and w is adapted."""
         kernel, before, scores = oracle.compiled, self.truth, self.scores
         self.truth, self.scores = before.copy(), np.empty_like(scores)
-        w = kernel.load(self.w)
-        _dual_coordinate.completed(kernel.capsule, self.planes, w, self.truth, self.scores)
+        self._completed(oracle, kernel.load(self.w), self.truth, self.scores)
         _dual_coordinate.shift(kernel.capsule, self.planes, before, self.truth)
         self.planes.truth = self.truth
         self.heights += scores - self.scores
         self.objective = self._objective(self.w, self.heights)
         self._begin_epochs()
+
+    def _completed(
+        self, oracle: Any, inner: np.ndarray, truth: np.ndarray, scores: np.ndarray
+    ) -> None:
+        """Find the best outputs at one w that agree with what is known, and their scores (n,)."""
+        capsule, planes = oracle.compiled.capsule, self.planes
+
+        def share(first: int, last: int) -> None:
+            _dual_coordinate.completed(capsule, planes, inner, first, last, truth, scores)
+
+        oracle.over_examples(share, 0.0)
 
     def primal(self, C: float) -> float:
         """P at the best point."""
@@ -178,7 +188,7 @@ class DualCoordinate(Epochs):
         kernel, truth, scores = oracle.compiled, self.truth.copy(), self.scores.copy()
         inner = kernel.load(w)
         if self.hidden:
-            _dual_coordinate.completed(kernel.capsule, self.planes, inner, truth, scores)
+            self._completed(oracle, inner, truth, scores)
         heights, scores = self._heights(oracle, inner, truth)
         return self._objective(w, heights), -C * float(self.costs @ scores), True
 
@@ -257,17 +267,17 @@ class DualCoordinate(Epochs):
         return BATCH if large and short and not self.planes.exact else 1
 
     def _epoch(self, oracle: Any, small: float) -> tuple[int, int, int, float]:
-        """Visits in the compiled loop, where it pays with other threads."""
+        """Visits in the compiled loop, with other threads where that pays."""
         kernel, planes, cached = oracle.compiled, self.planes, self.phase == SWEEP
-        most = planes.batch if kernel.multiply_adds >= TEAM_WORK else 1
-        helped, found = min(most, oracle.threads) > 1, []
+        pays = kernel.multiply_adds >= TEAM_WORK
+        count = min(oracle.executor.threads, planes.batch) if pays else 1
+        seconds, found = SECONDS * count, []
 
         def share(thread: int) -> None:
             if thread:
                 _dual_coordinate.help_out(kernel.capsule, planes, cached)
                 return
             try:
-                seconds = SECONDS * min(most, oracle.threads)
                 found.append(
                     _dual_coordinate.epoch(
                         kernel.capsule,
@@ -277,13 +287,13 @@ class DualCoordinate(Epochs):
                         small,
                         seconds,
                         cached,
-                        helped,
+                        count > 1,
                     )
                 )
             finally:
                 _dual_coordinate.let_go(planes.team)
 
-        oracle.together(share, most)
+        oracle.executor.together(share, count)
         return found[0]
 
     def _side_by_side(self, oracle: Any) -> KeptOutputs:

@@ -18,7 +18,7 @@ import numpy as np
 
 from lssvm.checked import Values, above, below, flag, number, pair, positive, sequence, whole
 from lssvm.errors import ApplicationError
-from lssvm.oracle import INEXACT, ExampleMaxima
+from lssvm.oracle import INEXACT, ExampleMaxima, Executor
 from lssvm.plane import Plane
 from lssvm.problem import ExampleOracle
 from lssvm.smoothing import Smoothing
@@ -339,16 +339,13 @@ class _Counting:
         self._run.passes += count / len(self.costs)
         self._oracle.visited(count)
 
-    def over_examples(self, function: Callable[[int, int], None]) -> None:
-        self._run.passes += 1
-        self._oracle.over_examples(function)
+    def over_examples(self, function: Callable[[int, int], None], passes: float = 1.0) -> None:
+        self._run.passes += passes
+        self._oracle.over_examples(function, passes)
 
     @property
-    def threads(self) -> int:
-        return self._oracle.threads
-
-    def together(self, function: Callable[[int], None], most: int) -> None:
-        self._oracle.together(function, most)
+    def executor(self) -> Executor:
+        return self._oracle.executor
 
     def curvature(self, w: np.ndarray) -> np.ndarray | None:
         return self._oracle.curvature(w)
