@@ -533,7 +533,7 @@ def test_entities_are_scored_as_conlleval_counts_them(truth, found, f1, strict):
 def test_the_scheme_is_seen_from_the_labels(labels, scheme):
     offsets, (numbers,), names = packed_labels(entities(labels))
     (tags,) = entity_spans.tags_of(names, [numbers], offsets)
-    assert sequence_metrics.scheme_of(tags, sequence_metrics.family_of(names)) == scheme
+    assert sequence_metrics.scheme_of([tags], sequence_metrics.family_of(names)) == scheme
 
 
 SCHEMES = {  # entities of one, two and three tokens
@@ -622,7 +622,7 @@ def test_scores_of_random_labels_are_those_of_seqeval(family, typed):
         assert [scores[name] for name in ("precision", "recall", "f1")] == expected
         offsets, numbers, used = packed_labels(truth, found)
         (tags,) = entity_spans.tags_of(used, numbers[:1], offsets)
-        own = sequence_metrics.scheme_of(tags, sequence_metrics.family_of(used))
+        own = sequence_metrics.scheme_of([tags], sequence_metrics.family_of(used))
         seen.add(own)
         if own == "IOE1":
             assert scores["f1_strict"] is None
@@ -657,8 +657,14 @@ def packed_labels(*parts):
 
 
 def entity_scores(truth, found):
+    """The scores, which are the same however few tokens are counted at a time."""
     offsets, numbers, names = packed_labels(truth, found)
-    return sequence_metrics.entity_scores(names, *numbers, offsets)
+    scores = sequence_metrics.entity_scores(names, *numbers, offsets)
+    with pytest.MonkeyPatch.context() as patch:
+        for tokens in (1, 7):
+            patch.setattr(sequence_metrics, "_AT_ONCE", tokens)
+            assert sequence_metrics.entity_scores(names, *numbers, offsets) == scores
+    return scores
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ strict mode.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
@@ -30,6 +30,7 @@ _OUTSIDE = "O"
 _IOB, _IOE = "BI", "IE"
 _FAMILIES = (_IOB, _IOE, "BIES", "BILU", "BMES")
 _UNSURE = "IOE1"
+_AT_ONCE = 1_000_000  # tokens whose entities are counted at a time
 NAMES = ("precision", "recall", "f1", "f1_strict")
 
 
@@ -87,16 +88,17 @@ def numbered(
     return list(all_names), found
 
 
-def scheme_of(tags: Tags, family: str) -> str:
+def scheme_of(tags: Iterable[Tags], family: str) -> str:
     """``IOBES``, ``IOB2``, ``IOB1``, ``IOE2`` or ``IOE1``, from the true labels of all sequences.
 
     family : the prefixes of all labels
     """
-    before, after, same = tags.pairs
     if family == _IOB:
-        return "IOB2" if np.all((after != I) | same) else "IOB1"
+        kept = all(np.all((pairs.after != I) | pairs.same) for pairs in (t.pairs for t in tags))
+        return "IOB2" if kept else "IOB1"
     if family == _IOE:
-        return "IOE2" if np.all((before != I) | same) else _UNSURE
+        kept = all(np.all((pairs.before != I) | pairs.same) for pairs in (t.pairs for t in tags))
+        return "IOE2" if kept else _UNSURE
     return "IOBES"
 
 
@@ -116,21 +118,45 @@ def entity_scores(
     family = family_of(name for name, occurs in zip(names, used, strict=True) if occurs)
     if family is None:
         return dict.fromkeys(NAMES)
-    tags = entity_spans.tags_of(names, (truth, found), offsets)
-    own, other = map(entity_spans.lenient, tags)
-    scores: dict[str, float | None] = dict(
-        zip(("precision", "recall", "f1"), _shares(own, other), strict=True)
-    )
-    name = scheme_of(tags[0], family)
-    if name == _UNSURE:
-        return {**scores, "f1_strict": None}
-    own, other = (entity_spans.strict(part, entity_spans.SCHEMES[name]) for part in tags)
-    return {**scores, "f1_strict": _shares(own, other)[2]}
+    blocks = list(_blocks(offsets))
+
+    def tags_of(block: slice, labels: np.ndarray) -> Tags:
+        own = offsets[block.start : block.stop + 1]
+        return entity_spans.tags_of(names, [labels[own[0] : own[-1]]], own)[0]
+
+    name = scheme_of((tags_of(block, truth) for block in blocks), family)
+    scheme = entity_spans.SCHEMES.get(name)
+    loose, strict = np.zeros(3, dtype=np.int64), np.zeros(3, dtype=np.int64)
+    for block in blocks:
+        own, other = tags_of(block, truth), tags_of(block, found)
+        loose += _counts(entity_spans.lenient(own), entity_spans.lenient(other))
+        if scheme is not None:
+            strict += _counts(entity_spans.strict(own, scheme), entity_spans.strict(other, scheme))
+    scores = dict(zip(("precision", "recall", "f1"), _shares(loose), strict=True))
+    return {**scores, "f1_strict": None if name == _UNSURE else _shares(strict)[2]}
 
 
-def _shares(truth: Spans, found: Spans) -> tuple[float, float, float]:
-    """Precision, recall and F1 in percent; 0 where nothing was found or there was nothing."""
+def _blocks(offsets: np.ndarray) -> Iterator[slice]:
+    """Sequences in blocks of about ``_AT_ONCE`` tokens, at least one block."""
+    first, n = 0, len(offsets) - 1
+    while True:
+        last = int(np.searchsorted(offsets, offsets[first] + _AT_ONCE, side="right")) - 1
+        last = min(n, max(last, first + 1))
+        yield slice(first, last)
+        if last == n:
+            return
+        first = last
+
+
+def _counts(truth: Spans, found: Spans) -> np.ndarray:
+    """How many entities are true, found, and both, (3,)."""
     both = entity_spans.common(truth, found)
-    precision, recall = both / max(len(found.first), 1), both / max(len(truth.first), 1)
+    return np.array([len(truth.first), len(found.first), both], dtype=np.int64)
+
+
+def _shares(counts: np.ndarray) -> tuple[float, float, float]:
+    """Precision, recall and F1 in percent; 0 if there were no entities."""
+    true, found, both = counts.tolist()
+    precision, recall = both / max(found, 1), both / max(true, 1)
     f1 = 2 * precision * recall / (precision + recall) if both else 0.0
     return 100 * precision, 100 * recall, 100 * f1
