@@ -1,4 +1,4 @@
-"""Penn trees are read as written, traces and function tags as evalb has them, errors with a line."""
+"""Penn trees are read as written, without traces and function tags as in evalb, or refused."""
 
 import gzip
 
