@@ -103,6 +103,21 @@ cdef extern from "_parsing_bounds.h" nogil:
     long most_brackets(const Rules*, long)
 
 
+cdef extern from "_parsing_counts.h" nogil:
+    ctypedef struct Counting:
+        long table, row
+        double* chart
+        double* plain
+        double* cell
+        int* reached
+        int* count
+    double parse_counted(
+        const Rules*, const Sentence*, const double*, const Counting*, const Loss*, double*, long*,
+        long*)
+    void trace_counted(
+        const Rules*, const Sentence*, const double*, const Room*, const Counting*, Trace*, long,
+        long, long, long)
+
 cdef struct Grammar:
     Rules rules
     Shapes shapes

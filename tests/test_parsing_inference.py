@@ -4,7 +4,7 @@ import numpy as np
 import parsing_cases as cases
 import pytest
 
-from lssvm.kernels import _parsing
+from lssvm.kernels import _parsing, _parsing_counts
 
 KINDS = {"plain": {}, "spans": {"spans": True}, "free": {"free": True}, "parts": {"parts": 2}}
 BLOCKS = [range(k, k + 25) for k in range(0, 200, 25)]
@@ -64,7 +64,7 @@ def test_losses_in_the_chart_are_exact(kind, name, task, seeds):
 @pytest.mark.parametrize("name", ["brackets", "f1"])
 @pytest.mark.parametrize("root", [0, 1])
 @pytest.mark.parametrize("slack", [0, 1])
-def test_bounds_of_counted_losses_hold_the_maximum(kind, name, root, slack):
+def test_counted_losses_are_bounded_and_exact_if_counted(kind, name, root, slack):
     open_ = 0
     for seed in range(200):
         case = built(kind, seed)
@@ -82,5 +82,14 @@ def test_bounds_of_counted_losses_hold_the_maximum(kind, name, root, slack):
         best = max(map(augmented, case.all))
         assert value == augmented(found)
         assert value <= best <= upper + 1e-9
+        if upper > value:
+            exact, loss, rules = _parsing_counts.search(
+                case.grammar,
+                case.sentences,
+                0,
+                *(case.w, case.spans, case.emissions, (int(name == "f1"), root, slack), truth),
+            )
+            assert exact == best
+            assert augmented(tuple(rules.tolist())) == best
         open_ += upper > value + 1e-9
     assert open_ < 100

@@ -23,9 +23,7 @@ class GrammarArrays(Arrays):
         not counted
     """
 
-    KINDS: ClassVar = {
-        name: (INTEGER, 1) for name in ("parts", "label", "parent", "left", "right")
-    }
+    KINDS: ClassVar = {name: (INTEGER, 1) for name in ("parts", "label", "parent", "left", "right")}
 
     parts: np.ndarray
     label: np.ndarray
