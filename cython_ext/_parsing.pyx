@@ -266,3 +266,42 @@ def span_rows(sentences, const long long[::1] sentence, const int[::1] starts,
             out[k, t] = span_row(&block, t, block.offsets[i],
                                  block.offsets[i + 1] - block.offsets[i], starts[k], widths[k])
     return found
+
+
+def charts(grammar, sentences, long i, const double[::1] weights, const double[:, ::1] spans,
+           const double[:, ::1] emissions):
+    """The charts of w . Phi of sentence i: all layers, and layer 0, each (rows, pitch).
+
+    A part of speech has one row, for one word; any other symbol one for each width. A row has the
+    values by first word, below -1e299 where there is nothing. emissions : of its words alone.
+    Returns also the scores of brackets by label, width and first word, (labels, n, pitch).
+    """
+    cdef Grammar own
+    cdef Block block
+    point_to_grammar(&own, grammar)
+    point_to_block(&block, sentences)
+    cdef long n = block.offsets[i + 1] - block.offsets[i], pitch = (n + 15) // 8 * 8, k
+    if not 0 <= i < block.n or weights.shape[0] != own.rules.highest or (
+            spans.shape[0] < block.rows[block.templates] or spans.shape[1] != own.rules.labels):
+        raise ValueError(f"charts: sentence {i} of {block.n}, or weights do not fit")
+    if emissions.shape[0] and tuple(emissions.shape)[:2] != (n, own.rules.tags):
+        raise ValueError(f"charts: scores {tuple(emissions.shape)[:2]} of {n} words")
+    cdef _Scratch s = _Scratch(grammar, sentences, n, block.templates > 0)
+    cdef Sentence x
+    x.n, x.pitch, x.tags = n, pitch, block.tags + block.offsets[i]
+    x.emissions, x.nodes, x.alpha, x.beta, x.golds, x.gold = NULL, NULL, 0.0, 0.0, 0, NULL
+    if emissions.shape[0]:
+        x.emissions = &emissions[0, 0]
+    nodes = np.zeros((max(1, own.rules.labels), n, pitch))
+    cdef double[:, :, ::1] node = nodes
+    if block.templates:
+        fill_nodes(&block, &own.rules, &spans[0, 0], i, &x, &node[0, 0, 0], s.row)
+    rows = own.rules.tags + (own.rules.symbols - own.rules.tags) * n
+    whole, plain = np.empty((rows, pitch)), np.empty((rows, pitch))
+    cdef double[:, ::1] to = whole, below = plain
+    with nogil:
+        parse_best(&own.rules, &x, &weights[0], &s.room)
+        for k in range(to.shape[0] * to.shape[1]):
+            (&to[0, 0])[k] = s.room.chart[k]
+            (&below[0, 0])[k] = s.room.plain[k]
+    return whole, plain, nodes

@@ -23,7 +23,7 @@ class GrammarArrays(Arrays):
         not counted
     """
 
-    KINDS: ClassVar = {name: (INTEGER, 1) for name in ("parts", "label", "parent", "left", "right")}
+    KINDS: ClassVar = dict.fromkeys(("parts", "label", "parent", "left", "right"), (INTEGER, 1))
 
     parts: np.ndarray
     label: np.ndarray
