@@ -118,6 +118,34 @@ cdef extern from "_parsing_counts.h" nogil:
         const Rules*, const Sentence*, const double*, const Room*, const Counting*, Trace*, long,
         long, long, long)
 
+cdef extern from "_parsing_logs.h" nogil:
+    ctypedef struct Soft:
+        double* sums
+        double* plain
+        double* outer
+        double* level
+        double* share
+        double* layers
+        double* above
+        double* below
+        double* charges
+        double* grown
+        double* pair
+        double* around
+    int levels(const Rules*, const Sentence*, const double*, const Room*, const Soft*)
+    double parse_inside(
+        const Rules*, const Sentence*, const double*, const Room*, const Soft*)
+    void parse_outside(
+        const Rules*, const Sentence*, const double*, const Room*, const Soft*, double, double,
+        double*, double*, double*)
+    double log_inside(const Rules*, const Sentence*, const double*, const Room*, const Soft*)
+    void log_outside(
+        const Rules*, const Sentence*, const double*, const Room*, const Soft*, double, double,
+        double*, double*, double*, double*)
+    double log_complete(
+        const Rules*, const Shapes*, const int*, const int*, const int*, const Sentence*,
+        const double*, const Tree*, long, double, double*, double*, double*)
+
 cdef struct Grammar:
     Rules rules
     Shapes shapes
