@@ -5,7 +5,6 @@ parts of speech are predicted, weights of features of words by part of speech, (
 those of features of spans by label, (rows, labels).
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import product
 from typing import NamedTuple
@@ -200,10 +199,3 @@ class ParsingNames(LazyNames):
             shown.insert(0, "ROOT")
         return f"{shown[0]} → {' '.join(shown[1:])}"
 
-
-def rule_table(features: FeatureMap, w: np.ndarray, count: int) -> Sequence[tuple[str, float]]:
-    """The rules with the greatest weights, greatest first."""
-    names = ParsingNames(features)
-    rules = w[: features.places[0]]
-    order = np.argsort(-rules, kind="stable")[:count]
-    return [(names[int(place)], float(rules[place])) for place in order]

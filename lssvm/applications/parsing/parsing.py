@@ -35,7 +35,7 @@ from lssvm.applications import base
 from lssvm.applications.parsing import bracket_metrics, predicted_trees, searching
 from lssvm.applications.parsing.bracket_metrics import Brackets
 from lssvm.applications.parsing.examples import Treebank
-from lssvm.applications.parsing.features import FeatureMap, ParsingNames, rule_table
+from lssvm.applications.parsing.features import FeatureMap, ParsingNames
 from lssvm.applications.parsing.parsing_options import ParsingOptions
 from lssvm.applications.parsing.predicted_trees import Predictions, Texts
 from lssvm.applications.parsing.reading import Learnt, files_of, read_treebank
@@ -46,7 +46,6 @@ from lssvm.plane import Plane
 
 CRF = "crf"
 MOST_TREES = 1000
-_SHOWN = 10
 
 
 class GrammarParsing(base.Application[Treebank, Predictions], base.ByExample[Treebank]):
@@ -331,8 +330,10 @@ class GrammarParsing(base.Application[Treebank, Predictions], base.ByExample[Tre
         return 1.0 - (right & (counts.words == counts.tagged))
 
     def score(self, examples: Treebank, predictions: Predictions) -> dict[str, float | None]:
-        """The figures of evalb, see ``bracket_metrics``; error : wrong trees in percent; loss : mean
-        Δ; sentences; no_parse : of these without a parse."""
+        """The figures of evalb, see ``bracket_metrics``, and others.
+
+        error : wrong trees in percent; loss : mean Δ; no_parse : sentences without a parse
+        """
         found = bracket_metrics.scores(self.counts(examples, predictions))
         exact = found["exact_match"]
         return {
@@ -399,7 +400,7 @@ class GrammarParsing(base.Application[Treebank, Predictions], base.ByExample[Tre
         return [f"{count:,d} of {len(examples):,d} sentences have no parse"] if count else []
 
     def describe(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
-        """Sizes of the grammar, and the rules with the greatest and the least weights."""
+        """Sizes of the grammar."""
         grammar, kept = self.features.learnt.grammar, self.features.grammar
         return {
             "parts of speech": len(grammar.tags),
@@ -407,9 +408,6 @@ class GrammarParsing(base.Application[Treebank, Predictions], base.ByExample[Tre
             "symbols": len(grammar.tags) + len(grammar.symbols),
             "rules": len(grammar.rules),
             "longest chain": kept.chain,
-            "rules by weight": {
-                name: round(value, 6) for name, value in rule_table(self.features, w, _SHOWN)
-            },
         }
 
 

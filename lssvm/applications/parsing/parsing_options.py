@@ -62,14 +62,6 @@ class ParsingOptions(base.Options):
         description="most one-child rules over the same words, the root not counted; null: as many "
         "as in training",
     )
-    substates: int = Field(
-        default=1, ge=1, le=16, description="number of hidden parts of each symbol"
-    )
-    initialisation_scale: float = Field(
-        default=0.1,
-        gt=0,
-        description="standard deviation of the initial weights, with hidden parts",
-    )
     tags: Literal["given", "predicted"] = Field(
         default="given", description="whether parts of speech are input, or predicted from words"
     )

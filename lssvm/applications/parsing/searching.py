@@ -1,6 +1,6 @@
 """Calls of the kernels: derivations of sentences, bounds made exact, and predicted trees."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +9,7 @@ from lssvm.applications.parsing.best_trees import Forest
 from lssvm.applications.parsing.examples import Treebank
 from lssvm.applications.parsing.features import Entries, FeatureMap
 from lssvm.applications.parsing.predicted_trees import Predictions, Trees, trees_of
-from lssvm.kernels import _parsing, _parsing_counts
+from lssvm.kernels import _parsing, _parsing_counts, _parsing_soft
 from lssvm.offsets import cumulated, gathered
 
 _NUMBERS = 30_000_000  # that charts which count may take
@@ -171,3 +171,26 @@ def _piece(
     own = np.array(rules, dtype=np.int32)
     trees = trees_of(features.grammar, own, np.array([0, len(own)]))
     return trees.labels, trees.starts + start, trees.ends + start
+
+
+def expected(
+    features: FeatureMap, w: np.ndarray, examples: Treebank, epsilon: float, *, true: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """Σ c_i E[Φ] under exp(w · Φ / ε) / Z, (d,), and ε log Z, (n,).
+
+    true : over the parts of the true derivation alone
+    """
+    weights = features.weights(w / epsilon)
+    emissions = features.emissions(weights, examples)
+    kept = (features.grammar, features.sentences(examples), weights.rules, weights.spans, emissions)
+    logz, rules, spans, tags = _parsing_soft.expected(*kept, examples.costs, true)
+    parts = [rules]
+    if features.predicted:
+        words = features.word_matrix(examples.word_texts)[examples.words[examples.own_words]]
+        parts.append(np.asarray((words.T @ tags)).ravel())
+    return np.concatenate([*parts, spans.ravel()]), epsilon * logz
+
+
+def by_rules(features: FeatureMap, w: np.ndarray, examples: Treebank) -> Predictions:
+    """The trees of the best derivations, marked as approximate."""
+    return replace(predicted(features, w, examples, 1), approximate=True)
