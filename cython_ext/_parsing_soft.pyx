@@ -6,7 +6,7 @@ import numpy as np
 
 from _parsing_types cimport (
     Block, Grammar, Room, Sentence, Soft, Tree, fill_nodes, levels, log_complete, log_inside,
-    log_outside, parse_best, parse_inside, parse_outside, parse_spans, point_to_block,
+    log_outside, MaxRule, parse_best, parse_by_rules, parse_inside, parse_outside, parse_spans, point_to_block,
     point_to_grammar, span_row,
 )
 
@@ -136,6 +136,69 @@ def expected(grammar, sentences, const double[::1] weights, const double[:, ::1]
                 _add_nodes(&block, &x, i, labels, nodes, &span_view[0, 0])
     kept = tag_sums[:0] if given else tag_sums[:words]
     return found, rule_sums[:highest], span_sums[:-1, :-1].copy(), kept
+
+
+def by_rules(grammar, sentences, const double[::1] weights, const double[:, ::1] spans,
+             const double[:, ::1] emissions):
+    """The tree of each of n sentences with the highest product of posteriors of rules as read.
+
+    The arguments are those of _parsing.search. Returns values, log Z (n,), -1e300 where there is no
+    derivation; rules as read in preorder, int32, and their offsets (n + 1,); there are none where
+    there is no derivation, or where the sums need the log domain.
+    """
+    cdef Grammar own
+    cdef Block block
+    point_to_grammar(&own, grammar)
+    point_to_block(&block, sentences)
+    cdef long i, k, n = block.n, words = block.offsets[n] - block.offsets[0], at = 0
+    cdef long labels = own.rules.labels, chain = own.rules.chain, T = own.rules.tags
+    if weights.shape[0] != own.rules.highest or spans.shape[1] != labels or (
+            spans.shape[0] < block.rows[block.templates]):
+        raise ValueError(f"by_rules: {weights.shape[0]} weights of {own.rules.highest} rules, "
+                         f"{tuple(spans.shape)[:2]} of spans")
+    if emissions.shape[0] and tuple(emissions.shape)[:2] != (words, T):
+        raise ValueError(f"by_rules: scores {tuple(emissions.shape)[:2]} of {words} words")
+    cdef _Scratch s = _Scratch(grammar, sentences, block.longest)
+    cdef MaxRule m
+    m.symbols, m.rules = len(grammar.parts), len(grammar.parent)
+    m.parent, m.left, m.right = own.parent, own.left, own.right
+    cdef long pitch = (block.longest + 15) // 8 * 8
+    cdef long chart = (T + (m.symbols - T) * block.longest) * pitch
+    cdef double[::1] real = np.zeros(chart + (chain + 1) * m.symbols + m.rules)
+    cdef int[::1] whole = np.zeros(m.rules + (chain + 3) * chart, dtype=np.int32)
+    m.whole, m.layer = &real[0], &real[0] + chart
+    m.share = m.layer + (chain + 1) * m.symbols
+    m.touched, m.back = &whole[0], &whole[0] + m.rules
+    m.split, m.chosen = m.back + (chain + 1) * chart, m.back + (chain + 2) * chart
+    lengths = np.diff(sentences.offsets)
+    most = int(np.sum(1 + lengths * chain + (lengths - 1) * (1 + chain)))
+    values, counts = np.empty(n), np.zeros(n, dtype=np.int64)
+    found, ignored = np.empty(max(1, most), dtype=np.int32), np.zeros(own.rules.highest + 1)
+    cdef double[::1] value = values, counted = ignored
+    cdef long long[::1] count = counts
+    cdef int[::1] rules = found
+    cdef const double* span = &spans[0, 0] if spans.size else NULL
+    cdef Sentence x
+    x.alpha, x.beta, x.golds, x.gold = 0.0, 0.0, 0, NULL
+    with nogil:
+        for i in range(n):
+            x.n = block.offsets[i + 1] - block.offsets[i]
+            x.pitch = (x.n + 15) // 8 * 8
+            x.tags, x.emissions, x.nodes = block.tags + block.offsets[i], NULL, NULL
+            if emissions.shape[0]:
+                x.emissions = &emissions[block.offsets[i] - block.offsets[0], 0]
+            if block.templates:
+                fill_nodes(&block, &own.rules, span, i, &x, s.nodes, s.row)
+            value[i] = parse_best(&own.rules, &x, &weights[0], &s.room)
+            if value[i] < -1e299 or not levels(&own.rules, &x, &weights[0], &s.room, &s.soft):
+                continue
+            value[i] = parse_inside(&own.rules, &x, &weights[0], &s.room, &s.soft)
+            parse_outside(&own.rules, &x, &weights[0], &s.room, &s.soft, value[i], 0.0,
+                          &counted[0], NULL, NULL)
+            count[i] = parse_by_rules(&own.rules, &own.shapes, &x, &weights[0], &s.room, &s.soft,
+                                      &m, value[i], &rules[at])
+            at += count[i]
+    return values, found[:at], np.concatenate([[0], np.cumsum(counts)])
 
 
 cdef void _clear(double* values, long count) noexcept nogil:

@@ -146,6 +146,23 @@ cdef extern from "_parsing_logs.h" nogil:
         const Rules*, const Shapes*, const int*, const int*, const int*, const Sentence*,
         const double*, const Tree*, long, double, double*, double*, double*)
 
+cdef extern from "_parsing_rules.h" nogil:
+    ctypedef struct MaxRule:
+        long symbols, rules
+        const int* parent
+        const int* left
+        const int* right
+        double* whole
+        double* layer
+        double* share
+        int* touched
+        int* back
+        int* split
+        int* chosen
+    long parse_by_rules(
+        const Rules*, const Shapes*, const Sentence*, const double*, const Room*, const Soft*,
+        const MaxRule*, double, int*)
+
 cdef struct Grammar:
     Rules rules
     Shapes shapes

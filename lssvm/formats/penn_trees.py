@@ -22,7 +22,7 @@ from lssvm.formats.text import open_text
 TRACE = "-NONE-"
 DEEPEST = 1000  # brackets within each other
 _SHOWN = 40  # characters of a word that a message shows
-_TOKEN = re.compile(r"[()]|[^\s()]+")
+TOKEN = re.compile(r"[()]|[^\s()]+")
 _FUNCTION = re.compile(r"(?<=[^-=])[-=].*", re.DOTALL)
 
 
@@ -86,14 +86,28 @@ def read_trees(
     Raises DataError with the line of a bracket that is wrong, for a tree without words, and for a
     file without trees.
     """
+    with open_text(path, limit) as lines:
+        return trees_of_lines(
+            path, lines, known, strip_traces=strip_traces, strip_functions=strip_functions
+        )
+
+
+def trees_of_lines(
+    path: str | Path,
+    lines: Iterable[tuple[int, str]],
+    known: tuple[Names, Names] | None = None,
+    *,
+    strip_traces: bool = True,
+    strip_functions: bool = True,
+) -> TreeFile:
+    """The trees of numbered lines; otherwise as :func:`read_trees`. path : for messages."""
     labels, words = known or (Names(), Names())
     reader = _Reader(labels, words, strip_traces, strip_functions)
-    with open_text(path, limit) as lines:
-        for number, line in lines:
-            try:
-                reader.read(number, _TOKEN.findall(line))
-            except ValueError as error:
-                raise DataError(path, number, error) from None
+    for number, line in lines:
+        try:
+            reader.read(number, TOKEN.findall(line))
+        except ValueError as error:
+            raise DataError(path, number, error) from None
     if reader.open:
         message = f"{reader.open} of its brackets are not closed at the end of the file"
         raise DataError(path, reader.begun, f"the tree: {message}; expected ')'")

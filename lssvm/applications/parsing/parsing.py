@@ -38,9 +38,16 @@ from lssvm.applications.parsing.examples import Treebank
 from lssvm.applications.parsing.features import FeatureMap, ParsingNames
 from lssvm.applications.parsing.parsing_options import ParsingOptions
 from lssvm.applications.parsing.predicted_trees import Predictions, Texts
-from lssvm.applications.parsing.reading import Learnt, files_of, read_treebank
+from lssvm.applications.parsing.reading import (
+    FileRead,
+    Learnt,
+    files_of,
+    read_treebank,
+    treebank_of,
+)
 from lssvm.applications.parsing.searching import Found
 from lssvm.errors import DataError, LssvmError, ModelError
+from lssvm.formats.penn_trees import TreeFile
 from lssvm.kernels import _parsing
 from lssvm.plane import Plane
 
@@ -95,12 +102,21 @@ class GrammarParsing(base.Application[Treebank, Predictions], base.ByExample[Tre
 
         A sentence without a tree has ``?`` as the label of its outermost bracket.
         """
-        examples, learnt = read_treebank(sources, self._own, self.learnt)
+        examples, learnt = read_treebank(sources, self.own, self.learnt)
         self.learnt = learnt
         return examples
 
+    def packed(
+        self, files: Sequence[tuple[str, int, TreeFile]], sources: Sequence[base.Source]
+    ) -> Treebank:
+        """As ``read``, for files that were read. Raises DataError."""
+        read = [FileRead(*file) for file in files]
+        examples, self.learnt = treebank_of(read, sources, self.own, self.learnt)
+        return examples
+
     @property
-    def _own(self) -> ParsingOptions:
+    def own(self) -> ParsingOptions:
+        """The options."""
         assert isinstance(self.options, ParsingOptions)
         return self.options
 
@@ -110,7 +126,7 @@ class GrammarParsing(base.Application[Treebank, Predictions], base.ByExample[Tre
         if self._map is None:
             if self.learnt is None:
                 raise LssvmError("there is no grammar yet; expected training trees first")
-            grammar = self.learnt.grammar.arrays(self.parts, self._own.longest_chain)
+            grammar = self.learnt.grammar.arrays(self.parts, self.own.longest_chain)
             self._map = FeatureMap(self.learnt, grammar)
         return self._map
 
@@ -120,7 +136,7 @@ class GrammarParsing(base.Application[Treebank, Predictions], base.ByExample[Tre
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Restore the grammar of a model. Raises ModelError."""
-        self.learnt = Learnt.from_state(self._own, state)
+        self.learnt = Learnt.from_state(self.own, state)
         try:
             _ = self.features
         except (ValueError, LssvmError) as error:
@@ -142,10 +158,10 @@ class GrammarParsing(base.Application[Treebank, Predictions], base.ByExample[Tre
         """Without sentences that are too long, or that the grammar does not make if these are
         skipped. Raises DataError for one that it does not make."""
         kept = np.ones(len(examples), dtype=bool)
-        if self._own.max_words is not None:
-            kept &= examples.lengths <= self._own.max_words
+        if self.own.max_words is not None:
+            kept &= examples.lengths <= self.own.max_words
         lost = kept & examples.known & ~examples.made
-        if np.any(lost) and self._own.unparsable == "refuse":
+        if np.any(lost) and self.own.unparsable == "refuse":
             raise examples.error(
                 int(np.argmax(lost)),
                 f"and {np.count_nonzero(lost) - 1:,d} others have trees that the grammar does not "
@@ -161,7 +177,7 @@ class GrammarParsing(base.Application[Treebank, Predictions], base.ByExample[Tre
         pairs, n = grammar.flat[2][5], examples.lengths.astype(np.float64)
         charts = 0.3 * pairs * (0.3 * n**3 / 6 + 8 * n) + grammar.flat[2][0] * n * n
         soft = 1.0 if self.formulation.hard else 6.0
-        counted = 6.0 if self._own.loss == "f1" and self.formulation.hard else 1.0
+        counted = 6.0 if self.own.loss == "f1" and self.formulation.hard else 1.0
         return soft * counted * charts + 1.0
 
     def start(self, examples: Treebank, rng: np.random.Generator) -> Any:
@@ -232,13 +248,13 @@ class GrammarParsing(base.Application[Treebank, Predictions], base.ByExample[Tre
         """Loss-augmented inference. Raises DataError without true trees."""
         self._check_trainable(examples)
         self._check_room(examples)
-        form, loss = self.formulation, self._own.loss
+        form, loss = self.formulation, self.own.loss
         if loss == "zero_one":
             return searching.search(self.features, w, examples, _parsing.ZERO_ONE)
         if loss == "brackets" and form.rescaling == "margin" and form.slack_norm != 2:
             return searching.search(self.features, w, examples, _parsing.ADDITIVE)
         kind = (int(loss == "f1"), int(form.slack_norm == 2), int(form.rescaling == "slack"))
-        return searching.bounded(self.features, w, examples, kind, self._own.exact_words)
+        return searching.bounded(self.features, w, examples, kind, self.own.exact_words)
 
     def _check_trainable(self, examples: Treebank) -> None:
         lost = np.flatnonzero(~examples.made)
@@ -257,11 +273,11 @@ class GrammarParsing(base.Application[Treebank, Predictions], base.ByExample[Tre
         n = int(examples.lengths[row])
         copies = 2 if self.formulation.hard else 6
         size = 8 * copies * self.features.grammar.flat[2][0] * n * (n + 15)
-        if size > 1e6 * self._own.max_mb:
+        if size > 1e6 * self.own.max_mb:
             raise examples.error(
                 row,
                 f"has {n:,d} words: its charts take {size / 1e6:,.0f} MB; expected at most "
-                f"application.max_mb ({self._own.max_mb:g})",
+                f"application.max_mb ({self.own.max_mb:g})",
             )
 
     def _summed(self, examples: Treebank, found: Found, coefficients: np.ndarray) -> np.ndarray:
@@ -296,7 +312,7 @@ class GrammarParsing(base.Application[Treebank, Predictions], base.ByExample[Tre
 
     def counts(self, examples: Treebank, predictions: Predictions) -> bracket_metrics.Counts:
         """Brackets and words that are right, by evalb's rules."""
-        return self._counts(examples, predictions, self._own.exceptions == "collins")
+        return self._counts(examples, predictions, self.own.exceptions == "collins")
 
     def _counts(
         self, examples: Treebank, predictions: Predictions, collins: bool
@@ -322,9 +338,9 @@ class GrammarParsing(base.Application[Treebank, Predictions], base.ByExample[Tre
     def training_losses(self, examples: Treebank, predictions: Predictions) -> np.ndarray:
         """Δ of the best trees, (n,): of all brackets, without the exceptions of COLLINS.prm."""
         counts = self._counts(examples, predictions, collins=False)
-        if self._own.loss == "f1":
+        if self.own.loss == "f1":
             return bracket_metrics.f1_losses(counts.gold, counts.test, counts.matched)
-        if self._own.loss == "brackets":
+        if self.own.loss == "brackets":
             return (counts.test - counts.matched).astype(np.float64)
         right = (counts.gold == counts.matched) & (counts.test == counts.matched)
         return 1.0 - (right & (counts.words == counts.tagged))
@@ -350,6 +366,18 @@ class GrammarParsing(base.Application[Treebank, Predictions], base.ByExample[Tre
     def formats(self) -> Mapping[str, Callable[[Any, Any, TextIO], None]]:
         """The formats that ``lssvm-classify`` can write; the first one is the default."""
         return {"trees": self.write, "drawing": self.write_drawings}
+
+    @property
+    def folder_formats(self) -> Mapping[str, base.FolderFormat]:
+        """Pictures of the best trees, one file for each sentence."""
+        return {"svg": base.FolderFormat(_picture_names, self._pictures)}
+
+    def _pictures(self, examples: Treebank, predictions: Predictions) -> Iterator[bytes]:
+        from lssvm.applications.parsing.drawing import svg_drawing
+
+        texts = self.texts(examples, predictions)
+        for row in range(len(examples)):
+            yield svg_drawing(texts.trees(row)[0]).encode()
 
     def texts(self, examples: Treebank, predictions: Predictions) -> Texts:
         """The predicted trees as text."""
@@ -385,7 +413,7 @@ class GrammarParsing(base.Application[Treebank, Predictions], base.ByExample[Tre
                 np.sum(examples.seen[examples.own_words] < 0)
             ),
         }
-        most = self._own.max_words
+        most = self.own.max_words
         if most is not None:
             told = f"sentences have more than {most} words: training leaves them out"
             counts[told] = int(np.sum(examples.lengths > most))
@@ -409,6 +437,11 @@ class GrammarParsing(base.Application[Treebank, Predictions], base.ByExample[Tre
             "rules": len(grammar.rules),
             "longest chain": kept.chain,
         }
+
+
+def _picture_names(examples: Treebank) -> list[str]:
+    """``1.svg`` and so on, by the order of the sentences."""
+    return [f"{number}.svg" for number in range(1, len(examples) + 1)]
 
 
 class Parsing(GrammarParsing):

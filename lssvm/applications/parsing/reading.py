@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -69,8 +70,7 @@ def files_of(path: str) -> list[str]:
     return found
 
 
-@dataclass(frozen=True)
-class _Read:
+class FileRead(NamedTuple):
     """A file of trees; source : which one of the sources it is of."""
 
     path: str
@@ -96,7 +96,17 @@ def read_treebank(
                 strip_traces=options.strip_traces,
                 strip_functions=options.strip_functions,
             )
-            files.append(_Read(path, number, trees))
+            files.append(FileRead(path, number, trees))
+    return treebank_of(files, sources, options, learnt)
+
+
+def treebank_of(
+    files: Sequence["FileRead"],
+    sources: Sequence[Source],
+    options: ParsingOptions,
+    learnt: Learnt | None,
+) -> tuple[Treebank, Learnt]:
+    """The trees of files that were read, and what they determine. Raises DataError."""
     columns = _Columns(files)
     if learnt is None:
         learnt = _learn(files, columns, options)
@@ -106,7 +116,7 @@ def read_treebank(
 class _Columns:
     """The words and brackets of all files, one tree after another."""
 
-    def __init__(self, files: Sequence[_Read]) -> None:
+    def __init__(self, files: Sequence[FileRead]) -> None:
         self.labels = files[0].trees.labels.texts
         self.words_known = files[0].trees.words.texts
         parts = [file.trees for file in files]
@@ -136,13 +146,13 @@ class _Columns:
         return words, np.bincount(self.tags[own], minlength=len(self.labels))
 
 
-def _each(files: Sequence[_Read]) -> Iterator[tuple[_Read, int]]:
+def _each(files: Sequence[FileRead]) -> Iterator[tuple[FileRead, int]]:
     for file in files:
         for tree in range(len(file.trees.lines)):
             yield file, tree
 
 
-def _learn(files: Sequence[_Read], columns: _Columns, options: ParsingOptions) -> Learnt:
+def _learn(files: Sequence[FileRead], columns: _Columns, options: ParsingOptions) -> Learnt:
     """Grammar and features of the trees. Raises DataError."""
     learner = Learner(form_of(options))
     lengths = np.diff(columns.offsets)
@@ -179,7 +189,7 @@ def _learn(files: Sequence[_Read], columns: _Columns, options: ParsingOptions) -
 
 
 def _packed(
-    files: Sequence[_Read],
+    files: Sequence[FileRead],
     columns: _Columns,
     sources: Sequence[Source],
     options: ParsingOptions,

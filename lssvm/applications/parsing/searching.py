@@ -1,6 +1,6 @@
 """Calls of the kernels: derivations of sentences, bounds made exact, and predicted trees."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -192,5 +192,33 @@ def expected(
 
 
 def by_rules(features: FeatureMap, w: np.ndarray, examples: Treebank) -> Predictions:
-    """The trees of the best derivations, marked as approximate."""
-    return replace(predicted(features, w, examples, 1), approximate=True)
+    """The trees with the highest product of posteriors of rules; scores are log Z.
+
+    Where these need the log domain, and where there is no parse, the trees of :func:`predicted`.
+    """
+    weights = features.weights(w)
+    emissions = features.emissions(weights, examples)
+    kept = (features.grammar, features.sentences(examples), weights.rules, weights.spans, emissions)
+    values, rules, offsets = _parsing_soft.by_rules(*kept)
+    unsplit = features.learnt.grammar.arrays(1, features.grammar.chain)
+    trees = trees_of(unsplit, rules, offsets)
+    lost = np.flatnonzero(np.diff(offsets) == 0)
+    parsed, counts = values > _LOST, np.ones(len(examples), dtype=np.int64)
+    if len(lost):
+        others = predicted(features, w, examples.take(lost), 1)
+        values[lost] = np.where(others.parsed, values[lost], others.scores)
+        trees = _replaced(trees, lost, others.trees)
+    return Predictions(trees, counts, values, parsed, True, w)
+
+
+def _replaced(trees: Trees, rows: np.ndarray, others: Trees) -> Trees:
+    """The trees with others in some places."""
+    columns = []
+    for mine, their in zip(trees[:3], others[:3], strict=True):
+        parts = np.split(mine, trees.offsets[1:-1])
+        for row, own in zip(rows.tolist(), np.split(their, others.offsets[1:-1]), strict=True):
+            parts[row] = own
+        columns.append(parts)
+    offsets = cumulated([len(part) for part in columns[0]])
+    joined_ = [np.concatenate(parts).astype(np.int32) for parts in columns]
+    return Trees(joined_[0], joined_[1], joined_[2], offsets)
