@@ -15,7 +15,7 @@
 
 #include "_parsing_truth.h"
 
-enum { WRONG = 0, F1 = 1, MOST_CHARTS = 24, STEPS = 36 };
+enum { WRONG = 0, F1 = 1, MOST_CHARTS = 24 };
 
 typedef struct {
     int kind, root, slack; /* WRONG or F1; whether L is the square root of the loss */
@@ -45,44 +45,59 @@ typedef struct {
     long brackets[MOST_CHARTS + 1], matched[MOST_CHARTS + 1];
 } Seen;
 
-/* The least value over beta, and where, of the highest function of the trees seen. */
-INLINE double at_alpha(const Seen *seen, long matched, long brackets, double alpha, double reach,
-                       double *beta) {
-    double low = -reach, high = reach, best = (-NOWHERE);
-    for (int step = 0; step < STEPS; step++) {
-        double values[2], where[2] = {low + (high - low) / 3, high - (high - low) / 3};
-        for (int side = 0; side < 2; side++) {
-            double most = NOWHERE;
-            for (long k = 0; k < seen->count; k++) {
-                double value = seen->score[k] + alpha * (double)(seen->brackets[k] - brackets) +
-                               where[side] * (double)(seen->matched[k] - matched);
-                most = value > most ? value : most;
-            }
-            values[side] = most;
-            if (most < best) best = most, *beta = where[side];
-        }
-        if (values[0] <= values[1])
-            high = where[1];
-        else
-            low = where[0];
+/* The highest function of the trees seen, for a pair of counts. */
+INLINE double highest_seen(const Seen *seen, long matched, long brackets, double alpha,
+                           double beta) {
+    double most = NOWHERE;
+    for (long k = 0; k < seen->count; k++) {
+        double value = seen->score[k] + alpha * (double)(seen->brackets[k] - brackets) +
+                       beta * (double)(seen->matched[k] - matched);
+        most = value > most ? value : most;
     }
-    return best;
+    return most;
 }
 
-/* Multipliers with the least bound of a pair of counts, as far as the trees seen tell. */
+/* Where a alpha + b beta = c and d alpha + e beta = f; whether there is such a place in reach. */
+INLINE int crossing(double a, double b, double c, double d, double e, double f, double reach,
+                    double *alpha, double *beta) {
+    double area = a * e - b * d;
+    if (area == 0.0) return 0;
+    *alpha = (c * e - b * f) / area;
+    *beta = (a * f - c * d) / area;
+    return *alpha >= -reach && *alpha <= reach && *beta >= -reach && *beta <= reach;
+}
+
+/* Multipliers within reach with the least bound of a pair of counts, as far as the trees seen tell:
+   a vertex, where three of their functions are equal, or two at the end of the reach. */
 INLINE double next_multipliers(const Seen *seen, long matched, long brackets, double reach,
                                double *alpha, double *beta) {
-    double low = -reach, high = reach, best = (-NOWHERE);
-    for (int step = 0; step < STEPS; step++) {
-        double values[2], where[2] = {low + (high - low) / 3, high - (high - low) / 3}, found = 0;
-        for (int side = 0; side < 2; side++) {
-            values[side] = at_alpha(seen, matched, brackets, where[side], reach, &found);
-            if (values[side] < best) best = values[side], *alpha = where[side], *beta = found;
+    double best = -NOWHERE, a = 0.0, b = 0.0;
+    for (long i = 0; i < seen->count; i++)
+        for (long j = i + 1; j < seen->count; j++) {
+            double x = (double)(seen->brackets[i] - seen->brackets[j]);
+            double y = (double)(seen->matched[i] - seen->matched[j]);
+            double z = seen->score[j] - seen->score[i];
+            for (long k = j + 1; k < seen->count + 4; k++) {
+                long end = k - seen->count;
+                double u = 0.0, v = 0.0, t = end & 1 ? reach : -reach;
+                if (end < 0) {
+                    u = (double)(seen->brackets[i] - seen->brackets[k]);
+                    v = (double)(seen->matched[i] - seen->matched[k]);
+                    t = seen->score[k] - seen->score[i];
+                } else if (end < 2) {
+                    u = 1.0;
+                } else {
+                    v = 1.0;
+                }
+                if (!crossing(x, y, z, u, v, t, reach, &a, &b)) continue;
+                double value = highest_seen(seen, matched, brackets, a, b);
+                if (value < best) best = value, *alpha = a, *beta = b;
+            }
         }
-        if (values[0] <= values[1])
-            high = where[1];
-        else
-            low = where[0];
+    for (int end = 0; end < 4; end++) {
+        a = end & 1 ? reach : -reach, b = end & 2 ? reach : -reach;
+        double value = highest_seen(seen, matched, brackets, a, b);
+        if (value < best) best = value, *alpha = a, *beta = b;
     }
     return best;
 }
@@ -119,7 +134,8 @@ MAYBE_UNUSED static void parse_bounded(const Rules *g, const Shapes *shapes, Sen
                                        Tree *tree, Trace *trace, int *left, const int *rules,
                                        long count, Bound *bound) {
     Seen seen;
-    double alpha = 0.0, beta = 0.0, range = 1.0;
+    double share = loss->kind == F1 && loss->golds ? 0.5 / (double)loss->golds : 1.0;
+    double alpha = share, beta = -2.0 * share, range = 1.0; /* the slopes of 1 - F1 at the truth */
     long m = 0, p = 0, size;
     bound->most = most_brackets(g, x->n);
     size = (loss->golds + 1) * (bound->most + 1);
