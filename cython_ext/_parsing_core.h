@@ -40,6 +40,8 @@ typedef struct {
     long uppers;                      /* symbols that are parents of one-child rules */
     const int *upper;                 /* (uppers) */
     const int *upper_row;             /* (symbols), -1: none */
+    long cores;                       /* symbols whose layers may differ: brackets and children */
+    const int *core, *core_row;       /* (cores), parts of speech first; (symbols), -1: none */
     long roots;
     const int *top, *root; /* (roots) child, weight */
     const int *label;      /* (symbols), -1: no bracket */
@@ -118,12 +120,19 @@ INLINE double *in_cell(const Rules *g, const Room *room, const Golds *own, long 
     return room->cell + (u * own->states + state) * g->symbols;
 }
 
-/* All layers of one span by layer, state and symbol, from layer 0. */
+INLINE long first_core(const Rules *g, long width) {
+    long c = 0;
+    while (width > 1 && c < g->cores && g->core[c] < g->tags) c++;
+    return c;
+}
+
+/* All layers of one span by layer, state and core, from layer 0. */
 MAYBE_UNUSED static void fill_cell(const Rules *g, const Sentence *x, const double *w,
                                    const Room *room, const Golds *own, long start, long width) {
-    long S = g->symbols, cells = (g->chain + 1) * own->states * S;
-    for (long k = 0; k < cells; k++) room->cell[k] = NOWHERE;
-    for (long s = width > 1 ? g->tags : 0; s < S; s++) {
+    for (long k = 0; k < (g->chain + 1) * own->states; k++)
+        for (long c = 0; c < g->cores; c++) room->cell[k * g->symbols + g->core[c]] = NOWHERE;
+    for (long c = first_core(g, width); c < g->cores; c++) {
+        long s = g->core[c];
         double value = row_of(g, x, room->plain, s, width)[start];
         if (!REACHED(value)) continue;
         long state = used(own, 0, g->label[s]);
@@ -249,7 +258,8 @@ INLINE void finish_width(const Rules *g, const Sentence *x, const double *w, con
             before = start;
             golds_of(x, start, width, &own);
             fill_cell(g, x, w, room, &own, start, width);
-            for (long s = width > 1 ? g->tags : 0; s < g->symbols; s++) {
+            for (long c = first_core(g, width); c < g->cores; c++) {
+                long s = g->core[c];
                 double best = NOWHERE;
                 for (long u = 0; u <= g->chain; u++)
                     for (long q = 0; q < own.states; q++) {
@@ -364,6 +374,10 @@ INLINE void trace_symbol(const Rules *g, const Sentence *x, const double *w, con
                          Trace *trace, long s, long start, long width) {
     Golds own;
     if (s < g->tags && width == 1) return;
+    if (g->core_row[s] < 0) {
+        split_cell(g, x, w, room, trace, s, start, width);
+        return;
+    }
     golds_of(x, start, width, &own);
     fill_cell(g, x, w, room, &own, start, width);
     double value = row_of(g, x, room->chart, s, width)[start];

@@ -209,8 +209,8 @@ MAYBE_UNUSED static double parse_other(const Rules *g, const Shapes *shapes, con
     const Tree *tree = d->tree;
     Golds own = {0, 1, {0}, {0}, {0}};
     for (long q = tree->count - 1; q > 0; q--) {
-        int s = parent[tree->rules[q]];
-        fill_cell(g, x, w, room, &own, tree->start[q], tree->width[q]);
+        int s = parent[tree->rules[q]], core = g->core_row[shapes->first[s]] >= 0;
+        if (core) fill_cell(g, x, w, room, &own, tree->start[q], tree->width[q]);
         for (long a = 0; a < shapes->parts[s]; a++) {
             long own_s = shapes->first[s] + a;
             double best = NOWHERE, value;
@@ -235,7 +235,7 @@ MAYBE_UNUSED static double parse_other(const Rules *g, const Shapes *shapes, con
             if (REACHED(best))
                 best += charge_of(x, g->label[own_s], tree->width[q], tree->start[q]);
             d->here[q * d->most + a] = best;
-            for (long u = 0; u <= g->chain && tree->top[q]; u++)
+            for (long u = 0; u <= g->chain && tree->top[q] && core; u++)
                 if (u != tree->layer[q]) {
                     value = in_cell(g, room, &own, u, 0)[own_s];
                     best = value > best ? value : best;
@@ -293,7 +293,7 @@ INLINE void trace_other(const Rules *g, const Shapes *shapes, const Sentence *x,
     const Tree *tree = d->tree;
     long place = q * d->most + (s - shapes->first[g->base[s]]);
     Golds own = {0, 1, {0}, {0}, {0}};
-    fill_cell(g, x, w, room, &own, tree->start[q], tree->width[q]);
+    if (g->core_row[s] >= 0) fill_cell(g, x, w, room, &own, tree->start[q], tree->width[q]);
     if (d->here[place] == d->whole[place]) {
         descend_other(g, shapes, x, w, room, d, trace, &own, s, q);
         return;

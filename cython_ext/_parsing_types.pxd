@@ -2,7 +2,7 @@
 
 cdef extern from "_parsing_core.h" nogil:
     ctypedef struct Rules:
-        long symbols, tags, labels, chain, highest, pairs, unaries, uppers, roots
+        long symbols, tags, labels, chain, highest, pairs, unaries, uppers, cores, roots
         const int* left
         const int* right
         const int* begin
@@ -16,6 +16,8 @@ cdef extern from "_parsing_core.h" nogil:
         const int* unary
         const int* upper
         const int* upper_row
+        const int* core
+        const int* core_row
         const int* top
         const int* root
         const int* label
@@ -192,10 +194,10 @@ cdef inline int point_to_grammar(Grammar* out, grammar) except -1:
     """The rules of GrammarArrays, which must outlive ``out``."""
     flat, places, counts = grammar.flat
     cdef const int[::1] view = flat
-    cdef const int* at[27]
+    cdef const int* at[29]
     cdef const int* begin = &view[0]
     cdef long k, place
-    for k in range(27):
+    for k in range(29):
         place = places[k]
         at[k] = begin + place
     cdef Rules* g = &out.rules
@@ -209,6 +211,7 @@ cdef inline int point_to_grammar(Grammar* out, grammar) except -1:
     s.parent, s.left, s.right, s.whole = at[17], at[18], at[19], at[20]
     s.expand, s.first, s.parts = at[21], at[22], at[23]
     out.parent, out.left, out.right = at[24], at[25], at[26]
+    g.core, g.core_row, g.cores = at[27], at[28], places[28] - places[27]
     return 0
 
 

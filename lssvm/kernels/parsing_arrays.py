@@ -105,12 +105,16 @@ class GrammarArrays(Arrays):
         by_parent = np.argsort(parent[order], kind="stable")
         made = np.searchsorted(parent[order][by_parent], np.arange(symbols + 1))
         base = np.repeat(np.arange(len(self.parts)), self.parts)
+        label = self.label[base]
+        cores = np.unique(np.concatenate([np.flatnonzero(label >= 0), uppers, left[unary]]))
+        core_row = np.full(symbols, -1)
+        core_row[cores] = np.arange(len(cores))
         arrays = [
             *(pairs // symbols, pairs % symbols, np.append(begin, len(order)), parent[order]),
             *(order, np.repeat(np.arange(len(pairs)), counts), made, by_parent),
             *(parent[unary], left[unary], unary, uppers, row, left[roots], roots),
-            *(self.label[base], base, parent, left, right, self.whole, self.expand, self.first),
-            *(self.parts, self.parent, self.left, self.right),
+            *(label, base, parent, left, right, self.whole, self.expand, self.first),
+            *(self.parts, self.parent, self.left, self.right, cores, core_row),
         ]
         places = np.concatenate([[0], np.cumsum([len(array) for array in arrays])])
         numbers = (
