@@ -80,7 +80,7 @@ def all_derivations(grammar, tags, most=100):
 
 def nodes_of(grammar, derivation):
     """Rule, start and end of every rule in preorder, and the part of speech of every word."""
-    parent, left, right = (each.tolist() for each in grammar.split)
+    _, left, right = (each.tolist() for each in grammar.split)
     rules = iter(derivation)
     found, tags = [], []
 

@@ -68,9 +68,7 @@ def test_counted_losses_are_bounded_and_exact_if_counted(kind, name, root, slack
     open_ = 0
     for seed in range(200):
         case = built(kind, seed)
-        value, margin, upper, found = search(
-            case, _parsing.BOUNDED, (int(name == "f1"), root, slack)
-        )
+        value, _, upper, found = search(case, _parsing.BOUNDED, (int(name == "f1"), root, slack))
         truth = search(case, _parsing.TRUTH)[0]
 
         def augmented(d, case=case, truth=truth):
@@ -83,7 +81,7 @@ def test_counted_losses_are_bounded_and_exact_if_counted(kind, name, root, slack
         assert value == augmented(found)
         assert value <= best <= upper + 1e-9
         if upper > value:
-            exact, loss, rules = _parsing_counts.search(
+            exact, _, rules = _parsing_counts.search(
                 case.grammar,
                 case.sentences,
                 0,

@@ -48,9 +48,7 @@ def test_max_rule_trees_have_the_highest_product_of_posteriors(kind):
             for key in own:
                 posteriors[key] = posteriors.get(key, 0.0) + share
             trees[cases.as_read(case.grammar, derivation)] = own
-        values = {
-            tree: sum(np.log(posteriors[key]) for key in own) for tree, own in trees.items()
-        }
+        values = {tree: sum(np.log(posteriors[key]) for key in own) for tree, own in trees.items()}
         _, rules, _ = _parsing_soft.by_rules(
             case.grammar, case.sentences, case.w, case.spans, case.emissions
         )

@@ -16,7 +16,8 @@ symbol knowing one sister. Rows:
     m parts      a grammar with latent annotations (hcrf), m parts of each symbol; approximate trees
 
 C is chosen on sentences of dev for the shortest length, by F1 for the F1 loss and by whole trees
-for the others, the first of equal ones, and kept for the greater lengths. Relative gap at most 1e-2.
+for the others, the first of equal ones, and kept for the greater lengths. The relative gap is at
+most 1e-2.
 
 Accuracy is the share of whole trees, and F1 that of evalb with COLLINS.prm, both in percent. A
 sentence without a parse has a flat tree of its best pieces. Constraints are the planes that n-slack
@@ -188,8 +189,7 @@ def solve(setting: Setting, task: Task) -> dict[str, Any]:
     training = application.for_training(application.read(files("train")))
     training = training.slice(0, min(plan.most, len(training)))
     dev, test = (
-        short(application.read(files(split)), task.length, plan.most)
-        for split in ("dev", "test")
+        short(application.read(files(split)), task.length, plan.most) for split in ("dev", "test")
     )
     fits: list[Fit] = []
     settings = plan.grid if task.C is None else (task.C,)

@@ -220,10 +220,10 @@ class _Reader:
 
     def result(self) -> TreeFile:
         """All trees."""
-        columns = [np.array(column, dtype=np.int32) for column in self.columns]
+        labels, words, starts, ends = (np.array(column, dtype=np.int32) for column in self.columns)
         offsets = np.array(self.offsets, dtype=np.int64)
         lines = np.array(self.lines, dtype=np.int64)
-        return TreeFile(self.labels, self.words, *columns, offsets, lines)
+        return TreeFile(self.labels, self.words, labels, words, starts, ends, offsets, lines)
 
 
 def _shown(text: str) -> str:

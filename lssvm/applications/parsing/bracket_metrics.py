@@ -174,9 +174,9 @@ def scores(counts: Counts) -> dict[str, float | None]:
         "precision": share(matched, test),
         "recall": share(matched, gold),
         "f1": share(2 * matched, gold + test),
-        "exact_match": share(np.count_nonzero(exact), n),
+        "exact_match": share(float(np.sum(exact)), n),
         "crossing": float(np.sum(counts.crossing)) / n if n else None,
-        "no_crossing": share(np.count_nonzero(counts.crossing == 0), n),
-        "few_crossing": share(np.count_nonzero(counts.crossing <= FEW), n),
+        "no_crossing": share(float(np.sum(counts.crossing == 0)), n),
+        "few_crossing": share(float(np.sum(counts.crossing <= FEW)), n),
         "tagging_accuracy": share(float(np.sum(counts.tagged)), words),
     }

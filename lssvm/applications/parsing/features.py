@@ -198,4 +198,3 @@ class ParsingNames(LazyNames):
         if grammar.parent[rule] < 0:
             shown.insert(0, "ROOT")
         return f"{shown[0]} → {' '.join(shown[1:])}"
-

@@ -202,9 +202,9 @@ class Grammar:
             split[: len(self.tags)] = 1
             split[[row for name, row in self.number.items() if name == TOP]] = 1
             label = np.concatenate([np.full(len(self.tags), -1), self.brackets]).astype(np.int32)
-            columns = [np.ascontiguousarray(self.rules[:, k]) for k in range(3)]
+            a, b, c = (np.ascontiguousarray(self.rules[:, k]) for k in range(3))
             sizes = (len(self.tags), len(self.labels), longest)
-            found = self._arrays[parts, longest] = GrammarArrays(split, label, *columns, *sizes)
+            found = self._arrays[parts, longest] = GrammarArrays(split, label, a, b, c, *sizes)
         return found
 
     def derived(self, nodes: Sequence[Node], form: Form, chain: int) -> list[int] | None:

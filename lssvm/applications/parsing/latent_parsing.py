@@ -104,9 +104,7 @@ class LatentParsing(GrammarParsing):
         Raises LssvmError if ``top`` is not 1.
         """
         if top != 1:
-            raise LssvmError(
-                f"--top {top}: application 'latent_parsing' finds the best tree only"
-            )
+            raise LssvmError(f"--top {top}: application 'latent_parsing' finds the best tree only")
         if not self.soft:
             return super().predict(w, examples)
         self._check_room(examples)

@@ -5,7 +5,8 @@ from typing import Literal
 from pydantic import Field, ValidationInfo, field_validator
 
 from lssvm.applications import base
-from lssvm.applications.parsing.heads import HeadTable, read_heads
+from lssvm.applications.parsing.heads import HeadTable, check_heads, read_heads
+from lssvm.errors import DataError
 from lssvm.kernels.parsing_arrays import MOST_CHAIN
 
 SPAN_FEATURES = (
@@ -104,9 +105,17 @@ class ParsingOptions(base.Options):
     @classmethod
     def _read(cls, value: object, info: ValidationInfo) -> object:
         """The contents of the file that is named. Raises ValueError."""
-        if isinstance(value, str):
+        if not isinstance(value, str):
+            return value
+        try:
             return read_heads(base.named_file(value, info))
-        return value
+        except DataError as error:
+            raise ValueError(str(error)) from None
+
+    @field_validator("heads", mode="after")
+    @classmethod
+    def _checked(cls, value: HeadTable | None) -> HeadTable | None:
+        return None if value is None else check_heads(value)
 
     @field_validator("span_features", mode="after")
     @classmethod

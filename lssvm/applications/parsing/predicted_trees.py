@@ -107,7 +107,8 @@ def _tree_text(
 ) -> str:
     """A tree on one line. names : labels and parts of speech; tags : given ones, or None."""
     labels, starts, ends = nodes
-    texts, leaves, stops = [ROOT], [None], [len(labels) + 1]
+    texts, stops = [ROOT], [len(labels) + 1]
+    leaves: list[str | None] = [None]
     for row, (label, start, end) in enumerate(zip(labels, starts, ends, strict=True)):
         if label < 0:
             texts.append(names[1][-1 - label] if tags is None else tags[start])

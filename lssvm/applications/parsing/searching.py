@@ -187,7 +187,7 @@ def expected(
     parts = [rules]
     if features.predicted:
         words = features.word_matrix(examples.word_texts)[examples.words[examples.own_words]]
-        parts.append(np.asarray((words.T @ tags)).ravel())
+        parts.append(np.asarray(words.T @ tags).ravel())
     return np.concatenate([*parts, spans.ravel()]), epsilon * logz
 
 
