@@ -59,7 +59,7 @@ def test_true_weights_give_the_training_trees(tmp_path):
 def test_every_training_tree_can_be_made_whatever_the_grammar(
     tmp_path, binarisation, vertical, horizontal
 ):
-    heads = {"S": ("right", "VP"), "*": ("left",)} if binarisation == "head" else None
+    heads = {"S": ["right", "VP"], "*": ["left"]} if binarisation == "head" else None
     app, examples = read(
         tmp_path,
         binarisation=binarisation,
@@ -363,3 +363,16 @@ def test_commands_train_and_write_trees(tmp_path, monkeypatch):
 
 def test_latent_options_have_their_own_name():
     assert LatentParsing(LatentParsingOptions(substates=3)).parts == 3
+
+
+def test_a_head_table_is_read_by_the_configuration_and_kept_in_the_model(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    written(tmp_path)
+    (tmp_path / "heads.txt").write_text("S right VP\n* left NN\n")
+    text = CONFIG.replace("parsing}", "parsing, binarisation: head, heads: heads.txt}")
+    (tmp_path / "c.yaml").write_text(text)
+    result = CliRunner().invoke(learn, ("c.yaml", "m.model", "-q"))
+    assert result.exit_code == 0, result.output
+    (tmp_path / "heads.txt").unlink()
+    result = CliRunner().invoke(classify, ("t.ptb", "m.model", "trees.ptb"))
+    assert result.exit_code == 0, result.output

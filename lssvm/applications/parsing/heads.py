@@ -12,7 +12,7 @@ from pathlib import Path
 
 from lssvm.formats.text import open_text
 
-HeadTable = dict[str, tuple[str, ...]]
+HeadTable = dict[str, list[str]]
 ANY, ENDS = "*", ("left", "right")
 
 
@@ -32,7 +32,7 @@ def read_heads(path: Path) -> HeadTable:
                 )
             if words[0] in table:
                 raise ValueError(f"{path}:{number}: {words[0]!r} has two lines; expected one")
-            table[words[0]] = tuple(words[1:])
+            table[words[0]] = words[1:]
     if not table:
         raise ValueError(f"{path}: there are no lines; expected a label, an end and heads in each")
     return table
