@@ -18,7 +18,7 @@ from lssvm.applications.parsing.parsing import Parsing, ParsingOptions
 from lssvm.applications.parsing.word_features import features_of, shape
 from lssvm.cli import classify, learn, main
 from lssvm.config import Config
-from lssvm.errors import DataError, LssvmError
+from lssvm.errors import ConfigError, DataError, LssvmError
 from lssvm.training.session import learn_on
 
 TREES = """(ROOT (S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (DT a) (NN cat))) (. .)))
@@ -376,3 +376,10 @@ def test_a_head_table_is_read_by_the_configuration_and_kept_in_the_model(tmp_pat
     (tmp_path / "heads.txt").unlink()
     result = CliRunner().invoke(classify, ("t.ptb", "m.model", "trees.ptb"))
     assert result.exit_code == 0, result.output
+
+
+def test_a_marginal_machine_is_refused_with_the_reason(tmp_path):
+    with pytest.raises(ConfigError, match=r"no model 'mssvm': the best tree .* is NP-hard to find"):
+        Config.from_dict(
+            {"application": {"name": "latent_parsing"}, "objective": {"model": "mssvm"}}
+        )

@@ -54,6 +54,9 @@ class LatentParsing(GrammarParsing):
 
     Options = LatentParsingOptions
     models = frozenset({"lssvm", "hcrf"})
+    refused_models: ClassVar = {
+        "mssvm": "the best tree under a sum over the parts of its symbols is NP-hard to find"
+    }
     smooth = frozenset({"hcrf"})
     hidden = True
     exchangeable: ClassVar[bool] = True
