@@ -36,7 +36,13 @@ OPTIONS = {  # what decides how long a run of an application is
     "mrf": {"sweeps": 5, "max_table": 1000},
     "correlation_clustering": {"sweeps": 2},
 }
-SEVERAL = {"motif", "sequence", "coreference", "correlation_clustering"}  # those with --top
+SEVERAL = {
+    "motif",
+    "sequence",
+    "coreference",
+    "correlation_clustering",
+    "parsing",
+}  # those with --top
 RUN = ("-q", "--threads", "1")
 FASTA = """>p1 label=+1 cost=0.5
 ACGTTGCATGACGTCAATGCACGT
@@ -216,6 +222,21 @@ PROBLEMS: dict[str, tuple[dict, dict[str, bytes | str], dict]] = {
     ),
     "pairs-npz": ({"name": "correlation_clustering", "features": 3}, {"t.npz": pair_arrays()}, {}),
     "graphs": ({"name": "mrf"}, {"t.txt": GRAPHS}, {}),
+    "trees": (
+        {"name": "parsing", "span_features": ["length", "first_word"], "tags": "predicted"},
+        {"t.ptb": shipped("parsing/train.ptb", 12)},
+        {},
+    ),
+    "heads": (
+        {"name": "parsing", "binarisation": "head", "heads": "heads.txt", "loss": "brackets"},
+        {"t.ptb": shipped("parsing/train.ptb", 12), "heads.txt": "S right VP\n* left NN\n"},
+        {},
+    ),
+    "hidden-trees": (
+        {"name": "latent_parsing", "horizontal": None},
+        {"t.ptb": shipped("parsing/train.ptb", 6)},
+        {"objective": {"model": "hcrf"}},
+    ),
     "graphs-npz": ({"name": "mrf"}, {"t.npz": graph_arrays()}, {}),
     "images": ({"name": "mrf", "inference": "bp"}, {"t.images": IMAGES, **pictures()}, {}),
     "gzip": (CLASSES, {"t.gz": gzip.compress(ROWS.encode(), mtime=0)}, {}),

@@ -92,6 +92,10 @@ def graphs():
     return "\n".join(blocks)
 
 
+TREES = """(S (NP (DT a) (NN b)) (VP (VB c) (NP (NN d))))
+(S (NP (NN b)) (VP (VB c) (NP (DT a) (NN d)) (PP (IN b) (NP (NN c)))))
+(NP (NN c)) (S (S (NP (NN b)) (VP (VB b))))
+"""
 LOSSES = "a b c\na 0 1 2\nb 1 0 3\nc 2 2 0\n"
 TREE = "a top\nb top\nc b\n"
 BACKGROUND = "A 0.3\nC 0.2\nG 0.2\nT 0.3\n"
@@ -130,6 +134,9 @@ MODELS = {
     ),
     "coreference": (pairs(), "coreference", {"features": "names.txt"}, {}),
     "correlation_clustering": (pairs(), "correlation_clustering", {"features": 3}, {}),
+    "parsing": (TREES, "parsing", {"span_features": ["length", "first_tag"]}, {}),
+    "parsing, tags predicted": (TREES, "parsing", {"tags": "predicted", "min_count": 1}, {}),
+    "latent_parsing": (TREES, "latent_parsing", {}, {}),
     "precision_at_k": (queries(), "precision_at_k", {"k": 2}, {}),
 }
 LIMITS = {"solver": {"max_passes": 20, "epsilon": 1e-2}, "cccp": {"max_iterations": 3}}

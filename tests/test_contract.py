@@ -20,6 +20,8 @@ from lssvm.applications.motif.motif import Motif, MotifOptions
 from lssvm.applications.multiclass.labelled_rows import in_memory
 from lssvm.applications.multiclass.multiclass import Multiclass, MulticlassOptions
 from lssvm.applications.multiclass.taxonomy import Taxonomy, TaxonomyOptions
+from lssvm.applications.parsing.latent_parsing import LatentParsing
+from lssvm.applications.parsing.parsing import Parsing
 from lssvm.applications.ranking.precision_at_k import PrecisionAtK, RankingOptions
 from lssvm.applications.sequence.latent_sequence import (
     LatentSequenceLabelling,
@@ -111,6 +113,23 @@ def ranking(form, folder):
     return app, app.read([Source(str(folder / "x.dat"))])
 
 
+TREES = """(S (NP (DT a) (NN b)) (VP (VB c) (NP (NN d))))
+(ROOT (S (NP (NP (NN a)) (PP (IN b) (NP (NN c)))) (VP (VB d))))
+(S (NP (NN b)) (VP (VB c) (NP (DT a) (NN d)) (PP (IN b) (NP (NN c)))))
+(NP (NN c)) (S (S (NP (NN b)) (VP (VB b))))
+"""
+
+
+def trees(kind):
+    def made(form, folder, **options):
+        (folder / "x.ptb").write_text(TREES)
+        app = kind(kind.Options(**options), form)
+        return app, app.read([Source(str(folder / "x.ptb"), cost=1.5)])
+
+    return made
+
+
+SPANS = ["length", "first_tag", "word_before"]
 CASES = {
     "motif": [(motif, form, {}) for form in [*TEMPERED, *MARGINAL]]
     + [(motif, TEMPERED[0], {"strands": "both", "initialisation": "random"})],
@@ -126,6 +145,17 @@ CASES = {
     ],
     "coreference": [(clusters(Coreference), TEMPERED[0], {})],
     "correlation_clustering": [(clusters(CorrelationClustering), Formulation("ssvm"), {})],
+    "parsing": [(trees(Parsing), form, {"loss": "brackets"}) for form in SLACK]
+    + [(trees(Parsing), form, {}) for form in SLACK if form.slack_norm]
+    + [(trees(Parsing), form, {"loss": "zero_one"}) for form in SLACK[1:3]]
+    + [(trees(Parsing), SLACK[1], {"tags": "predicted", "min_count": 1})]
+    + [(trees(Parsing), SLACK[1], {"span_features": SPANS, "horizontal": None})]
+    + [(trees(Parsing), Formulation("crf"), {"span_features": SPANS})],
+    "latent_parsing": [
+        (trees(LatentParsing), form, options)
+        for form in TEMPERED[:2]
+        for options in ({"span_features": SPANS}, {"tags": "predicted", "loss": "brackets"})
+    ],
     "precision_at_k": [(ranking, TEMPERED[0], {})],
 }
 

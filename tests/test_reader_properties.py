@@ -12,6 +12,7 @@ from lssvm.formats.conll_columns import read_columns
 from lssvm.formats.fasta import read_fasta
 from lssvm.formats.loss_matrix import read_loss_matrix
 from lssvm.formats.mrf_text import HIDDEN, MISSING, read_graphs
+from lssvm.formats.penn_trees import read_trees
 from lssvm.formats.svm_hmm import read_svm_hmm
 from lssvm.formats.svmlight import read_svmlight
 from lssvm.formats.taxonomy_file import read_taxonomy
@@ -26,9 +27,11 @@ READERS = {
     "graphs": read_graphs,
     "loss matrix": read_loss_matrix,
     "taxonomy": read_taxonomy,
+    "trees": read_trees,
 }
 # Pieces of all formats and of none, so that lines are often nearly right.
 PIECES = [
+    *("(", ")", "(S", "(NN a)", "-NONE-"),
     *("1", "-1", "+1", "?", "-", "a", "b", "1:1", "2:0.5", "3:-1e3", "0:1", "1:nan", "1:x", ":"),
     *("qid:1", "qid:", "#", ">s1", ">", "ACGT", "label=+1", "cost=2", "-DOCSTART-", "é", "\x00"),
     *(

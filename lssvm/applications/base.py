@@ -16,6 +16,7 @@ example or has rows for kernels, it also derives from these types. To write an a
 example at a time, see :mod:`lssvm.applications.per_example`.
 """
 
+from collections.abc import Mapping
 from typing import Any, ClassVar, Generic
 
 from lssvm.applications import guard
@@ -79,6 +80,7 @@ class Application(Problem[E], Predictor[E, P], Reader[E], Writer[E, P], Generic[
 
     Options: ClassVar[type[sections.Options]] = sections.Options
     models: ClassVar[frozenset[str]]  # the values of objective.model that it supports
+    refused_models: ClassVar[Mapping[str, str]] = {}  # others, and why it cannot have them
     rescalings: ClassVar[frozenset[str]] = frozenset({"margin"})
     slack_norms: ClassVar[frozenset[int]] = frozenset({1})
     smooth: ClassVar[frozenset[str]] = frozenset()  # those models whose U⁺ has a gradient

@@ -46,7 +46,8 @@ def unfit(kind: type[Application], document: Document) -> list[tuple[Place, str]
             continue
         has = ", ".join(map(str, choices))
         near = nearest(value, map(str, choices))
-        wrong = f"application {name!r} has no {key} {shown(value)}{near}"
+        why = kind.refused_models.get(value) if key == "model" else None
+        wrong = f"application {name!r} has no {key} {shown(value)}{f': {why}' if why else near}"
         place = document.place(("objective", key))
         faults.append((place, f"objective.{key}: {wrong} (known: {has})"))
     return faults + _temperatures(kind, document) + _unsolvable(kind, document)

@@ -1,0 +1,185 @@
+/* Losses that depend on two counts of a tree: its brackets, p, and those that are true ones, m.
+
+   Let S(m, p) be the highest w . Phi of a tree with these counts, L(m, p) its loss. For any
+   multipliers, S(m, p) <= V - alpha p - beta m with V the highest w . Phi + alpha p + beta m of all
+   trees, which is exact in the chart. The least of these bounds over several multipliers bounds
+   L + S (or L (1 + S - score of the truth)) for each pair of counts, and the highest over all pairs
+   bounds loss-augmented inference. Each chart also gives a tree; the best one that was seen is what
+   inference returns. New multipliers lower the bound of the pair that is highest, by a plane search
+   over the trees seen: V is the highest of their linear functions of alpha and beta, and more. */
+
+#ifndef LSSVM_PARSING_BOUNDS_H
+#define LSSVM_PARSING_BOUNDS_H
+
+#include <math.h>
+
+#include "_parsing_truth.h"
+
+enum { WRONG = 0, F1 = 1, MOST_CHARTS = 24 };
+
+typedef struct {
+    int kind, root, slack; /* WRONG or F1; whether L is the square root of the loss */
+    double truth;          /* w . Phi of the true derivation */
+    long golds;            /* true brackets */
+} Loss;
+
+INLINE double loss_of(const Loss *loss, long matched, long brackets) {
+    double found;
+    if (loss->kind == WRONG)
+        found = (double)(brackets - matched);
+    else if (loss->golds + brackets == 0)
+        found = 0.0;
+    else
+        found = 1.0 - 2.0 * (double)matched / (double)(loss->golds + brackets);
+    return loss->root ? sqrt(found) : found;
+}
+
+INLINE double augmented_of(const Loss *loss, double margin, double score) {
+    if (loss->slack) return margin * (1.0 + (score - loss->truth)) + loss->truth;
+    return margin + score;
+}
+
+typedef struct {
+    long count;
+    double score[MOST_CHARTS + 1];
+    long brackets[MOST_CHARTS + 1], matched[MOST_CHARTS + 1];
+} Seen;
+
+/* The highest function of the trees seen, for a pair of counts. */
+INLINE double highest_seen(const Seen *seen, long matched, long brackets, double alpha,
+                           double beta) {
+    double most = NOWHERE;
+    for (long k = 0; k < seen->count; k++) {
+        double value = seen->score[k] + alpha * (double)(seen->brackets[k] - brackets) +
+                       beta * (double)(seen->matched[k] - matched);
+        most = value > most ? value : most;
+    }
+    return most;
+}
+
+/* Where a alpha + b beta = c and d alpha + e beta = f; whether there is such a place in reach. */
+INLINE int crossing(double a, double b, double c, double d, double e, double f, double reach,
+                    double *alpha, double *beta) {
+    double area = a * e - b * d;
+    if (area == 0.0) return 0;
+    *alpha = (c * e - b * f) / area;
+    *beta = (a * f - c * d) / area;
+    return *alpha >= -reach && *alpha <= reach && *beta >= -reach && *beta <= reach;
+}
+
+/* Multipliers within reach with the least bound of a pair of counts, as far as the trees seen tell:
+   a vertex, where three of their functions are equal, or two at the end of the reach. */
+INLINE double next_multipliers(const Seen *seen, long matched, long brackets, double reach,
+                               double *alpha, double *beta) {
+    double best = -NOWHERE, a = 0.0, b = 0.0;
+    for (long i = 0; i < seen->count; i++)
+        for (long j = i + 1; j < seen->count; j++) {
+            double x = (double)(seen->brackets[i] - seen->brackets[j]);
+            double y = (double)(seen->matched[i] - seen->matched[j]);
+            double z = seen->score[j] - seen->score[i];
+            for (long k = j + 1; k < seen->count + 4; k++) {
+                long end = k - seen->count;
+                double u = 0.0, v = 0.0, t = end & 1 ? reach : -reach;
+                if (end < 0) {
+                    u = (double)(seen->brackets[i] - seen->brackets[k]);
+                    v = (double)(seen->matched[i] - seen->matched[k]);
+                    t = seen->score[k] - seen->score[i];
+                } else if (end < 2) {
+                    u = 1.0;
+                } else {
+                    v = 1.0;
+                }
+                if (!crossing(x, y, z, u, v, t, reach, &a, &b)) continue;
+                double value = highest_seen(seen, matched, brackets, a, b);
+                if (value < best) best = value, *alpha = a, *beta = b;
+            }
+        }
+    for (int end = 0; end < 4; end++) {
+        a = end & 1 ? reach : -reach, b = end & 2 ? reach : -reach;
+        double value = highest_seen(seen, matched, brackets, a, b);
+        if (value < best) best = value, *alpha = a, *beta = b;
+    }
+    return best;
+}
+
+typedef struct {
+    double *scores; /* (golds + 1, most + 1), bounds of S */
+    int *best;      /* rules of the best tree seen */
+    long most;      /* brackets that a tree can have */
+    long count;     /* rules in best */
+    double value, margin, upper;
+} Bound;
+
+INLINE long most_brackets(const Rules *g, long n) {
+    return n * g->chain + (n - 1) * (1 + g->chain);
+}
+
+/* The highest bound of all pairs, and the pair. */
+INLINE double highest_pair(const Loss *loss, const Bound *bound, long *matched, long *brackets) {
+    double top = NOWHERE;
+    for (long m = 0; m <= loss->golds; m++)
+        for (long p = m; p <= bound->most; p++) {
+            double score = bound->scores[m * (bound->most + 1) + p];
+            if (!REACHED(score)) continue;
+            double value = augmented_of(loss, loss_of(loss, m, p), score);
+            if (value > top) top = value, *matched = m, *brackets = p;
+        }
+    return top;
+}
+
+/* Loss-augmented inference by bounds. The sentence's alpha and beta change; tree: room for a
+   derivation, whose rules are trace's. Begins with the true derivation `rules` as the best one. */
+MAYBE_UNUSED static void parse_bounded(const Rules *g, const Shapes *shapes, Sentence *x,
+                                       const double *w, const Room *room, const Loss *loss,
+                                       Tree *tree, Trace *trace, int *left, const int *rules,
+                                       long count, Bound *bound) {
+    Seen seen;
+    double share = loss->kind == F1 && loss->golds ? 0.5 / (double)loss->golds : 1.0;
+    double alpha = share, beta = -2.0 * share, range = 1.0; /* the slopes of 1 - F1 at the truth */
+    long m = 0, p = 0, size;
+    bound->most = most_brackets(g, x->n);
+    size = (loss->golds + 1) * (bound->most + 1);
+    for (long k = 0; k < size; k++) bound->scores[k] = -NOWHERE;
+    memcpy(bound->best, rules, (size_t)count * sizeof(int));
+    bound->count = count;
+    bound->margin = 0.0;
+    bound->value = loss->truth;
+    seen.count = 1;
+    seen.score[0] = loss->truth;
+    seen.brackets[0] = seen.matched[0] = loss->golds;
+    while (1) {
+        x->alpha = alpha, x->beta = beta;
+        double value = parse_best(g, x, w, room);
+        parse_trace(g, x, w, room, value, trace);
+        tree->count = trace->count;
+        tree->rules = trace->rules;
+        parse_spans(shapes->parent, shapes->left, shapes->right, g->tags, tree, room->stack);
+        long at = seen.count++;
+        seen.score[at] = parse_measure(g, shapes, x, w, tree, left, &seen.brackets[at],
+                                       &seen.matched[at]);
+        double margin = loss_of(loss, seen.matched[at], seen.brackets[at]);
+        double own = augmented_of(loss, margin, seen.score[at]);
+        if (own > bound->value) {
+            bound->value = own;
+            bound->margin = margin;
+            bound->count = trace->count;
+            memcpy(bound->best, trace->rules, (size_t)trace->count * sizeof(int));
+        }
+        for (long i = 0; i <= loss->golds; i++)
+            for (long j = i; j <= bound->most; j++) {
+                double most = value - alpha * (double)j - beta * (double)i;
+                double *to = bound->scores + i * (bound->most + 1) + j;
+                *to = most < *to ? most : *to;
+            }
+        bound->upper = highest_pair(loss, bound, &m, &p);
+        double room_left = 1e-12 * (1.0 + fabs(bound->upper));
+        if (bound->upper <= bound->value + room_left || seen.count > MOST_CHARTS) break;
+        double now = bound->scores[m * (bound->most + 1) + p];
+        range = fabs(now - seen.score[at]) + range;
+        double least = next_multipliers(&seen, m, p, 4.0 * range, &alpha, &beta);
+        if (least >= now - 1e-7 * (1.0 + fabs(now))) break;
+    }
+    if (bound->upper < bound->value) bound->upper = bound->value;
+}
+
+#endif

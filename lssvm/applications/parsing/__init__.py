@@ -1,0 +1,1 @@
+"""Parsing with a weighted context-free grammar."""

@@ -1,0 +1,93 @@
+"""Inference of parsing against the enumeration of all derivations, to the last bit."""
+
+import numpy as np
+import parsing_cases as cases
+import pytest
+
+from lssvm.kernels import _parsing, _parsing_counts
+
+KINDS = {"plain": {}, "spans": {"spans": True}, "free": {"free": True}, "parts": {"parts": 2}}
+BLOCKS = [range(k, k + 25) for k in range(0, 200, 25)]
+
+
+def search(case, task, loss=(0, 0, 0)):
+    """Value, margin, upper bound and derivation of the case's sentence."""
+    values, margins, uppers, rules, offsets = _parsing.search(
+        case.grammar, case.sentences, case.w, case.spans, case.emissions, task, loss
+    )
+    assert offsets.tolist() == [0, len(rules)]
+    return values[0], margins[0], uppers[0], tuple(rules.tolist())
+
+
+def built(kind, seed):
+    options = dict(KINDS[kind])
+    return cases.Case(seed, zero=seed % 5 == 0, **options)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seeds", BLOCKS, ids=str)
+def test_the_best_derivation_is_that_of_enumeration(kind, seeds):
+    for seed in seeds:
+        case = built(kind, seed)
+        value, _, upper, found = search(case, _parsing.PREDICT)
+        assert value == max(map(case.score, case.all))
+        assert upper == value
+        assert found in case.all
+        assert case.score(found) == value
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("seeds", BLOCKS, ids=str)
+def test_completion_is_the_best_derivation_of_the_true_tree(kind, seeds):
+    for seed in seeds:
+        case = built(kind, seed)
+        value, margin, _, found = search(case, _parsing.TRUTH)
+        same = [d for d in case.all if cases.as_read(case.grammar, d) == case.truth]
+        assert value == max(map(case.score, same))
+        assert (found in same, case.score(found), margin) == (True, value, 0.0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("name", "task"), [("brackets", "ADDITIVE"), ("zero_one", "ZERO_ONE")])
+@pytest.mark.parametrize("seeds", BLOCKS, ids=str)
+def test_losses_in_the_chart_are_exact(kind, name, task, seeds):
+    for seed in seeds:
+        case = built(kind, seed)
+        value, margin, upper, found = search(case, getattr(_parsing, task))
+        assert value == max(case.loss(d, name) + case.score(d) for d in case.all)
+        assert upper == value
+        assert margin == case.loss(found, name)
+        assert margin + case.score(found) == value
+
+
+@pytest.mark.parametrize("kind", ["plain", "spans", "free"])
+@pytest.mark.parametrize("name", ["brackets", "f1"])
+@pytest.mark.parametrize("root", [0, 1])
+@pytest.mark.parametrize("slack", [0, 1])
+def test_counted_losses_are_bounded_and_exact_if_counted(kind, name, root, slack):
+    open_ = 0
+    for seed in range(200):
+        case = built(kind, seed)
+        value, _, upper, found = search(case, _parsing.BOUNDED, (int(name == "f1"), root, slack))
+        truth = search(case, _parsing.TRUTH)[0]
+
+        def augmented(d, case=case, truth=truth):
+            loss = case.loss(d, name)
+            loss = np.sqrt(loss) if root else loss
+            score = case.score(d)
+            return loss * (1.0 + (score - truth)) + truth if slack else loss + score
+
+        best = max(map(augmented, case.all))
+        assert value == augmented(found)
+        assert value <= best <= upper + 1e-9
+        if upper > value:
+            exact, _, rules = _parsing_counts.search(
+                case.grammar,
+                case.sentences,
+                0,
+                *(case.w, case.spans, case.emissions, (int(name == "f1"), root, slack), truth),
+            )
+            assert exact == best
+            assert augmented(tuple(rules.tolist())) == best
+        open_ += upper > value + 1e-9
+    assert open_ < 100
