@@ -92,6 +92,17 @@ def graphs():
     return "\n".join(blocks)
 
 
+def homologs():
+    lines = []
+    for number in range(5):
+        words = ["".join(RNG.choice(list("ABC"), 6)) for _ in range(4)]
+        roles = ("native", "homolog", "decoy", "decoy")
+        for k, (role, word) in enumerate(zip(roles, words, strict=True)):
+            lines.append(f">s{number}.{k} role={role}\n{words[0][:5] if k == 1 else word}")
+    return "\n".join(lines) + "\n"
+
+
+SCORES = {a: {b: 1.0 if a == b else -0.5 for b in "ABC"} for a in "ABC"}
 LOSSES = "a b c\na 0 1 2\nb 1 0 3\nc 2 2 0\n"
 TREE = "a top\nb top\nc b\n"
 BACKGROUND = "A 0.3\nC 0.2\nG 0.2\nT 0.3\n"
@@ -130,6 +141,13 @@ MODELS = {
     ),
     "coreference": (pairs(), "coreference", {"features": "names.txt"}, {}),
     "correlation_clustering": (pairs(), "correlation_clustering", {"features": 3}, {}),
+    "alignment": (homologs(), "alignment", {"alphabet": "ABC", "neighbourhood": 1}, {}),
+    "alignment with a prior": (
+        homologs(),
+        "alignment",
+        {"alphabet": "ABC", "prior": SCORES, "gaps": "linear"},
+        {},
+    ),
     "precision_at_k": (queries(), "precision_at_k", {"k": 2}, {}),
 }
 LIMITS = {"solver": {"max_passes": 20, "epsilon": 1e-2}, "cccp": {"max_iterations": 3}}

@@ -25,6 +25,7 @@ SMALL = {
     "ranking": {"n": 6, "n_test": 3},
     "mrf": {"n": 6, "n_test": 4, "pairs": 3},
     "coreference": {"n": 3, "n_test": 2, "sentences": 4},
+    "alignment": {"n": 6, "n_test": 4, "decoys": 2, "length": 12},
 }
 APPROXIMATE = {"correlation_clustering.yaml"}  # their gap is not certified: exit code 3
 

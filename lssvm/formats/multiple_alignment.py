@@ -22,6 +22,7 @@ KINDS = {  # by the end of the name: what Biopython calls the format
     ".clustal": "clustal",
 }
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ*"
+MOST_ENDS = 100  # how often a reader may meet the end of a file
 GAPS = str.maketrans({".": "-", "~": "-"})
 
 
@@ -48,6 +49,20 @@ def read_multiple(path: str | Path, limit: Limit = DEFAULT) -> GappedFasta:
     return found
 
 
+class _Lines(io.StringIO):
+    """A text of which an end is not read again and again: some readers never stop there."""
+
+    ends = 0
+
+    def readline(self, size: int | None = -1, /) -> str:
+        """The next line. Raises EOFError long after the last one."""
+        line = super().readline(-1 if size is None else size)
+        self.ends += not line
+        if self.ends > MOST_ENDS:
+            raise EOFError("it ends before the alignment does")
+        return line
+
+
 def _by_biopython(path: str | Path, kind: str, limit: Limit) -> GappedFasta:
     try:
         from Bio import AlignIO
@@ -60,7 +75,7 @@ def _by_biopython(path: str | Path, kind: str, limit: Limit) -> GappedFasta:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            alignment = AlignIO.read(io.StringIO(text), kind)
+            alignment = AlignIO.read(_Lines(text), kind)
             rows = [(str(row.id), str(row.seq).upper().translate(GAPS)) for row in alignment]
     except Exception as error:  # its readers raise errors of any kind for what they cannot read
         told = (str(error).splitlines() or [""])[0][:100] or type(error).__name__

@@ -17,6 +17,7 @@ MODULES = {
     "ranking": "lssvm.simulation.ranking",
     "mrf": "lssvm.simulation.mrf",
     "coreference": "lssvm.simulation.coreference",
+    "alignment": "lssvm.simulation.alignment",
 }
 
 
