@@ -252,7 +252,11 @@ def trained(path, method, model="ssvm", task="homolog", objective=None, **option
         "application": {"name": "alignment", "alphabet": LETTERS, "task": task, **options},
         "data": {"train": str(path)},
         "objective": {"model": model, "C": 0.5, **(objective or {})},
-        "solver": {"method": method, "epsilon": 1e-4},
+        "solver": {
+            "method": method,
+            "epsilon": 1e-4,
+            "max_passes": 100 if method == "gradient" else 10000,
+        },
         "seed": 1,
     }
     return learn(Config.from_dict(config)).record

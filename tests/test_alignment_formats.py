@@ -299,5 +299,5 @@ def test_a_prior_by_name_is_kept_by_the_model(tmp_path):
         result = CliRunner().invoke(command, words)
         assert result.exit_code == 0, result.output
     found = read_blast_matrix("x.txt")
-    assert found["F"]["F"] == 6.0  # of BLOSUM62, times 0.1 and the matrix_scale 10
-    assert found["W"]["W"] == 11.0
+    assert found["F"]["F"] == 60.0  # 6 in BLOSUM62, times 0.1 and the matrix_scale 100
+    assert found["W"]["W"] == 110.0

@@ -156,3 +156,25 @@ def test_arrays_that_do_not_fit_are_refused():
     arrays = AlignmentArrays(codes + 3, places, one, one + 1)
     with pytest.raises(ValueError, match="3 x 3 scores of 4 codes"):
         _alignment.best(arrays, np.zeros((3, 3)), (0.0, 0.0, _alignment.GLOBAL))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_long_sequences_alone_give_what_they_give_side_by_side(mode, monkeypatch):
+    _, arrays, table, model = problem(9, mode, count=11, most=60)
+    table = table + 1 / 3
+    weights = np.linspace(0.5, 1.5, 11)
+    values, partners = _alignment.best(arrays, table, model)
+    truth = np.arange(len(arrays.codes), dtype=np.int32) % 7 - 1
+    losses = (truth, -weights, 1)
+    charged, _ = _alignment.best(arrays, table, model, losses)
+    sums, pairs, gaps = _alignment.sums(arrays, table, model, weights)
+    monkeypatch.setattr(_alignment, "MOST_TRACE", 1)
+    monkeypatch.setattr(_alignment, "MOST_CELLS", 1)
+    alone, again = _alignment.best(arrays, table, model)
+    np.testing.assert_array_equal(alone, values)
+    np.testing.assert_array_equal(again, partners)
+    np.testing.assert_array_equal(_alignment.best(arrays, table, model, losses)[0], charged)
+    others = _alignment.sums(arrays, table, model, weights)
+    np.testing.assert_array_equal(others[0], sums)
+    np.testing.assert_allclose(others[1], pairs, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(others[2], gaps, rtol=1e-12, atol=1e-13)

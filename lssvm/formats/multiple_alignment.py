@@ -3,6 +3,7 @@
 import io
 import math
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -49,18 +50,27 @@ def read_multiple(path: str | Path, limit: Limit = DEFAULT) -> GappedFasta:
     return found
 
 
-class _Lines(io.StringIO):
-    """A text of which an end is not read again and again: some readers never stop there."""
+class _Lines:
+    """A file of which an end is not read again and again: some readers never stop there."""
 
-    ends = 0
+    def __init__(self, text: str) -> None:
+        self._text = io.StringIO(text)
+        self._ends = 0
 
-    def readline(self, size: int | None = -1, /) -> str:
+    def read(self, size: int = -1) -> str:
+        """So many characters."""
+        return self._text.read(size)
+
+    def readline(self) -> str:
         """The next line. Raises EOFError long after the last one."""
-        line = super().readline(-1 if size is None else size)
-        self.ends += not line
-        if self.ends > MOST_ENDS:
+        line = self._text.readline()
+        self._ends += not line
+        if self._ends > MOST_ENDS:
             raise EOFError("it ends before the alignment does")
         return line
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._text)
 
 
 def _by_biopython(path: str | Path, kind: str, limit: Limit) -> GappedFasta:

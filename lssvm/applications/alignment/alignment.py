@@ -392,7 +392,11 @@ class Alignment(
         arrays = examples.pairs()
         table, model = self.scoring.scores(w)
         counts = alignment_metrics.true_counts(examples)
-        losses = (examples.partners, -1.0 / counts, self.options.shift)
+        losses = (
+            examples.partners[examples.own_letters],
+            -1.0 / counts,
+            self.options.shift,
+        )
         values, partners = _alignment.best(arrays, table, model, losses)
         found = Alignments(arrays, partners, model, False)
         missed = alignment_metrics.missed(examples, found, self.options.shift)

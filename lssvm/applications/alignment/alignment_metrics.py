@@ -9,9 +9,10 @@ from lssvm.applications.alignment.scoring import Scoring
 
 def true_counts(examples: AlignmentExamples) -> np.ndarray:
     """Truly aligned pairs of letters of each example, (n,), 1 at least."""
-    aligned = np.concatenate([[0], np.cumsum(examples.partners >= 0)])
-    x = examples.offsets[:-1]
-    return np.maximum(aligned[examples.places[x + 1]] - aligned[examples.places[x]], 1)
+    aligned = np.concatenate([[0], np.cumsum(examples.partners[examples.own_letters] >= 0)])
+    x = examples.offsets[:-1] - examples.offsets[0]
+    places = examples.own_places
+    return np.maximum(aligned[places[x + 1]] - aligned[places[x]], 1)
 
 
 def _right(examples: AlignmentExamples, found: Alignments, shift: int) -> np.ndarray:
@@ -78,11 +79,10 @@ def homolog_scores(
 def data_warnings(examples: AlignmentExamples, scoring: Scoring) -> list[str]:
     """Warnings about letters that are not in the alphabet, and about candidates without choice."""
     found = []
-    first, last = examples.places[examples.offsets[0]], examples.places[examples.offsets[-1]]
-    letters = examples.codes[first:last] % (scoring.size + 1)
+    letters = examples.codes[examples.own_letters] % (scoring.size + 1)
     others = int(np.sum(letters == scoring.size))
     if others:
-        symbols = examples.symbols[first:last][letters == scoring.size]
+        symbols = examples.symbols[examples.own_letters][letters == scoring.size]
         shown = ", ".join(chr(symbol) for symbol in np.unique(symbols)[:5])
         found.append(
             f"{others:,d} of {len(letters):,d} letters are not in the alphabet ({shown}): they "

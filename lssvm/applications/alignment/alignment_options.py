@@ -102,7 +102,7 @@ class AlignmentOptions(base.Options):
         "those at w = 0; given: those of the files",
     )
     matrix_scale: float = Field(
-        default=10.0,
+        default=100.0,
         gt=0,
         le=1e6,
         description="factor of the scores before they are rounded to the whole numbers of the "

@@ -154,7 +154,7 @@ def _listed(partners: np.ndarray) -> list[list[int]]:
 
 def _names(examples: AlignmentExamples, predictions: Predictions, i: int) -> list[str]:
     arrays = predictions.found.arrays
-    return [str(examples.sequence_names[int(of[i])]) for of in (arrays.x, arrays.z)]
+    return [examples.name(int(of[i])) for of in (arrays.x, arrays.z)]
 
 
 def rounded(
@@ -167,7 +167,7 @@ def rounded(
     table, (first, other, ends) = scoring.scores(w)
     letters = table[: scoring.size + 1, : scoring.size + 1]
     whole = np.rint(scale * np.tile(letters, (scoring.kinds, scoring.kinds)))
-    gaps = np.rint(scale * np.array([first, other]))
+    gaps = np.rint(scale * np.array([first, other])) + 0.0  # no number is -0
     largest = max(np.abs(whole).max(), np.abs(gaps).max())
     if largest > LARGEST:
         raise LssvmError(

@@ -57,10 +57,9 @@ class AlignmentExamples(Packed):
     @cached_property
     def sizes(self) -> np.ndarray:
         """Cells of the alignments of each example, (n,) int64."""
-        letters = np.diff(self.places)
-        whole = cumulated(letters)
-        own = letters[self.offsets[:-1]]
-        return own * (whole[self.offsets[1:]] - whole[self.offsets[:-1]] - own)
+        first = self.places[self.offsets[:-1]]
+        own = self.places[self.offsets[:-1] + 1] - first
+        return own * (self.places[self.offsets[1:]] - first - own)
 
     @property
     def known(self) -> np.ndarray:
@@ -82,24 +81,42 @@ class AlignmentExamples(Packed):
         """Which of all candidates is the true one, (n,); of a known truth only."""
         return self.candidates[:-1] + np.maximum(self.truth, 0)
 
+    @cached_property
+    def own_places(self) -> np.ndarray:
+        """Where each sequence of these examples begins among the letters of all of them."""
+        own = self.places[self.offsets[0] : self.offsets[-1] + 1]
+        return own - own[0]
+
+    @property
+    def own_letters(self) -> slice:
+        """The letters of these examples."""
+        return slice(int(self.places[self.offsets[0]]), int(self.places[self.offsets[-1]]))
+
     def pairs(self, chosen: np.ndarray | None = None) -> AlignmentArrays:
-        """The candidates with their natives; chosen : which candidates, by default all."""
+        """The candidates with their natives; chosen : which candidates, by default all.
+
+        Sequences are numbered from the first one of these examples.
+        """
         if chosen is None:
             chosen = np.arange(self.candidates[-1])
         of = self.owners[chosen]
-        x = self.offsets[of]
+        x = self.offsets[of] - self.offsets[0]
         z = x + 1 + chosen - self.candidates[of]
-        return AlignmentArrays(self.codes, self.places, x, z)
+        return AlignmentArrays(self.codes[self.own_letters], self.own_places, x, z)
 
     def true_partners(self, arrays: AlignmentArrays) -> np.ndarray:
         """The partners of the letters of every x of the arrays."""
-        positions, _ = gathered(self.places, arrays.x)
-        return self.partners[positions]
+        positions, _ = gathered(self.own_places, arrays.x)
+        return self.partners[self.own_letters][positions]
 
     def sequence(self, number: int) -> str:
-        """The letters of a sequence."""
-        own = self.symbols[self.places[number] : self.places[number + 1]]
-        return own.tobytes().decode("ascii")
+        """The letters of a sequence, numbered as in :meth:`pairs`."""
+        places = self.own_places[number : number + 2] + self.own_letters.start
+        return self.symbols[places[0] : places[1]].tobytes().decode("ascii")
+
+    def name(self, number: int) -> str:
+        """The name of a sequence, numbered as in :meth:`pairs`."""
+        return str(self.sequence_names[self.offsets[0] + number])
 
     def take(self, rows: np.ndarray) -> "AlignmentExamples":
         """A copy of the chosen examples, in the order of ``rows``."""
