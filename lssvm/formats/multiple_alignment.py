@@ -2,6 +2,7 @@
 
 import io
 import math
+import re
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +24,7 @@ KINDS = {  # by the end of the name: what Biopython calls the format
     ".clustal": "clustal",
 }
 LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ*"
+MARKS = re.compile(r"\n[ \t][*:. \t]*(?=\r?\n|$)")  # below the rows of a Clustal file
 MOST_ENDS = 100  # how often a reader may meet the end of a file
 GAPS = str.maketrans({".": "-", "~": "-"})
 
@@ -85,7 +87,9 @@ def _by_biopython(path: str | Path, kind: str, limit: Limit) -> GappedFasta:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            alignment = AlignIO.read(_Lines(text), kind)
+            # A line of marks whose last blanks were removed would be refused.
+            given = MARKS.sub("\n", text) if kind == "clustal" else text
+            alignment = AlignIO.read(_Lines(given), kind)
             rows = [(str(row.id), str(row.seq).upper().translate(GAPS)) for row in alignment]
     except Exception as error:  # its readers raise errors of any kind for what they cannot read
         told = (str(error).splitlines() or [""])[0][:100] or type(error).__name__
