@@ -367,8 +367,7 @@ class Alignment(
         if self.hidden:
             values[true] -= 1.0
         else:
-            whole = w + self.prior
-            values[true] = given.gradients(self.scoring) @ whole
+            values[true] = given.scores(self.scoring, w)
         chosen = inference.highest(values, examples.candidates)
         chosen = np.where(values[true] >= values[chosen], true, chosen)
         losses = (chosen != true).astype(np.float64)

@@ -31,6 +31,13 @@ class Alignments:
         found = counted(self.arrays, self.partners, self.model, scoring.codes, self.given)
         return scoring.gradients(found.rows, found.pairs, found.gaps)
 
+    def scores(self, scoring: Scoring, w: np.ndarray) -> np.ndarray:
+        """(w + w₀) · Φ of each, (p,)."""
+        table, model = scoring.scores(w)
+        found = counted(self.arrays, self.partners, self.model, scoring.codes, self.given)
+        pairs = np.bincount(found.rows, table.ravel()[found.pairs], len(found.gaps))
+        return pairs + found.gaps @ np.array(model[:2])
+
     def gradient(self, scoring: Scoring, weights: np.ndarray) -> np.ndarray:
         """Σ weights · Φ, (d,)."""
         found = counted(self.arrays, self.partners, self.model, scoring.codes, self.given)
