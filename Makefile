@@ -12,8 +12,8 @@ SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*) $(wildcard experimen
 # An installation for development is enough for everything else.
 READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
 EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref figure2 \
-	taxonomy ner parsing constraints passes mssvm-table2 mssvm-table3 mssvm-table4 mssvm-figure2 \
-	mssvm-figure3 mssvm-figure4 mssvm-figure5 mssvm-draws
+	taxonomy ner alignment alignment-balibase parsing constraints passes mssvm-table2 mssvm-table3 \
+	mssvm-table4 mssvm-figure2 mssvm-figure3 mssvm-figure4 mssvm-figure5 mssvm-draws
 NEEDED = lssvm needs Python 3.11 or later; choose one, for example: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
@@ -80,6 +80,12 @@ ner: $(VENV)/dev.installed ## named entities in Spanish (Tsochantaridis et al. 2
 
 parsing: $(VENV)/dev.installed ## parsing with grammars of GUM's trees (Tsochantaridis et al. 2004, section 4.5)
 	$(BIN)/python -m experiments.tsochantaridis_2004.parsing --data "$(DATA)/gum" --out "$(OUT)/parsing" $(FLAGS)
+
+alignment: $(VENV)/dev.installed ## homologs among decoys, simulated (Tsochantaridis et al. 2004, section 4.4)
+	$(BIN)/python -m experiments.tsochantaridis_2004.alignment --out "$(OUT)/alignment" $(FLAGS)
+
+alignment-balibase: $(VENV)/dev.installed ## learn to align proteins of BAliBASE, compared with BLOSUM62
+	$(BIN)/python -m experiments.tsochantaridis_2004.alignment_balibase --data "$(DATA)/balibase3" --out "$(OUT)/alignment-balibase" $(FLAGS)
 
 passes: $(VENV)/dev.installed ## passes of inference that each solver needs, with and without hidden variables
 	$(BIN)/python -m experiments.benchmarks.passes --out "$(OUT)/passes" $(FLAGS)

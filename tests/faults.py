@@ -69,6 +69,8 @@ APPLICATIONS = [
     learning("taxonomy", "taxonomy"),
     learning("precision_at_k", "precision_at_k"),
     learning("mrf", "mrf", "objective.C=0.01"),
+    learning("alignment", "alignment", "objective.model=lssvm"),
+    learning("alignment of pairs", "alignment-pairs"),
 ]
 HIDDEN = ("objective.model=lssvm", "objective.C=0.01")
 SOLVERS = [

@@ -100,6 +100,39 @@ T7\tPRON_FAC 34 36\tit
 T8\tkey 34 36\tit
 R1\tREL Arg1:T1 Arg2:T2
 """
+HOMOLOGS = """; natives
+>n1 role=native cost=0.5
+ACC-BA
+>h1 role=homolog
+A-CABA
+>d1 role=decoy
+BBC
+>d2 role=decoy
+CAB
+>n2 role=native
+BBA
+>h2 role=homolog
+BCA
+>d3 role=decoy
+CCXB
+"""
+ALIGNED_PAIRS = """>x1 cost=2
+ACCA-B
+>z1
+A-CABB
+>x2
+bb.a
+>z2
+bcaa
+"""
+SCORES = "# letters\n   A  B  C\nA  2 -1 -1\nB -1  3 -2\nC -1 -2  2\n"
+CLUSTAL = """CLUSTAL W (1.82) multiple sequence alignment
+
+one        ACC-BA
+two        A-CABA
+three      ACCAB-
+           *
+"""
 STORY = "Anna lost the key. She looked for it\n"
 
 
@@ -239,6 +272,21 @@ PROBLEMS: dict[str, tuple[dict, dict[str, bytes | str], dict]] = {
     ),
     "graphs-npz": ({"name": "mrf"}, {"t.npz": graph_arrays()}, {}),
     "images": ({"name": "mrf", "inference": "bp"}, {"t.images": IMAGES, **pictures()}, {}),
+    "homologs": (
+        {"name": "alignment", "alphabet": "ABC", "prior": "./scores.txt", "symmetric": False},
+        {"t.fa": HOMOLOGS, "scores.txt": SCORES},
+        {},
+    ),
+    "aligned-pairs": (
+        {"name": "alignment", "alphabet": "ABC", "task": "pairs", "mode": "global"},
+        {"t.fa": ALIGNED_PAIRS},
+        {"objective": {"model": "ssvm"}},
+    ),
+    "clustal": (
+        {"name": "alignment", "alphabet": "ABC", "task": "pairs", "format": "multiple"},
+        {"t.aln": CLUSTAL},
+        {"objective": {"model": "ssvm"}},
+    ),
     "gzip": (CLASSES, {"t.gz": gzip.compress(ROWS.encode(), mtime=0)}, {}),
     "bzip2": ({**LABELLER, "format": "svm_hmm"}, {"t.bz2": bz2.compress(TAGS.encode())}, {}),
     "xz": ({"name": "precision_at_k", "k": 2}, {"t.xz": lzma.compress(QUERIES.encode())}, {}),

@@ -96,6 +96,19 @@ TREES = """(S (NP (DT a) (NN b)) (VP (VB c) (NP (NN d))))
 (S (NP (NN b)) (VP (VB c) (NP (DT a) (NN d)) (PP (IN b) (NP (NN c)))))
 (NP (NN c)) (S (S (NP (NN b)) (VP (VB b))))
 """
+
+
+def homologs():
+    lines = []
+    for number in range(5):
+        words = ["".join(RNG.choice(list("ABC"), 6)) for _ in range(4)]
+        roles = ("native", "homolog", "decoy", "decoy")
+        for k, (role, word) in enumerate(zip(roles, words, strict=True)):
+            lines.append(f">s{number}.{k} role={role}\n{words[0][:5] if k == 1 else word}")
+    return "\n".join(lines) + "\n"
+
+
+SCORES = {a: {b: 1.0 if a == b else -0.5 for b in "ABC"} for a in "ABC"}
 LOSSES = "a b c\na 0 1 2\nb 1 0 3\nc 2 2 0\n"
 TREE = "a top\nb top\nc b\n"
 BACKGROUND = "A 0.3\nC 0.2\nG 0.2\nT 0.3\n"
@@ -137,6 +150,13 @@ MODELS = {
     "parsing": (TREES, "parsing", {"span_features": ["length", "first_tag"]}, {}),
     "parsing, tags predicted": (TREES, "parsing", {"tags": "predicted", "min_count": 1}, {}),
     "latent_parsing": (TREES, "latent_parsing", {}, {}),
+    "alignment": (homologs(), "alignment", {"alphabet": "ABC", "neighbourhood": 1}, {}),
+    "alignment with a prior": (
+        homologs(),
+        "alignment",
+        {"alphabet": "ABC", "prior": SCORES, "gaps": "linear"},
+        {},
+    ),
     "precision_at_k": (queries(), "precision_at_k", {"k": 2}, {}),
 }
 LIMITS = {"solver": {"max_passes": 20, "epsilon": 1e-2}, "cccp": {"max_iterations": 3}}

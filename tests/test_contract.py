@@ -13,6 +13,8 @@ import wrong_applications as wrong
 from scipy import sparse
 
 from lssvm import applications
+from lssvm.applications.alignment.alignment import Alignment
+from lssvm.applications.alignment.alignment_options import AlignmentOptions
 from lssvm.applications.base import ANNEALED, Formulation, Source
 from lssvm.applications.coreference.coreference import Coreference
 from lssvm.applications.coreference.correlation_clustering import CorrelationClustering
@@ -130,7 +132,33 @@ def trees(kind):
 
 
 SPANS = ["length", "first_tag", "word_before"]
+
+
+def alignment(form, folder, **options):
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("ABC"), rng.integers(2, 7))) for _ in range(18)]
+    if form.model == "crf" or options.get("task") == "pairs":
+        rows = [f">s{i} cost={1 + i % 3}\n{word[:2]}\n" for i, word in enumerate(words)]
+        form = form if form.model == "crf" else Formulation("ssvm")
+        options |= {"task": "pairs", "mode": "global"}
+    else:
+        roles = ("native", "homolog", "decoy")
+        rows = [f">s{i} role={roles[i % 3]}\n{w[: 2 + i % 3 // 2]}\n" for i, w in enumerate(words)]
+    (folder / "x.fa").write_text("".join(rows))
+    app = Alignment(AlignmentOptions(alphabet="ABC", **options), form)
+    return app, app.read([Source(str(folder / "x.fa"))])
+
+
+ALIGNED_PRIOR = {a: {b: 1.0 if a == b else -0.5 for b in "ABC"} for a in "ABC"}
 CASES = {
+    "alignment": [
+        (alignment, form, {}) for form in [*SLACK, *TEMPERED, *MARGINAL, Formulation("crf")]
+    ]
+    + [
+        (alignment, form, {"mode": "global", "free_ends": True, "prior": ALIGNED_PRIOR})
+        for form in [SLACK[1], *TEMPERED, *MARGINAL]
+    ]
+    + [(alignment, SLACK[1], {"task": "pairs", "shift": 1, "neighbourhood": 1})],
     "motif": [(motif, form, {}) for form in [*TEMPERED, *MARGINAL]]
     + [(motif, TEMPERED[0], {"strands": "both", "initialisation": "random"})],
     "multiclass": [(multiclass, form, {}) for form in SLACK],

@@ -8,10 +8,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from lssvm.errors import DataError
+from lssvm.formats.blast_matrix import read_blast_matrix
 from lssvm.formats.conll_columns import read_columns
 from lssvm.formats.fasta import read_fasta
+from lssvm.formats.gapped_fasta import read_aligned_pairs, read_homologs
 from lssvm.formats.loss_matrix import read_loss_matrix
 from lssvm.formats.mrf_text import HIDDEN, MISSING, read_graphs
+from lssvm.formats.multiple_alignment import read_multiple
 from lssvm.formats.penn_trees import read_trees
 from lssvm.formats.svm_hmm import read_svm_hmm
 from lssvm.formats.svmlight import read_svmlight
@@ -24,6 +27,10 @@ READERS = {
     "svm_hmm": read_svm_hmm,
     "columns": lambda path: read_columns(path, COLUMNS, optional=1),
     "fasta": read_fasta,
+    "aligned pairs": read_aligned_pairs,
+    "homologs": read_homologs,
+    "multiple alignment": read_multiple,
+    "matrix": read_blast_matrix,
     "graphs": read_graphs,
     "loss matrix": read_loss_matrix,
     "taxonomy": read_taxonomy,
@@ -33,6 +40,7 @@ READERS = {
 PIECES = [
     *("(", ")", "(S", "(NN a)", "-NONE-"),
     *("1", "-1", "+1", "?", "-", "a", "b", "1:1", "2:0.5", "3:-1e3", "0:1", "1:nan", "1:x", ":"),
+    *("role=native", "role=homolog", "role=decoy", "\n>n role=native\nA-C\n", "A", "CLUSTAL"),
     *("qid:1", "qid:", "#", ">s1", ">", "ACGT", "label=+1", "cost=2", "-DOCSTART-", "é", "\x00"),
     *(
         "graph",

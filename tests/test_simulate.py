@@ -26,6 +26,7 @@ SMALL = {
     "mrf": {"n": 6, "n_test": 4, "pairs": 3},
     "coreference": {"n": 3, "n_test": 2, "sentences": 4},
     "parsing": {"n": 12, "n_test": 6, "words": 8},
+    "alignment": {"n": 6, "n_test": 4, "decoys": 2, "length": 12},
 }
 APPROXIMATE = {"correlation_clustering.yaml"}  # their gap is not certified: exit code 3
 

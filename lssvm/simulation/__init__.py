@@ -18,6 +18,7 @@ MODULES = {
     "mrf": "lssvm.simulation.mrf",
     "coreference": "lssvm.simulation.coreference",
     "parsing": "lssvm.simulation.parsing",
+    "alignment": "lssvm.simulation.alignment",
 }
 
 

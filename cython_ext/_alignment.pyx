@@ -1,0 +1,326 @@
+# distutils: extra_compile_args = -fno-trapping-math -fno-signed-zeros -ffinite-math-only -ffp-contract=off
+"""Alignments of pairs of sequences: the best ones, and sums over all.
+
+A score is the sum of the scores of pairs of letters and of gaps; the first letter of a gap scores
+``open`` and every other one ``extend``. In a run without pairs the letters of x come before those
+of z, and each is a gap of its own, so that an alignment is a set of pairs. What comes before the
+first pair and after the last one depends on the ends:
+
+    GLOBAL  gaps like any other
+    FREE    of two gaps at one end, the better one is free; a single one is free
+    LOCAL   nothing; an alignment without pairs scores 0
+
+Without pairs, an alignment scores both gaps (GLOBAL) or 0. Pairs of sequences are worked on eight
+at a time, in the order given; no result depends on which ones go together. Ties go to the
+alignment that ends first (by x, then z; one without pairs before all others), and, from its end
+backwards, to one that begins, then to a pair, then to a letter of x.
+"""
+
+import numpy as np
+
+from libc.math cimport ceil, sqrt
+
+from _common cimport aligned
+
+cdef extern from "alignment_sums.h" nogil:
+    enum:
+        GLOBAL_ENDS, FREE_ENDS, LOCAL_ENDS
+        FROM_X, FROM_Y, EXTENDS_X, EXTENDS_Y, GOES_ON
+        LANES
+        SUM_KINDS
+
+    ctypedef struct AlignmentTask:
+        long rows, columns
+        const long* heights
+        const long* widths
+        const int* x
+        const int* z
+        const double* table
+        double open, extend
+        int ends
+        const int* partners
+        const double* bonus
+        long shift
+        double* h
+        double* below
+        double* extra
+        double* gaps
+        double* kept
+        double* rest
+        double* keep
+        unsigned char* trace
+        double* best
+        double* place
+
+    ctypedef struct AlignmentSums:
+        AlignmentTask task
+        long block
+        double* kept_rows
+        double* cells
+        double* starts
+        double* masses
+        const double* weights
+        double* pairs
+        double* opens
+        double* extends
+
+    void align_pairs(const AlignmentTask* task, int lanes, int kind)
+    void sum_alignments(const AlignmentSums* sums, int lanes)
+
+GLOBAL = GLOBAL_ENDS
+FREE = FREE_ENDS
+LOCAL = LOCAL_ENDS
+MOST_TRACE = 1 << 27  # bytes of the trace of pairs that are worked on together
+MOST_CELLS = 1 << 24  # numbers of a block of rows
+
+
+cdef class _Group:
+    """Pairs of sequences side by side: their letters and all rows of numbers."""
+
+    cdef AlignmentTask task
+    cdef int lanes
+    cdef const int* codes
+    cdef const long long* places
+    cdef const int* truth
+    cdef const double* bonuses
+    cdef const long long* xs
+    cdef const long long* zs
+    cdef object kept_alive
+    cdef double[::1] table, numbers, bonus
+    cdef long[::1] heights, widths
+    cdef int[::1] x, z, partners
+    cdef unsigned char[::1] trace
+    cdef int stride
+
+    def __init__(self, arrays, scores, model, losses, Py_ssize_t rows, Py_ssize_t columns):
+        # Room for pairs of at most so many letters. losses : (truth, bonuses, shift), or None
+        cdef const int[::1] codes = arrays.codes
+        cdef const long long[::1] places = arrays.places, xs = arrays.x, zs = arrays.z
+        cdef const double[:, ::1] given = scores
+        cdef const int[::1] truth
+        cdef const double[::1] bonuses
+        cdef Py_ssize_t a, b
+        self.kept_alive = (arrays, losses)
+        self.codes, self.places = &codes[0], &places[0]
+        self.xs, self.zs = &xs[0], &zs[0]
+        self.truth, self.bonuses = NULL, NULL
+        if losses is not None:
+            truth, bonuses = losses[0], losses[1]
+            if truth.shape[0] != codes.shape[0] or bonuses.shape[0] != xs.shape[0]:
+                raise ValueError("alignment: losses do not fit the letters and pairs")
+            self.truth, self.bonuses = &truth[0], &bonuses[0]
+            self.task.shift = losses[2]
+        if given.shape[0] != given.shape[1] or given.shape[0] < arrays.width:
+            raise ValueError(f"alignment: {given.shape[0]} x {given.shape[1]} scores of "
+                             f"{arrays.width} codes")
+        self.stride = given.shape[0] + 1  # the last code is that of lanes that are too short
+        self.table = np.full(self.stride * self.stride, -1e300)
+        for a in range(given.shape[0]):
+            for b in range(given.shape[0]):
+                self.table[a * self.stride + b] = given[a, b]
+        self.heights, self.widths = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
+        self.x, self.z = np.zeros(rows * LANES, np.int32), np.zeros(columns * LANES, np.int32)
+        self.partners = np.zeros(rows * LANES if losses is not None else 1, np.int32)
+        self.numbers, self.bonus = aligned((5 * (columns + 1) + 4) * LANES), np.zeros(LANES)
+        self.trace = np.empty(1, np.uint8)
+        self.task.open, self.task.extend, self.task.ends = model
+
+    cdef void point(self, Py_ssize_t count, const long long* members, int lanes):
+        """Let the task be of these pairs."""
+        cdef Py_ssize_t l, k, rows = 1, columns = 1, n, first
+        cdef int last = self.stride - 1
+        self.lanes = lanes
+        for l in range(lanes):
+            self.heights[l] = self.widths[l] = 0
+            if l < count:
+                self.heights[l] = self.size(self.xs[members[l]])
+                self.widths[l] = self.size(self.zs[members[l]])
+            rows, columns = max(rows, self.heights[l]), max(columns, self.widths[l])
+        for l in range(lanes):
+            n, first = self.heights[l], self.places[self.xs[members[l]]] if l < count else 0
+            for k in range(rows):
+                self.x[k * lanes + l] = (self.codes[first + k] if k < n else last) * self.stride
+                if self.truth != NULL:
+                    self.partners[k * lanes + l] = self.truth[first + k] if k < n else -1
+            if self.truth != NULL:
+                self.bonus[l] = self.bonuses[members[l]] if l < count else 0.0
+            n, first = self.widths[l], self.places[self.zs[members[l]]] if l < count else 0
+            for k in range(columns):
+                self.z[k * lanes + l] = self.codes[first + k] if k < n else last
+        self.task.rows, self.task.columns = rows, columns
+        self.task.heights, self.task.widths = &self.heights[0], &self.widths[0]
+        self.task.x, self.task.z, self.task.table = &self.x[0], &self.z[0], &self.table[0]
+        self.task.partners = &self.partners[0]
+        self.task.bonus = &self.bonus[0] if self.truth != NULL else NULL
+        cdef Py_ssize_t row = (columns + 1) * lanes
+        self.task.h, self.task.below = &self.numbers[0], &self.numbers[row]
+        self.task.extra, self.task.gaps = &self.numbers[2 * row], &self.numbers[3 * row]
+        self.task.kept, self.task.rest = &self.numbers[4 * row], &self.numbers[5 * row]
+        self.task.keep = self.task.rest + lanes
+        self.task.best, self.task.place = self.task.keep + lanes, self.task.keep + 2 * lanes
+        self.task.trace = NULL
+
+    cdef inline Py_ssize_t size(self, Py_ssize_t sequence) noexcept nogil:
+        return self.places[sequence + 1] - self.places[sequence]
+
+    cdef bint bit(self, Py_ssize_t i, Py_ssize_t j, Py_ssize_t lane, int kind) noexcept nogil:
+        """A bit of the cell of the first i and j letters."""
+        cdef Py_ssize_t cell = (i - 1) * self.task.columns + j - 1
+        if self.lanes == 1:
+            return self.trace[cell] >> kind & 1
+        return self.trace[5 * cell + kind] >> lane & 1
+
+    cdef void follow(self, Py_ssize_t lane, int* partners) noexcept nogil:
+        """Write the partner of each letter of x, or -1, in the best alignment of a lane."""
+        cdef Py_ssize_t k, i, j, wide = self.task.columns + 1
+        cdef int state = 0  # 0 M, 1 X, 2 Y
+        for k in range(self.heights[lane]):
+            partners[k] = -1
+        i, j = <Py_ssize_t>self.task.place[lane] // wide, <Py_ssize_t>self.task.place[lane] % wide
+        if i == 0 or j == 0:
+            return
+        if self.task.ends == GLOBAL_ENDS:
+            state = self.state(i, j, lane)
+        while i > 0 and j > 0:
+            if state == 0:
+                partners[i - 1] = <int>(j - 1)
+                i, j = i - 1, j - 1
+                if i == 0 or j == 0:
+                    return
+                if self.task.ends != GLOBAL_ENDS and not self.bit(i, j, lane, GOES_ON):
+                    return
+                state = self.state(i, j, lane)
+            elif state == 1:
+                i -= 1
+                if i > 0 and not self.bit(i, j, lane, EXTENDS_X):
+                    state = 0
+            else:
+                j -= 1
+                if j > 0 and not self.bit(i, j, lane, EXTENDS_Y):
+                    state = 1 if self.bit(i, j, lane, FROM_X) else 0
+
+    cdef int state(self, Py_ssize_t i, Py_ssize_t j, Py_ssize_t lane) noexcept nogil:
+        """The best state of a cell."""
+        if self.bit(i, j, lane, FROM_Y):
+            return 2
+        return 1 if self.bit(i, j, lane, FROM_X) else 0
+
+
+def best(arrays, const double[:, ::1] scores, model, losses=None, bint traced=True, int kind=0):
+    """The best alignment of each pair of sequences.
+
+    arrays : AlignmentArrays of p pairs; scores : (A, A) of a code of x and one of z
+    model : scores of the first and of each other letter of a gap, and the ends
+    losses : None, or (truth, bonuses, shift): the true partner of each letter of the sequences that
+        are an x, (letters,) int32, -1 without; what a pair at most ``shift`` letters of z from a
+        true one scores besides, (p,); and that shift
+    traced : whether partners are found; kind : of the vectors, 0 the widest, 1 AVX2, 2 any
+
+    Returns the scores (p,), and the partner of each letter of each x, one pair of sequences after
+    another, int32, -1 without partner; empty unless traced.
+    """
+    cdef const long long[::1] order = arrays.order
+    cdef Py_ssize_t p = order.shape[0], first = 0, k, count, cells
+    cdef long long[::1] starts = arrays.starts
+    values, found = np.zeros(p), np.empty(int(arrays.starts[p]) if traced else 0, np.int32)
+    cdef double[::1] values_view = values
+    cdef int[::1] found_view = found
+    if p == 0:
+        return values, found
+    cdef _Group group = _Group(arrays, scores, model, losses, *arrays.longest)
+    cdef int lanes
+    cdef bint free = False
+    cdef size_t needed
+    while first < p:
+        lanes = LANES
+        count = min(<Py_ssize_t>LANES, p - first)
+        group.point(count, &order[first], lanes)
+        cells = group.task.rows * group.task.columns
+        if traced and (5 * cells > MOST_TRACE or (count == 1 and cells > 5_000_000)):
+            lanes = count = 1
+            group.point(count, &order[first], lanes)
+            cells = group.task.rows * group.task.columns
+        if traced:
+            needed = cells * (5 if lanes > 1 else 1)
+            if <size_t>group.trace.shape[0] < needed:
+                group.trace = np.empty(needed, np.uint8)
+            group.task.trace = &group.trace[0]
+        with nogil:
+            align_pairs(&group.task, lanes, kind)
+            for k in range(count):
+                values_view[order[first + k]] = group.task.best[k]
+                if traced:
+                    group.follow(k, &found_view[starts[order[first + k]]])
+        first += count
+    return values, found
+
+
+def sums(arrays, const double[:, ::1] scores, model, weights=None):
+    """Log of the sum over all alignments of exp(score), for each pair of sequences.
+
+    weights : (p,), of the expected features that are summed, or None
+    With free ends both choices of the gap that is free count, where there are two gaps.
+
+    Returns the values (p,), the expected numbers of pairs of codes (A, A), and those of gaps and of
+    their further letters (2,); both are 0 without weights.
+    """
+    cdef const long long[::1] order = arrays.order
+    cdef Py_ssize_t p = order.shape[0], first = 0, k, l, count, size, block, blocks, a, b
+    cdef Py_ssize_t codes = scores.shape[0]
+    values, pairs, gaps = np.zeros(p), np.zeros((codes, codes)), np.zeros(2)
+    cdef double[::1] values_view = values, gaps_view = gaps, own
+    cdef double[:, ::1] pairs_view = pairs
+    if p == 0:
+        return values, pairs, gaps
+    if weights is not None:
+        own = weights
+        if own.shape[0] != p:
+            raise ValueError(f"sums: {own.shape[0]} weights of {p} pairs")
+    cdef _Group group = _Group(arrays, scores, model, None, *arrays.longest)
+    cdef double[::1] counts = np.zeros(group.stride * group.stride), lane_weights = np.zeros(LANES)
+    cdef double[::1] opens = np.zeros(LANES), extends = np.zeros(LANES), starts = np.zeros(1)
+    cdef double[::1] masses = np.zeros(1), kept = np.zeros(1), cells = np.zeros(1)
+    cdef AlignmentSums task
+    cdef int lanes
+    while first < p:
+        lanes = LANES
+        count = min(<Py_ssize_t>LANES, p - first)
+        group.point(count, &order[first], lanes)
+        block = <Py_ssize_t>ceil(sqrt(<double>group.task.rows))
+        size = block * group.task.columns * SUM_KINDS * LANES
+        if size > MOST_CELLS:
+            lanes = count = 1
+            group.point(count, &order[first], lanes)
+            block = <Py_ssize_t>ceil(sqrt(<double>group.task.rows))
+            size = block * group.task.columns * SUM_KINDS
+        task.task, task.block = group.task, block
+        task.weights, task.kept_rows = NULL, NULL
+        if starts.shape[0] < group.task.columns + 1:
+            starts = np.zeros(group.task.columns + 1)
+        if weights is not None:
+            blocks = (group.task.rows + block - 1) // block
+            kept = _room(kept, 2 * blocks * (group.task.columns + 1) * lanes)
+            cells = _room(cells, size)
+            masses = _room(masses, 2 * (group.task.columns + 2) * lanes)
+            for l in range(lanes):
+                lane_weights[l] = own[order[first + l]] if l < count else 0.0
+            task.weights, task.kept_rows = &lane_weights[0], &kept[0]
+        task.cells, task.starts, task.masses = &cells[0], &starts[0], &masses[0]
+        task.pairs, task.opens, task.extends = &counts[0], &opens[0], &extends[0]
+        with nogil:
+            sum_alignments(&task, lanes)
+            for k in range(count):
+                values_view[order[first + k]] = task.task.best[k]
+                if task.weights != NULL:
+                    gaps_view[0] += lane_weights[k] * opens[k]
+                    gaps_view[1] += lane_weights[k] * extends[k]
+        first += count
+    for a in range(codes):
+        for b in range(codes):
+            pairs_view[a, b] = counts[a * group.stride + b]
+    return values, pairs, gaps
+
+
+cdef double[::1] _room(double[::1] given, Py_ssize_t size):
+    """The given numbers, or others if they are too few."""
+    return given if given.shape[0] >= size else aligned(size)

@@ -1,0 +1,97 @@
+/* The rows of alignment_core.h for one kind of vectors of alignment_lanes.h.
+
+   Included once for each kind, with KIND its name, COUNT its lanes and TARGET what its functions
+   are built for. */
+
+#define JOIN_(a, b) a##_##b
+#define JOIN(a, b) JOIN_(a, b)
+#define V JOIN(KIND, t)
+#define OF(operation) JOIN(KIND, operation)
+
+TARGET INLINE void JOIN(align_row, KIND)(const AlignmentTask *task, long i, const int ends,
+                                         const int marked, const int traced) {
+    V open = OF(set)(task->open), extend = OF(set)(task->extend), start = OF(set)(0.0);
+    V diagonal = OF(load)(task->h), best = OF(load)(task->best), place = OF(load)(task->place);
+    double border = ends == GLOBAL_ENDS ? gap_score(task->open, task->extend, i) : 0.0;
+    double lead = gap_score(task->open, task->extend, i), here = (double)(i * (task->columns + 1));
+    V y = OF(set)(ends == GLOBAL_ENDS ? border + task->open : FORBIDDEN);
+    V rest = OF(load)(task->rest), keep = OF(load)(task->keep);
+    const int *row = task->x + (i - 1) * COUNT, *z = task->z;
+    const double *table = task->table, *extra = task->extra;
+    double *h = task->h, *below = task->below;
+    unsigned char *trace = traced ? task->trace + (i - 1) * task->columns * TRACE_BYTES(COUNT) : 0;
+    OF(store)(h, OF(set)(border));
+    for (long j = 1; j <= task->columns; j++, z += COUNT) {
+        h += COUNT;
+        below += COUNT;
+        V m = OF(add)(OF(gather)(table, row, z), diagonal), x = OF(load)(below);
+        if (marked) m = OF(add)(m, OF(load)(extra + j * COUNT));
+        V g = OF(max)(m, x), top = OF(max)(g, y);
+        V opened = OF(add)(m, open), extended = OF(add)(x, extend);
+        V opened_y = OF(add)(g, open), extended_y = OF(add)(y, extend);
+        diagonal = OF(load)(h);
+        if (ends == FREE_ENDS)
+            start = OF(set)(larger(lead, gap_score(task->open, task->extend, j)));
+        OF(store)(h, ends == GLOBAL_ENDS ? top : OF(max)(top, start));
+        OF(store)(below, OF(max)(opened, extended));
+        if (traced) {
+            unsigned bits[5] = {OF(above)(x, m), OF(above)(y, g), OF(above)(extended, opened),
+                                OF(above)(extended_y, opened_y), 0};
+            if (ends != GLOBAL_ENDS) bits[4] = OF(above)(top, start);
+            if (COUNT > 1) {
+                for (int b = 0; b < 5; b++) trace[b] = (unsigned char)bits[b];
+            } else {
+                *trace = (unsigned char)(bits[0] | bits[1] << 1 | bits[2] << 2 | bits[3] << 3 |
+                                         bits[4] << 4);
+            }
+            trace += TRACE_BYTES(COUNT);
+        }
+        y = OF(max)(opened_y, extended_y);
+        if (ends != GLOBAL_ENDS) {
+            here = (double)(i * (task->columns + 1) + j);
+            V total = m;
+            if (ends == FREE_ENDS) {
+                V gap = OF(max)(rest, OF(load)(task->gaps + j * COUNT));
+                V kept = OF(times)(keep, OF(load)(task->kept + j * COUNT));
+                total = OF(add)(total, OF(times)(gap, kept));
+            }
+            place = OF(choose)(OF(above)(total, best), OF(set)(here), place);
+            best = OF(max)(total, best);
+        }
+    }
+    OF(store)(task->best, best);
+    OF(store)(task->place, place);
+}
+
+TARGET INLINE void JOIN(align_all, KIND)(const AlignmentTask *task, const int ends,
+                                         const int marked, const int traced) {
+    begin_alignment(task, COUNT);
+    for (long i = 1; i <= task->rows; i++) {
+        begin_row(task, i, COUNT);
+        if (marked) mark_row(task, i - 1, 1, COUNT);
+        JOIN(align_row, KIND)(task, i, ends, marked, traced);
+        if (marked) mark_row(task, i - 1, 0, COUNT);
+        if (ends == GLOBAL_ENDS) end_row(task, i, COUNT);
+    }
+}
+
+TARGET INLINE void JOIN(align_ends, KIND)(const AlignmentTask *task, const int ends) {
+    if (task->bonus && task->trace) JOIN(align_all, KIND)(task, ends, 1, 1);
+    else if (task->bonus) JOIN(align_all, KIND)(task, ends, 1, 0);
+    else if (task->trace) JOIN(align_all, KIND)(task, ends, 0, 1);
+    else JOIN(align_all, KIND)(task, ends, 0, 0);
+}
+
+TARGET static void JOIN(align, KIND)(const AlignmentTask *task) {
+    if (task->ends == GLOBAL_ENDS) JOIN(align_ends, KIND)(task, GLOBAL_ENDS);
+    else if (task->ends == FREE_ENDS) JOIN(align_ends, KIND)(task, FREE_ENDS);
+    else JOIN(align_ends, KIND)(task, LOCAL_ENDS);
+}
+
+#undef V
+#undef OF
+#undef JOIN
+#undef JOIN_
+#undef KIND
+#undef COUNT
+#undef TARGET

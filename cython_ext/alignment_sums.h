@@ -1,0 +1,236 @@
+/* Sums over all alignments, and the shares of what they are made of.
+
+   The recursions of alignment_core.h with log(exp a + exp b) in the place of the larger of a and b.
+   On the way back the share of a state of a cell among all alignments is passed on to the states
+   that it was made of. Rows are kept at the beginning of every block of rows, and the rows of one
+   block at a time are computed again for the way back, so that memory grows with the root of the
+   number of rows. */
+
+#ifndef LSSVM_ALIGNMENT_SUMS_H
+#define LSSVM_ALIGNMENT_SUMS_H
+
+#include "alignment_core.h"
+
+enum { SUM_M, SUM_X, SUM_Y, SUM_G, SUM_TOP, SUM_H, SUM_KINDS };
+
+typedef struct {
+    AlignmentTask task;
+    long block;          /* rows of a block */
+    double *kept_rows;   /* (blocks, 2, columns + 1, lanes) h and below where each block begins */
+    double *cells;       /* (block, columns, SUM_KINDS, lanes) */
+    double *starts;      /* (columns + 1) of a row: ends that x and z begin with, free ends only */
+    double *masses;      /* (2, columns + 2, lanes) shares of h and of the next X */
+    const double *weights; /* (lanes) of the counts */
+    double *pairs;       /* (codes * stride) counts of pairs, summed over the lanes */
+    double *opens, *extends; /* (lanes) counts of gaps and of their further letters */
+} AlignmentSums;
+
+INLINE double log_sum(double a, double b) {
+    double high = a > b ? a : b, low = a > b ? b : a;
+    return high + lane_log(1.0 + lane_exp(low - high));
+}
+
+/* The score of an end of a and b letters of which one is free, summed over which one. */
+INLINE double free_end(double open, double extend, long a, long b) {
+    if (a <= 0 || b <= 0) return 0.0;
+    return log_sum(gap_score(open, extend, a), gap_score(open, extend, b));
+}
+
+INLINE void begin_sum_row(const AlignmentSums *sums, long i, const int lanes, int ends) {
+    const AlignmentTask *task = &sums->task;
+    for (long j = 1; j <= task->columns; j++) {
+        if (ends != FREE_ENDS) continue;
+        sums->starts[j] = free_end(task->open, task->extend, i, j);
+        for (int l = 0; l < lanes; l++)
+            task->gaps[j * lanes + l] =
+                free_end(task->open, task->extend, task->heights[l] - i, task->widths[l] - j);
+    }
+}
+
+/* Row i from the one before; cells : where its numbers are kept, or NULL. Adds what ends here to
+   task->best unless cells are kept. */
+INLINE void sum_row(const AlignmentSums *sums, long i, double *cells, const int lanes,
+                    int ends) {
+    const AlignmentTask *task = &sums->task;
+    double open = task->open, extend = task->extend, *h = task->h, *below = task->below;
+    double diagonal[LANES], y[LANES], border = 0.0;
+    const int *row = task->x + (i - 1) * lanes;
+    if (ends == GLOBAL_ENDS) border = gap_score(open, extend, i);
+    begin_sum_row(sums, i, lanes, ends);
+    for (int l = 0; l < lanes; l++) {
+        diagonal[l] = h[l];
+        h[l] = border;
+        y[l] = ends == GLOBAL_ENDS ? border + open : FORBIDDEN;
+    }
+    for (long j = 1; j <= task->columns; j++) {
+        const int *z = task->z + (j - 1) * lanes;
+        double start = ends == FREE_ENDS ? sums->starts[j] : 0.0;
+        long k = j * lanes;
+        for (int l = 0; l < lanes; l++) {
+            double m = task->table[row[l] + z[l]] + diagonal[l], x = below[k + l], before = y[l];
+            double g = log_sum(m, x), top = log_sum(g, before), all = top;
+            if (ends != GLOBAL_ENDS) all = log_sum(top, start);
+            diagonal[l] = h[k + l];
+            h[k + l] = all;
+            below[k + l] = log_sum(m + open, x + extend);
+            y[l] = log_sum(g + open, before + extend);
+            if (cells) {
+                cells[SUM_M * lanes + l] = m;
+                cells[SUM_X * lanes + l] = x;
+                cells[SUM_Y * lanes + l] = before;
+                cells[SUM_G * lanes + l] = g;
+                cells[SUM_TOP * lanes + l] = top;
+                cells[SUM_H * lanes + l] = all;
+            } else if (ends != GLOBAL_ENDS) {
+                double gap = ends == FREE_ENDS ? task->gaps[k + l] : 0.0;
+                task->best[l] = log_sum(task->best[l], m + gap);
+            }
+        }
+        if (cells) cells += SUM_KINDS * lanes;
+    }
+    if (!cells && ends == GLOBAL_ENDS) end_row(task, i, lanes);
+}
+
+INLINE void copy_row(double *to, const double *from, long count) {
+    for (long k = 0; k < count; k++) to[k] = from[k];
+}
+
+INLINE void sum_forward(const AlignmentSums *sums, const int lanes, int ends) {
+    const AlignmentTask *task = &sums->task;
+    long size = (task->columns + 1) * lanes;
+    begin_alignment(task, lanes);
+    for (long i = 1; i <= task->rows; i++) {
+        if (sums->kept_rows && (i - 1) % sums->block == 0) {
+            double *kept = sums->kept_rows + (i - 1) / sums->block * 2 * size;
+            copy_row(kept, task->h, size);
+            copy_row(kept + size, task->below, size);
+        }
+        sum_row(sums, i, 0, lanes, ends);
+    }
+}
+
+/* Count a gap of so many letters with these shares. */
+INLINE void count_gap(const AlignmentSums *sums, int l, long letters, double share) {
+    if (letters <= 0) return;
+    sums->opens[l] += share;
+    sums->extends[l] += share * (double)(letters - 1);
+}
+
+/* Count an end of a and b letters, of which one is free. */
+INLINE void count_free_end(const AlignmentSums *sums, int l, long a, long b, double share) {
+    const AlignmentTask *task = &sums->task;
+    if (a <= 0 || b <= 0 || share == 0.0) return;
+    double first = gap_score(task->open, task->extend, a);
+    double second = gap_score(task->open, task->extend, b), sum = log_sum(first, second);
+    count_gap(sums, l, a, share * lane_exp(first - sum));
+    count_gap(sums, l, b, share * lane_exp(second - sum));
+}
+
+/* Pass shares on from row i to the one before. x_next : (columns + 1, lanes) the X of row i + 1;
+   last : whether there is no such row. */
+INLINE void spread_row(const AlignmentSums *sums, long i, const double *cells,
+                       const double *x_next, const int lanes, int ends) {
+    const AlignmentTask *task = &sums->task;
+    double open = task->open, extend = task->extend;
+    long size = (task->columns + 2) * lanes, columns = task->columns;
+    double *of_h = sums->masses, *of_x = sums->masses + size;
+    double y_next[LANES], of_y[LANES], moved[LANES];
+    const int *row = task->x + (i - 1) * lanes;
+    begin_sum_row(sums, i, lanes, ends);
+    for (int l = 0; l < lanes; l++) of_y[l] = y_next[l] = moved[l] = 0.0;
+    for (long j = columns; j >= 1; j--) {
+        const double *cell = cells + (j - 1) * SUM_KINDS * lanes;
+        const int *z = task->z + (j - 1) * lanes;
+        double start = ends == FREE_ENDS ? sums->starts[j] : 0.0;
+        long k = j * lanes;
+        double share[LANES], began[LANES], ended[LANES];
+        for (int l = 0; l < lanes; l++) {
+            double m = cell[SUM_M * lanes + l], x = cell[SUM_X * lanes + l];
+            double y = cell[SUM_Y * lanes + l], g = cell[SUM_G * lanes + l];
+            double top = cell[SUM_TOP * lanes + l], all = cell[SUM_H * lanes + l];
+            double mass = of_h[k + l];
+            int last = ends == GLOBAL_ENDS && i == task->heights[l] && j == task->widths[l];
+            began[l] = ended[l] = 0.0;
+            if (ends != GLOBAL_ENDS) {
+                double gap = ends == FREE_ENDS ? task->gaps[k + l] : 0.0;
+                began[l] = mass * lane_exp(start - all);
+                ended[l] = lane_exp(m + gap - task->best[l]);
+                mass *= lane_exp(top - all);
+            }
+            mass += last ? 1.0 : 0.0;
+            double opened_y = of_y[l] * lane_exp(of_y[l] > 0.0 ? g + open - y_next[l] : 0.0);
+            double extended_y = of_y[l] * lane_exp(of_y[l] > 0.0 ? y + extend - y_next[l] : 0.0);
+            double of_g = mass * lane_exp(g - top) + opened_y;
+            double xs = of_x[k + l];
+            double opened = xs * lane_exp(xs > 0.0 ? m + open - x_next[k + l] : 0.0);
+            double extended = xs * lane_exp(xs > 0.0 ? x + extend - x_next[k + l] : 0.0);
+            of_y[l] = mass * lane_exp(y - top) + extended_y;
+            y_next[l] = y;
+            of_x[k + l] = of_g * lane_exp(x - g) + extended;
+            share[l] = of_g * lane_exp(m - g) + opened + ended[l];
+            sums->opens[l] += opened + opened_y;
+            sums->extends[l] += extended + extended_y;
+            of_h[k + l] = moved[l]; /* the share of h below and to the right of here, one row up */
+            moved[l] = share[l];
+        }
+        for (int l = 0; l < lanes; l++) {
+            sums->pairs[row[l] + z[l]] += share[l] * sums->weights[l];
+            if (ends == FREE_ENDS) {
+                count_free_end(sums, l, i, j, began[l]);
+                count_free_end(sums, l, task->heights[l] - i, task->widths[l] - j, ended[l]);
+            }
+        }
+    }
+    for (int l = 0; l < lanes; l++) {
+        if (ends == GLOBAL_ENDS) {
+            sums->opens[l] += of_y[l];
+            count_gap(sums, l, i, of_h[l] + of_y[l]);
+        }
+        of_h[l] = moved[l];
+    }
+}
+
+/* Counts with weights, after sum_forward. */
+INLINE void sum_backward(const AlignmentSums *sums, const int lanes, int ends) {
+    const AlignmentTask *task = &sums->task;
+    long columns = task->columns, size = (columns + 1) * lanes;
+    long rows = task->rows, blocks = (rows + sums->block - 1) / sums->block;
+    long kept = columns * SUM_KINDS * lanes;
+    for (long k = 0; k < 2 * (columns + 2) * lanes; k++) sums->masses[k] = 0.0;
+    for (int l = 0; l < lanes; l++) sums->opens[l] = sums->extends[l] = 0.0;
+    for (long b = blocks - 1; b >= 0; b--) {
+        long first = b * sums->block, last = first + sums->block;
+        if (last > rows) last = rows;
+        copy_row(task->h, sums->kept_rows + b * 2 * size, size);
+        copy_row(task->below, sums->kept_rows + b * 2 * size + size, size);
+        for (long i = first + 1; i <= last; i++)
+            sum_row(sums, i, sums->cells + (i - first - 1) * kept, lanes, ends);
+        for (long i = last; i > first; i--) {
+            spread_row(sums, i, sums->cells + (i - first - 1) * kept, task->below, lanes, ends);
+            for (long j = 1; j <= columns; j++)
+                for (int l = 0; l < lanes; l++)
+                    task->below[j * lanes + l] =
+                        sums->cells[(i - first - 1) * kept + ((j - 1) * SUM_KINDS + SUM_X) * lanes +
+                                    l];
+        }
+    }
+    if (ends != GLOBAL_ENDS) return;
+    for (long j = 0; j <= columns; j++)
+        for (int l = 0; l < lanes; l++) count_gap(sums, l, j, sums->masses[j * lanes + l]);
+}
+
+INLINE void sum_lanes(const AlignmentSums *sums, const int lanes) {
+    sum_forward(sums, lanes, sums->task.ends);
+    if (sums->weights) sum_backward(sums, lanes, sums->task.ends);
+}
+
+WIDE void sum_wide(const AlignmentSums *sums) { sum_lanes(sums, LANES); }
+static void sum_lone(const AlignmentSums *sums) { sum_lanes(sums, 1); }
+
+/* Sum over the alignments of the pairs of a task. lanes : LANES or 1 */
+static void sum_alignments(const AlignmentSums *sums, int lanes) {
+    if (lanes == 1) sum_lone(sums);
+    else sum_wide(sums);
+}
+
+#endif

@@ -1,0 +1,241 @@
+"""FASTA files of sequences of any alphabet, with or without gaps.
+
+A record is a header ``>name description`` and the symbols below it, on any number of lines:
+letters of either case, ``*``, and the gaps ``-`` and ``.``. Lines that begin with ``;`` or ``#``
+before the first record are comments.
+
+Records may be rows of alignments (:func:`read_aligned_pairs`): each two that follow each other are
+a pair, and aligned if they have the same number of symbols. Or they are natives, each followed by
+the sequences that are compared with it (:func:`read_homologs`): a word of the description says
+``role=native``, ``role=homolog``, ``role=decoy`` or, if it is not known which one is the homolog,
+``role=candidate``; ``cost=NUMBER`` of a native is the cost of its example.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from lssvm.errors import DataError
+from lssvm.formats import tokens
+from lssvm.formats.limit import DEFAULT, Limit
+from lssvm.formats.text import open_text
+from lssvm.offsets import cumulated
+
+GAP = ord("-")
+NATIVE, HOMOLOG, DECOY, CANDIDATE = range(4)
+ROLES = ("native", "homolog", "decoy", "candidate")
+_ILLEGAL = 0
+
+
+def _symbols() -> np.ndarray:
+    """Letters in upper case and the gap, by their byte; 0 for what is none."""
+    table = np.full(256, _ILLEGAL, dtype=np.uint8)
+    for letter in "ABCDEFGHIJKLMNOPQRSTUVWXYZ*-":
+        table[ord(letter)] = table[ord(letter.lower())] = ord(letter)
+    table[ord(".")] = GAP
+    return table
+
+
+_SYMBOLS = _symbols()
+
+
+@dataclass(frozen=True)
+class GappedFasta:
+    """The n records of a file.
+
+    names, descriptions : n strings; lines : (n,) int64, line of each header, from 1
+    symbols : (size,) uint8, ASCII of letters in upper case, ``*`` and ``-``
+    offsets : (n + 1,) int64, where each record begins
+    roles : (n,) int8, of a file of homologs, else empty
+    costs : (n,) float64, NaN where none is given
+    """
+
+    names: tuple[str, ...]
+    descriptions: tuple[str, ...]
+    lines: np.ndarray
+    symbols: np.ndarray
+    offsets: np.ndarray
+    roles: np.ndarray
+    costs: np.ndarray
+
+    def row(self, record: int) -> np.ndarray:
+        """The symbols of a record."""
+        return self.symbols[self.offsets[record] : self.offsets[record + 1]]
+
+
+def read_gapped(path: str | Path, limit: Limit = DEFAULT) -> GappedFasta:
+    """Read a FASTA file, plain or compressed, ``-`` for standard input.
+
+    Raises DataError, with the line, if it is not FASTA, or if a record has no letters.
+    """
+    names: list[str] = []
+    descriptions: list[str] = []
+    lines: list[int] = []
+    pieces: list[np.ndarray] = []
+    counts: list[int] = []
+    empty = True
+    with open_text(path, limit) as numbered:
+        for number, line in numbered:
+            text = line.strip()
+            empty = empty and not text
+            if text.startswith(">"):
+                words = text[1:].split(maxsplit=1)
+                if not words:
+                    raise DataError(path, number, "the header has no name; expected '>name'")
+                names.append(words[0])
+                descriptions.append(words[1] if len(words) > 1 else "")
+                lines.append(number)
+                counts.append(0)
+            elif names and text:
+                pieces.append(_encoded(path, number, text))
+                counts[-1] += len(pieces[-1])
+            elif text and text[0] not in ";#":
+                message = f"{tokens.cut(text)!r} comes before the first header; expected '>name'"
+                raise DataError(path, number, message)
+    if not names:
+        wrong = "the file is empty" if empty else "no records, only comments"
+        raise DataError(path, None, f"{wrong}; expected FASTA records")
+    found = GappedFasta(
+        tuple(names),
+        tuple(descriptions),
+        np.array(lines, dtype=np.int64),
+        np.concatenate([np.empty(0, np.uint8), *pieces]),
+        cumulated(counts),
+        np.empty(0, np.int8),
+        np.full(len(names), math.nan),
+    )
+    for record in range(len(names)):
+        if np.all(found.row(record) == GAP):
+            message = f"record {names[record]!r} has no letters; expected a sequence"
+            raise DataError(path, lines[record], message)
+    return found
+
+
+def _encoded(path: str | Path, number: int, text: str) -> np.ndarray:
+    raw = np.frombuffer(text.encode("latin-1", errors="replace"), dtype=np.uint8)
+    codes = _SYMBOLS[raw]
+    if codes.min() == _ILLEGAL:
+        wrong = next(c for c in text if ord(c) > 255 or _SYMBOLS[ord(c)] == _ILLEGAL)
+        if wrong.isspace():
+            wrong = " "
+        message = f"{wrong!r} is no letter; expected letters, '*' and the gaps '-' and '.'"
+        raise DataError(path, number, message)
+    return codes
+
+
+def read_aligned_pairs(path: str | Path, limit: Limit = DEFAULT) -> GappedFasta:
+    """Read a file whose records are pairs of aligned rows, or of sequences to be aligned.
+
+    Raises DataError, with the line, for a record without a partner, and for rows of different
+    lengths that have gaps.
+    """
+    found = read_gapped(path, limit)
+    count = len(found.names)
+    if count % 2:
+        message = f"record {found.names[-1]!r} has no partner; expected an even number of records"
+        raise DataError(path, int(found.lines[-1]), message)
+    for record in range(0, count, 2):
+        check_aligned(path, found, record, record + 1)
+    costs = _costs(path, found, np.arange(0, count, 2))
+    return replace(found, costs=costs)
+
+
+def read_homologs(path: str | Path, limit: Limit = DEFAULT) -> GappedFasta:
+    """Read natives with their homologs and decoys.
+
+    The rows of a native and of its homolog are aligned if they have the same number of symbols.
+    Raises DataError, with the line, for a record without a role, a native with nothing to compare
+    it with, several homologs of one native, a homolog beside candidates of unknown role, gaps of
+    other records, and for rows of different lengths that have gaps.
+    """
+    found = read_gapped(path, limit)
+    roles = np.array([_role(path, found, record) for record in range(len(found.names))], np.int8)
+    if roles[0] != NATIVE:
+        message = f"record {found.names[0]!r} comes before a native; expected role=native first"
+        raise DataError(path, int(found.lines[0]), message)
+    natives = np.flatnonzero(roles == NATIVE)
+    for first, last in zip(natives, [*natives[1:], len(roles)], strict=True):
+        _check_group(path, found, roles, int(first), int(last))
+    return replace(found, roles=roles, costs=_costs(path, found, natives))
+
+
+def _check_group(
+    path: str | Path, found: GappedFasta, roles: np.ndarray, first: int, last: int
+) -> None:
+    own = roles[first + 1 : last]
+    native = found.names[first]
+    homologs = first + 1 + np.flatnonzero(own == HOMOLOG)
+    if not len(own):
+        message = f"native {native!r} has nothing to be compared with; expected a homolog or decoys"
+        raise DataError(path, int(found.lines[first]), message)
+    if len(homologs) > 1:
+        message = f"native {native!r} has a second homolog; expected one"
+        raise DataError(path, int(found.lines[homologs[1]]), message)
+    others = first + 1 + np.flatnonzero(own == CANDIDATE)
+    if len(others) and len(others) < len(own):
+        message = (
+            f"native {native!r} has candidates of known and of unknown role; expected one kind"
+        )
+        raise DataError(path, int(found.lines[others[0]]), message)
+    if not len(homologs) and not len(others):
+        message = f"native {native!r} has no homolog; expected one, or role=candidate of all"
+        raise DataError(path, int(found.lines[first]), message)
+    for record in range(first + 1, last):
+        if record not in homologs and np.any(found.row(record) == GAP):
+            message = f"record {found.names[record]!r} has gaps; expected a sequence without gaps"
+            raise DataError(path, int(found.lines[record]), message)
+    if len(homologs):
+        check_aligned(path, found, first, int(homologs[0]))
+    elif np.any(found.row(first) == GAP):
+        message = f"record {native!r} has gaps; expected a sequence without gaps"
+        raise DataError(path, int(found.lines[first]), message)
+
+
+def check_aligned(path: str | Path, found: GappedFasta, first: int, second: int) -> None:
+    """Refuse two rows that have gaps, but not the same length. Raises DataError."""
+    rows = found.row(first), found.row(second)
+    gaps = any(np.any(row == GAP) for row in rows)
+    if len(rows[0]) != len(rows[1]) and gaps:
+        message = (
+            f"record {found.names[second]!r} has {len(rows[1])} symbols, "
+            f"{found.names[first]!r} has {len(rows[0])}; expected rows of one length, or no gaps"
+        )
+        raise DataError(path, int(found.lines[second]), message)
+
+
+def _values(found: GappedFasta, record: int, key: str) -> list[str]:
+    words = (word.partition("=") for word in found.descriptions[record].split())
+    return [value for name, equals, value in words if equals and name == key]
+
+
+def _once(path: str | Path, found: GappedFasta, record: int, key: str) -> str | None:
+    values = _values(found, record, key)
+    if len(values) > 1:
+        message = f"'{key}=' is given twice; expected it once"
+        raise DataError(path, int(found.lines[record]), message)
+    return values[0] if values else None
+
+
+def _role(path: str | Path, found: GappedFasta, record: int) -> int:
+    value = _once(path, found, record, "role")
+    if value not in ROLES:
+        wrong = "has no role" if value is None else f"has role {tokens.cut(value)!r}"
+        message = f"record {found.names[record]!r} {wrong}; expected role={', '.join(ROLES)}"
+        raise DataError(path, int(found.lines[record]), message)
+    return ROLES.index(value)
+
+
+def _costs(path: str | Path, found: GappedFasta, records: Sequence[int] | np.ndarray) -> np.ndarray:
+    costs = found.costs.copy()
+    for record in records:
+        value = _once(path, found, record, "cost")
+        if value is None:
+            continue
+        try:
+            costs[record] = tokens.cost(value)
+        except ValueError as error:
+            raise DataError(path, int(found.lines[record]), error) from None
+    return costs

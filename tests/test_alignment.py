@@ -1,0 +1,459 @@
+"""Alignment beside an enumeration of all candidates and alignments."""
+
+import io
+import itertools
+import json
+
+import alignment_cases as cases
+import numpy as np
+import pytest
+
+from lssvm.applications.alignment.alignment import Alignment
+from lssvm.applications.alignment.alignment_options import AlignmentOptions
+from lssvm.applications.base import ANNEALED, Formulation, Source
+from lssvm.config import Config
+from lssvm.errors import DataError, LssvmError
+from lssvm.formats.blast_matrix import read_blast_matrix
+from lssvm.training.session import learn
+
+PROBLEMS = 200
+LETTERS = "ABC"
+MODES = [{"mode": "local"}, {"mode": "global"}, {"mode": "global", "free_ends": True}]
+FORMS = [
+    Formulation("ssvm"),
+    Formulation("ssvm", "margin", 2),
+    Formulation("ssvm", "slack", 1),
+    Formulation("ssvm", "slack", 0),
+    Formulation("lssvm"),
+    Formulation("mssvm"),
+    Formulation("hcrf"),
+    Formulation("loss_augmented_likelihood"),
+    Formulation(ANNEALED, epsilon_y=0.5, epsilon_h=0.25),
+    Formulation(ANNEALED, epsilon_y=0.0, epsilon_h=0.5),
+    Formulation(ANNEALED, epsilon_y=0.5, epsilon_h=0.0),
+]
+
+
+def word(rng, most=5):
+    return "".join(rng.choice(list(LETTERS), rng.integers(1, most + 1)))
+
+
+def rows(rng, x, z, some=False):
+    """Two aligned rows, of any alignment; some : of one with a pair at least."""
+    every = cases.alignments(len(x), len(z))[some:]
+    pairs = every[rng.integers(len(every))]
+    ends = [*pairs, (len(x), len(z))]
+    first, second, i, j = "", "", 0, 0
+    for k, m in ends:
+        first += x[i:k] + "-" * (m - j)
+        second += "-" * (k - i) + z[j:m]
+        first, second = first + x[k : k + 1], second + z[m : m + 1]
+        i, j = k + 1, m + 1
+    return first, second, pairs
+
+
+def homolog_file(rng, n=1):
+    """Natives with homologs and decoys; the truth of each: words, place, pairs."""
+    text, truth = "", []
+    for i in range(n):
+        x, z = word(rng), word(rng)
+        first, second, pairs = rows(rng, x, z)
+        decoys = [word(rng) for _ in range(rng.integers(1, 4))]
+        place = int(rng.integers(len(decoys) + 1))
+        cost = int(rng.integers(1, 4))
+        records = [f">h{i} role=homolog\n{second}\n"]
+        records += [f">d{i}.{k} role=decoy\n{decoy}\n" for k, decoy in enumerate(decoys)]
+        records.insert(place, records.pop(0))
+        text += f">n{i} role=native cost={cost}\n{first}\n" + "".join(records)
+        words = list(decoys)
+        words.insert(place, z)
+        truth.append((x, words, place, pairs, cost))
+    return text, truth
+
+
+def pairs_file(rng, n=1):
+    text, truth = "", []
+    for i in range(n):
+        x, z = word(rng), word(rng)
+        first, second, pairs = rows(rng, x, z, some=True)
+        text += f">a{i} cost={i + 1}\n{first}\n>b{i}\n{second}\n"
+        truth.append((x, [z], 0, pairs, i + 1))
+    return text, truth
+
+
+def made(folder, form, text, **options):
+    path = folder / "x.fa"
+    path.write_text(text)
+    app = Alignment(AlignmentOptions(alphabet=LETTERS, **options), form)
+    return app, app.read([Source(str(path))])
+
+
+def eighths(rng, d, seed):
+    return np.zeros(d) if seed == 0 else rng.integers(-8, 9, d) / 8
+
+
+def encoded(text):
+    return [LETTERS.index(letter) for letter in text]
+
+
+def soft(values, epsilon):
+    if epsilon == 0.0:
+        return max(values)
+    return epsilon * cases.log_sum(np.array(values) / epsilon)
+
+
+def expected_values(app, w, truth):
+    """U⁺ and U⁻ of each example, by enumeration."""
+    table, model = app.scoring.scores(w)
+    form = app.formulation
+    found = []
+    for x, words, place, pairs, _ in truth:
+        every = [cases.every_score(encoded(x), encoded(z), table, model) for z in words]
+        values = [soft(scores, app.epsilon_h) for scores in every]
+        own = given_score(app, w, x, words[place], pairs)
+        if form.model == "ssvm":
+            values[place] = own
+        augmented = [
+            value + (k != place and form.model != "hcrf") for k, value in enumerate(values)
+        ]
+        found.append((soft(augmented, app.epsilon_y), values[place]))
+    return np.array(found)
+
+
+def given_score(app, w, x, z, pairs):
+    """w · Φ of an alignment of a file: of two free ends the shorter one counts."""
+    table, model = app.scoring.scores(w)
+    choices = cases.scores(encoded(x), encoded(z), table, model, pairs)
+    if model[2] != cases.FREE or not pairs:
+        return choices[0]
+    ends = [pairs[0], (len(x) - 1 - pairs[-1][0], len(z) - 1 - pairs[-1][1])]
+    chosen = [cases.gap(model, min(end)) if min(end) else 0.0 for end in ends]
+    inside = cases.scores(encoded(x), encoded(z), table, (*model[:2], cases.LOCAL), pairs)[0]
+    return inside + sum(chosen)
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+@pytest.mark.parametrize("mode", MODES, ids=str)
+def test_planes_are_those_of_the_enumeration(mode, form, tmp_path):
+    exact = form.model in ("ssvm", "lssvm")
+    for seed in range(PROBLEMS):
+        rng = np.random.default_rng(seed)
+        options = {
+            "gaps": ["affine", "linear"][seed % 2],
+            "first_letter": ["open", "open_extend"][seed // 2 % 2],
+            "symmetric": bool(seed // 4 % 2),
+        }
+        text, truth = homolog_file(rng)
+        app, examples = made(tmp_path, form, text, **mode, **options)
+        w = eighths(rng, app.dimension(examples), seed)
+        costs = np.array([each[4] for each in truth])
+        expected = costs @ expected_values(app, w, truth)
+        plane, upper = app.augmented(w, examples)
+        below = app.completed(w, examples)
+        if exact:
+            assert plane.value(w) == upper == expected[0]
+            assert below.value(w) == expected[1]
+        else:
+            np.testing.assert_allclose(plane.value(w), expected[0], rtol=1e-10, atol=1e-10)
+            np.testing.assert_allclose(below.value(w), expected[1], rtol=1e-10, atol=1e-10)
+        other = eighths(rng, len(w), 1)
+        for found, k in ((plane, 0), (below, 1)):
+            most = costs @ expected_values(app, other, truth)[:, k]
+            assert found.value(other) <= most + 1e-9 * (1 + abs(most))
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+@pytest.mark.parametrize("shift", [0, 1])
+def test_planes_of_pairs_are_those_of_the_enumeration(mode, shift, tmp_path):
+    for seed in range(PROBLEMS):
+        rng = np.random.default_rng([seed, shift])
+        text, truth = pairs_file(rng)
+        app, examples = made(tmp_path, Formulation("ssvm"), text, task="pairs", shift=shift, **mode)
+        w = eighths(rng, app.dimension(examples), seed)
+        table, model = app.scoring.scores(w)
+        expected, own, losses = 0.0, 0.0, []
+        exact = all(len(pairs) in (1, 2, 4) for *_, pairs, _ in truth)
+        best = app.predict(w, examples)
+        for x, (z,), _, pairs, cost in truth:
+            partner = dict(pairs)
+
+            def bonus(i, j, partner=partner, pairs=pairs):
+                return -(i in partner and abs(partner.get(i, 0) - j) <= shift) / len(pairs)
+
+            scores = cases.every_score(encoded(x), encoded(z), table, model, bonus)
+            expected += cost * (1.0 + max(scores))
+            own += cost * given_score(app, w, x, z, pairs)
+        plane, upper = app.augmented(w, examples)
+        assert app.completed(w, examples).value(w) == own
+        if exact:
+            assert plane.value(w) == upper == expected
+        np.testing.assert_allclose(plane.value(w), expected, rtol=1e-12, atol=1e-12)
+        for i, (x, (z,), _, pairs, _) in enumerate(truth):
+            own = slice(best.found.arrays.starts[i], best.found.arrays.starts[i + 1])
+            found = cases.pairs_of(best.found.partners[own])
+            right = sum(abs(dict(pairs).get(a, 99) - b) <= shift for a, b in found)
+            losses.append(1 - right / len(pairs))
+            assert best.scores[i] == max(cases.every_score(encoded(x), encoded(z), table, model))
+        np.testing.assert_allclose(app.losses(examples, best), losses, atol=1e-15)
+
+
+def test_a_field_over_alignments_has_the_gradient_of_its_sum(tmp_path):
+    for seed, mode in itertools.product(range(40), MODES):
+        rng = np.random.default_rng(seed)
+        text, truth = pairs_file(rng)
+        app, examples = made(tmp_path, Formulation("crf"), text, task="pairs", **mode)
+        w = eighths(rng, app.dimension(examples), seed)
+        table, model = app.scoring.scores(w)
+        expected = sum(
+            cost * cases.log_sum(cases.every_score(encoded(x), encoded(z), table, model))
+            for x, (z,), _, _, cost in truth
+        )
+        assert app.augmented(w, examples)[0].value(w) == pytest.approx(expected, rel=1e-10)
+
+
+@pytest.mark.parametrize("mode", MODES, ids=str)
+@pytest.mark.parametrize("model", ["ssvm", "lssvm"])
+def test_a_prior_is_added_to_the_scores(mode, model, tmp_path):
+    """Planes with a prior at w are those without one at w + w₀, less w₀ · Φ of a given truth."""
+    rng = np.random.default_rng(5)
+    prior = {a: {b: float(rng.integers(-4, 5)) for b in LETTERS} for a in LETTERS}
+    options = {"symmetric": False, "prior": prior, "prior_scale": 0.5, "prior_gaps": (-2.0, -0.5)}
+    for seed in range(40):
+        text, _ = homolog_file(np.random.default_rng(seed))
+        app, examples = made(tmp_path, Formulation(model), text, **mode, **options)
+        plain, same = made(tmp_path, Formulation(model), text, **mode, symmetric=False)
+        w = eighths(np.random.default_rng(seed), app.dimension(examples), seed)
+        whole = w + app.prior
+        assert app.prior[0] == prior["A"]["A"] / 2
+        np.testing.assert_array_equal(app.prior[-2:], [-1.0, -0.25])
+        shift = 0.0
+        if model == "ssvm":
+            shift = app.prior @ plain.completed(whole, same).gradient
+        assert app.augmented(w, examples)[1] == plain.augmented(whole, same)[1] - shift
+        truth = plain.completed(whole, same).value(whole) - shift
+        assert app.completed(w, examples).value(w) == truth
+        found, other = app.predict(w, examples), plain.predict(whole, same)
+        np.testing.assert_array_equal(found.values, other.values)
+
+
+def sized(folder, task="homolog", n=6, seed=11):
+    """A file of examples that are a little larger."""
+    rng = np.random.default_rng(seed)
+    text, _ = (homolog_file if task == "homolog" else pairs_file)(rng, n)
+    (folder / "x.fa").write_text(text)
+    return folder / "x.fa"
+
+
+PRIOR = {a: {b: 1.0 if a == b else -0.5 for b in LETTERS} for a in LETTERS}
+
+
+def trained(path, method, model="ssvm", task="homolog", objective=None, **options):
+    config = {
+        "application": {"name": "alignment", "alphabet": LETTERS, "task": task, **options},
+        "data": {"train": str(path)},
+        "objective": {"model": model, "C": 0.5, **(objective or {})},
+        "solver": {
+            "method": method,
+            "epsilon": 1e-4,
+            "max_passes": 100 if method == "gradient" else 10000,
+        },
+        "seed": 1,
+    }
+    return learn(Config.from_dict(config)).record
+
+
+SOLVERS = ("bundle", "proximal", "cutting-plane", "n-slack", "bcfw", "gradient")
+
+
+@pytest.mark.parametrize("prior", ["none", PRIOR], ids=["no prior", "prior"])
+@pytest.mark.parametrize("task", ["homolog", "pairs"])
+def test_every_solver_finds_the_optimum(task, prior, tmp_path):
+    path = sized(tmp_path, task)
+    options = {"task": task, "prior": prior, "prior_gaps": (-1.0, -0.5)}
+    found = {method: trained(path, method, **options) for method in SOLVERS}
+    best = min(record["objective"] for record in found.values())
+    for method, record in found.items():
+        gap = 1e-4 if method != "gradient" else max(1e-4, record["gap"])
+        assert record["objective"] <= best * (1 + gap) + 1e-9, method
+        if method != "gradient":
+            assert record["converged"], method
+
+
+@pytest.mark.parametrize("prior", ["none", PRIOR], ids=["no prior", "prior"])
+@pytest.mark.parametrize("method", ["bundle", "n-slack", "bcfw"])
+def test_hidden_alignments_are_found_by_every_solver(method, prior, tmp_path):
+    record = trained(sized(tmp_path), method, "lssvm", prior=prior, prior_gaps=(-1.0, -0.5))
+    assert record["converged"]
+    assert record["objective"] >= 0.0
+
+
+@pytest.mark.parametrize("norm", [0, 1, 2])
+def test_rescalings_of_the_zero_one_loss_are_the_same_problem(norm, tmp_path):
+    text = "".join(
+        f">n{i} role=native\n{x}\n>h{i} role=homolog\n{x}\n>d{i} role=decoy\n{z}\n"
+        for i, (x, z) in enumerate([("AABC", "BBBB"), ("CCA", "BAB"), ("BAC", "CBB")])
+    )
+    (tmp_path / "x.fa").write_text(text)
+    found = [
+        trained(
+            tmp_path / "x.fa",
+            "n-slack",
+            objective={"slack_norm": norm, "rescaling": rescaling, "C": 10.0},
+            mode="global",
+        )["objective"]
+        for rescaling in ("margin", "slack")
+    ]
+    assert found[0] == pytest.approx(found[1], rel=1e-3)
+    assert found[0] > 0.0
+
+
+@pytest.mark.parametrize("model", ["mssvm", "hcrf", "loss_augmented_likelihood"])
+def test_models_with_sums_are_trained(model, tmp_path):
+    path = sized(tmp_path)
+    records = [trained(path, "bundle", model)]
+    if model != "mssvm":
+        records.append(trained(path, "lbfgs", model))
+    assert all(record["converged"] for record in records)
+    objectives = [record["objective"] for record in records]
+    assert max(objectives) <= min(objectives) * (1 + 1e-2)
+
+
+def test_a_field_over_alignments_is_trained(tmp_path):
+    path = sized(tmp_path, "pairs")
+    found = [trained(path, method, "crf", "pairs") for method in ("bundle", "lbfgs")]
+    assert found[0]["objective"] == pytest.approx(found[1]["objective"], rel=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("form", "options", "line"),
+    [
+        (Formulation("lssvm"), {"task": "pairs"}, "the alignment is the output; expected"),
+        (Formulation("mssvm"), {"task": "pairs"}, "the alignment is the output; expected"),
+        (Formulation("crf"), {}, "has no hidden values; expected objective.model: ssvm"),
+        (Formulation("ssvm", "slack"), {"task": "pairs"}, "expected rescaling: margin"),
+        (Formulation("ssvm", "margin", 2), {"task": "pairs"}, "expected rescaling: margin"),
+        (Formulation("lssvm", "margin", 2), {}, "expected rescaling: margin, slack_norm: 1"),
+    ],
+)
+def test_what_does_not_fit_together_is_refused(form, options, line):
+    with pytest.raises(LssvmError, match=line):
+        Alignment(AlignmentOptions(**options), form)
+
+
+def test_a_hidden_local_alignment_does_not_start_at_zero(tmp_path):
+    text, _ = homolog_file(np.random.default_rng(0))
+    for mode in MODES:
+        app, examples = made(tmp_path, Formulation("lssvm"), text, initialisation="zero", **mode)
+        if mode["mode"] == "local":
+            with pytest.raises(LssvmError, match="the best local alignment is the empty one"):
+                app.start(examples, np.random.default_rng(0))
+        else:
+            assert not np.any(app.start(examples, np.random.default_rng(0)))
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "text", "line"),
+    [
+        ("ssvm", {}, ">n role=native\nAC\n>h role=homolog\nA\n>d role=decoy\nB\n", "x.fa:1: .*"
+         "is not aligned with its homolog"),
+        ("lssvm", {}, ">n role=native\nAC\n>c role=candidate\nA\n", "x.fa:1: .*has no homolog"),
+        ("lssvm", {"initialisation": "given"}, ">n role=native\nAC\n>h role=homolog\nA\n"
+         ">d role=decoy\nA\n", "x.fa:1: .*initialisation: given needs"),
+        ("ssvm", {"task": "pairs"}, ">a\nAC\n>b\nA\n", "x.fa:1: .*rows of different lengths"),
+    ],
+)  # fmt: skip
+def test_examples_without_what_training_needs_are_refused(model, options, text, line, tmp_path):
+    app, examples = made(tmp_path, Formulation(model), text, **options)
+    with pytest.raises(DataError, match=line):
+        app.start(examples, np.random.default_rng(0))
+
+
+def test_classes_and_neighbourhoods_are_features(tmp_path):
+    """Φ by hand: A C are a class, B is alone; a letter has many A or B beside it, or few."""
+    text = ">a\nABC-A\n>b\nABCBA\n"
+    options = {"task": "pairs", "mode": "global", "classes": ("AC", "B"), "neighbourhood": 1}
+    app, examples = made(tmp_path, Formulation("ssvm"), text, neighbours="AB", **options)
+    found = dict(
+        zip(app.feature_names(), app.completed(np.zeros(1), examples).gradient, strict=True)
+    )
+    expected = {"A A": 2, "B B": 1, "C C": 1, "class AC, class AC": 3, "class B, class B": 1}
+    # x = ABCA: B, A C, B A, C -> many, many, many, few; z = ABCBA: B, A C, B B, C A, B -> all many
+    expected |= {"many AB, many AB": 3, "few AB, many AB": 1, "gap open": 1}
+    assert {name: value for name, value in found.items() if value} == expected
+
+
+def test_outputs_show_the_alignment(tmp_path):
+    text = ">n role=native\nAACBB\n>h role=homolog\nAA-BA\n>d role=decoy\nCCC\n"
+    app, examples = made(tmp_path, Formulation("ssvm"), text, mode="global")
+    w = app.scoring.simple()
+    w[-2:] = -1.0
+    found = app.predict(w, examples)
+    files = {}
+    for name, write in app.formats.items():
+        with io.StringIO() as file:
+            write(examples, found, file)
+            files[name] = file.getvalue()
+    assert files["fasta"] == ">n role=native\nAACBB\n>h role=homolog\nAA-BA\n"
+    assert files["text"].splitlines() == [
+        "# n h score 1 pairs 4 identical 3",
+        "n      1 AACBB 5",
+        "         || |.",
+        "h      1 AA-BA 4",
+        "",
+    ]
+    assert files["scores"].splitlines() == [
+        "native\tcandidate\tscore\trank\tpredicted\tlabel",
+        "n\th\t1\t1\t1\t1",
+        f"n\td\t{found.values[1]:.6g}\t2\t0\t0",
+    ]
+    (record,) = app.records(examples, found)
+    assert json.loads(json.dumps(record)) == {
+        "id": "n", "y": "h", "h": [[1, 1], [2, 2], [4, 3], [5, 4]], "score": 1.0, "gold": "h",
+        "loss": 0.0,
+    }  # fmt: skip
+    (tmp_path / "y.fa").write_text(files["fasta"] + ">d role=decoy\nCCC\n")
+    again = app.read([Source(str(tmp_path / "y.fa"))])
+    np.testing.assert_array_equal(again.partners[:5], examples.partners[:5])
+
+
+def test_equal_candidates_are_an_error(tmp_path):
+    text = ">n role=native\nAB\n>h role=homolog\nAB\n>d role=decoy\nAB\n>e role=decoy\nC\n"
+    app, examples = made(tmp_path, Formulation("ssvm"), text)
+    found = app.score(examples, app.predict(app.scoring.simple(), examples))
+    assert found["error"] == 100.0
+    assert found["mean_rank"] == 1.5
+    assert found["ties"] == 1
+
+
+def test_q_and_modeler_score_are_shares_of_pairs(tmp_path):
+    text = ">a\nABCA--\n>b\nAB--CB\n"
+    app, examples = made(tmp_path, Formulation("ssvm"), text, task="pairs", mode="global")
+    found = app.predict(app.scoring.simple(), examples)
+    scores = app.score(examples, found)
+    pairs = set(cases.pairs_of(found.found.partners))
+    true = {(0, 0), (1, 1)}
+    assert scores["q_score"] == len(pairs & true) / 2
+    assert scores["modeler_score"] == len(pairs & true) / len(pairs)
+
+
+def test_the_exported_matrix_is_read_back(tmp_path):
+    text, _ = homolog_file(np.random.default_rng(1), 4)
+    app, examples = made(tmp_path, Formulation("ssvm"), text, symmetric=False, matrix_scale=8)
+    w = eighths(np.random.default_rng(1), app.dimension(examples), 1)
+    arrays = app.summary(w, examples)
+    app.check_summary(w, arrays)
+    assert arrays["kept_first"] == [1.0]
+    app.exports["matrix"](w, arrays, tmp_path / "m.txt")
+    found = read_blast_matrix(tmp_path / "m.txt")
+    whole = 8 * app.scoring.matrix(w)
+    assert [[found[a][b] for b in LETTERS] for a in LETTERS] == whole.tolist()
+    Align = pytest.importorskip("Bio.Align")
+    with open(tmp_path / "m.txt") as file:
+        matrix = Align.substitution_matrices.read(file)
+    assert all(matrix[a, b] == found[a][b] for a in LETTERS for b in LETTERS)
+    parasail = pytest.importorskip("parasail")
+    own = parasail.Matrix(str(tmp_path / "m.txt"))
+    order = {letter: k for k, letter in enumerate([*LETTERS, "X"])}
+    for a in LETTERS:
+        for b in LETTERS:
+            assert own.matrix[order[a], order[b]] == found[a][b]
