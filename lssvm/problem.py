@@ -59,6 +59,8 @@ class Examples(Protocol):
         ...
 
 
+LARGEST = float(np.finfo(np.float64).max) ** 0.5  # value whose square is finite
+
 E = TypeVar("E", bound=Examples)  # the examples of an application
 Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]  # maps a function over parts
 
@@ -228,9 +230,17 @@ class CompiledByExample(ByExample[E]):
 
     compiled_models: ClassVar[frozenset[str]] = frozenset({"ssvm", "lssvm"})
 
-    def has_example_oracle(self, examples: E) -> bool:
-        """Whether there is such an oracle for these examples; the sizes of some may forbid it."""
-        return True
+    def has_example_oracle(self, examples: Any) -> bool:
+        """Whether there is such an oracle for these examples.
+
+        There is none where squared lengths of rows overflow, because steps are divided by them.
+        """
+        inputs = examples.inputs
+        values = inputs.data if sparse.issparse(inputs) else inputs
+        if not values.size:
+            return True
+        largest = max(float(values.max()), -float(values.min()))
+        return largest <= LARGEST / max(1, inputs.shape[1]) ** 0.5
 
     def common_share(self, examples: Any, squares: float) -> float:
         """n ‖mean of x‖² / Σ ‖x‖² over the n rows of features, from 0 to 1; 0 if all are 0.

@@ -199,7 +199,7 @@ def new_solver_for(method, examples):
     config = Config.from_dict(
         {"application": {"name": "precision_at_k"}, "solver": {"method": method}}
     )
-    return new_solver(config, examples.dimension)
+    return new_solver(config.create_application(), examples, config)
 
 
 @pytest.mark.parametrize("initialisation", ["classification", "pairwise", "random"])
