@@ -1,4 +1,4 @@
-"""The experiment on parsing: relative frequencies, splits, comparisons, and a run on small trees."""
+"""The experiment on parsing: relative frequencies, splits, comparisons, a run on small trees."""
 
 import json
 
