@@ -45,7 +45,7 @@ def unfit(kind: type[Application], document: Document) -> list[tuple[Place, str]
             continue
         has = ", ".join(map(str, choices))
         near = nearest(value, map(str, choices))
-        why = kind.refused_models.get(value) if key == "model" else None
+        why = kind.refused_models.get(str(value)) if key == "model" else None
         wrong = f"application {name!r} has no {key} {shown(value)}{f': {why}' if why else near}"
         place = document.place(("objective", key))
         faults.append((place, f"objective.{key}: {wrong} (known: {has})"))
