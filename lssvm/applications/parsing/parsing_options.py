@@ -85,7 +85,7 @@ class ParsingOptions(base.Options):
         default=None, ge=1, description="longest sentence for training; longer ones are left out"
     )
     exact_words: int = Field(
-        default=5,
+        default=8,
         ge=0,
         le=20,
         description="longest sentence for which inference with loss f1 is made exact by counting, "
