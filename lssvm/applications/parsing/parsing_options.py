@@ -9,10 +9,6 @@ from lssvm.applications.parsing.heads import HeadTable, check_heads, read_heads
 from lssvm.errors import DataError
 from lssvm.kernels.parsing_arrays import MOST_CHAIN
 
-SPAN_FEATURES = (
-    *("length", "first_word", "last_word", "word_before", "word_behind"),
-    *("first_tag", "last_tag", "tag_before", "tag_behind"),
-)
 SpanFeature = Literal[
     "length",
     "first_word",
