@@ -102,6 +102,19 @@ INLINE double next_multipliers(const Seen *seen, long matched, long brackets, do
     return best;
 }
 
+/* Multipliers that the slopes of the loss at a pair of counts suggest: then the bounds of pairs near
+   it fall as well. Whether there are any. score : bound of the pair */
+INLINE int slopes(const Loss *loss, long matched, long brackets, double score, double *alpha,
+                  double *beta) {
+    double total = (double)(loss->golds + brackets), margin = loss_of(loss, matched, brackets);
+    double scale = loss->root ? 0.5 / margin : 1.0;
+    if (margin <= 0.0 || total <= 0.0) return 0;
+    if (loss->slack) scale *= (1.0 + (score - loss->truth)) / margin;
+    *beta = scale * (loss->kind == F1 ? -2.0 / total : -1.0);
+    *alpha = scale * (loss->kind == F1 ? 2.0 * (double)matched / (total * total) : 1.0);
+    return 1;
+}
+
 typedef struct {
     double *scores; /* (golds + 1, most + 1), bounds of S */
     int *best;      /* rules of the best tree seen */
@@ -136,7 +149,7 @@ MAYBE_UNUSED static void parse_bounded(const Rules *g, const Shapes *shapes, Sen
     Seen seen;
     double share = loss->kind == F1 && loss->golds ? 0.5 / (double)loss->golds : 1.0;
     double alpha = share, beta = -2.0 * share, range = 1.0; /* the slopes of 1 - F1 at the truth */
-    long m = 0, p = 0, size;
+    long m = 0, p = 0, last_m = -1, last_p = -1, size;
     bound->most = most_brackets(g, x->n);
     size = (loss->golds + 1) * (bound->most + 1);
     for (long k = 0; k < size; k++) bound->scores[k] = -NOWHERE;
@@ -176,6 +189,12 @@ MAYBE_UNUSED static void parse_bounded(const Rules *g, const Shapes *shapes, Sen
         if (bound->upper <= bound->value + room_left || seen.count > MOST_CHARTS) break;
         double now = bound->scores[m * (bound->most + 1) + p];
         range = fabs(now - seen.score[at]) + range;
+        int sloped = (seen.count & 1) == 0 && (m != last_m || p != last_p) &&
+                     slopes(loss, m, p, now, &alpha, &beta);
+        if (sloped) {
+            last_m = m, last_p = p;
+            continue;
+        }
         double least = next_multipliers(&seen, m, p, 4.0 * range, &alpha, &beta);
         if (least >= now - 1e-7 * (1.0 + fabs(now))) break;
     }

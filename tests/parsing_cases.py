@@ -195,6 +195,7 @@ class Case:
             found += [self.rows[t] + code] if code >= 0 else []
         return found
 
+    @functools.cache  # noqa: B019 (cases live as long as the tests)
     def score(self, derivation):
         """w · Φ."""
         nodes, tags = nodes_of(self.grammar, derivation)
@@ -205,6 +206,7 @@ class Case:
             total += count * sum(self.spans[row, label] for row in self.rows_of(start, end))
         return total
 
+    @functools.cache  # noqa: B019
     def counts(self, derivation):
         """Brackets, and those that are true."""
         own = brackets_of(self.grammar, derivation)

@@ -383,3 +383,35 @@ def test_a_marginal_machine_is_refused_with_the_reason(tmp_path):
         Config.from_dict(
             {"application": {"name": "latent_parsing"}, "objective": {"model": "mssvm"}}
         )
+
+
+UNUSUAL = {
+    "parts of speech alone": "(NN a)\n(VB b)\n",
+    "a root of many": "(ROOT (NN a) (VB b) (NN c) (NP (NN d) (NN e)))\n(ROOT (NP (NN a)) (VB b))\n",
+    "one tree": "(S (NP (NN a)) (VP (VB b)))\n",
+    "labels that repeat in a chain": "(S (S (S (NP (S (NN a))))))\n(S (NN a) (NN b))\n",
+}
+SETTINGS = [
+    ("parsing", "ssvm", {}),
+    ("parsing", "ssvm", {"loss": "zero_one", "tags": "predicted", "min_count": 1}),
+    ("parsing", "crf", {"span_features": ["length", "first_word"]}),
+    ("latent_parsing", "lssvm", {"loss": "brackets"}),
+    ("latent_parsing", "hcrf", {"horizontal": None, "vertical": 2}),
+]
+
+
+@pytest.mark.parametrize("name", UNUSUAL)
+@pytest.mark.parametrize(("application", "model", "options"), SETTINGS)
+def test_unusual_trees_are_learnt(tmp_path, name, application, model, options):
+    config = Config.from_dict(
+        {
+            "application": {"name": application, **options},
+            "objective": {"model": model},
+            "cccp": {"max_iterations": 3},
+        }
+    )
+    app = config.create_application()
+    examples = app.read([written(tmp_path, UNUSUAL[name])])
+    trained = learn_on(app, examples, config)
+    assert np.isfinite(trained.record["objective"])
+    assert np.all(app.predict(trained.w, examples).parsed)

@@ -1,5 +1,7 @@
 """Inference of parsing against the enumeration of all derivations, to the last bit."""
 
+import functools
+
 import numpy as np
 import parsing_cases as cases
 import pytest
@@ -19,6 +21,7 @@ def search(case, task, loss=(0, 0, 0)):
     return values[0], margins[0], uppers[0], tuple(rules.tolist())
 
 
+@functools.cache
 def built(kind, seed):
     options = dict(KINDS[kind])
     return cases.Case(seed, zero=seed % 5 == 0, **options)

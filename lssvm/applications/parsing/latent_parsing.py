@@ -98,8 +98,7 @@ class LatentParsing(GrammarParsing):
     def _sums(self, w: np.ndarray, examples: Treebank, *, true: bool) -> Plane:
         self._check_trainable(examples)
         self._check_room(examples)
-        gradient, logz = searching.expected(self.features, w, examples, 1.0, true=true)
-        return Plane(gradient, float(np.sum(examples.costs * logz) - gradient @ w))
+        return searching.summed_plane(self.features, w, examples, true=true)
 
     def predict(self, w: np.ndarray, examples: Treebank, top: int = 1) -> Predictions:
         """The trees of the best derivations, or those with the highest product of posteriors.

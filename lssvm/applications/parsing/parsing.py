@@ -465,6 +465,5 @@ class Parsing(GrammarParsing):
             return super().augmented(w, examples)
         self._check_trainable(examples)
         self._check_room(examples)
-        gradient, logz = searching.expected(self.features, w, examples, 1.0)
-        plane = Plane(gradient, float(np.sum(examples.costs * logz) - gradient @ w))
+        plane = searching.summed_plane(self.features, w, examples)
         return plane, plane.value(w)

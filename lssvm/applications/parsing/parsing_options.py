@@ -9,10 +9,6 @@ from lssvm.applications.parsing.heads import HeadTable, check_heads, read_heads
 from lssvm.errors import DataError
 from lssvm.kernels.parsing_arrays import MOST_CHAIN
 
-SPAN_FEATURES = (
-    *("length", "first_word", "last_word", "word_before", "word_behind"),
-    *("first_tag", "last_tag", "tag_before", "tag_behind"),
-)
 SpanFeature = Literal[
     "length",
     "first_word",
@@ -85,7 +81,7 @@ class ParsingOptions(base.Options):
         default=None, ge=1, description="longest sentence for training; longer ones are left out"
     )
     exact_words: int = Field(
-        default=5,
+        default=8,
         ge=0,
         le=20,
         description="longest sentence for which inference with loss f1 is made exact by counting, "

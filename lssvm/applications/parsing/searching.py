@@ -11,9 +11,11 @@ from lssvm.applications.parsing.features import Entries, FeatureMap
 from lssvm.applications.parsing.predicted_trees import Predictions, Trees, trees_of
 from lssvm.kernels import _parsing, _parsing_counts, _parsing_soft
 from lssvm.offsets import cumulated, gathered
+from lssvm.plane import Plane
 
 _NUMBERS = 30_000_000  # that charts which count may take
 _LOST = -1e299
+_ROUNDING = 1e-14  # of log Z of a sentence, by word
 
 
 @dataclass(frozen=True)
@@ -173,14 +175,28 @@ def _piece(
     return trees.labels, trees.starts + start, trees.ends + start
 
 
+def summed_plane(
+    features: FeatureMap, w: np.ndarray, examples: Treebank, *, true: bool = False
+) -> Plane:
+    """Σ c_i log Z, whose gradient is Σ c_i E[Φ]; its loss part is the entropy of the derivations.
+
+    An entropy that rounding alone can make is 0, as it is if each sentence has one derivation.
+    true : over the parts of the true derivation alone
+    """
+    gradient, logz = expected(features, w, examples, true=true)
+    entropy = float(np.sum(examples.costs * logz) - gradient @ w)
+    rounding = _ROUNDING * float(np.sum(examples.costs * examples.lengths))
+    return Plane(gradient, 0.0 if entropy < rounding else entropy)
+
+
 def expected(
-    features: FeatureMap, w: np.ndarray, examples: Treebank, epsilon: float, *, true: bool = False
+    features: FeatureMap, w: np.ndarray, examples: Treebank, *, true: bool = False
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Σ c_i E[Φ] under exp(w · Φ / ε) / Z, (d,), and ε log Z, (n,).
+    """Σ c_i E[Φ] under exp(w · Φ) / Z, (d,), and log Z, (n,).
 
     true : over the parts of the true derivation alone
     """
-    weights = features.weights(w / epsilon)
+    weights = features.weights(w)
     emissions = features.emissions(weights, examples)
     kept = (features.grammar, features.sentences(examples), weights.rules, weights.spans, emissions)
     logz, rules, spans, tags = _parsing_soft.expected(*kept, examples.costs, true)
@@ -188,7 +204,7 @@ def expected(
     if features.predicted:
         words = features.word_matrix(examples.word_texts)[examples.words[examples.own_words]]
         parts.append(np.asarray(words.T @ tags).ravel())
-    return np.concatenate([*parts, spans.ravel()]), epsilon * logz
+    return np.concatenate([*parts, spans.ravel()]), logz
 
 
 def by_rules(features: FeatureMap, w: np.ndarray, examples: Treebank) -> Predictions:

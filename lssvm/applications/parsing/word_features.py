@@ -152,10 +152,6 @@ class SpanFeatures:
                 values.append(checked.words(arrays, f"span_{kind_of(name)[1]}s"))
         return cls(tuple(order), tuple(values))
 
-    def needed(self) -> set[str]:
-        """The names of the arrays of its state."""
-        return set(self.state())
-
 
 def kind_of(template: str) -> tuple[str, str]:
     """Which word or tag a template takes, and which of the two: first and tag of ``first_tag``."""
