@@ -11,6 +11,8 @@
 
 #include "alignment_core.h"
 
+#define NEGLIGIBLE 1e-20 /* share of an end that is not counted */
+
 enum { SUM_M, SUM_X, SUM_Y, SUM_G, SUM_TOP, SUM_H, SUM_KINDS };
 
 typedef struct {
@@ -52,20 +54,24 @@ INLINE void share_of(double *restrict out, const double *restrict shares,
     for (int l = 0; l < lanes; l++) out[l] = shares[l] * grown[l];
 }
 
-/* The score of an end of a and b letters of which one is free, summed over which one. */
-INLINE double free_end(double open, double extend, long a, long b) {
-    if (a <= 0 || b <= 0) return 0.0;
-    return log_sum(gap_score(open, extend, a), gap_score(open, extend, b));
-}
-
+/* With free ends, the scores of all ends before and behind a row, summed over which of two gaps at
+   an end is free: into starts, and into the room of the losses. */
 INLINE void begin_sum_row(const AlignmentSums *sums, long i, const int lanes, int ends) {
     const AlignmentTask *task = &sums->task;
+    if (ends != FREE_ENDS) return;
+    double lead = gap_score(task->open, task->extend, i), *starts = sums->starts;
+    const double *gap_of = task->gap_of;
+    for (long j = 1; j <= task->columns; j++) starts[j] = log_sum(lead, gap_of[j]);
+    begin_row(task, i, lanes);
+    double rest[LANES], keep[LANES];
+    for (int l = 0; l < lanes; l++) rest[l] = task->rest[l];
+    for (int l = 0; l < lanes; l++) keep[l] = task->keep[l];
     for (long j = 1; j <= task->columns; j++) {
-        if (ends != FREE_ENDS) continue;
-        sums->starts[j] = free_end(task->open, task->extend, i, j);
+        double end[LANES], sum[LANES];
+        for (int l = 0; l < lanes; l++) end[l] = task->gaps[j * lanes + l];
+        log_sums(sum, rest, end, lanes);
         for (int l = 0; l < lanes; l++)
-            task->gaps[j * lanes + l] =
-                free_end(task->open, task->extend, task->heights[l] - i, task->widths[l] - j);
+            task->extra[j * lanes + l] = sum[l] * keep[l] * task->kept[j * lanes + l];
     }
 }
 
@@ -113,7 +119,7 @@ INLINE void sum_row(const AlignmentSums *sums, long i, double *cells, const int 
             cells += SUM_KINDS * lanes;
         } else if (ends != GLOBAL_ENDS) {
             for (int l = 0; l < lanes; l++)
-                ended[l] = m[l] + (ends == FREE_ENDS ? task->gaps[j * lanes + l] : 0.0);
+                ended[l] = m[l] + (ends == FREE_ENDS ? task->extra[j * lanes + l] : 0.0);
             log_sums(next, sum, ended, lanes);
             for (int l = 0; l < lanes; l++) sum[l] = next[l];
         }
@@ -152,7 +158,7 @@ INLINE void count_gap(const AlignmentSums *sums, int l, long letters, double sha
 /* Count an end of a and b letters, of which one is free. */
 INLINE void count_free_end(const AlignmentSums *sums, int l, long a, long b, double share) {
     const AlignmentTask *task = &sums->task;
-    if (a <= 0 || b <= 0 || share == 0.0) return;
+    if (a <= 0 || b <= 0 || share < NEGLIGIBLE) return;
     double first = gap_score(task->open, task->extend, a);
     double second = gap_score(task->open, task->extend, b), sum = log_sum(first, second);
     count_gap(sums, l, a, share * lane_exp(first - sum));
@@ -186,7 +192,7 @@ INLINE void spread_row(const AlignmentSums *sums, long i, const double *cells,
             for (int l = 0; l < lanes; l++) {
                 one[l] = 1.0;
                 start[l] = ends == FREE_ENDS ? sums->starts[j] : 0.0;
-                next[l] = m[l] + (ends == FREE_ENDS ? task->gaps[j * lanes + l] : 0.0);
+                next[l] = m[l] + (ends == FREE_ENDS ? task->extra[j * lanes + l] : 0.0);
             }
             share_of(began, mass, start, 0.0, all, lanes);
             share_of(ended, one, next, 0.0, task->best, lanes);

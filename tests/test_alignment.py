@@ -474,7 +474,7 @@ def test_models_are_the_same_bytes_for_any_number_of_threads(model, tmp_path):
         "data": {"train": str(tmp_path / "x.fa")},
         "objective": {"model": model, "C": 0.1},
         "cccp": {"max_iterations": 2},
-        "solver": {"max_passes": 30, "epsilon": 0.1},
+        "solver": {"max_passes": 8, "epsilon": 0.1},
     }
     found = []
     for threads in (1, 3):
