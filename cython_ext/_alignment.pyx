@@ -1,4 +1,4 @@
-# distutils: extra_compile_args = -fno-trapping-math -fno-signed-zeros -ffinite-math-only -ffp-contract=off
+# distutils: extra_compile_args = -fno-trapping-math -fno-signed-zeros -ffinite-math-only
 """Alignments of pairs of sequences: the best ones, and sums over all.
 
 A score is the sum of the scores of pairs of letters and of gaps; the first letter of a gap scores
@@ -44,6 +44,7 @@ cdef extern from "alignment_sums.h" nogil:
         double* h
         double* below
         double* extra
+        double* gap_of
         double* gaps
         double* kept
         double* rest
@@ -121,7 +122,7 @@ cdef class _Group:
         self.heights, self.widths = np.zeros(LANES, np.int64), np.zeros(LANES, np.int64)
         self.x, self.z = np.zeros(rows * LANES, np.int32), np.zeros(columns * LANES, np.int32)
         self.partners = np.zeros(rows * LANES if losses is not None else 1, np.int32)
-        self.numbers, self.bonus = aligned((5 * (columns + 1) + 4) * LANES), np.zeros(LANES)
+        self.numbers, self.bonus = aligned((6 * (columns + 1) + 4) * LANES), np.zeros(LANES)
         self.trace = np.empty(1, np.uint8)
         self.task.open, self.task.extend, self.task.ends = model
 
@@ -156,6 +157,8 @@ cdef class _Group:
         self.task.h, self.task.below = &self.numbers[0], &self.numbers[row]
         self.task.extra, self.task.gaps = &self.numbers[2 * row], &self.numbers[3 * row]
         self.task.kept, self.task.rest = &self.numbers[4 * row], &self.numbers[5 * row]
+        self.task.gap_of = self.task.rest
+        self.task.rest += columns + LANES - columns % LANES
         self.task.keep = self.task.rest + lanes
         self.task.best, self.task.place = self.task.keep + lanes, self.task.keep + 2 * lanes
         self.task.trace = NULL

@@ -35,13 +35,20 @@ typedef struct {
     const double *bonus;          /* (lanes) added to pairs at most shift from a true one; or NULL */
     long shift;
     double *h, *below, *extra;    /* (columns + 1, lanes) */
-    double *gaps, *kept;          /* the same: scores of ends of z, and 0 where nothing is left */
+    double *gap_of;               /* (columns + 1) score of a gap of so many letters */
+    double *gaps, *kept;          /* (columns + 1, lanes) scores of ends of z, and 0 where nothing is left */
     double *rest, *keep;          /* (lanes) the same of x, for a row */
     unsigned char *trace;         /* (rows, columns, TRACE_BYTES), or NULL */
     double *best, *place;         /* (lanes) the best score, and i * (columns + 1) + j of its end */
 } AlignmentTask;
 
-INLINE double gap_score(double open, double extend, long letters) {
+/* Not part of functions for wide vectors, which may round a product and a sum at once. */
+#if defined(__GNUC__)
+__attribute__((noinline))
+#elif defined(_MSC_VER)
+__declspec(noinline)
+#endif
+static double gap_score(double open, double extend, long letters) {
     return letters ? open + (double)(letters - 1) * extend : 0.0;
 }
 
@@ -49,7 +56,9 @@ INLINE double larger(double a, double b) { return a > b ? a : b; }
 
 INLINE void begin_alignment(const AlignmentTask *task, const int lanes) {
     for (long j = 0; j <= task->columns; j++) {
-        double gap = task->ends == GLOBAL_ENDS ? gap_score(task->open, task->extend, j) : 0.0;
+        double gap = gap_score(task->open, task->extend, j);
+        task->gap_of[j] = gap;
+        if (task->ends != GLOBAL_ENDS) gap = 0.0;
         for (int l = 0; l < lanes; l++) {
             long k = j * lanes + l, rest = task->widths[l] - j;
             task->h[k] = gap;

@@ -30,8 +30,7 @@ TARGET INLINE void JOIN(align_row, KIND)(const AlignmentTask *task, long i, cons
         V opened = OF(add)(m, open), extended = OF(add)(x, extend);
         V opened_y = OF(add)(g, open), extended_y = OF(add)(y, extend);
         diagonal = OF(load)(h);
-        if (ends == FREE_ENDS)
-            start = OF(set)(larger(lead, gap_score(task->open, task->extend, j)));
+        if (ends == FREE_ENDS) start = OF(set)(larger(lead, task->gap_of[j]));
         OF(store)(h, ends == GLOBAL_ENDS ? top : OF(max)(top, start));
         OF(store)(below, OF(max)(opened, extended));
         if (traced) {

@@ -11,6 +11,8 @@
 
 #include "alignment_core.h"
 
+#define NEGLIGIBLE 1e-20 /* share of an end that is not counted */
+
 enum { SUM_M, SUM_X, SUM_Y, SUM_G, SUM_TOP, SUM_H, SUM_KINDS };
 
 typedef struct {
@@ -30,30 +32,59 @@ INLINE double log_sum(double a, double b) {
     return high + lane_log(1.0 + lane_exp(low - high));
 }
 
-/* The score of an end of a and b letters of which one is free, summed over which one. */
-INLINE double free_end(double open, double extend, long a, long b) {
-    if (a <= 0 || b <= 0) return 0.0;
-    return log_sum(gap_score(open, extend, a), gap_score(open, extend, b));
+/* Whole vectors in local arrays, one operation at a time, which compilers vectorise. */
+INLINE void log_sums(double *restrict out, const double *restrict a, const double *restrict b,
+                     const int lanes) {
+    for (int l = 0; l < lanes; l++) out[l] = log_sum(a[l], b[l]);
 }
 
+INLINE void log_sums_added(double *restrict out, const double *restrict a, double to_a,
+                           const double *restrict b, double to_b, const int lanes) {
+    for (int l = 0; l < lanes; l++) out[l] = log_sum(a[l] + to_a, b[l] + to_b);
+}
+
+/* out = exp(a + added - b) times shares, 0 where there is no share. */
+INLINE void share_of(double *restrict out, const double *restrict shares,
+                     const double *restrict a, double added, const double *restrict b,
+                     const int lanes) {
+    double power[LANES], grown[LANES];
+    for (int l = 0; l < lanes; l++) power[l] = a[l] + added - b[l];
+    for (int l = 0; l < lanes; l++) power[l] = 0.5 * (power[l] - fabs(power[l])); /* at most 0 */
+    for (int l = 0; l < lanes; l++) grown[l] = lane_exp(power[l]);
+    for (int l = 0; l < lanes; l++) out[l] = shares[l] * grown[l];
+}
+
+/* With free ends, the scores of all ends before and behind a row, summed over which of two gaps at
+   an end is free: into starts, and into the room of the losses. */
 INLINE void begin_sum_row(const AlignmentSums *sums, long i, const int lanes, int ends) {
     const AlignmentTask *task = &sums->task;
+    if (ends != FREE_ENDS) return;
+    double lead = gap_score(task->open, task->extend, i), *starts = sums->starts;
+    const double *gap_of = task->gap_of;
+    for (long j = 1; j <= task->columns; j++) starts[j] = log_sum(lead, gap_of[j]);
+    begin_row(task, i, lanes);
+    double rest[LANES], keep[LANES];
+    for (int l = 0; l < lanes; l++) rest[l] = task->rest[l];
+    for (int l = 0; l < lanes; l++) keep[l] = task->keep[l];
     for (long j = 1; j <= task->columns; j++) {
-        if (ends != FREE_ENDS) continue;
-        sums->starts[j] = free_end(task->open, task->extend, i, j);
+        double end[LANES], sum[LANES];
+        for (int l = 0; l < lanes; l++) end[l] = task->gaps[j * lanes + l];
+        log_sums(sum, rest, end, lanes);
         for (int l = 0; l < lanes; l++)
-            task->gaps[j * lanes + l] =
-                free_end(task->open, task->extend, task->heights[l] - i, task->widths[l] - j);
+            task->extra[j * lanes + l] = sum[l] * keep[l] * task->kept[j * lanes + l];
     }
+}
+
+INLINE void copy_row(double *to, const double *from, long count) {
+    for (long k = 0; k < count; k++) to[k] = from[k];
 }
 
 /* Row i from the one before; cells : where its numbers are kept, or NULL. Adds what ends here to
    task->best unless cells are kept. */
-INLINE void sum_row(const AlignmentSums *sums, long i, double *cells, const int lanes,
-                    int ends) {
+INLINE void sum_row(const AlignmentSums *sums, long i, double *cells, const int lanes, int ends) {
     const AlignmentTask *task = &sums->task;
     double open = task->open, extend = task->extend, *h = task->h, *below = task->below;
-    double diagonal[LANES], y[LANES], border = 0.0;
+    double diagonal[LANES], y[LANES], sum[LANES], border = 0.0;
     const int *row = task->x + (i - 1) * lanes;
     if (ends == GLOBAL_ENDS) border = gap_score(open, extend, i);
     begin_sum_row(sums, i, lanes, ends);
@@ -61,38 +92,46 @@ INLINE void sum_row(const AlignmentSums *sums, long i, double *cells, const int 
         diagonal[l] = h[l];
         h[l] = border;
         y[l] = ends == GLOBAL_ENDS ? border + open : FORBIDDEN;
+        sum[l] = task->best[l];
     }
     for (long j = 1; j <= task->columns; j++) {
         const int *z = task->z + (j - 1) * lanes;
-        double start = ends == FREE_ENDS ? sums->starts[j] : 0.0;
-        long k = j * lanes;
-        for (int l = 0; l < lanes; l++) {
-            double m = task->table[row[l] + z[l]] + diagonal[l], x = below[k + l], before = y[l];
-            double g = log_sum(m, x), top = log_sum(g, before), all = top;
-            if (ends != GLOBAL_ENDS) all = log_sum(top, start);
-            diagonal[l] = h[k + l];
-            h[k + l] = all;
-            below[k + l] = log_sum(m + open, x + extend);
-            y[l] = log_sum(g + open, before + extend);
-            if (cells) {
-                cells[SUM_M * lanes + l] = m;
-                cells[SUM_X * lanes + l] = x;
-                cells[SUM_Y * lanes + l] = before;
-                cells[SUM_G * lanes + l] = g;
-                cells[SUM_TOP * lanes + l] = top;
-                cells[SUM_H * lanes + l] = all;
-            } else if (ends != GLOBAL_ENDS) {
-                double gap = ends == FREE_ENDS ? task->gaps[k + l] : 0.0;
-                task->best[l] = log_sum(task->best[l], m + gap);
-            }
+        double m[LANES], x[LANES], g[LANES], top[LANES], all[LANES], next[LANES], ended[LANES];
+        double *own_h = h + j * lanes, *own_below = below + j * lanes;
+        for (int l = 0; l < lanes; l++) m[l] = task->table[row[l] + z[l]] + diagonal[l];
+        for (int l = 0; l < lanes; l++) x[l] = own_below[l];
+        for (int l = 0; l < lanes; l++) diagonal[l] = own_h[l];
+        log_sums(g, m, x, lanes);
+        log_sums(top, g, y, lanes);
+        for (int l = 0; l < lanes; l++) all[l] = top[l];
+        if (ends != GLOBAL_ENDS) {
+            double start[LANES];
+            for (int l = 0; l < lanes; l++) start[l] = ends == FREE_ENDS ? sums->starts[j] : 0.0;
+            log_sums(all, top, start, lanes);
         }
-        if (cells) cells += SUM_KINDS * lanes;
+        if (cells) {
+            copy_row(cells + SUM_M * lanes, m, lanes);
+            copy_row(cells + SUM_X * lanes, x, lanes);
+            copy_row(cells + SUM_Y * lanes, y, lanes);
+            copy_row(cells + SUM_G * lanes, g, lanes);
+            copy_row(cells + SUM_TOP * lanes, top, lanes);
+            copy_row(cells + SUM_H * lanes, all, lanes);
+            cells += SUM_KINDS * lanes;
+        } else if (ends != GLOBAL_ENDS) {
+            for (int l = 0; l < lanes; l++)
+                ended[l] = m[l] + (ends == FREE_ENDS ? task->extra[j * lanes + l] : 0.0);
+            log_sums(next, sum, ended, lanes);
+            for (int l = 0; l < lanes; l++) sum[l] = next[l];
+        }
+        log_sums_added(next, m, open, x, extend, lanes);
+        for (int l = 0; l < lanes; l++) own_below[l] = next[l];
+        log_sums_added(next, g, open, y, extend, lanes);
+        for (int l = 0; l < lanes; l++) y[l] = next[l];
+        for (int l = 0; l < lanes; l++) own_h[l] = all[l];
     }
-    if (!cells && ends == GLOBAL_ENDS) end_row(task, i, lanes);
-}
-
-INLINE void copy_row(double *to, const double *from, long count) {
-    for (long k = 0; k < count; k++) to[k] = from[k];
+    if (cells) return;
+    for (int l = 0; l < lanes; l++) task->best[l] = sum[l];
+    if (ends == GLOBAL_ENDS) end_row(task, i, lanes);
 }
 
 INLINE void sum_forward(const AlignmentSums *sums, const int lanes, int ends) {
@@ -119,60 +158,70 @@ INLINE void count_gap(const AlignmentSums *sums, int l, long letters, double sha
 /* Count an end of a and b letters, of which one is free. */
 INLINE void count_free_end(const AlignmentSums *sums, int l, long a, long b, double share) {
     const AlignmentTask *task = &sums->task;
-    if (a <= 0 || b <= 0 || share == 0.0) return;
+    if (a <= 0 || b <= 0 || share < NEGLIGIBLE) return;
     double first = gap_score(task->open, task->extend, a);
     double second = gap_score(task->open, task->extend, b), sum = log_sum(first, second);
     count_gap(sums, l, a, share * lane_exp(first - sum));
     count_gap(sums, l, b, share * lane_exp(second - sum));
 }
 
-/* Pass shares on from row i to the one before. x_next : (columns + 1, lanes) the X of row i + 1;
-   last : whether there is no such row. */
+/* Pass shares on from row i to the one before. x_next : (columns + 1, lanes) the X of row i + 1 */
 INLINE void spread_row(const AlignmentSums *sums, long i, const double *cells,
                        const double *x_next, const int lanes, int ends) {
     const AlignmentTask *task = &sums->task;
     double open = task->open, extend = task->extend;
     long size = (task->columns + 2) * lanes, columns = task->columns;
     double *of_h = sums->masses, *of_x = sums->masses + size;
-    double y_next[LANES], of_y[LANES], moved[LANES];
+    double y_next[LANES], of_y[LANES], moved[LANES], opens[LANES], extends[LANES];
     const int *row = task->x + (i - 1) * lanes;
     begin_sum_row(sums, i, lanes, ends);
-    for (int l = 0; l < lanes; l++) of_y[l] = y_next[l] = moved[l] = 0.0;
+    for (int l = 0; l < lanes; l++) of_y[l] = y_next[l] = moved[l] = opens[l] = extends[l] = 0.0;
     for (long j = columns; j >= 1; j--) {
         const double *cell = cells + (j - 1) * SUM_KINDS * lanes;
+        const double *m = cell + SUM_M * lanes, *x = cell + SUM_X * lanes;
+        const double *y = cell + SUM_Y * lanes, *g = cell + SUM_G * lanes;
+        const double *top = cell + SUM_TOP * lanes, *all = cell + SUM_H * lanes;
         const int *z = task->z + (j - 1) * lanes;
-        double start = ends == FREE_ENDS ? sums->starts[j] : 0.0;
-        long k = j * lanes;
-        double share[LANES], began[LANES], ended[LANES];
-        for (int l = 0; l < lanes; l++) {
-            double m = cell[SUM_M * lanes + l], x = cell[SUM_X * lanes + l];
-            double y = cell[SUM_Y * lanes + l], g = cell[SUM_G * lanes + l];
-            double top = cell[SUM_TOP * lanes + l], all = cell[SUM_H * lanes + l];
-            double mass = of_h[k + l];
-            int last = ends == GLOBAL_ENDS && i == task->heights[l] && j == task->widths[l];
-            began[l] = ended[l] = 0.0;
-            if (ends != GLOBAL_ENDS) {
-                double gap = ends == FREE_ENDS ? task->gaps[k + l] : 0.0;
-                began[l] = mass * lane_exp(start - all);
-                ended[l] = lane_exp(m + gap - task->best[l]);
-                mass *= lane_exp(top - all);
+        double mass[LANES], began[LANES], ended[LANES], part[LANES], of_g[LANES], share[LANES];
+        double own_x[LANES], next[LANES];
+        for (int l = 0; l < lanes; l++) mass[l] = of_h[j * lanes + l];
+        for (int l = 0; l < lanes; l++) own_x[l] = of_x[j * lanes + l];
+        for (int l = 0; l < lanes; l++) began[l] = ended[l] = 0.0;
+        if (ends != GLOBAL_ENDS) {
+            double start[LANES], one[LANES];
+            for (int l = 0; l < lanes; l++) {
+                one[l] = 1.0;
+                start[l] = ends == FREE_ENDS ? sums->starts[j] : 0.0;
+                next[l] = m[l] + (ends == FREE_ENDS ? task->extra[j * lanes + l] : 0.0);
             }
-            mass += last ? 1.0 : 0.0;
-            double opened_y = of_y[l] * lane_exp(of_y[l] > 0.0 ? g + open - y_next[l] : 0.0);
-            double extended_y = of_y[l] * lane_exp(of_y[l] > 0.0 ? y + extend - y_next[l] : 0.0);
-            double of_g = mass * lane_exp(g - top) + opened_y;
-            double xs = of_x[k + l];
-            double opened = xs * lane_exp(xs > 0.0 ? m + open - x_next[k + l] : 0.0);
-            double extended = xs * lane_exp(xs > 0.0 ? x + extend - x_next[k + l] : 0.0);
-            of_y[l] = mass * lane_exp(y - top) + extended_y;
-            y_next[l] = y;
-            of_x[k + l] = of_g * lane_exp(x - g) + extended;
-            share[l] = of_g * lane_exp(m - g) + opened + ended[l];
-            sums->opens[l] += opened + opened_y;
-            sums->extends[l] += extended + extended_y;
-            of_h[k + l] = moved[l]; /* the share of h below and to the right of here, one row up */
-            moved[l] = share[l];
+            share_of(began, mass, start, 0.0, all, lanes);
+            share_of(ended, one, next, 0.0, task->best, lanes);
+            share_of(part, mass, top, 0.0, all, lanes);
+            for (int l = 0; l < lanes; l++) mass[l] = part[l];
+        } else {
+            for (int l = 0; l < lanes; l++)
+                mass[l] += i == task->heights[l] && j == task->widths[l] ? 1.0 : 0.0;
         }
+        share_of(of_g, mass, g, 0.0, top, lanes);
+        share_of(part, of_y, g, open, y_next, lanes);
+        for (int l = 0; l < lanes; l++) of_g[l] += part[l];
+        for (int l = 0; l < lanes; l++) opens[l] += part[l];
+        share_of(part, of_y, y, extend, y_next, lanes);
+        for (int l = 0; l < lanes; l++) extends[l] += part[l];
+        share_of(of_y, mass, y, 0.0, top, lanes);
+        for (int l = 0; l < lanes; l++) of_y[l] += part[l];
+        for (int l = 0; l < lanes; l++) y_next[l] = y[l];
+        share_of(share, of_g, m, 0.0, g, lanes);
+        share_of(part, own_x, m, open, x_next + j * lanes, lanes);
+        for (int l = 0; l < lanes; l++) share[l] += part[l] + ended[l];
+        for (int l = 0; l < lanes; l++) opens[l] += part[l];
+        share_of(part, own_x, x, extend, x_next + j * lanes, lanes);
+        for (int l = 0; l < lanes; l++) extends[l] += part[l];
+        share_of(next, of_g, x, 0.0, g, lanes);
+        for (int l = 0; l < lanes; l++) of_x[j * lanes + l] = next[l] + part[l];
+        /* The share of h below and to the right of here, one row up. */
+        for (int l = 0; l < lanes; l++) of_h[j * lanes + l] = moved[l];
+        for (int l = 0; l < lanes; l++) moved[l] = share[l];
         for (int l = 0; l < lanes; l++) {
             sums->pairs[row[l] + z[l]] += share[l] * sums->weights[l];
             if (ends == FREE_ENDS) {
@@ -182,6 +231,8 @@ INLINE void spread_row(const AlignmentSums *sums, long i, const double *cells,
         }
     }
     for (int l = 0; l < lanes; l++) {
+        sums->opens[l] += opens[l];
+        sums->extends[l] += extends[l];
         if (ends == GLOBAL_ENDS) {
             sums->opens[l] += of_y[l];
             count_gap(sums, l, i, of_h[l] + of_y[l]);

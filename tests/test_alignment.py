@@ -10,7 +10,7 @@ import pytest
 
 from lssvm.applications.alignment.alignment import Alignment
 from lssvm.applications.alignment.alignment_options import AlignmentOptions
-from lssvm.applications.base import ANNEALED, Formulation, Source
+from lssvm.applications.base import ANNEALED, Formulation, Source, labelled_part
 from lssvm.config import Config
 from lssvm.errors import DataError, LssvmError
 from lssvm.formats.blast_matrix import read_blast_matrix
@@ -457,3 +457,50 @@ def test_the_exported_matrix_is_read_back(tmp_path):
     for a in LETTERS:
         for b in LETTERS:
             assert own.matrix[order[a], order[b]] == found[a][b]
+
+
+@pytest.mark.parametrize("model", ["lssvm", "hcrf"])
+def test_models_are_the_same_bytes_for_any_number_of_threads(model, tmp_path):
+    rng = np.random.default_rng(3)
+    natives = ["".join(rng.choice(list(LETTERS), 60)) for _ in range(24)]
+    text = "".join(
+        f">n{i} role=native\n{x}\n>h{i} role=homolog\n{x[:20]}{x[:30:-1]}{x[50:]}\n"
+        f">d{i} role=decoy\n{natives[i - 1]}\n"
+        for i, x in enumerate(natives)
+    )
+    (tmp_path / "x.fa").write_text(text)
+    config = {
+        "application": {"name": "alignment", "alphabet": LETTERS, "mode": "global"},
+        "data": {"train": str(tmp_path / "x.fa")},
+        "objective": {"model": model, "C": 0.1},
+        "cccp": {"max_iterations": 2},
+        "solver": {"max_passes": 8, "epsilon": 0.1},
+    }
+    found = []
+    for threads in (1, 3):
+        learn(Config.from_dict(config), threads=threads).save(tmp_path / "m")
+        found.append((tmp_path / "m").read_bytes())
+    assert found[0] == found[1]
+
+
+def test_sequences_of_unknown_relation_are_predicted_and_not_scored(tmp_path):
+    text = (
+        ">n role=native\nAB\n>h role=homolog\nAB\n>d role=decoy\nCC\n"
+        ">m role=native\nABC\n>x role=candidate\nCC\n>y role=candidate\nABC\n"
+    )
+    app, examples = made(tmp_path, Formulation("lssvm"), text)
+    assert not examples.labelled
+    assert examples.known.tolist() == [True, False]
+    found = app.predict(app.scoring.simple(), examples)
+    assert [record["y"] for record in app.records(examples, found)] == ["h", "y"]
+    assert [record.get("gold") for record in app.records(examples, found)] == ["h", None]
+    with io.StringIO() as file:
+        app.write(examples, found, file)
+        assert [line[-1] for line in file.getvalue().splitlines()[1:]] == ["1", "0", ".", "."]
+    part = labelled_part(examples)
+    assert app.score(part, app.predict(app.scoring.simple(), part))["natives"] == 1
+    pairs, rows = made(
+        tmp_path, Formulation("ssvm"), ">a\nAB\n>b\nA-\n>c\nABC\n>d\nA\n", task="pairs"
+    )
+    assert rows.known.tolist() == [True, False]
+    assert len(list(pairs.records(rows, pairs.predict(pairs.scoring.simple(), rows)))) == 2

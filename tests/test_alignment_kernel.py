@@ -175,6 +175,6 @@ def test_long_sequences_alone_give_what_they_give_side_by_side(mode, monkeypatch
     np.testing.assert_array_equal(again, partners)
     np.testing.assert_array_equal(_alignment.best(arrays, table, model, losses)[0], charged)
     others = _alignment.sums(arrays, table, model, weights)
-    np.testing.assert_array_equal(others[0], sums)
-    np.testing.assert_allclose(others[1], pairs, rtol=1e-12, atol=1e-13)
-    np.testing.assert_allclose(others[2], gaps, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(others[0], sums, rtol=1e-13)  # vectors may round less often
+    np.testing.assert_allclose(others[1], pairs, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(others[2], gaps, rtol=1e-10, atol=1e-12)

@@ -10,7 +10,8 @@ import lssvm
 from lssvm.cli import classify, learn
 from lssvm.cli.group import cv, show
 from lssvm.config import Config
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 from lssvm.training.arithmetic import arithmetic
 from lssvm.training.cccp import Observer
 from lssvm.training.session import learn_on

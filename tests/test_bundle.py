@@ -5,7 +5,8 @@ import pytest
 import toy
 
 from lssvm.errors import LssvmError
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 from lssvm.plane import Plane
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.qp import SimplexQP

@@ -14,7 +14,8 @@ from lssvm.applications.ranking.ranking_start import Classifier
 from lssvm.cli import learn
 from lssvm.config import Config
 from lssvm.errors import LssvmError
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 from lssvm.solvers.choice import NARROW, Sizes, chosen
 from lssvm.solvers.needs import Asked
 from lssvm.training.cccp import Observer

@@ -10,7 +10,8 @@ from scipy import sparse
 
 from lssvm.config import Config
 from lssvm.errors import LssvmError
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 from lssvm.solvers import bundle
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.dual_coordinate_rows import DualCoordinateRows

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import toy
 
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.qp import SimplexQP
 from lssvm.training.cccp import Observer, Rules, Run

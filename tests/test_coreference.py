@@ -16,7 +16,8 @@ from lssvm.applications.coreference.mention_clustering import Predictions
 from lssvm.applications.coreference.mentions import pair_ends
 from lssvm.cli import classify, learn, main
 from lssvm.errors import DataError, LssvmError
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 from lssvm.training.session import learn_on
 
 DIMENSION = 4

@@ -19,8 +19,9 @@ from lssvm.config import Config
 from lssvm.config.checks import unfit
 from lssvm.config.yaml12 import Document, Place
 from lssvm.errors import ConfigError, LssvmError, StoppedError
+from lssvm.executor import Executor
 from lssvm.model import Model
-from lssvm.oracle import DataOracle, Executor
+from lssvm.oracle import DataOracle
 from lssvm.plane import Plane
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.gradient import Gradient

@@ -20,8 +20,9 @@ from lssvm.applications.sequence.sequence import SequenceLabelling, SequenceOpti
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.config import Config
 from lssvm.errors import LssvmError
+from lssvm.executor import Executor
 from lssvm.kernels import _dual_coordinate
-from lssvm.oracle import DataOracle, Executor
+from lssvm.oracle import DataOracle
 from lssvm.solvers import dual_coordinate
 from lssvm.solvers.example_planes import UNKNOWN, ExamplePlanes
 from lssvm.training import setup

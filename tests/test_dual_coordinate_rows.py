@@ -16,8 +16,9 @@ from test_enumeration import FORMULATIONS, Labels, labelled
 from lssvm.applications.base import Formulation, Maxima, Options
 from lssvm.config import load_config, set_values
 from lssvm.errors import LssvmError
+from lssvm.executor import Executor
 from lssvm.kernels import _sparse_examples
-from lssvm.oracle import DataOracle, Executor
+from lssvm.oracle import DataOracle
 from lssvm.solvers import dual_coordinate_rows
 from lssvm.solvers.dual_coordinate import DualCoordinate
 from lssvm.solvers.dual_coordinate_rows import DualCoordinateRows

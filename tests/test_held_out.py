@@ -11,8 +11,9 @@ import pytest
 from lssvm.config import Config
 from lssvm.config.sections import HeldOutOptions
 from lssvm.errors import ConfigError, LssvmError, StoppedError
+from lssvm.executor import Executor
 from lssvm.model import Model
-from lssvm.oracle import DataOracle, Executor
+from lssvm.oracle import DataOracle
 from lssvm.training import session as train
 from lssvm.training.cccp import Observer
 from lssvm.training.held_out import HeldOutScorer, Scores, sign_of

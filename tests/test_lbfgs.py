@@ -8,7 +8,8 @@ import pytest
 from scipy import optimize
 
 from lssvm.config import Config
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 from lssvm.plane import Plane
 from lssvm.solvers import lbfgs
 from lssvm.solvers.bundle import Bundle

@@ -7,7 +7,8 @@ import pytest
 from toy import random_problem
 
 from lssvm.errors import ModelError
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 from lssvm.plane import Plane, Planes
 from lssvm.solvers import long_planes
 from lssvm.solvers.bundle import Bundle, CuttingPlane

@@ -15,8 +15,9 @@ from lssvm.applications.base import Source
 from lssvm.applications.mrf.graphs import packed
 from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
 from lssvm.errors import DataError, LssvmError
+from lssvm.executor import Executor
 from lssvm.formats.mrf_text import HIDDEN
-from lssvm.oracle import DataOracle, Executor
+from lssvm.oracle import DataOracle
 
 ALPHAS = [0.5, 2.0, 10.0, np.inf]
 

@@ -14,7 +14,8 @@ from experiments.ping_2014.modlat import ExpectedLoss, dissimilarity, fitted_unc
 from experiments.ping_2014.trials import Method, config_of
 from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
 from lssvm.errors import DataError
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 from lssvm.training.session import learn_on
 
 K = 3  # most states of a node

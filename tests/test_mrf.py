@@ -16,9 +16,10 @@ from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
 from lssvm.cli import classify, learn
 from lssvm.config import Config, set_values
 from lssvm.errors import ConfigError, DataError, LssvmError
+from lssvm.executor import Executor
 from lssvm.formats.mrf_text import read_graphs
 from lssvm.model import Model
-from lssvm.oracle import DataOracle, Executor, blocks
+from lssvm.oracle import DataOracle, blocks
 from lssvm.simulation import mrf as simulate_mrf
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.dual_coordinate_rows import DualCoordinateRows

@@ -13,9 +13,10 @@ from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
 from lssvm.cli import learn
 from lssvm.config import Config
 from lssvm.errors import DataError, LssvmError
+from lssvm.executor import Executor
 from lssvm.kernels import _dual_coordinate
 from lssvm.offsets import cumulated
-from lssvm.oracle import DataOracle, Executor
+from lssvm.oracle import DataOracle
 from lssvm.solvers import dual_coordinate
 from lssvm.solvers.example_planes import UNKNOWN, ExamplePlanes
 from lssvm.training import setup

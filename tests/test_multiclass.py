@@ -22,11 +22,12 @@ from lssvm.applications.multiclass.multiclass import LossMatrix, Multiclass, Mul
 from lssvm.cli import classify, learn, main
 from lssvm.config import Config, load_config
 from lssvm.errors import ApplicationCrashError, LssvmError, ModelError
+from lssvm.executor import Executor
 from lssvm.formats.loss_matrix import read_loss_matrix
 from lssvm.formats.svmlight import read_svmlight
 from lssvm.kernels.arrays import RowArrays
 from lssvm.model import Model
-from lssvm.oracle import DataOracle, Executor, blocks
+from lssvm.oracle import DataOracle, blocks
 from lssvm.simulation import classes as simulate_classes
 from lssvm.training.session import learn_on
 

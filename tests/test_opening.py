@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 from mrf_cases import Problem
 
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 from lssvm.plane import total
 from lssvm.solvers import opening
 from lssvm.solvers.bundle import Bundle

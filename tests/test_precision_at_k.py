@@ -17,10 +17,11 @@ from lssvm.applications.ranking.queries import read_queries
 from lssvm.cli import classify, learn, main
 from lssvm.config import Config
 from lssvm.errors import LssvmError
+from lssvm.executor import Executor
 from lssvm.kernels import _ranking
 from lssvm.kernels.arrays import QueryArrays
 from lssvm.model import Model
-from lssvm.oracle import DataOracle, Executor
+from lssvm.oracle import DataOracle
 from lssvm.training.session import learn_on
 from lssvm.training.setup import new_run
 

@@ -7,7 +7,8 @@ from test_sequence_inference import large
 
 from lssvm import oracle
 from lssvm.applications.row_sums import by_column, summed
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 
 
 def one_by_one(function, parts):

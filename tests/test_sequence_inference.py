@@ -14,7 +14,8 @@ from lssvm.applications.sequence.examples import packed
 from lssvm.applications.sequence.sequence import SequenceLabelling, SequenceOptions
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import LssvmError
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 
 FORMS = [
     *itertools.product(["hamming", "zero_one"], ["margin", "slack"], [0, 1, 2]),

@@ -19,7 +19,8 @@ from lssvm.cli.learn_command import KERNELS, METHODS, RESCALINGS, SLACKS
 from lssvm.config import Config
 from lssvm.config.sections import Method, SolverOptions
 from lssvm.errors import ConfigError
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 from lssvm.plane import Planes
 from lssvm.solvers.example_planes import ExamplePlanes
 from lssvm.solvers.kept import KEPT

@@ -8,8 +8,9 @@ from lssvm.applications.base import FirstProblem
 from lssvm.applications.per_example import Pairs
 from lssvm.config import Config
 from lssvm.errors import LssvmError
+from lssvm.executor import Executor
 from lssvm.model import Model
-from lssvm.oracle import DataOracle, Executor, blocks
+from lssvm.oracle import DataOracle, blocks
 from lssvm.training import session as train
 from lssvm.training.cccp import Observer
 from lssvm.training.setup import new_run

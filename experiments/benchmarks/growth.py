@@ -35,7 +35,8 @@ from lssvm.applications.sequence.examples import packed
 from lssvm.applications.sequence.sequence import SequenceLabelling, SequenceOptions
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import LssvmError
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 from lssvm.output.tables import make_folder, text_table, write_results
 from lssvm.smoothing import Smoothed
 

@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from lssvm.config import load_config
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 from lssvm.training.cccp import Observer
 from lssvm.training.setup import new_run, rules_of
 

@@ -18,8 +18,9 @@ from lssvm.applications.base import Formulation
 from lssvm.applications.sequence.examples import packed
 from lssvm.applications.sequence.sequence import SequenceLabelling, SequenceOptions
 from lssvm.applications.sequence.vocabulary import Vocabulary
+from lssvm.executor import Executor
 from lssvm.offsets import cumulated
-from lssvm.oracle import DataOracle, Executor
+from lssvm.oracle import DataOracle
 
 REPEATS = 21
 FORMS = {

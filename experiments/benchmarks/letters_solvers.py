@@ -36,7 +36,8 @@ from lssvm.applications.base import Formulation
 from lssvm.applications.sequence.sequence import SequenceLabelling, SequenceOptions
 from lssvm.config import Config
 from lssvm.errors import LssvmError
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 from lssvm.output.tables import make_folder, text_table, write_results
 from lssvm.training.cccp import Observer
 from lssvm.training.setup import new_run, rules_of

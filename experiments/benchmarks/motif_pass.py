@@ -11,8 +11,9 @@ from functools import partial
 import numpy as np
 
 from experiments.common.measuring import best_of, simulated
+from lssvm.executor import Executor
 from lssvm.kernels import _motif
-from lssvm.oracle import DataOracle, Executor
+from lssvm.oracle import DataOracle
 
 N, LENGTH, WIDTH = 10_000, 1_000, 17
 

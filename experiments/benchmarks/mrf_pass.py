@@ -29,8 +29,9 @@ from experiments.common.measuring import best_of
 from lssvm.applications.base import Formulation, Source
 from lssvm.applications.mrf.graphs import packed
 from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
+from lssvm.executor import Executor
 from lssvm.formats.mrf_text import Features, GraphFile
-from lssvm.oracle import DataOracle, Executor
+from lssvm.oracle import DataOracle
 
 STATES, SWEEPS, REPEATS, ROUNDS, SIDE = 5, 10, 9, 1000, 48
 CHAINS, LENGTH = 1000, 40

@@ -24,7 +24,8 @@ from threadpoolctl import threadpool_limits
 from experiments.common.measuring import best_of
 from lssvm.applications.multiclass.labelled_rows import in_memory
 from lssvm.config import Config
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 from lssvm.training.session import learn_on
 
 NOISE = 3.0

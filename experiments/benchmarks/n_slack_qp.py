@@ -24,7 +24,8 @@ from threadpoolctl import threadpool_limits
 from experiments.common.ocr_letters import load_letters
 from lssvm.config import Config, load_config
 from lssvm.errors import DataError
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 from lssvm.solvers.n_slack import INNER_SHARE
 from lssvm.training.cccp import Observer
 from lssvm.training.setup import new_run, rules_of

@@ -34,7 +34,8 @@ from scipy import optimize
 from experiments.common import command
 from experiments.ping_2014.hidden_fields import Draw, drawn, graphs, sampled
 from lssvm.config import Config
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 from lssvm.output.tables import text_table, write_results
 from lssvm.training.cccp import Observer
 from lssvm.training.cross_validation import run_tasks

@@ -21,7 +21,8 @@ from threadpoolctl import threadpool_limits
 
 from experiments.common.ocr_letters import load_letters
 from lssvm.config import Config, load_config
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 from lssvm.output.tables import text_table
 from lssvm.training.cccp import Observer
 from lssvm.training.setup import new_run, rules_of

@@ -17,7 +17,8 @@ from experiments.common.measuring import best_of
 from lssvm.applications.base import Source
 from lssvm.applications.ranking.precision_at_k import PrecisionAtK, RankingOptions
 from lssvm.applications.ranking.queries import Queries, read_queries
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 
 COPIES = 80
 QUERIES, DOCUMENTS, FEATURES = 106, 152, 45

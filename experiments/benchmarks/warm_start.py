@@ -13,7 +13,8 @@ import itertools
 import numpy as np
 
 from experiments.common.measuring import simulated
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 from lssvm.solvers.bundle import Bundle
 from lssvm.solvers.qp import SimplexQP
 from lssvm.training.cccp import Observer, Rules, Run

@@ -25,7 +25,8 @@ from experiments.common import command
 from experiments.ping_2014.hidden_fields import Draw
 from experiments.ping_2014.trials import CCCP, TRAINING, TRIALS, Trial, config_of, new_trial
 from lssvm.config import Config, set_values
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 from lssvm.output import plots as report
 from lssvm.output.tables import plus_minus, text_table, write_results
 from lssvm.training.cccp import Observer

@@ -36,8 +36,9 @@ from lssvm.applications.alignment.alignment import Alignment
 from lssvm.applications.alignment.examples import AlignmentExamples
 from lssvm.applications.base import Source
 from lssvm.config import Config
+from lssvm.executor import Executor
 from lssvm.kernels import _alignment
-from lssvm.oracle import DataOracle, Executor
+from lssvm.oracle import DataOracle
 from lssvm.output.tables import mean_and_error, plus_minus, text_table, write_results
 from lssvm.simulation import alignment as simulate
 from lssvm.training.cccp import Observer

@@ -26,7 +26,8 @@ from experiments.common import command
 from experiments.common.ocr_letters import load_letters
 from lssvm.applications.base import Source
 from lssvm.config import Config
-from lssvm.oracle import DataOracle, Executor
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
 from lssvm.output import plots as report
 from lssvm.output.tables import text_table, write_results
 from lssvm.training.cccp import Observer

@@ -42,8 +42,9 @@ from lssvm.applications.base import Application, Source
 from lssvm.applications.ranking import ranking_metrics
 from lssvm.applications.ranking.queries import Queries, read_queries
 from lssvm.config import Config
+from lssvm.executor import Executor
 from lssvm.model import Model
-from lssvm.oracle import DataOracle, Executor
+from lssvm.oracle import DataOracle
 from lssvm.output.tables import mean_and_error, plus_minus, text_table, write_results
 from lssvm.training.cross_validation import run_tasks
 from lssvm.training.session import learn_on

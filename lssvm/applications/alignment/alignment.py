@@ -55,7 +55,7 @@ from lssvm.kernels import _alignment
 from lssvm.plane import Plane
 
 CRF = "crf"
-HARD_NS, SOFT_NS = 1.0, 20.0  # of a cell, about
+HARD_NS, SOFT_NS = 1.0, 40.0  # of a cell, about
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from lssvm.kernels.alignment_arrays import AlignmentArrays
 from lssvm.offsets import cumulated, gathered
 
 UNKNOWN = -1
+LANES = 8  # pairs of sequences that the kernel works on side by side
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +61,11 @@ class AlignmentExamples(Packed):
         first = self.places[self.offsets[:-1]]
         own = self.places[self.offsets[:-1] + 1] - first
         return own * (self.places[self.offsets[1:]] - first - own)
+
+    @property
+    def together(self) -> int:
+        """How many examples the kernel aligns side by side, if each is one pair."""
+        return LANES if self.candidates[-1] == len(self) else 1
 
     @property
     def known(self) -> np.ndarray:
