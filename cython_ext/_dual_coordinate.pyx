@@ -125,12 +125,13 @@ cdef int _visit_batches(const Oracle* oracle, Planes* planes, const int* truth, 
 
 
 def epoch(capsule, planes, const int[::1] order, Py_ssize_t place, double small, double seconds,
-          bint cached, bint helped=False):
+          bint cached):
     """Visit the examples of ``order`` from ``place`` on, with the oracle or over what is kept.
 
-    planes : ExamplePlanes; small : an example with a smaller gap is left out for a while; seconds :
-        of the processor's time, after which to pause; cached : whether to leave the oracle alone
-    helped : whether other threads call ``help_out``, which ``let_go`` ends
+    planes : ExamplePlanes, ``helped`` if other threads call ``help_out``, which ``let_go`` ends
+    small : an example with a smaller gap is left out for a while
+    seconds : of the processor's time, after which to pause
+    cached : whether to leave the oracle alone
 
     Returns DONE, PAUSED or FULL, the place that was reached, how many were visited, and the sum
     of their gaps over what is kept. Raises ValueError where the oracle cannot answer.
@@ -141,6 +142,7 @@ def epoch(capsule, planes, const int[::1] order, Py_ssize_t place, double small,
     cdef Batch batch
     cdef Course course
     cdef int status
+    cdef bint helped = planes.helped
     cdef const int[::1] truth = planes.truth
     point_to_planes(&own, planes)
     _point_work(&work, oracle, planes)

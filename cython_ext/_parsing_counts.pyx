@@ -20,10 +20,12 @@ def numbers(grammar, sentences, long i):
 
 
 def search(grammar, sentences, long i, const double[::1] weights, const double[:, ::1] spans,
-           const double[:, ::1] emissions, loss, double truth):
+           const double[:, ::1] emissions, loss):
     """Value, margin and derivation of sentence i, as those of _parsing.search with BOUNDED.
 
-    emissions : of the words of this sentence alone; truth : w . Phi of the true derivation
+    emissions : of the words of this sentence alone
+    loss : its kind, whether the root is taken of it, whether it rescales the slack, and w . Phi of
+        the true derivation
     """
     cdef Grammar own
     cdef Block block
@@ -59,8 +61,8 @@ def search(grammar, sentences, long i, const double[::1] weights, const double[:
     c.chart, c.plain, c.reached, c.count = &chart[0], &plain[0], &reached[0], &count[0]
     c.cell = &cell[0]
     cdef Loss charged
-    charged.kind, charged.root, charged.slack = loss
-    charged.truth, charged.golds = truth, golds
+    charged.kind, charged.root, charged.slack, charged.truth = loss
+    charged.golds = golds
     cdef Room room
     cdef Trace trace
     cdef int[::1] stack = np.empty(4 * (n + 4), dtype=np.int32)

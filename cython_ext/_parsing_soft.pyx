@@ -65,11 +65,18 @@ cdef class _Scratch:
         tree.second, tree.layer, tree.top = n[7], n[8], n[9]
 
 
+cdef enum:
+    OVER_ALL, OVER_LOGS, OVER_TRUE
+
+ALL, LOGS, TRUE = OVER_ALL, OVER_LOGS, OVER_TRUE
+
+
 def expected(grammar, sentences, const double[::1] weights, const double[:, ::1] spans,
-             const double[:, ::1] emissions, const double[::1] costs, bint true, bint logs=False):
+             const double[:, ::1] emissions, const double[::1] costs, int over):
     """log Z of n sentences, and the sum of c_i times expected joint features.
 
-    true : over the parts of the true derivation alone; logs : always in the log domain
+    over : ALL derivations, by products where they neither overflow nor vanish; all of them in the
+        log domain (LOGS); or the parts of the TRUE derivation alone
     The other arguments are those of _parsing.search. Returns log Z (n,), -1e300 where there is no
     derivation; expected counts of rules of parts; of spans, (rows, labels); and of the parts of
     speech of every word, (words, tags), (0, tags) if they are given.
@@ -110,7 +117,7 @@ def expected(grammar, sentences, const double[::1] weights, const double[:, ::1]
             if block.templates:
                 fill_nodes(&block, &own.rules, span, i, &x, s.nodes, s.row)
                 nodes = s.node_sums
-            if true:
+            if over == OVER_TRUE:
                 s.tree.rules = block.truth + block.truths[i]
                 s.tree.count = block.truths[i + 1] - block.truths[i]
                 parse_spans(own.parent, own.left, own.right, T, &s.tree, s.room.stack)
@@ -123,7 +130,7 @@ def expected(grammar, sentences, const double[::1] weights, const double[:, ::1]
             if logz[i] < -1e299:
                 continue
             _clear(nodes, labels * x.n * x.pitch)
-            products = not logs and levels(&own.rules, &x, &weights[0], &s.room, &s.soft)
+            products = over != OVER_LOGS and levels(&own.rules, &x, &weights[0], &s.room, &s.soft)
             if products:
                 logz[i] = parse_inside(&own.rules, &x, &weights[0], &s.room, &s.soft)
                 parse_outside(&own.rules, &x, &weights[0], &s.room, &s.soft, logz[i], costs[i],

@@ -71,6 +71,8 @@ APPLICATIONS = [
     learning("mrf", "mrf", "objective.C=0.01"),
     learning("alignment", "alignment", "objective.model=lssvm"),
     learning("alignment of pairs", "alignment-pairs"),
+    learning("parsing", "parsing", "solver.epsilon=1e-2"),
+    learning("latent_parsing", "latent_parsing", "solver.epsilon=1e-2"),
 ]
 HIDDEN = ("objective.model=lssvm", "objective.C=0.01")
 SOLVERS = [
@@ -85,6 +87,7 @@ SOLVERS = [
     )
 ] + [
     learning("auto", "sequence", "solver.method=auto"),
+    learning("bundle-newton", "precision_at_k", "solver.method=bundle-newton"),
     learning(
         "dual-coordinate, hidden",
         "latent_sequence",

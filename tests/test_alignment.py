@@ -262,7 +262,7 @@ def trained(path, method, model="ssvm", task="homolog", objective=None, **option
     return learn(Config.from_dict(config)).record
 
 
-SOLVERS = ("bundle", "proximal", "cutting-plane", "n-slack", "bcfw", "gradient")
+SOLVERS = ("bundle", "proximal", "cutting-plane", "n-slack", "dual-coordinate", "gradient")
 
 
 @pytest.mark.parametrize("prior", ["none", PRIOR], ids=["no prior", "prior"])
@@ -280,7 +280,7 @@ def test_every_solver_finds_the_optimum(task, prior, tmp_path):
 
 
 @pytest.mark.parametrize("prior", ["none", PRIOR], ids=["no prior", "prior"])
-@pytest.mark.parametrize("method", ["bundle", "n-slack", "bcfw"])
+@pytest.mark.parametrize("method", ["bundle", "n-slack", "dual-coordinate"])
 def test_hidden_alignments_are_found_by_every_solver(method, prior, tmp_path):
     record = trained(sized(tmp_path), method, "lssvm", prior=prior, prior_gaps=(-1.0, -0.5))
     assert record["converged"]

@@ -62,7 +62,7 @@ def asked(problem, w):
     truth, scores, out = oracle.truth.copy(), np.zeros(n), np.empty((2, n))
     inner = oracle.load(w)
     if problem.app.hidden:
-        _dual_coordinate.completed(oracle.capsule, planes, inner, truth, scores)
+        _dual_coordinate.completed(oracle.capsule, planes, inner, 0, n, truth, scores)
     _dual_coordinate.heights(oracle.capsule, planes, truth, inner, 0, n, out)
     return oracle, truth, scores, out
 
@@ -220,8 +220,10 @@ def test_a_product_is_the_same_to_the_last_bit_whichever_plane_is_asked_for():
             which = np.zeros(len(planes))
             which[planes.counts[:i].sum() + own] = 100.0
             block[:], planes.alpha[:], planes.w[:] = UNKNOWN, 0.0, 0.0
-            _dual_coordinate.combine(oracle.capsule, planes, solver.truth, which, planes.w)
-            order = np.array([i], dtype=np.int32)
+            order, first = np.array([i], dtype=np.int32), cumulated(planes.counts)[:-1]
+            _dual_coordinate.combine(
+                oracle.capsule, planes, solver.truth, which, order, first, planes.w
+            )
             _dual_coordinate.epoch(oracle.capsule, planes, order, 0, 0.0, 60.0, True)
             found.append(block.copy())
         for one, other in itertools.combinations(found, 2):
@@ -329,4 +331,6 @@ def test_auto_takes_it_where_all_inference_is_a_maximum(
     assert f"solver: {solver}, because" in result.stderr
     assert "Traceback" not in result.output
     named = CliRunner().invoke(learn, ["c.yaml", "n", "--set", "solver.method=dual-coordinate"])
-    assert result.exit_code == named.exit_code == 0, result.output + named.output
+    # The gap is not certified where inference is by belief propagation.
+    done = 3 if "bp" in options or "max_table" in options else 0
+    assert result.exit_code == named.exit_code == done, result.output + named.output

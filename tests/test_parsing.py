@@ -159,7 +159,7 @@ def test_long_sentences_are_left_out_of_training_and_of_the_grammar(tmp_path):
         read(tmp_path, "(S (NP (NN a)) (VP (VB b)))", max_words=1)
 
 
-SOLVERS = ["bundle", "n-slack", "bcfw", "cutting-plane", "proximal"]
+SOLVERS = ["bundle", "n-slack", "dual-coordinate", "cutting-plane", "proximal"]
 
 
 @pytest.mark.parametrize("loss", ["f1", "brackets", "zero_one"])

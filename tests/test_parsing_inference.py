@@ -88,7 +88,7 @@ def test_counted_losses_are_bounded_and_exact_if_counted(kind, name, root, slack
                 case.grammar,
                 case.sentences,
                 0,
-                *(case.w, case.spans, case.emissions, (int(name == "f1"), root, slack), truth),
+                *(case.w, case.spans, case.emissions, (int(name == "f1"), root, slack, truth)),
             )
             assert exact == best
             assert augmented(tuple(rules.tolist())) == best

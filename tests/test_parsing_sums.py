@@ -33,10 +33,11 @@ def test_sums_are_those_of_enumeration(kind, logs, scale):
         case.w, case.spans, case.emissions = (
             scale * each for each in (case.w, case.spans, case.emissions)
         )
-        for true in (False, True):
+        every = _parsing_soft.LOGS if logs else _parsing_soft.ALL
+        for true, over in ((False, every), (True, _parsing_soft.TRUE)):
             logz, *sums = _parsing_soft.expected(
                 *(case.grammar, case.sentences, case.w, case.spans, case.emissions),
-                *(np.array([0.5]), true, logs),
+                *(np.array([0.5]), over),
             )
             same = [cases.as_read(case.grammar, d) == case.truth for d in case.all]
             chosen = [d for d, own in zip(case.all, same, strict=True) if own or not true]

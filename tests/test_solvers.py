@@ -151,6 +151,8 @@ def test_a_restored_solver_differs_in_nothing_from_the_one_that_was_saved(varian
     method = settings["method"]
     if method in ("lbfgs", "dual-coordinate"):
         application, examples, values = sentences("crf" if method == "lbfgs" else "ssvm")
+    elif method == "bundle-newton":
+        application, examples, values = rankings()
     else:
         application, examples = toy.random_problem(
             3, n=24, n_hidden=1 if "cache" in settings else 3
@@ -181,6 +183,17 @@ def sentences(model):
     config = Config.from_dict(values)
     application = config.create_application()
     return application, application.read(config.sources("train")).slice(0, 20), values
+
+
+def rankings():
+    """The same for queries."""
+    values = {
+        "application": {"name": "precision_at_k", "k": 3, "initialisation": "random"},
+        "data": {"train": str(SENTENCES.parent.parent / "ranking" / "train.txt")},
+    }
+    config = Config.from_dict(values)
+    application = config.create_application()
+    return application, application.read(config.sources("train")).slice(0, 8), values
 
 
 def test_all_of_a_run_but_its_solver_and_its_messages_is_kept():

@@ -14,6 +14,5 @@ def search(
     weights: Reals,
     spans: Reals,
     emissions: Reals,
-    loss: tuple[int, int, int],
-    truth: float,
+    loss: tuple[int, int, int, float],
 ) -> tuple[float, float, Ints]: ...

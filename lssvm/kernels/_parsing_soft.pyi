@@ -7,6 +7,10 @@ Reals = NDArray[np.float64]
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 
+ALL: int
+LOGS: int
+TRUE: int
+
 def expected(
     grammar: GrammarArrays,
     sentences: SentenceArrays,
@@ -14,8 +18,7 @@ def expected(
     spans: Reals,
     emissions: Reals,
     costs: Reals,
-    true: bool,
-    logs: bool = False,
+    over: int,
 ) -> tuple[Reals, Reals, Reals, Reals]: ...
 def by_rules(
     grammar: GrammarArrays,

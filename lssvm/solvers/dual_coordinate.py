@@ -272,6 +272,7 @@ class DualCoordinate(Epochs):
         pays = kernel.multiply_adds >= TEAM_WORK
         count = min(oracle.executor.threads, planes.batch) if pays else 1
         seconds, found = SECONDS * count, []
+        planes.helped = count > 1
 
         def share(thread: int) -> None:
             if thread:
@@ -287,7 +288,6 @@ class DualCoordinate(Epochs):
                         small,
                         seconds,
                         cached,
-                        count > 1,
                     )
                 )
             finally:

@@ -33,6 +33,7 @@ class ExamplePlanes:
     used : (3,) int64, how much of the arenas of planes, outputs and products is in use
     longest : the length of the longest output; batch : the examples for which there is scratch
         memory; team : the numbers by which the threads that visit a batch coordinate
+    helped : whether other threads visit examples too
     w : (size,) −Σ α s δ, in the kernel's own layout
     """
 
@@ -54,7 +55,7 @@ class ExamplePlanes:
         self.batch_reals, self.batch_integers = np.zeros(0), np.zeros(0, dtype=np.int32)
         self.first, self.first_output = np.zeros(n, dtype=np.int64), np.zeros(n, dtype=np.int64)
         self._room = threading.local()
-        self.batch = 1
+        self.batch, self.helped = 1, False
         self._lay_out()
 
     @property

@@ -86,8 +86,7 @@ def bounded(
             weights.rules,
             weights.spans,
             np.ascontiguousarray(emissions[own]),
-            loss,
-            float(truths.values[row]),
+            (*loss, float(truths.values[row])),
         )
         if value > found.values[row]:
             found.values[row], found.margins[row] = value, margin
@@ -199,7 +198,8 @@ def expected(
     weights = features.weights(w)
     emissions = features.emissions(weights, examples)
     kept = (features.grammar, features.sentences(examples), weights.rules, weights.spans, emissions)
-    logz, rules, spans, tags = _parsing_soft.expected(*kept, examples.costs, true)
+    over = _parsing_soft.TRUE if true else _parsing_soft.ALL
+    logz, rules, spans, tags = _parsing_soft.expected(*kept, examples.costs, over)
     parts = [rules]
     if features.predicted:
         words = features.word_matrix(examples.word_texts)[examples.words[examples.own_words]]
