@@ -272,6 +272,11 @@ def test_a_member_that_is_there_twice_is_refused(refusal, model, tmp_path):
         (npy(np.zeros(3)) + b"x", "array 'w' has 25 bytes, too few or too many"),
         (npy(np.zeros(3)).replace(b"(3,)", b"(10*"), "damaged: "),
         (npy(np.zeros(3)).replace(b"(3,)", b"[30]"), "damaged: shape is not valid: [30]"),
+        # Python 2 wrote numbers so; NumPy reads them with a warning.
+        (
+            npy(np.zeros(3)).replace(b"(3,), } ", b"(3L,), }"),
+            "array 'w' has a header of an old kind; expected that of a model",
+        ),
         (
             npy(np.zeros(3)).replace(b"(3,), }          ", b"(1000000000,), } "),
             "array 'w' is <f8 of shape [1000000000]; the header says <f8 of shape [3]",

@@ -12,6 +12,7 @@ import math
 import os
 import struct
 import tokenize
+import warnings
 import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -214,7 +215,14 @@ def _array(data: bytes, entry: _Listed) -> np.ndarray:
     stream = io.BytesIO(data)
     if npy.read_magic(stream) != (1, 0):
         raise _RefusedError(f"array {entry.name!r} has another npy version; expected 1.0")
-    shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # about what Python 2 wrote, and old names of types
+        try:
+            shape, fortran_order, dtype = npy.read_array_header_1_0(stream)
+        except Warning:
+            raise _RefusedError(
+                f"array {entry.name!r} has a header of an old kind; expected that of a model"
+            ) from None
     if dtype.hasobject:
         raise _RefusedError(f"array {entry.name!r} holds objects; expected plain values")
     if (shape, dtype) != (entry.shape, entry.dtype) or fortran_order:
