@@ -38,6 +38,11 @@ def test_mean_and_standard_error_are_those_of_the_textbook():
     assert tables.plus_minus([2.5], 1) == "2.5"
 
 
+def test_rows_need_not_have_the_same_keys(tmp_path):
+    tables.write_csv(tmp_path / "x.csv", [{"a": 1}, {"a": 2, "b": 3}, {"b": 4}])
+    assert (tmp_path / "x.csv").read_text() == "a,b\n1,\n2,3\n,4\n"
+
+
 def test_text_table_shows_every_cell_and_marks_what_is_missing():
     rows = [{"name": "a", "value": 1.23456}, {"name": "b", "value": None}]
     lines = tables.text_table("title", rows).splitlines()

@@ -51,9 +51,13 @@ def text_table(title: str, rows: Sequence[Row]) -> str:
 
 
 def write_csv(path: Path, rows: Sequence[Row]) -> None:
-    """Write rows that share their keys. Raises LssvmError if the file cannot be written."""
+    """Write rows, with empty cells for keys that only others have.
+
+    Raises LssvmError if the file cannot be written.
+    """
+    columns = list(dict.fromkeys(key for row in rows for key in row))
     with replacing(path) as file:
-        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
 
