@@ -272,3 +272,16 @@ def test_a_part_of_queries_has_the_fingerprint_of_a_copy():
         examples, _ = queries(np.random.default_rng(13), [3, 5, 2, 4], 6, sparse)
         part, copy = examples.slice(1, 3), examples.take(np.array([1, 2]))
         assert part.fingerprint() == copy.fingerprint() != examples.fingerprint()
+
+
+def test_more_weights_than_second_derivatives_have_room_for_are_refused():
+    settings = {"method": "bundle-newton", "max_cache_mb": 10}
+    config = Config.from_dict({"application": {"name": "precision_at_k"}, "solver": settings})
+    application = config.create_application()
+    for width, refused in ((130, False), (160, True)):
+        examples, _ = queries(np.random.default_rng(0), [4] * 3, width, noise=0.7)
+        if not refused:
+            new_solver(application, examples, config)
+            continue
+        with pytest.raises(LssvmError, match=r"of 160 weights take 13 MB, more than solver\.max_c"):
+            new_solver(application, examples, config)

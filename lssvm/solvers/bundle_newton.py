@@ -14,17 +14,19 @@ shrinks with the gap, and grows where a step is longer than it.
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from lssvm.checked import Arrays, number, positive
-from lssvm.errors import ModelError
-from lssvm.plane import Plane
+from lssvm.errors import LssvmError, ModelError
+from lssvm.oracle import MAX_BLOCKS
+from lssvm.plane import MEGABYTE, Plane
 from lssvm.smoothing import SmoothedOracle, Smoothing
 from lssvm.solvers.bundle import ASYMMETRY, Bundle
 from lssvm.solvers.kept import plane, value, vector
 from lssvm.solvers.needs import Needs
+from lssvm.solvers.solver import InnerProduct
 
 WIDEST = 4.0  # at the beginning; beyond 2 even at w = 0 a hinge has a curvature
 SMOOTH_SHARE = 0.3  # of the goal, by which the maxima may be above the smoothed planes
@@ -66,6 +68,23 @@ class BundleNewton(Bundle):
     bulge: float = field(default=0.0, metadata=value(number))
     width_there: float = field(default=WIDEST, metadata=value(positive))
     curvature: np.ndarray = field(init=False, metadata=vector(_square))
+
+    @classmethod
+    def from_config(
+        cls, config: Any, dimension: int, restart: int, inner_product: InnerProduct
+    ) -> Self:
+        """The solver that a configuration asks for, at w = 0.
+
+        Raises LssvmError if second derivatives would take too much memory.
+        """
+        needed = 8 * dimension**2 * MAX_BLOCKS  # each block of the data has its own sum of them
+        if needed > config.solver.max_cache_mb * MEGABYTE:
+            raise LssvmError(
+                f"the second derivatives of {dimension:,d} weights take "
+                f"{needed / MEGABYTE:,.0f} MB, more than solver.max_cache_mb; raise it, or use "
+                "solver.method: bundle"
+            )
+        return super().from_config(config, dimension, restart, inner_product)
 
     def __post_init__(self) -> None:
         super().__post_init__()

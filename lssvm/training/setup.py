@@ -13,7 +13,7 @@ from lssvm.problem import by_example as apart_of
 from lssvm.problem import compiled_by_example
 from lssvm.smoothing import Smoothed
 from lssvm.solvers.solver import EUCLIDEAN, Initialisation, InnerProduct, Solver
-from lssvm.solvers.table import solver_class
+from lssvm.solvers.table import BY_ROWS, solver_class
 from lssvm.training.cccp import Rules, Run
 
 
@@ -109,8 +109,11 @@ def new_solver(
     inner_product: InnerProduct = EUCLIDEAN,
 ) -> Solver:
     """The solver of the configuration for an application and its examples, at w = 0."""
-    compiled = compiled_by_example(application, examples, config.objective.model) is not None
-    kind = solver_class(config.solver.method, compiled)
+    method, compiled = config.solver.method, True
+    if method in BY_ROWS:
+        found = compiled_by_example(application, examples, config.objective.model)
+        compiled = found is not None
+    kind = solver_class(method, compiled)
     return kind.from_config(config, application.dimension(examples), restart, inner_product)
 
 
@@ -143,15 +146,15 @@ def _solved(
     """
     # Imported here: most runs have no such problem, and another solver.
     from lssvm.solvers.bundle import Bundle
-    from lssvm.solvers.bundle_newton import BundleNewton
     from lssvm.solvers.qp import SimplexQP
 
     own = DataOracle(problem.application, problem.examples, oracle.executor)
     completion = problem.application.start(problem.examples, rng)
     rules = rules_of(config, len(problem.examples), hidden=False)
     section = config.solver
-    newton = solver_class(section.method) is BundleNewton and isinstance(own.application, Smoothed)
-    bundle = (BundleNewton if newton else Bundle)(
+    chosen = solver_class(section.method)
+    smoothed = chosen.needs.curved and isinstance(own.application, Smoothed)
+    bundle = (chosen if smoothed and issubclass(chosen, Bundle) else Bundle)(
         np.zeros(len(completion.gradient)), completion, SimplexQP(section.qp), section.step
     )
     solution = bundle.minimise(
