@@ -171,7 +171,8 @@ class SolverOptions(Section):
     max_cache_mb: float = Field(
         default=4000.0,
         gt=0,
-        description="largest size in megabytes of the planes that are kept for single examples",
+        description="largest size in megabytes of the planes that are kept for single examples, "
+        "and of the second derivatives of bundle-newton",
     )
     sweeps: int = Field(
         default=20,
