@@ -1,0 +1,25 @@
+"""Settings of Sphinx; ``make docs`` builds the pages."""
+
+from importlib.metadata import version as installed
+
+from pygments.lexers.special import TextLexer
+from sphinx.highlighting import lexers
+
+project = "lssvm"
+author = "the lssvm developers"
+release = version = installed("lssvm")
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.mathjax",
+    "sphinx_click",
+]
+myst_enable_extensions = ["dollarmath"]
+myst_heading_anchors = 3
+html_theme = "furo"
+html_title = "lssvm"
+html_show_copyright = False
+exclude_patterns = ["build"]
+autodoc_typehints = "description"
+autodoc_member_order = "bysource"
+lexers["mermaid"] = TextLexer()  # the diagram of the parts stays text
