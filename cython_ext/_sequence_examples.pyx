@@ -12,7 +12,7 @@ from _searches cimport (
     Task, check_labels, point_to_task, scratch_of, sequence_score, sequence_viterbi, solve,
 )
 
-from _transitions cimport differences, step_products, step_scores, triple_is
+from _transitions cimport differences, differing, step_products, step_scores, triple_is
 
 cdef enum:
     MANY = 8  # products of tokens, for each token, from which a vector like w is quicker
@@ -31,6 +31,8 @@ cdef struct Single:
     # Where the parts of w begin; ``summed`` are first and second order together.
     Py_ssize_t first, second, summed, begin, finish
     Py_ssize_t vector  # where room for a vector like w begins among the reals
+    # Its features, if rows are sparse those of one sequence, and where room for their numbers begins.
+    Py_ssize_t features, numbers
 
 
 class ExampleOracle:
@@ -92,8 +94,13 @@ class ExampleOracle:
         own.oracle.self, own.oracle.n, own.oracle.size = own, own.tokens.n, self.size
         own.oracle.places = &places[0]
         own.vector = own.tokens.most * own.padded + own.padded + _room_of(own, own.tokens.most)
-        own.oracle.reals = own.vector + self.size
-        own.oracle.integers = 8 * own.tokens.most + 2 * own.count + 16
+        own.numbers = own.oracle.integers = 8 * own.tokens.most + 2 * own.count + 16
+        own.features = shape.width
+        if own.tokens.starts != NULL:
+            entries = int(np.max(np.diff(tokens.starts[tokens.offsets]), initial=0))
+            own.features = min(shape.width, entries)
+            own.oracle.integers += shape.width + own.features + entries
+        own.oracle.reals = own.vector + self.size - (shape.width - own.features) * own.stride
         own.oracle.best, own.oracle.heights, own.oracle.inner, own.oracle.add = (
             _best_of, _heights_of, _inner_of, _add_of)
         own.oracle.solve, own.oracle.complete, own.oracle.along = NULL, NULL, _along_of
@@ -269,16 +276,6 @@ cdef int _heights_of(const void* self, const double* w, Py_ssize_t i, const Kept
     return 0
 
 
-cdef Py_ssize_t _differing(const int* path, const int* truth, Py_ssize_t length,
-                           int* out) noexcept nogil:
-    """Where two paths differ; at how many places."""
-    cdef Py_ssize_t t, count = 0
-    for t in range(length):
-        out[count] = <int>t
-        count += path[t] != truth[t]
-    return count
-
-
 cdef int _inner_of(const void* self, Py_ssize_t i, const Kept* kept, Py_ssize_t k, Room room,
                    double* products) noexcept nogil:
     cdef const Single* own = <const Single*>self
@@ -300,8 +297,8 @@ cdef int _inner_of(const void* self, Py_ssize_t i, const Kept* kept, Py_ssize_t 
             continue
         # The earlier of two outputs always comes first, whichever is asked for.
         path, other = kept.outputs + min(k, l) * length, kept.outputs + max(k, l) * length
-        mine = _differing(path, y, length, here)
-        theirs = _differing(other, y, length, there)
+        mine = differing(path, y, length, here)
+        theirs = differing(other, y, length, there)
         if mine * theirs > MANY * (mine + theirs):
             products[l] = _spread_product(self, i, path, other, y, room)
             continue
@@ -322,40 +319,54 @@ cdef int _inner_of(const void* self, Py_ssize_t i, const Kept* kept, Py_ssize_t 
 
 cdef double _spread_product(const void* self, Py_ssize_t i, const int* path, const int* other,
                             const int* y, Room room) noexcept nogil:
-    """The product of two planes through a vector of the length of w, which holds the first of them.
+    """The product of two planes through a vector of their weights, which holds the first of them.
 
-    Its time grows with the tokens, not with their square. Only what the two touch is made 0 before.
+    Its time grows with the tokens, not with their square.
     """
-    cdef const Single* own = <const Single*>self
+    cdef Single own = (<const Single*>self)[0]
     cdef double* vector = room.reals + own.vector
     cdef double one = 1.0, product
     cdef Kept kept
-    _clear(own, i, path, y, vector)
-    _clear(own, i, other, y, vector)
+    cdef Py_ssize_t used = own.features, left_out = own.first - own.features * own.stride
+    own.first, own.second = own.first - left_out, own.second - left_out
+    own.summed, own.begin = own.summed - left_out, own.begin - left_out
+    own.finish -= left_out
+    if own.tokens.starts != NULL:
+        used = _number(&own, i, path, other, y, room.integers + own.numbers)
+    memset(vector, 0, used * own.stride * sizeof(double))
     memset(vector + own.first, 0, (own.finish + own.padded - own.first) * sizeof(double))
     kept.count, kept.truth, kept.outputs = 1, y, path
-    _add_of(self, vector, i, &kept, &one, room)
+    _add_of(&own, vector, i, &kept, &one, room)
     kept.outputs = other
-    _heights_of(self, vector, i, &kept, room, &product)
+    _heights_of(&own, vector, i, &kept, room, &product)
     return product
 
 
-cdef void _clear(const Single* own, Py_ssize_t i, const int* path, const int* y,
-                 double* vector) noexcept nogil:
-    """Make 0 what the emissions of the plane of a path touch."""
-    cdef const Tokens* tokens = &own.tokens
-    cdef Py_ssize_t first = tokens.offsets[i], t, k
-    cdef long long p
+cdef Py_ssize_t _number(Single* own, Py_ssize_t i, const int* path, const int* other, const int* y,
+                        int* room) noexcept nogil:
+    """Let ``own`` have the features of the tokens where one of two paths differs, numbered from 0.
+
+    Returns how many there are. That a feature has a number already is known from the feature at
+    that number (Briggs & Torczon, 1993), so that nothing has to be cleared.
+    """
+    cdef Tokens* tokens = &own.tokens
+    cdef Py_ssize_t first = tokens.offsets[i], t
+    cdef long long p, before = tokens.starts[first]
+    cdef int* number = room
+    cdef int* feature = number + tokens.width
+    cdef int* numbered = feature + own.features
+    cdef int count = 0, f
     for t in range(tokens.offsets[i + 1] - first):
-        if path[t] == y[t]:
-            continue
-        if tokens.starts == NULL:
-            for k in range(tokens.width):
-                vector[k * own.stride + path[t]] = vector[k * own.stride + y[t]] = 0.0
+        if path[t] == y[t] and other[t] == y[t]:
             continue
         for p in range(tokens.starts[first + t], tokens.starts[first + t + 1]):
-            vector[tokens.indices[p] * own.stride + path[t]] = 0.0
-            vector[tokens.indices[p] * own.stride + y[t]] = 0.0
+            f = tokens.indices[p]
+            if not (0 <= number[f] < count and feature[number[f]] == f):
+                number[f], feature[count] = count, f
+                count += 1
+            numbered[p - before] = number[f]
+    tokens.indices = numbered - before
+    return count
 
 
 cdef int _add_of(const void* self, double* w, Py_ssize_t i, const Kept* kept,

@@ -107,3 +107,13 @@ cdef inline Py_ssize_t differences(Py_ssize_t t, Py_ssize_t length, const Kept* 
             size += 1
         factors[label] += coefficients[k]
     return size
+
+
+cdef inline Py_ssize_t differing(const int* path, const int* truth, Py_ssize_t length,
+                                 int* out) noexcept nogil:
+    """Where two paths differ; at how many places."""
+    cdef Py_ssize_t t, count = 0
+    for t in range(length):
+        out[count] = <int>t
+        count += path[t] != truth[t]
+    return count

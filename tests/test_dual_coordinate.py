@@ -23,7 +23,7 @@ from lssvm.errors import LssvmError
 from lssvm.executor import Executor
 from lssvm.kernels import _dual_coordinate
 from lssvm.oracle import DataOracle
-from lssvm.solvers import dual_coordinate
+from lssvm.solvers import dual_coordinate, example_planes
 from lssvm.solvers.example_planes import UNKNOWN, ExamplePlanes
 from lssvm.training import setup
 from lssvm.training.cccp import Observer
@@ -52,7 +52,16 @@ def classes(rng, formulation, dense=True, tree=False, n=30):
 
 
 def sequences(
-    rng, formulation, dense=True, order=1, ends=False, loss="hamming", costs=None, n=12, long=1
+    rng,
+    formulation,
+    dense=True,
+    order=1,
+    ends=False,
+    loss="hamming",
+    costs=None,
+    n=12,
+    long=1,
+    width=4,
 ):
     lengths = long * rng.integers(1, 6, size=n)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -62,8 +71,10 @@ def sequences(
     application = SequenceLabelling(options, formulation)
     names = ("p", "q", "r")
     tags = [names[k] for k in rng.integers(3, size=offsets[-1])]
-    rows = rows_of(rng, offsets[-1], 4, dense)
-    examples = packed(rows, tags, offsets, Vocabulary(names, 4))
+    rows = rows_of(rng, offsets[-1], width, dense)
+    if width > 4:
+        rows = sparse.csr_array(rows.multiply(rng.random(rows.shape) < 5 / width))
+    examples = packed(rows, tags, offsets, Vocabulary(names, width))
     application.dimension(examples)
     return application, examples
 
@@ -93,6 +104,13 @@ FORMS = {
     "sequences, slack rescaling": lambda rng: sequences(rng, Formulation("ssvm", "slack", 1)),
     "sequences, order 2, quadratic": lambda rng: sequences(
         rng, Formulation("ssvm", "margin", 2), order=2
+    ),
+}
+
+# So many outputs are kept here that small gaps take long.
+LONG = {
+    "sequences, long, many features": lambda rng: sequences(
+        rng, SSVM, dense=False, ends=True, n=3, long=7, width=100
     ),
 }
 
@@ -314,9 +332,28 @@ def test_w_is_the_sum_of_the_planes_that_are_kept(form):
         assert run.solver.lower - 1e-9 <= lower <= run.solver.objective * (1 + 1e-12)
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("at_once", [1, 7])
+def test_outputs_are_copied_in_any_parts(monkeypatch, at_once):
+    def state():
+        application, examples = LONG["sequences, long, many features"](np.random.default_rng(7))
+        run = solved(application, examples, "dual-coordinate", SSVM, epsilon=1e-2)
+        planes, other = run.solver.planes, application.example_oracle(examples)
+        found = planes.state()
+        assert found["outputs"].tolist() == planes.outputs[planes.output_places()].tolist()
+        again = ExamplePlanes(other.places, other.size, norm=1, slack=False, exact=False)
+        again.restore(found)
+        assert again.outputs[again.output_places()].tolist() == found["outputs"].tolist()
+        return found
+
+    expected = state()
+    monkeypatch.setattr(example_planes, "AT_ONCE", at_once)
+    for name, found in state().items():
+        np.testing.assert_array_equal(found, expected[name])
+
+
+@pytest.mark.parametrize("form", FORMS | LONG)
 def test_products_are_those_of_the_planes_and_symmetric_to_the_last_bit(form):
-    application, examples = FORMS[form](np.random.default_rng(7))
+    application, examples = (FORMS | LONG)[form](np.random.default_rng(7))
     run = solved(application, examples, "dual-coordinate", application.formulation, epsilon=1e-2)
     planes, known = run.solver.planes, 0
     if planes.exact:

@@ -1,18 +1,25 @@
 """Features that do not occur in training are not numbered: neither in w nor in models."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from scipy import sparse
 
 from lssvm import learn, load_config
+from lssvm.applications import occurring
 from lssvm.applications.feature_space import Kernel
+from lssvm.applications.multiclass.labelled_rows import in_memory
+from lssvm.applications.multiclass.multiclass import Multiclass
 from lssvm.applications.occurring import LEAST, SHARE, Occurring
 from lssvm.cli import classify
 from lssvm.cli import learn as learn_command
-from lssvm.errors import ModelError
+from lssvm.config import Config
+from lssvm.errors import ApplicationError, ModelError
 from lssvm.model import Model
 from lssvm.model.space import restored
+from lssvm.training.session import learn_on
 
 WIDTH = 200_000
 CONFIG = """\
@@ -124,3 +131,39 @@ def test_a_damaged_space_is_refused(changes, message):
     arrays = {name: found for name, found in arrays.items() if found is not None}
     with pytest.raises(ModelError, match=message):
         restored(Kernel(), arrays, (12, 2))
+
+
+@pytest.mark.parametrize("table", [0, 1_000])
+@pytest.mark.parametrize("width", [5, 12, 30])
+def test_features_are_numbered_in_order_and_unknown_ones_left_out(monkeypatch, table, width):
+    """Whether they are found in a table or by bisection; rows may have more or fewer features."""
+    monkeypatch.setattr(occurring, "TABLE", table)
+    rng = np.random.default_rng(width)
+    features = np.array([0, 3, 4, 11])
+    dense = rng.integers(0, 2, size=(6, width)) * rng.normal(size=(6, width))
+    kept = [place for place in features if place < width]
+    expected = np.zeros((6, 4))
+    expected[:, : len(kept)] = dense[:, kept]
+    given = SimpleNamespace(inputs=sparse.csr_array(dense), with_inputs=lambda matrix: matrix)
+    w = np.ones(4)
+    matrix, same = Occurring(features, 12, 1).prepared(given, w)
+    np.testing.assert_array_equal(matrix.toarray(), expected)
+    assert matrix.indices.dtype == np.int32
+    assert same is w
+
+
+@pytest.mark.parametrize("kernel", [{}, {"type": "poly", "degree": 2, "explicit": True}])
+def test_wrong_predictions_are_an_error_of_the_application_in_any_space(kernel, monkeypatch):
+    """The losses of training are compared with F on the rows that were trained on."""
+    rng = np.random.default_rng(0)
+    places = np.tile([5, 70_000, 150_000], 30)
+    parts = (rng.normal(size=90), places, np.arange(0, 91, 3))
+    matrix = sparse.csr_array(parts, shape=(30, WIDTH))
+    config = Config.from_dict({"application": {"name": "multiclass", "bias": 0}, "kernel": kernel})
+    application = config.create_application()
+    application.fix(("a", "b", "c"), WIDTH)
+    columns = application.columns_per_row(None)
+    examples = in_memory(matrix, rng.integers(3, size=30), ("a", "b", "c"), columns)
+    monkeypatch.setattr(Multiclass, "training_losses", lambda *_: np.full(30, 100.0))
+    with pytest.raises(ApplicationError, match="losses of the predictions"):
+        learn_on(application, examples, config)

@@ -1,8 +1,11 @@
 """Training at real sizes on one machine, compared with the tools that people use for them.
 
 Each row runs in its own process with one thread, one after another, so that its memory is measured
-alone. Seconds are CPU seconds of training unless the row says otherwise. Other tools solve the same
-problem on the same features in the same run.
+alone. Seconds are CPU seconds of training on data in memory; other tools solve the same problem on
+the same features in the same run. "Whole job" is a process of its own from the data's file to the
+model's file, its start included: lssvm-learn with default settings, which also scores the training
+set, and a program in Python that reads the file, makes the same attributes, appends them to
+CRFsuite's trainer and trains (crfsuite_entities).
 
 entities    sentences of CoNLL 2002 (esp.train), attributes as in configs/sequence.yaml; F1 on
             testb. CRFsuite: averaged perceptron, 20 epochs; L-BFGS with c2 = 1 / (2 C)
@@ -21,6 +24,7 @@ Usage: python -m experiments.benchmarks.sizes [--data FOLDER] [--out FOLDER] [--
 """
 
 import argparse
+import itertools
 import json
 import resource
 import subprocess
@@ -30,6 +34,7 @@ import time
 from pathlib import Path
 
 import numpy as np
+import yaml
 from scipy import sparse
 from threadpoolctl import threadpool_limits
 
@@ -40,6 +45,7 @@ from experiments.benchmarks.ranking_sizes import (
     simulated,
 )
 from experiments.common.ocr_letters import load_letters
+from experiments.common.usage import usage
 from lssvm.applications.multiclass.labelled_rows import in_memory
 from lssvm.applications.multiclass.multiclass import Multiclass
 from lssvm.applications.multiclass.taxonomy import Taxonomy
@@ -77,7 +83,7 @@ def trained(application, examples, config):
     seconds, found = time.process_time() - used, clock.summary
     return model, {
         "solver": model.config["solver"]["method"],
-        "seconds": seconds,
+        "seconds of training": seconds,
         "passes": found.passes,
         "gap": found.gap,
         "objective": found.objective,
@@ -100,10 +106,24 @@ def configured(name, C, epsilon, **application):
 # ---- entities
 
 
-def entities(data, model, C, epsilon):
-    """The configuration, application and examples of the sentences, and the seconds of reading."""
+LEARN = """
+import sys
+from lssvm.cli.program import learn
+sys.argv = ["lssvm-learn", *sys.argv[1:]]
+learn()
+"""
+
+
+def whole(*arguments):
+    """The columns of the whole job: what ``python arguments …`` takes."""
+    used = usage(*arguments)
+    return {"seconds of whole job": used.seconds, "MB of whole job": used.MB}
+
+
+def entities_config(data, model, C, epsilon):
+    """The configuration for the sentences."""
     folder = Path(data) / "conll2002-spanish"
-    config = Config.from_dict(
+    return Config.from_dict(
         {
             "application": {
                 "name": "sequence",
@@ -115,26 +135,42 @@ def entities(data, model, C, epsilon):
             "solver": {"epsilon": epsilon},
         }
     )
+
+
+def entities(config):
+    """The application and examples of the sentences, and the seconds of reading."""
     application, used = config.create_application(), time.process_time()
     examples = application.read(config.sources("train"))
-    return config, application, examples, time.process_time() - used
+    return application, examples, time.process_time() - used
 
 
 def entities_row(data, model, C, epsilon):
     """Train with default settings."""
-    config, application, examples, reading = entities(data, model, C, epsilon)
+    config = entities_config(data, model, C, epsilon)
+    with tempfile.TemporaryDirectory() as folder:
+        settings = Path(folder) / "config.yaml"
+        settings.write_text(yaml.safe_dump(config.to_dict()), encoding="utf-8")
+        files = [str(settings), str(Path(folder) / "model")]
+        job = whole("-c", LEARN, *files, "--quiet", "--threads", "1")
+    application, examples, reading = entities(config)
     held = peak()
     found, row = trained(application, examples, config)
     test = application.read(config.sources("test"))
     score = application.score(test, application.predict(found.w, test))
-    return {**row, "MB of data": held, "seconds to read": reading, "F1": score["f1"]}
+    return {**row, **job, "MB of data": held, "seconds to read": reading, "F1": score["f1"]}
 
 
 def crfsuite_row(data, algorithm, C):
     """Train CRFsuite on the same attributes."""
     import pycrfsuite
 
-    config, application, examples, _ = entities(data, "ssvm", C, 1e-2)
+    config = entities_config(data, "ssvm", C, 1e-2)
+    settings = {"c1": 0.0, "c2": 0.5 / C} if algorithm == "lbfgs" else {"max_iterations": 20}
+    with tempfile.TemporaryDirectory() as folder:
+        arguments = [config.sources("train")[0].path, str(Path(folder) / "crf"), algorithm]
+        arguments += [f"{name}={value}" for name, value in settings.items()]
+        job = whole("-m", "experiments.benchmarks.crfsuite_entities", *arguments)
+    application, examples, _ = entities(config)
     names = np.array([f"f{j}" for j in range(examples.width)], dtype=object)
 
     def items(part):
@@ -145,7 +181,6 @@ def crfsuite_row(data, algorithm, C):
             ]
             yield pycrfsuite.ItemSequence(tokens), list(part.tags[first:last])
 
-    settings = {"c1": 0.0, "c2": 0.5 / C} if algorithm == "lbfgs" else {"max_iterations": 20}
     trainer = pycrfsuite.Trainer(algorithm=algorithm, params=settings, verbose=False)
     for tokens, tags in items(examples):
         trainer.append(tokens, tags)
@@ -162,8 +197,14 @@ def crfsuite_row(data, algorithm, C):
     predictions = application.predict(np.zeros(application.dimension(test)), test)
     predictions.labels[:, 0] = found
     score = application.score(test, predictions)
-    return {"solver": f"CRFsuite {algorithm}", "seconds": seconds, "F1": score["f1"], "MB": after,
-            "MB of training": after - before}  # fmt: skip
+    return {
+        "solver": f"CRFsuite {algorithm}",
+        "seconds of training": seconds,
+        "MB": after,
+        "MB of training": after - before,
+        **job,
+        "F1": score["f1"],
+    }
 
 
 # ---- rows of words
@@ -269,8 +310,12 @@ def linear_row(problem, tolerance):
     highest[rows, labels] -= 1.0
     slacks = highest.max(axis=1) - scores[rows, labels]
     primal = 0.5 * float(np.sum(weights**2)) + float(slacks.sum())
-    return {"solver": f"LinearSVC, tol {tolerance:g}", "seconds": seconds, "objective": primal,
-            "MB": peak()}  # fmt: skip
+    return {
+        "solver": f"LinearSVC, tol {tolerance:g}",
+        "seconds of training": seconds,
+        "objective": primal,
+        "MB": peak(),
+    }
 
 
 def letters_row(data, method, epsilon):
@@ -311,7 +356,7 @@ def pairwise_row(documents, tolerance):
     w, seconds, gap, pairs = pairwise_svm(examples, config.objective.C, tolerance)
     return {
         "solver": f"LinearSVC, {pairs:,d} pairs, tol {tolerance:g}",
-        "seconds": seconds,
+        "seconds of training": seconds,
         "gap": gap,
         "MB": peak(),
         "MB of training": peak() - before,
@@ -368,11 +413,20 @@ def in_own_process(function, arguments):
 
 def shown(row):
     """A row in the form in which it is printed."""
-    kinds = {"seconds": "{:.2f}", "seconds to read": "{:.2f}", "gap": "{:.1e}", "F1": "{:.2f}",
-             "MAP": "{:.4f}", "P@10": "{:.4f}", "MB of features": "{:.0f}",
-             "objective": "{:.2f}", "MB": "{:.0f}", "MB of data": "{:.0f}",
-             "MB of training": "{:.0f}"}  # fmt: skip
-    return {key: kinds.get(key, "{}").format(value) for key, value in row.items()}
+    forms = {"seconds": "{:.2f}", "MB": "{:.0f}", "gap": "{:.1e}", "F1": "{:.2f}", "MAP": "{:.4f}",
+             "P@10": "{:.4f}", "objective": "{:.2f}"}  # fmt: skip
+    return {key: forms.get(key.split()[0], "{}").format(value) for key, value in row.items()}
+
+
+def tables(rows):
+    """A table of the rows for each problem, with the columns of these rows."""
+    found = []
+    for problem, part in itertools.groupby(rows, lambda row: row["problem"].split()[0]):
+        own = [shown(row) for row in part]
+        keys = dict.fromkeys(key for row in own for key in row)
+        aligned = [{key: row.get(key, "") for key in keys} for row in own]
+        found.append(text_table(f"{problem}: one thread, CPU seconds", aligned))
+    return "\n\n".join(found)
 
 
 def main():
@@ -397,9 +451,7 @@ def main():
         if options.only in (None, problem, problem.split()[0]):
             rows.append({"problem": problem, **in_own_process(function, arguments)})
             print(shown(rows[-1]), file=sys.stderr)
-    keys = list(dict.fromkeys(key for row in rows for key in row))
-    table = [{key: shown(row).get(key, "") for key in keys} for row in rows]
-    text = text_table("Real sizes: CPU seconds, one thread", table)
+    text = tables(rows)
     print(text)
     write_results(options.out, "sizes", text, rows, {})
 

@@ -6,16 +6,14 @@ median of the ratios.
     python -m experiments.benchmarks.start_up [--rounds N] [--config FILE]
 """
 
-import os
 import statistics
-import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import click
 
-ROOT = Path(__file__).parents[2]
+from experiments.common.usage import ROOT, usage
+
 LIBRARIES = "import numpy, scipy.sparse, pydantic, yaml, click"
 LEARN = """
 import sys
@@ -23,18 +21,6 @@ from lssvm.cli.program import learn
 sys.argv = ["lssvm-learn", {config!r}, {model!r}, "--quiet"]
 learn()
 """
-
-
-def cpu_seconds(code: str) -> float:
-    """The CPU seconds, user and system, of a Python process that runs this code and succeeds."""
-    # Compiled modules are kept, as in an installed package.
-    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": ""}
-    process = subprocess.Popen([sys.executable, "-c", code], cwd=ROOT, env=environment)
-    _, status, usage = os.wait4(process.pid, 0)
-    process.returncode = os.waitstatus_to_exitcode(status)
-    if process.returncode:
-        raise click.ClickException(f"exit code {process.returncode} of: {code}")
-    return usage.ru_utime + usage.ru_stime
 
 
 @click.command()
@@ -45,8 +31,10 @@ def main(rounds: int, config: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         learn = LEARN.format(config=config, model=str(Path(folder) / "model"))
         for code in (LIBRARIES, learn):
-            cpu_seconds(code)
-        pairs = [(cpu_seconds(LIBRARIES), cpu_seconds(learn)) for _ in range(rounds)]
+            usage("-c", code)
+        pairs = [
+            (usage("-c", LIBRARIES).seconds, usage("-c", learn).seconds) for _ in range(rounds)
+        ]
     libraries, whole = (statistics.median(column) for column in zip(*pairs, strict=True))
     ratio = statistics.median(b / a for a, b in pairs)
     click.echo(f"imports {libraries:.3f} s, lssvm-learn {whole:.3f} s, ratio {ratio:.2f}")

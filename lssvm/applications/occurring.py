@@ -13,9 +13,11 @@ import numpy as np
 
 from lssvm import sparse
 from lssvm.applications.names import LazyNames
+from lssvm.offsets import cumulated, narrowed
 
 SHARE = 0.9  # if a larger share of the features occurs, renumbering is not worth its cost
 LEAST = 100_000  # nor is it if fewer weights than this are saved
+TABLE = 8  # a table of all features is made unless it is longer than so many numbers a value
 
 
 @dataclass(frozen=True)
@@ -48,16 +50,30 @@ class Occurring:
     def prepared(self, examples: Any, w: np.ndarray) -> tuple[Any, np.ndarray]:
         """The examples with renumbered features, without all others; the weights are unchanged."""
         rows = sparse.csr_array(examples.inputs)
-        places = np.searchsorted(self.features, rows.indices)
-        known = np.append(self.features, -1)[places] == rows.indices
+        places = self._places(rows.indices, rows.shape[1])
+        known = places >= 0
         starts = rows.indptr
         if not known.all():
-            starts = np.concatenate([[0], np.cumsum(known)])[starts]
+            starts = narrowed(cumulated(known)[starts])
             places = places[known]
         values = rows.data if len(places) == len(rows.data) else rows.data[known]
         shape = (rows.shape[0], len(self.features))
-        matrix = sparse.csr_array((values, places.astype(np.int32), starts), shape=shape)
+        matrix = sparse.csr_array((values, places, starts), shape=shape)
         return examples.with_inputs(matrix), w
+
+    def _places(self, indices: np.ndarray, width: int) -> np.ndarray:
+        """The new numbers of features, int32; −1 for those that do not occur in training.
+
+        width : more than the largest index
+        """
+        count = len(self.features)
+        if width <= TABLE * len(indices):
+            table = np.full(max(width, self.width), -1, dtype=np.int32)
+            table[self.features] = np.arange(count, dtype=np.int32)
+            return table[indices]
+        places = np.searchsorted(self.features, indices)
+        known = np.append(self.features, -1)[places] == indices
+        return np.where(known, places, -1).astype(np.int32)
 
     def restricted(self, w: np.ndarray) -> np.ndarray:
         """Linear weights without those of features that do not occur."""

@@ -16,7 +16,7 @@ from lssvm.errors import LssvmError
 from lssvm.output.whole import replacing
 
 Row = Mapping[str, Any]
-WIDTH = 160  # characters; wider than any table here, so that no cell is folded
+WIDTH = 200  # characters; wider than any table here, so that no cell is folded
 
 
 def mean_and_error(values: Iterable[float]) -> tuple[float, float]:

@@ -1,6 +1,8 @@
 """The planes that are kept for each example, in the arrays that ``_dual_coordinate`` reads."""
 
+import itertools
 import threading
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -11,6 +13,7 @@ UNKNOWN = -1e300  # stands for a product that is not computed yet, see ``_exampl
 BY_EXAMPLE = ("counts", "rooms", "rests", "streaks", "gaps")
 BY_PLANE = ("alpha", "losses", "idle")
 SPARE = 0.5  # spare room of an arena, as a share of the room that blocks take
+AT_ONCE = 1 << 16  # places of outputs that are copied at a time
 TEAM = 48  # int64 numbers by which threads coordinate, see ``team.h``
 
 
@@ -116,7 +119,7 @@ class ExamplePlanes:
         return {
             **{name: getattr(self, name) for name in BY_EXAMPLE},
             **{name: getattr(self, name)[planes] for name in BY_PLANE},
-            "outputs": self.outputs[self.output_places()],
+            "outputs": self._packed_outputs(),
             "places": self.places,
             "w": self.w,
         }
@@ -132,14 +135,35 @@ class ExamplePlanes:
         planes = self.planes()
         for name in BY_PLANE:
             getattr(self, name)[planes] = state[name]
-        self.outputs[self.output_places()] = state["outputs"]
+        for part, places in self._output_parts(self.first_output):
+            self.outputs[places] = state["outputs"][part]
         self.w[:] = state["w"]
+
+    def _packed_outputs(self) -> np.ndarray:
+        """The outputs of all planes, in the order of the examples."""
+        found = np.empty(int(self.counts @ np.diff(self.places)), dtype=np.int32)
+        for part, places in self._output_parts(self.first_output):
+            found[part] = self.outputs[places]
+        return found
+
+    def _output_parts(self, first: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+        """Parts of :meth:`output_places`, for blocks that begin at ``first``, and where they stand.
+
+        All indices at once would take twice the memory of the outputs.
+        """
+        counts = self.counts * np.diff(self.places)
+        ends = cumulated(counts)
+        marks = np.unique(np.searchsorted(ends, np.arange(0, ends[-1], AT_ONCE)))
+        for a, b in itertools.pairwise([*marks, len(counts)]):
+            yield slice(ends[a], ends[b]), runs(first[a:b], counts[a:b])
 
     def _lay_out(self) -> None:
         """Move the blocks to new arenas; products are recomputed when they are needed."""
         rooms = self.rooms.astype(np.int64)
-        planes, outputs = self.planes(), self.output_places()
-        kept = [self.alpha[planes], self.losses[planes], self.idle[planes], self.outputs[outputs]]
+        planes = self.planes()
+        kept = [self.alpha[planes], self.losses[planes], self.idle[planes]]
+        outputs, first = self.outputs, self.first_output
+        self.products = np.zeros(1)
         ends = [
             cumulated(part)
             for part in (rooms, rooms * np.diff(self.places), rooms**2 * (not self.exact))
@@ -153,7 +177,9 @@ class ExamplePlanes:
         self.products = np.full(1 if self.exact else sizes[2], UNKNOWN)
         planes = self.planes()
         self.alpha[planes], self.losses[planes], self.idle[planes] = kept[:3]
-        self.outputs[self.output_places()] = kept[3]
+        old, new = self._output_parts(first), self._output_parts(self.first_output)
+        for (_, before), (_, after) in zip(old, new, strict=True):
+            self.outputs[after] = outputs[before]
         self.hold(self.batch)
 
 

@@ -5,12 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from lssvm.applications.base import Examples
+from lssvm.applications.feature_space import Linear
+from lssvm.applications.occurring import Occurring
 from lssvm.errors import ApplicationError
 from lssvm.model import Model
 from lssvm.oracle import INEXACT
 from lssvm.training import record
 from lssvm.training.cccp import Observer
-from lssvm.training.prediction import classify
+from lssvm.training.prediction import classify, predicted, prepared
 from lssvm.training.problem import Problem, Stage
 
 
@@ -26,9 +29,10 @@ def model_of(problem: Problem, stage: Stage, observer: Observer, scored: bool) -
     space, w = problem.training.space.reduced(stage.progress.best_w)
     summary = application.summary(w, examples)
     model = Model(application, config.to_dict(), w, {}, summary, space)
-    predictions = classify(model, examples)
+    ready = _prepared(problem, model)
+    predictions = predicted(*ready)
     if config.objective.slack_norm == 1:
-        _check_losses(problem, stage, model, predictions)
+        _check_losses(problem, stage, model.space.squared_norm(w), ready, predictions)
     training: record.Metrics = application.score(examples, predictions) if scored else {}
     warnings = application.training_warnings(examples, predictions)
     validation = _validation(problem, stage, model, observer) if scored else None
@@ -63,8 +67,19 @@ def _validation(
     return found
 
 
-def _check_losses(problem: Problem, stage: Stage, model: Model, predictions: Any) -> None:
+def _prepared(problem: Problem, model: Model) -> tuple[Model, Examples]:
+    """What ``prepared`` gives for the examples of training, which may be what they were already."""
+    if isinstance(model.space, Linear | Occurring):
+        return replace(model, space=Linear()), problem.training.examples
+    return prepared(model, problem.data.examples)
+
+
+def _check_losses(
+    problem: Problem, stage: Stage, square: float, ready: tuple[Model, Examples], predictions: Any
+) -> None:
     """Raise ApplicationError where training predictions lose more than F has room for.
+
+    square : ‖w‖²; ready : the model and the examples as they went into ``predicted``
 
     For the best output ŷ of any w, U⁺ ≥ Δ(y, ŷ) + w · Φ(ŷ) and U⁻ ≤ w · Φ(ŷ). So C Σ c_i Δ_i is
     at most C Σ c_i (U⁺_i − U⁻_i), but for the rounding of what that sums up.
@@ -74,13 +89,14 @@ def _check_losses(problem: Problem, stage: Stage, model: Model, predictions: Any
     losses = application.training_losses(examples, predictions)
     if not best["certified"] or losses is None:
         return
-    C, w, objective = stage.rules.C, model.w, best["objective"]
-    room = objective - 0.5 * model.space.squared_norm(w)
+    C, objective = stage.rules.C, best["objective"]
+    room = objective - 0.5 * square
     charged = C * float(examples.costs @ losses)
     size = charged + abs(objective)
     if charged - room <= INEXACT * size:
         return
-    size += C * application.completed(w, examples).size(w)
+    w = ready[0].w
+    size += C * application.completed(w, ready[1]).size(w)
     if charged - room > INEXACT * size:
         raise ApplicationError(
             f"the losses of the predictions for the training data add up to {charged:.6g}, times "
