@@ -150,21 +150,30 @@ cdef inline void _split(
 
 
 class Gradient:
-    """Partial sums of joint features."""
+    """Partial sums of joint features, in the order of w; emissions of dense rows are apart."""
 
     def __init__(self, weights, bint sparse):
-        labels, width = weights.labels, weights.width
-        self.emissions = np.zeros((width, labels) if sparse else (labels, width))
-        self.first = np.zeros((labels, labels))
-        self.second = np.zeros((labels, labels, labels) if weights.order == 2 else (0, 0, 0))
-        self.begin, self.finish = np.zeros(labels), np.zeros(labels)
-        self.sparse, self.ends = sparse, weights.ends
+        labels, width, order, ends = weights.labels, weights.width, weights.order, weights.ends
+        self.whole = np.zeros(dimension(width, labels, order, ends))
+        at = width * labels
+        self.emissions = self.whole[:at].reshape(width, labels)
+        if not sparse:
+            self.emissions = np.zeros((labels, width))
+        self.first = self.whole[at:at + labels ** 2].reshape(labels, labels)
+        at += labels ** 2
+        self.second = np.zeros((0, 0, 0))
+        if order == 2:
+            self.second = self.whole[at:at + labels ** 3].reshape(labels, labels, labels)
+            at += labels ** 3
+        self.begin = self.whole[at:at + labels] if ends else np.zeros(labels)
+        self.finish = self.whole[at + labels:] if ends else np.zeros(labels)
+        self.sparse = sparse
 
     def vector(self):
         """The sums in the order of w, (d,)."""
-        emissions = self.emissions if self.sparse else self.emissions.T
-        parts = [emissions.ravel(), self.first.ravel(), self.second.ravel()]
-        return np.concatenate([*parts, self.begin, self.finish] if self.ends else parts)
+        if not self.sparse:
+            self.whole[:self.emissions.size].reshape(self.emissions.T.shape)[:] = self.emissions.T
+        return self.whole
 
 
 cdef int _sums(Sums* out, gradient) except -1:

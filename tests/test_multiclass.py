@@ -3,8 +3,8 @@ import gzip
 import io
 import itertools
 import json
-import tracemalloc
 import lzma
+import tracemalloc
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace

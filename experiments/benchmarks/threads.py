@@ -1,8 +1,8 @@
 """Passes with one thread against two: wall time, in pairs that take turns.
 
 A pass is inference over all examples, with the sum of their planes or expectations, as the solvers
-of sums ask for it: loss-augmented for ``bundle``, over all outputs for ``lbfgs``. The data are those
-of letters_pass (6,251 words, or random words of the same sizes), motif_pass, ranking_pass and
+of sums ask for it: loss-augmented for ``bundle``, over all outputs for ``lbfgs``. The data are
+those of letters_pass (6,251 words, or random words of the same sizes), motif_pass, ranking_pass and
 mrf_pass. Both passes of a pair give the same bytes, which is checked.
 
 The speed-up is the median over the pairs of the wall time with one thread divided by that with two.
@@ -82,8 +82,9 @@ def compared(application, examples):
     timed = Timed()
     alone = DataOracle(application, examples, timed)
     with Executor(2) as executor:
-        pair = DataOracle(application, examples, Executor()), DataOracle(
-            application, examples, executor
+        pair = (
+            DataOracle(application, examples, Executor()),
+            DataOracle(application, examples, executor),
         )
         first, second = (oracle.augmented(w)[0] for oracle in pair)
         assert first.gradient.tobytes() == second.gradient.tobytes()

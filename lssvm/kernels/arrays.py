@@ -282,7 +282,9 @@ class ClassArrays(Arrays):
             self.refuse(f"margins {self.margins.shape} do not fit {count} classes")
         apart = count > 1 and self.margins.strides[1] != self.margins.itemsize
         if self.margins.dtype != REAL or apart:
-            self.refuse(f"margins are {self.margins.dtype}; expected float64, side by side in a row")
+            self.refuse(
+                f"margins are {self.margins.dtype}; expected float64, side by side in a row"
+            )
         if len(self.parents) not in (0, self.columns):
             self.refuse(f"{len(self.parents)} parents do not fit {self.columns} columns")
         if np.any((self.parents < -1) | (self.parents >= np.arange(len(self.parents)))):

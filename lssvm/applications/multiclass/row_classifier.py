@@ -336,7 +336,9 @@ class RowClassifier(
             np.zeros(len(examples), dtype=np.int32),
             examples.costs,
             w,
-            replace(self._arrays, margins=np.broadcast_to(np.zeros(count), (count, count)), slack=False),
+            replace(
+                self._arrays, margins=np.broadcast_to(np.zeros(count), (count, count)), slack=False
+            ),
             False,
         )
         return Predictions(found, values, w)
