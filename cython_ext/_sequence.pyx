@@ -228,8 +228,11 @@ def search(
     cdef const double* emission = &emissions[0, 0] if emissions.size else NULL
     cdef double[::1] best_view = best, loss_view = losses
     cdef int[::1] path = found
-    cdef double[::1] scores = np.empty((CHUNK + own.most) * chain.padded)
-    cdef double[::1] states = np.empty(scratch_of(task.kind, &chain, own.most))
+    # One array: of two, malloc may give the memory back after every call, and zero it for the next.
+    cdef Py_ssize_t scored = (CHUNK + own.most) * chain.padded
+    cdef double[::1] scratch = np.empty(scored + scratch_of(task.kind, &chain, own.most))
+    cdef double* scores = &scratch[0]
+    cdef double* states = scores + scored
     with nogil:
         i = 0
         while i < n:
@@ -237,14 +240,14 @@ def search(
             while j < n and own.offsets[j] - own.offsets[i] < CHUNK:
                 j = j + 1
             score_tokens(&own, own.offsets[i], own.offsets[j] - own.offsets[i], emission, &chain,
-                         &scores[0])
+                         scores)
             for k in range(i, j):
                 first, length = own.offsets[k], own.offsets[k + 1] - own.offsets[k]
                 if length == 0:
                     continue
                 best_view[k] = solve(
-                    &task, &chain, &scores[(first - own.offsets[i]) * chain.padded],
-                    &labels[first], length, &states[0], &path[first], &loss_view[k])
+                    &task, &chain, scores + (first - own.offsets[i]) * chain.padded,
+                    &labels[first], length, states, &path[first], &loss_view[k])
                 if summed and task.slack:
                     _add_between(&own, first, length, &path[first], &labels[first], &chain,
                                  costs[k], loss_view[k], &sums)
