@@ -85,7 +85,7 @@ def search(
                                         &maxima_view[i])
                 if not summed:
                     continue
-                weight, margin = costs[i], among.margins[y * among.count + found_view[i]]
+                weight, margin = costs[i], among.margins[y * among.stride + found_view[i]]
                 loss = loss + weight * margin
                 if among.slack:
                     _add(&own, i, weight * (1.0 - margin), among.places[y], &sums_view[0])
@@ -153,7 +153,7 @@ def gradients(
     cdef Py_ssize_t i, k, size, deepest, m = chosen.shape[0]
     cdef long long total = 0
     cdef const int[::1] path_starts = classes.path_starts, paths = classes.paths
-    cdef const double[:, ::1] margins = classes.margins
+    cdef const double[:, :] margins = classes.margins
     cdef bint slack = classes.slack
     point_to_rows(&own, rows, classes.columns)
     if not own.n == labels.shape[0] == found.shape[0] or (

@@ -152,7 +152,7 @@ cdef int _best_of(const void* self, const double* w, Py_ssize_t i, const Kept* k
     _score_row(own, w, i, room.reals)
     found.score = room.reals[classes.places[own.labels[i]]]
     output[0] = argmax(room.reals, classes, own.labels[i], &maximum)
-    found.loss = classes.margins[own.labels[i] * classes.count + output[0]]
+    found.loss = classes.margins[own.labels[i] * classes.stride + output[0]]
     found.height = maximum - found.score
     for k in range(kept.count):
         products[k] = room.reals[classes.places[kept.outputs[k]]] - found.score
@@ -212,6 +212,7 @@ cdef int _solve_of(const void* self, double* w, Py_ssize_t i, const int* truth, 
     cdef const Single* own = <const Single*>self
     cdef const Classes* classes = &own.classes
     cdef Py_ssize_t k, K = classes.count, active, before
+    cdef const double* margins = classes.margins + truth[0] * classes.stride
     cdef double* scores = room.reals
     cdef double* high = room.reals + own.rows.columns  # L + w . delta, then the change of alpha
     cdef double* old = high + K
@@ -228,7 +229,7 @@ cdef int _solve_of(const void* self, double* w, Py_ssize_t i, const int* truth, 
     gap[0] = total = 0.0
     active = 0
     for k in range(K):
-        high[k] = classes.margins[y * K + k] + scores[classes.places[k]] - scores[classes.places[y]]
+        high[k] = margins[k] + scores[classes.places[k]] - scores[classes.places[y]]
         if high[k] > highest:
             best, highest = <int>k, high[k]
         bare[k] = high[k] + old[k] * square
@@ -268,7 +269,7 @@ cdef int _solve_of(const void* self, double* w, Py_ssize_t i, const int* truth, 
         change = scores[k] - old[k]
         if k != y and scores[k] > 0.0:
             outputs[count[0]], alpha[count[0]] = <int>k, scores[k]
-            losses[count[0]] = classes.margins[y * K + k]
+            losses[count[0]] = margins[k]
             count[0] += 1
         high[k] = -change
     memset(scores, 0, own.rows.columns * sizeof(double))
@@ -289,6 +290,7 @@ cdef int _solve_tree_of(const void* self, double* w, Py_ssize_t i, const int* tr
     cdef const Single* own = <const Single*>self
     cdef const Classes* classes = &own.classes
     cdef Py_ssize_t k, step, K = classes.count, columns = own.rows.columns
+    cdef const double* margins = classes.margins + truth[0] * classes.stride
     cdef double* scores = room.reals  # then the change of each node's weights, over x
     cdef double* shared = scores + columns
     cdef double* high = shared + columns  # L + w . delta
@@ -303,7 +305,7 @@ cdef int _solve_tree_of(const void* self, double* w, Py_ssize_t i, const int* tr
     now[y] = fmax(0.0, rest)
     gap[0] = 0.0
     for k in range(K):
-        high[k] = classes.margins[y * K + k] + scores[classes.places[k]] - scores[classes.places[y]]
+        high[k] = margins[k] + scores[classes.places[k]] - scores[classes.places[y]]
         gap[0] -= now[k] * high[k]
     memset(scores, 0, columns * sizeof(double))
     for step in range(TREE_STEPS):
@@ -343,7 +345,7 @@ cdef int _solve_tree_of(const void* self, double* w, Py_ssize_t i, const int* tr
     for k in range(K):
         if k != y and now[k] > 0.0:
             outputs[count[0]], alpha[count[0]] = <int>k, now[k]
-            losses[count[0]] = classes.margins[y * K + k]
+            losses[count[0]] = margins[k]
             count[0] += 1
     _move_row(own, w, i, scores, room.integers)
     return 0

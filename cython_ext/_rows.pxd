@@ -23,7 +23,7 @@ cdef struct Classes:
     const int* parents  # null if there is no tree
     const int* places
     const double* margins
-    Py_ssize_t columns, count
+    Py_ssize_t columns, count, stride  # numbers from a row of margins to the next, perhaps below 0
     bint slack
 
 cdef inline int point_to_rows(Rows* out, rows, Py_ssize_t columns) except -1:
@@ -47,7 +47,8 @@ cdef inline int point_to_rows(Rows* out, rows, Py_ssize_t columns) except -1:
 cdef inline int point_to_classes(Classes* out, classes) except -1:
     """Let ``out`` point to the arrays of ClassArrays, which must outlive it."""
     cdef const int[::1] parents = classes.parents, places = classes.places
-    cdef const double[:, ::1] margins = classes.margins
+    cdef const double[:, :] margins = classes.margins
+    out.stride = margins.strides[0] // <Py_ssize_t>sizeof(double)
     out.columns, out.count, out.slack = classes.columns, places.shape[0], classes.slack
     out.parents = &parents[0] if parents.shape[0] else NULL
     out.places, out.margins = &places[0], &margins[0, 0]
@@ -74,7 +75,7 @@ cdef inline int argmax(const double* scores, const Classes* among, int y,
                  double* maximum) noexcept nogil:
     """The class of highest loss-augmented score; that score is written to maximum."""
     cdef const int* places = among.places
-    cdef const double* margins = among.margins + y * among.count
+    cdef const double* margins = among.margins + y * among.stride
     cdef Py_ssize_t k
     cdef int best = 0
     cdef double value, highest, truth = scores[places[y]]

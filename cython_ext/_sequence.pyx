@@ -150,21 +150,30 @@ cdef inline void _split(
 
 
 class Gradient:
-    """Partial sums of joint features."""
+    """Partial sums of joint features, in the order of w; emissions of dense rows are apart."""
 
     def __init__(self, weights, bint sparse):
-        labels, width = weights.labels, weights.width
-        self.emissions = np.zeros((width, labels) if sparse else (labels, width))
-        self.first = np.zeros((labels, labels))
-        self.second = np.zeros((labels, labels, labels) if weights.order == 2 else (0, 0, 0))
-        self.begin, self.finish = np.zeros(labels), np.zeros(labels)
-        self.sparse, self.ends = sparse, weights.ends
+        labels, width, order, ends = weights.labels, weights.width, weights.order, weights.ends
+        self.whole = np.zeros(dimension(width, labels, order, ends))
+        at = width * labels
+        self.emissions = self.whole[:at].reshape(width, labels)
+        if not sparse:
+            self.emissions = np.zeros((labels, width))
+        self.first = self.whole[at:at + labels ** 2].reshape(labels, labels)
+        at += labels ** 2
+        self.second = np.zeros((0, 0, 0))
+        if order == 2:
+            self.second = self.whole[at:at + labels ** 3].reshape(labels, labels, labels)
+            at += labels ** 3
+        self.begin = self.whole[at:at + labels] if ends else np.zeros(labels)
+        self.finish = self.whole[at + labels:] if ends else np.zeros(labels)
+        self.sparse = sparse
 
     def vector(self):
         """The sums in the order of w, (d,)."""
-        emissions = self.emissions if self.sparse else self.emissions.T
-        parts = [emissions.ravel(), self.first.ravel(), self.second.ravel()]
-        return np.concatenate([*parts, self.begin, self.finish] if self.ends else parts)
+        if not self.sparse:
+            self.whole[:self.emissions.size].reshape(self.emissions.T.shape)[:] = self.emissions.T
+        return self.whole
 
 
 cdef int _sums(Sums* out, gradient) except -1:
@@ -219,8 +228,11 @@ def search(
     cdef const double* emission = &emissions[0, 0] if emissions.size else NULL
     cdef double[::1] best_view = best, loss_view = losses
     cdef int[::1] path = found
-    cdef double[::1] scores = np.empty((CHUNK + own.most) * chain.padded)
-    cdef double[::1] states = np.empty(scratch_of(task.kind, &chain, own.most))
+    # One array: of two, malloc may give the memory back after every call, and zero it for the next.
+    cdef Py_ssize_t scored = (CHUNK + own.most) * chain.padded
+    cdef double[::1] scratch = np.empty(scored + scratch_of(task.kind, &chain, own.most))
+    cdef double* scores = &scratch[0]
+    cdef double* states = scores + scored
     with nogil:
         i = 0
         while i < n:
@@ -228,14 +240,14 @@ def search(
             while j < n and own.offsets[j] - own.offsets[i] < CHUNK:
                 j = j + 1
             score_tokens(&own, own.offsets[i], own.offsets[j] - own.offsets[i], emission, &chain,
-                         &scores[0])
+                         scores)
             for k in range(i, j):
                 first, length = own.offsets[k], own.offsets[k + 1] - own.offsets[k]
                 if length == 0:
                     continue
                 best_view[k] = solve(
-                    &task, &chain, &scores[(first - own.offsets[i]) * chain.padded],
-                    &labels[first], length, &states[0], &path[first], &loss_view[k])
+                    &task, &chain, scores + (first - own.offsets[i]) * chain.padded,
+                    &labels[first], length, states, &path[first], &loss_view[k])
                 if summed and task.slack:
                     _add_between(&own, first, length, &path[first], &labels[first], &chain,
                                  costs[k], loss_view[k], &sums)

@@ -15,7 +15,7 @@ import numpy as np
 from lssvm import sparse
 from lssvm.errors import ApplicationError, LssvmError
 from lssvm.executor import Executor
-from lssvm.plane import Plane, total
+from lssvm.plane import Plane, Total
 from lssvm.problem import (
     ByExample,
     CompiledByExample,
@@ -212,11 +212,14 @@ class DataOracle(Generic[E]):
 
     def _added(self, w: np.ndarray) -> tuple[Plane, float]:
         """The sum of the planes of all blocks, and the sum of upper bound minus plane at w."""
-        parts = self.executor.map(lambda block: self._augmented(w, block), self.blocks)
-        # Where inference is exact the bound is the plane's own value, not that value summed
-        # in another order: the difference would be rounding and nothing else.
-        slack = sum(upper - part.value(w) for part, upper in parts)
-        return total([part for part, _ in parts]), slack
+        found, slacks = Total(), []
+
+        def take(part: tuple[Plane, float]) -> None:
+            found.add(part[0])
+            slacks.append(part[1])
+
+        self.executor.in_order(lambda block: self._augmented(w, block), self.blocks, take)
+        return found.plane, sum(slacks)
 
     def _gathered(self, w: np.ndarray) -> tuple[Plane, float]:
         """The same from one sum over all examples."""
@@ -224,7 +227,7 @@ class DataOracle(Generic[E]):
         self._last = []  # goes before room for the next is taken
         self._last = self.executor.map(lambda block: gathering.coefficients(w, block), self.blocks)
         plane, upper = gathering.gathered(w, self.examples, self._last, self.executor.map)
-        return plane, self._checked(plane, upper, w, self.examples) - plane.value(w)
+        return plane, self._slack(plane, upper, w, self.examples)
 
     def smoothed(self, w: np.ndarray, width: float) -> Smoothing:
         """The same smoothed, for an application that is ``Smoothed``."""
@@ -250,7 +253,9 @@ class DataOracle(Generic[E]):
     def completed(self, w: np.ndarray) -> Plane:
         """Σ c_i U⁻_i as a plane that touches it at w."""
         began = time.perf_counter()
-        plane = total(self.executor.map(lambda block: self._completed(w, block), self.blocks))
+        found = Total()
+        self.executor.in_order(lambda own: self._completed(w, own), self.blocks, found.add)
+        plane = found.plane
         self._check(plane, w, lambda block: self.application.completed(w, block))
         self.completions += 1
         self._spend(began)
@@ -374,10 +379,14 @@ class DataOracle(Generic[E]):
 
     def _augmented(self, w: np.ndarray, block: E) -> tuple[Plane, float]:
         plane, upper = self.application.augmented(w, block)
-        return plane, self._checked(plane, upper, w, block)
+        return plane, self._slack(plane, upper, w, block)
 
-    def _checked(self, plane: Plane, upper: float, w: np.ndarray, block: E) -> float:
-        """The upper bound at w, after a check that it fits the plane. Raises ApplicationError."""
+    def _slack(self, plane: Plane, upper: float, w: np.ndarray, block: E) -> float:
+        """The upper bound at w minus the plane's value there. Raises ApplicationError.
+
+        Where inference is exact the bound is the plane's own value, not that value summed
+        in another order: the difference would be rounding and nothing else.
+        """
         self._check_plane(plane, w, block)
         value = plane.value(w)
         if np.isnan(upper) and np.isfinite(value):
@@ -390,7 +399,7 @@ class DataOracle(Generic[E]):
             )
         if plane.loss < 0.0 and self._hard and -plane.loss > INEXACT * plane.size(w):
             self._fault(block, f"augmented: the loss is {plane.loss:.6g}; expected at least 0")
-        return upper
+        return upper - value
 
     def _completed(self, w: np.ndarray, block: E) -> Plane:
         plane = self.application.completed(w, block)
@@ -450,8 +459,8 @@ class DataOracle(Generic[E]):
 
     def _check(self, plane: Plane, w: np.ndarray, inference: Callable[[E], Plane]) -> None:
         """Stop at the first NaN or infinity, with the names of the example and the feature."""
-        finite = np.isfinite(plane.loss) and np.all(np.isfinite(plane.gradient))
-        if finite and np.isfinite(plane.value(w)):
+        # A product with infinity or NaN is neither finite nor 0, so that one sum shows them all.
+        if np.isfinite(plane.loss) and np.isfinite(plane.value(w)):
             return
         names = self.application.feature_names()
         if not np.all(np.isfinite(w)):

@@ -5,7 +5,7 @@ A plane of the sum over examples of c_i U⁺_i bounds it from below everywhere:
 parts of a data set add up, so the parts may live in other threads or processes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,14 +60,35 @@ class Plane:
         return self.gradient.nbytes
 
 
-def total(planes: Sequence[Plane]) -> Plane:
+class Total:
+    """A sum of planes, added one after another; a single one is not copied."""
+
+    def __init__(self) -> None:
+        self._gradient: np.ndarray = np.empty(0)
+        self._loss, self._count = 0.0, 0
+
+    def add(self, plane: Plane) -> None:
+        """Add a plane."""
+        if self._count == 0:
+            self._gradient, self._loss = np.asarray(plane.gradient, dtype=np.float64), plane.loss
+        else:
+            out = self._gradient if self._count > 1 else np.empty_like(self._gradient)
+            self._gradient = np.add(self._gradient, plane.gradient, out=out)
+            self._loss += plane.loss
+        self._count += 1
+
+    @property
+    def plane(self) -> Plane:
+        """The sum."""
+        return Plane(self._gradient, self._loss)
+
+
+def total(planes: Iterable[Plane]) -> Plane:
     """The sum of the planes, added in the order given: the same to the last bit each time."""
-    gradient = np.array(planes[0].gradient, dtype=np.float64)
-    loss = planes[0].loss
-    for plane in planes[1:]:
-        gradient += plane.gradient
-        loss += plane.loss
-    return Plane(gradient, loss)
+    found = Total()
+    for plane in planes:
+        found.add(plane)
+    return found.plane
 
 
 class Planes:

@@ -114,8 +114,9 @@ class Problem(ABC, Generic[E]):
     def augmented(self, w: np.ndarray, examples: E) -> tuple[Plane, float]:
         """Loss-augmented inference: a plane of Σ c_i U⁺_i, and an upper bound of it at w.
 
-        The plane is a lower bound for every w. The upper bound is the plane's own value
-        at w where inference is exact, infinity where none is known.
+        The plane is a lower bound for every w, and its gradient a new array, which solvers keep.
+        The upper bound is the plane's own value at w where inference is exact, infinity where none
+        is known.
         """
 
     @abstractmethod

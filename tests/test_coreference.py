@@ -18,6 +18,7 @@ from lssvm.cli import classify, learn, main
 from lssvm.errors import DataError, LssvmError
 from lssvm.executor import Executor
 from lssvm.oracle import DataOracle
+from lssvm.simulation.coreference import write_documents
 from lssvm.training.session import learn_on
 
 DIMENSION = 4
@@ -208,6 +209,26 @@ def test_pairs_are_counted_and_listed_as_their_definition_says():
         expected = reference.mention_pairs(n, reach)
         first, second = pair_ends(n, reach)
         assert list(zip(first, second, strict=True)) == expected
+
+
+def test_pairs_of_some_first_mentions_are_those_of_all_that_begin_there():
+    for n, reach in itertools.product(range(1, 7), range(1, 8)):
+        first, second = pair_ends(n, reach)
+        for start, stop in itertools.combinations(range(n + 1), 2):
+            own = (first >= start) & (first < stop)
+            for whole, part in zip((first, second), pair_ends(n, reach, start, stop), strict=True):
+                np.testing.assert_array_equal(part, whole[own])
+
+
+@pytest.mark.parametrize("at_once", [1, 3, 4, 100])
+def test_features_of_pairs_are_the_same_in_parts_of_any_size(tmp_path, monkeypatch, at_once):
+    write_documents(tmp_path, n=2, sentences=6)
+    sources = [Source(str(tmp_path / "train.conll"))]
+    whole = Coreference(CoreferenceOptions()).read(sources)
+    assert np.max(np.diff(whole.pairs)) > 20
+    monkeypatch.setattr(coreference_features, "_AT_ONCE", at_once)
+    parts = Coreference(CoreferenceOptions()).read(sources)
+    assert parts.fingerprint() == whole.fingerprint()
 
 
 def test_a_cluster_that_max_distance_tears_is_cut_in_training_and_whole_in_scores(tmp_path):

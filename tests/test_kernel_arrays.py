@@ -115,6 +115,8 @@ DAMAGED = [
     (TOKENS, {"offsets": longs(1, 2)}, "expected 0"),
     (TOKENS, {"indices": ints(0, 3)}, "not below the 3 features"),
     (CLASSES, {"margins": np.zeros((3, 3))}, "do not fit 2 classes"),
+    (CLASSES, {"margins": np.zeros((2, 4))[:, ::2]}, "side by side in a row"),
+    (CLASSES, {"margins": np.zeros((2, 2), np.float32)}, "expected float64"),
     (CLASSES, {"parents": ints(-1, 1)}, "not below its parent"),
     (CLASSES, {"places": ints(0, 2)}, "places are not all"),
     (GRAPHS, {"nodes": longs(0, 1)}, "not the nodes and the edges"),

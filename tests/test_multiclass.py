@@ -4,6 +4,7 @@ import io
 import itertools
 import json
 import lzma
+import tracemalloc
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -791,6 +792,20 @@ def test_the_shipped_configuration_beats_chance_by_far(name, tmp_path):
         f"{tmp_path}/j",
     )
     assert json.loads((tmp_path / "j").read_text())["error"] < 30.0
+
+
+@pytest.mark.parametrize("norm", [0, 1, 2])
+def test_losses_of_many_classes_that_are_0_or_1_take_no_memory(norm):
+    app = classifier(Formulation("ssvm", "margin", norm), loss="zero_one")
+    app.fix(["a", "b", "c"], 1)
+    for found in (app.losses, app.margins):
+        np.testing.assert_array_equal(found, 1.0 - np.eye(3))
+    tracemalloc.start()
+    app.fix([str(k) for k in range(2000)], 1)
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 2e6  # 8 bytes for each of 4 million pairs would be 32 MB
+    assert (app.losses[7, 7], app.losses[7, 8], app.losses[1999, 0]) == (0.0, 1.0, 1.0)
 
 
 def test_quadratic_slack_takes_the_square_root_of_the_loss():

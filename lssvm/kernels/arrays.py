@@ -260,14 +260,12 @@ class ClassArrays(Arrays):
     columns : nodes; parents : (columns,) the node above each, lower than it, -1 at the top; empty:
         no tree. places : (classes,) the node of each class
     path_starts, paths : the nodes of class k, increasing, are paths[path_starts[k]:...[k + 1]]
-    margins : (classes, classes), L of a true and another class, 0 on the diagonal
+    margins : (classes, classes), L of a true and another class, 0 on the diagonal; numbers of a row
+        lie side by side, but rows may overlap
     slack : maximise L (1 + s(y') - s(y)) + s(y) over the classes y', else L + s(y')
     """
 
-    KINDS: ClassVar = {
-        **dict.fromkeys(("parents", "places", "path_starts", "paths"), (INTEGER, 1)),
-        "margins": (REAL, 2),
-    }
+    KINDS: ClassVar = dict.fromkeys(("parents", "places", "path_starts", "paths"), (INTEGER, 1))
 
     columns: int
     parents: np.ndarray
@@ -282,6 +280,11 @@ class ClassArrays(Arrays):
         count = len(self.places)
         if count == 0 or self.margins.shape != (count, count):
             self.refuse(f"margins {self.margins.shape} do not fit {count} classes")
+        apart = count > 1 and self.margins.strides[1] != self.margins.itemsize
+        if self.margins.dtype != REAL or apart:
+            self.refuse(
+                f"margins are {self.margins.dtype}; expected float64, side by side in a row"
+            )
         if len(self.parents) not in (0, self.columns):
             self.refuse(f"{len(self.parents)} parents do not fit {self.columns} columns")
         if np.any((self.parents < -1) | (self.parents >= np.arange(len(self.parents)))):

@@ -6,18 +6,20 @@ speaker of one mention is not known, neither "agrees" nor "differs" holds.
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from lssvm.applications.coreference.mention_facts import FORMS, KINDS, Facts, Wording, facts_of
-from lssvm.applications.coreference.mentions import pair_ends
+from lssvm.applications.coreference.mentions import pair_counts, pair_ends
 from lssvm.formats.annotated import AnnotatedText
 from lssvm.offsets import cumulated
 
 COPULAS = frozenset(["is", "was", "are", "were", "be", "been", "am", "'s", "became", "become"])
 MENTION_STEPS = (1, 2, 4, 8, 16, 32, 64)  # upper ends of the bins of distance
 SENTENCE_STEPS = (0, 1, 2, 4, 9)
+_AT_ONCE = 200_000  # pairs whose features are made at a time
 
 
 class Ends(NamedTuple):
@@ -51,18 +53,33 @@ def pair_features(
     (k + 1,) int64, indices int32 into :data:`NAMES`, values float64 (all 1).
     """
     facts, wording = facts_of(text)
-    first, second = pair_ends(len(text.mentions), reach)
-    one, two = (Facts(*(column[side] for column in facts)) for side in (first, second))
-    ends = Ends(first, second, one, two, wording, text)
-    words = np.zeros(((len(NAMES) + 63) // 64, len(first)), dtype=np.uint64)
-    for place, values in enumerate(_columns(ends)):
-        words[place // 64] |= values.astype(np.uint64) << np.uint64(place % 64)
-    rows, distinct = _distinct(words)
-    bits = (distinct[:, :, None] >> np.arange(64, dtype=np.uint64)) & np.uint64(1)
-    table = bits.transpose(1, 0, 2).reshape(distinct.shape[1], 64 * len(words))[:, : len(NAMES)]
-    where, indices = np.nonzero(table)
-    starts = cumulated(np.bincount(where, minlength=len(table)))
-    return rows, starts, indices.astype(np.int32), np.ones(len(indices))
+    count = len(text.mentions)
+    rows, tables = [], []
+    for start, stop in pairwise(_parts(count, reach)):
+        first, second = pair_ends(count, reach, start, stop)
+        one, two = (Facts(*(column[side] for column in facts)) for side in (first, second))
+        ends = Ends(first, second, one, two, wording, text)
+        words = np.zeros((_WORDS, len(first)), dtype="<u8")
+        for place, values in enumerate(_columns(ends)):
+            words[place // 64] |= values.astype(np.uint64) << np.uint64(place % 64)
+        own, distinct = _distinct(words)
+        rows.append(own)
+        tables.append(distinct)
+    places, distinct = _distinct(np.concatenate(tables, axis=1))
+    edges = cumulated([table.shape[1] for table in tables])
+    for number, first in enumerate(edges[:-1]):
+        rows[number] = places[first : edges[number + 1]][rows[number]]
+    bits = np.ascontiguousarray(distinct.T).view(np.uint8)
+    where, indices = np.nonzero(np.unpackbits(bits, axis=1, bitorder="little"))
+    starts = cumulated(np.bincount(where, minlength=len(bits)))
+    return np.concatenate(rows), starts, indices.astype(np.int32), np.ones(len(indices))
+
+
+def _parts(count: int, reach: int) -> list[int]:
+    """Edges of parts of the mentions, the first ones of about _AT_ONCE pairs each."""
+    pairs = np.cumsum(pair_counts(count, reach))
+    marks = np.searchsorted(pairs, np.arange(_AT_ONCE, pairs[-1] if count else 0, _AT_ONCE))
+    return [0, *sorted({*(marks + 1).tolist(), count})]
 
 
 def _distinct(words: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -253,6 +270,7 @@ GROUPS: list[Group] = [
     ),
 ]
 NAMES: tuple[str, ...] = tuple(name for names, _ in GROUPS for name in names)
+_WORDS = (len(NAMES) + 63) // 64  # of 64 features, for each pair
 
 
 def _columns(ends: Ends) -> Iterator[np.ndarray]:

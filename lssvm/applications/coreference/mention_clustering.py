@@ -37,7 +37,7 @@ BRAT, NPZ = ".ann", ".npz"
 _WORK = 12  # ns of a mention or pair
 _PART = 1_000_000  # pairs and numbers of a part; a mention takes as much memory as _MENTION
 _MENTION = 100
-_PAIR = 300  # bytes that the features of a pair take while they are made
+_PAIR = 60  # bytes that a pair takes while features are made, a row for every fourteen pairs
 MOST_FEATURES = 1_000_000  # of a pair; each has a name
 SUFFIXES = (BRAT, NPZ, ".conll", "_conll", ".pairs")  # what is read of a folder
 

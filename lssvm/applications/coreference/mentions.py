@@ -219,12 +219,23 @@ def joined_labels(parts: Sequence[Documents]) -> Documents:
     return replace(parts[0], clusters=clusters, costs=costs, mentions=cumulated(counts))
 
 
-def pair_ends(n: int, reach: int) -> tuple[np.ndarray, np.ndarray]:
-    """First and second mention of each pair, in order; (pairs,) int32 each."""
-    counts = np.minimum(reach, n - 1 - np.arange(n))
-    first = np.repeat(np.arange(n, dtype=np.int32), counts)
+def pair_counts(n: int, reach: int) -> np.ndarray:
+    """How many pairs each of n mentions is the first of, (n,) int64."""
+    return np.minimum(reach, n - 1 - np.arange(n))
+
+
+def pair_ends(
+    n: int, reach: int, start: int = 0, stop: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """First and second mention of each pair, in order; (pairs,) int32 each.
+
+    start, stop : only pairs whose first mention is one of start .. stop - 1
+    """
+    counts = pair_counts(n, reach)[start:stop]
+    own = np.repeat(np.arange(len(counts), dtype=np.int32), counts)
     before = np.cumsum(counts) - counts
-    second = (np.arange(len(first)) - before[first] + first + 1).astype(np.int32)
+    first = own + np.int32(start)
+    second = (np.arange(len(own)) - before[own] + first + 1).astype(np.int32)
     return first, second
 
 

@@ -92,6 +92,14 @@ class RowClassifier(
         Raises ValueError for a label that has no loss.
         """
 
+    def losses_between(self, classes: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Δ and L of true and other classes, (classes, classes) each.
+
+        Raises ValueError for a class that has no loss, LssvmError as ``Formulation.margin`` does.
+        """
+        losses = np.ascontiguousarray(self.losses_of(classes, classes), dtype=np.float64)
+        return losses, np.ascontiguousarray(self.formulation.margin(losses))
+
     def fix(self, classes: Sequence[str], features: int) -> None:
         """Set the classes and the number of features, without the constant one.
 
@@ -103,7 +111,7 @@ class RowClassifier(
                 f"{len(classes):,d} classes are too many; expected at most {MOST_CLASSES:,d}, as "
                 "the losses of all pairs of classes are stored"
             )
-        losses = np.ascontiguousarray(self.losses_of(classes, classes), dtype=np.float64)
+        losses, margins = self.losses_between(classes)
         width = features + (self.options.bias > 0.0)
         if width == 0:
             raise ValueError("no features, and no bias; expected at least one of them")
@@ -112,8 +120,7 @@ class RowClassifier(
                 f"{width:,d} features times {len(columns):,d} columns are too many weights; "
                 f"expected at most {MOST_WEIGHTS:,d}"
             )
-        self.columns, self.losses, self.width = columns, losses, width
-        self.margins = np.ascontiguousarray(self.formulation.margin(losses))
+        self.columns, self.losses, self.margins, self.width = columns, losses, margins, width
         tree = self.columns
         self._arrays = ClassArrays(
             len(tree),
@@ -329,7 +336,9 @@ class RowClassifier(
             np.zeros(len(examples), dtype=np.int32),
             examples.costs,
             w,
-            replace(self._arrays, margins=np.zeros((count, count)), slack=False),
+            replace(
+                self._arrays, margins=np.broadcast_to(np.zeros(count), (count, count)), slack=False
+            ),
             False,
         )
         return Predictions(found, values, w)
@@ -341,11 +350,13 @@ class RowClassifier(
 
     def losses_to(self, examples: LabelledRows, predictions: Predictions) -> np.ndarray:
         """Δ of every example's prediction, (n,)."""
-        unseen = examples.label_names[len(self.classes) :]
-        table = self.losses
-        if unseen:
-            table = np.vstack([table, self.losses_of(unseen, self.classes)])
-        return table[examples.labels, predictions.labels]
+        known = len(self.classes)
+        unseen = examples.labels >= known
+        found = self.losses[np.where(unseen, 0, examples.labels), predictions.labels]
+        if np.any(unseen):
+            table = self.losses_of(examples.label_names[known:], self.classes)
+            found[unseen] = table[examples.labels[unseen] - known, predictions.labels[unseen]]
+        return found
 
     def confusion(self, examples: LabelledRows, predictions: Predictions) -> np.ndarray:
         """How often a label (row) was predicted as a class (column): (label_names, classes)."""
