@@ -22,12 +22,11 @@ import math
 import re
 from array import array
 from collections.abc import Collection
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from lssvm.formats.relation_bags import BagFile
+from lssvm.formats.bag_file import BagFile
 from lssvm.formats.tokens import cut
 from lssvm.offsets import cumulated
 
@@ -52,7 +51,7 @@ class Numbers(dict[str, int]):
 class JsonBags:
     """The pairs of JSON lines so far."""
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self) -> None:
         self._count = 0
         decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=_refuse_constant)
         self._decode = decoder.decode
@@ -130,7 +129,7 @@ class JsonBags:
         self.mention_names.append(str(place) if name is None else name)
 
     def pairs(self, *, ended: bool) -> BagFile:
-        """The pairs so far, see :class:`lssvm.formats.relation_bags.BagReader`."""
+        """The pairs so far, see :class:`lssvm.formats.bag_file.BagReader`."""
         found = BagFile(
             lines=np.asarray(self.lines),
             known=np.asarray(self.known).astype(bool),
