@@ -32,13 +32,16 @@ def bag_parts(path: str | Path, limit: Limit = DEFAULT) -> Iterator[BagFile]:
 
 
 def _parts(path: str | Path, limit: Limit, size: int | None) -> Iterator[BagFile]:
-    reader, parts = _Either(path), 0
+    reader, parts, bound = _Either(path), 0, size
     for _ in each_block(path, limit, reader.block, reader.line):
-        if size is not None and reader.chosen is not None and reader.chosen.held > size:
-            found = reader.chosen.pairs(ended=False)
-            if len(found):
-                yield found
-                parts += 1
+        if bound is None or reader.chosen is None or reader.chosen.held <= bound:
+            continue
+        found, bound = reader.chosen.pairs(ended=False), size
+        if len(found):
+            yield found
+            parts += 1
+        else:  # a pair that is larger than a part
+            bound = 2 * reader.chosen.held
     if reader.chosen is None:
         message = "no pairs; expected their number, or JSON objects, one a line"
         raise DataError(path, None, message)

@@ -243,9 +243,9 @@ class _Walk:
         wrong = np.flatnonzero(rows.numbers[own] != rows.sizes[own])
         if len(wrong):
             row = int(own[wrong[0]])
-            given = rows.numbers[row]
-            begun = "a mention begins with '?'" if given < 0 else f"{given:,d} features announced"
-            message = f"{begun}; expected their number, here {rows.sizes[row]:,d}"
+            given = UNKNOWN if rows.numbers[row] < 0 else f"{rows.numbers[row]:,d}"
+            follow = f"expected {rows.sizes[row]:,d}, as many as follow"
+            message = f"{given} as the number of features; {follow}"
             faults.append((row, message))
         if not faults:
             return None
