@@ -32,6 +32,9 @@ cdef extern from "relation_bag.h" nogil:
     double labels_value "lssvm_bag_value"(
         const Bag* bag, const int* labels, unsigned char* used)
 
+cdef extern from "float.h" nogil:
+    const double DBL_MAX
+
 cdef enum:
     DEPTH = 62  # paid labels in a set, of which there are 2^DEPTH
 
@@ -156,6 +159,49 @@ def complete(
                 values[i] += bag.scores[m * (L + 1) + labels[places[i] + m]]
 
 
+def evidence(bags, const int[::1] labels, double[:, ::1] margins, int[:, ::1] mentions):
+    """By how much the best labels that use a label exceed the best ones that do not.
+
+    labels : (mentions,) the best label of each, L for none
+    margins : (n, L) to write them to; 0 or more for labels that are used, 0 or less for others,
+        which lack that much; the lowest number in a bag without mentions
+    mentions : (n, L) to write the mention to that says most, counted in its bag
+    """
+    cdef const double[:, ::1] scores = bags.scores
+    cdef const long long[::1] places = bags.places
+    cdef Py_ssize_t i, m, l, L = bags.labels, n = places.shape[0] - 1
+    cdef int own
+    cdef double second, margin
+    cdef double[::1] most = np.empty(L + 1)
+    if labels.shape[0] != scores.shape[0] or not (
+            margins.shape[0] == mentions.shape[0] == n and margins.shape[1] == mentions.shape[1] == L):
+        raise ValueError("evidence: labels, margins and mentions do not fit the bags")
+    if labels.shape[0] and (np.min(labels) < 0 or np.max(labels) > L):
+        raise ValueError(f"evidence: labels are not all in 0..{L}")
+    with nogil:
+        for i in range(n):
+            for l in range(L + 1):
+                most[l] = -DBL_MAX
+            for l in range(L):
+                margins[i, l], mentions[i, l] = -DBL_MAX, 0
+            for m in range(places[i], places[i + 1]):
+                own, second = labels[m], -DBL_MAX
+                if own == L:
+                    continue
+                for l in range(L + 1):
+                    if l != own and scores[m, l] > second:
+                        second = scores[m, l]
+                margin = scores[m, own] - second
+                margins[i, own] = margin + (margins[i, own] if most[own] > -DBL_MAX else 0.0)
+                if margin > most[own]:
+                    most[own], mentions[i, own] = margin, <int>(m - places[i])
+            for m in range(places[i], places[i + 1]):
+                for l in range(L):
+                    margin = scores[m, l] - scores[m, labels[m]]
+                    if most[l] == -DBL_MAX and margin > margins[i, l]:
+                        margins[i, l], mentions[i, l] = margin, <int>(m - places[i])
+
+
 def used(bags, const int[::1] labels):
     """Whether a mention of each bag has each label, (n, L) uint8; labels (mentions,), L for none."""
     cdef const long long[::1] places = bags.places
@@ -189,6 +235,14 @@ cdef double _prefix(const double* sums, Py_ssize_t above, Py_ssize_t zeros,
     return sums[above] if count <= above + zeros else sums[count - zeros]
 
 
+cdef double _price(const double[::1] wrong, Py_ssize_t above, Py_ssize_t zeros,
+                   Py_ssize_t place) noexcept nogil:
+    """The price at a place, zeros included."""
+    if place < above:
+        return wrong[place]
+    return 0.0 if place < above + zeros else wrong[place - zeros]
+
+
 def highest_loss(
     const double[::1] right, const double[::1] wrong, Py_ssize_t zeros, double square, double scale,
 ):
@@ -219,10 +273,9 @@ def highest_loss(
             # the first number of others from which one more gains nothing
             while low < high:
                 middle = (low + high) // 2
-                value = _prefix(&wrong_sums[0], above, zeros, middle + 1)
-                value = value - _prefix(&wrong_sums[0], above, zeros, middle)
-                if _loss(scale, square, P, missed, middle + 1) + value > _loss(
-                        scale, square, P, missed, middle):
+                value = _loss(scale, square, P, missed, middle + 1)
+                value = value - _loss(scale, square, P, missed, middle)
+                if value > -_price(wrong, above, zeros, middle):
                     low = middle + 1
                 else:
                     high = middle
