@@ -1,0 +1,175 @@
+"""What relation extraction reads and writes, apart from what it learns."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TextIO
+
+import numpy as np
+
+from lssvm import sparse
+from lssvm.applications import base
+from lssvm.applications.parts import Form, InParts, headed
+from lssvm.applications.relation import relation_metrics, relation_output
+from lssvm.applications.relation.bags import Bags
+from lssvm.applications.relation.predictions import Predictions
+from lssvm.applications.relation.reading import Names, pair_parts, read_pairs
+from lssvm.applications.relation.vocabulary import Vocabulary
+from lssvm.offsets import cumulated
+
+_FEW = 2  # a relation of fewer pairs is worth a warning
+_FORMATS = {
+    "facts": relation_output.write_facts,
+    "candidates": relation_output.write_candidates,
+}
+
+
+class RelationData(base.Reader[Bags], InParts[Bags, Predictions], base.Writer[Bags, Predictions]):
+    """Bags of mentions from files; the first ones determine relations and features.
+
+    options : has relation_names, feature_names and bias
+    """
+
+    options: Any
+    vocabulary: Vocabulary | None = None
+
+    def read(self, sources: Sequence[base.Source]) -> Bags:
+        """The pairs of text or JSON files. Raises DataError."""
+        names = None
+        if self.vocabulary is None:
+            names = Names.read(self.options.relation_names, self.options.feature_names)
+        examples, vocabulary = read_pairs(sources, self.vocabulary, names, self.options.bias)
+        self.vocabulary = vocabulary
+        return examples
+
+    def read_parts(self, sources: Sequence[base.Source]) -> Iterator[Bags]:
+        """The pairs of :meth:`read` in parts. Raises DataError."""
+        assert self.vocabulary is not None
+        return pair_parts(sources, self.vocabulary, self.options.bias)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The relations and the features of training."""
+        return {} if self.vocabulary is None else self.vocabulary.arrays()
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Restore relations and features. Raises ModelError."""
+        self.vocabulary = Vocabulary.from_arrays(state, bias=self.options.bias != 0.0)
+
+    @property
+    def relations(self) -> tuple[str, ...]:
+        """The L relations of training; none before something was read."""
+        return () if self.vocabulary is None else self.vocabulary.relations
+
+    def groups(self, examples: Bags) -> np.ndarray:
+        """Whether each pair has a relation: folds have the same share of pairs without one."""
+        return (examples.label_counts > 0).astype(np.int64)
+
+    def group_name(self, examples: Bags, group: int) -> str:
+        """The name of such a group."""
+        return ("no relation", "a relation")[group]
+
+    def kept(self, examples: Bags, predictions: Predictions) -> tuple[Bags, Predictions]:
+        """Relations, scores, and the labels of mentions, without features and names."""
+        places = examples.places - examples.places[0]
+        labels = examples.labels[examples.label_span]
+        none = np.empty(0, dtype=object)
+        found = replace(
+            examples,
+            inputs=sparse.csr_array((int(places[-1]), 0)),
+            places=places,
+            label_places=examples.label_places - examples.label_places[0],
+            labels=labels,
+            mention_texts=none,
+            entities=none,
+            identifiers=none,
+            lines=np.empty(0, dtype=np.int64),
+            files=np.empty(0, dtype=np.int32),
+        )
+        return found, predictions
+
+    def joined(self, parts: Sequence[tuple[Bags, Predictions]]) -> tuple[Bags, Predictions]:
+        """All parts one after another."""
+        bags, found = [part for part, _ in parts], [own for _, own in parts]
+        count = len(self.relations)
+        names = dict.fromkeys(name for part in bags for name in part.relations[count:])
+        relations = (*self.relations, *names)
+        number = {name: place for place, name in enumerate(relations)}
+        labels = [
+            np.array([number[name] for name in part.relations], dtype=np.int32)[part.labels]
+            for part in bags
+        ]
+        places = cumulated(np.concatenate([np.diff(part.places) for part in bags]))
+        whole = replace(
+            bags[0],
+            inputs=sparse.csr_array((int(places[-1]), 0)),
+            places=places,
+            label_places=cumulated(np.concatenate([part.label_counts for part in bags])),
+            labels=np.concatenate(labels),
+            known=np.concatenate([part.known for part in bags]),
+            costs=np.concatenate([part.costs for part in bags]),
+            relations=relations,
+            left_out=sum(part.left_out for part in bags),
+        )
+        columns = ("scores", "mention_labels", "best_mentions", "values")
+        return whole, Predictions(
+            *(np.concatenate([getattr(own, name) for own in found]) for name in columns)
+        )
+
+    def score(self, examples: Bags, predictions: Predictions) -> dict[str, float | None]:
+        """The metrics of :mod:`relation_metrics`, in percent."""
+        truth = examples.truth(len(examples.relations))
+        found = predictions.relations(examples)
+        return relation_metrics.all_scores(truth, found, predictions.scores, examples.relations)
+
+    @property
+    def formats(self) -> Mapping[str, Callable[[Bags, Predictions, TextIO], None]]:
+        """The formats that ``lssvm-classify`` can write; the first one is the default."""
+        return _FORMATS
+
+    def write(self, examples: Bags, predictions: Predictions, file: TextIO) -> None:
+        """The predicted relations, see :func:`relation_output.write_facts`."""
+        relation_output.write_facts(examples, predictions, file)
+
+    def part_writer(self, name: str) -> Form | None:
+        """The header stands before the first part alone."""
+        write = _FORMATS[name]
+
+        def rest(examples: Bags, predictions: Predictions, file: TextIO) -> None:
+            write(examples, predictions, file, header=False)
+
+        return headed(write, rest)
+
+    def records(self, examples: Bags, predictions: Predictions) -> Iterator[dict[str, Any]]:
+        """One dictionary per pair, see :func:`relation_output.records`."""
+        truth = examples.truth(len(examples.relations))
+        losses = relation_metrics.wrong(truth, predictions.relations(examples))
+        return relation_output.records(examples, predictions, losses)
+
+    def warnings(self, examples: Bags) -> list[str]:
+        """Warnings about what training does not have, and what no prediction can reach."""
+        count, found = len(self.relations), []
+        labels = examples.labels[examples.label_span]
+        unseen = np.unique(labels[labels >= count])
+        if len(unseen):
+            pairs = np.count_nonzero(np.isin(labels, unseen))
+            names = ", ".join(examples.relations[label] for label in unseen[:5].tolist())
+            found.append(
+                f"{pairs:,d} facts are of relations that training does not have, so they cannot "
+                f"be found: {names}{' …' if len(unseen) > 5 else ''}"
+            )
+        short = np.count_nonzero(~examples.reachable)
+        if short:
+            found.append(
+                f"{short:,d} pairs have more relations than mentions, so their truth cannot be "
+                "reached: they are left out of training"
+            )
+        if examples.left_out:
+            found.append(
+                f"{examples.left_out:,d} values of features that training does not have are left "
+                "out"
+            )
+        rare = np.bincount(labels, minlength=count)[:count]
+        few = [name for name, n in zip(self.relations, rare.tolist(), strict=True) if 0 < n < _FEW]
+        if few and not len(unseen):
+            shown = ", ".join(few[:5]) + (" …" if len(few) > 5 else "")
+            found.append(f"{len(few):,d} relations have a single pair: {shown}")
+        return found
