@@ -25,7 +25,7 @@ from lssvm.applications.formulation import ANNEALED, SMOOTH, TEMPERATURES, Formu
 from lssvm.applications.options import Options, is_stored, named_file
 from lssvm.applications.prediction import P, Predictor
 from lssvm.applications.reading import Reader, Source, labelled_part
-from lssvm.applications.writing import JSON, Export, FolderFormat, Writer
+from lssvm.applications.writing import JSON, Curve, Export, FolderFormat, Writer
 from lssvm.problem import (
     ByExample,
     CompiledByExample,
@@ -48,6 +48,7 @@ __all__ = [
     "Application",
     "ByExample",
     "CompiledByExample",
+    "Curve",
     "Each",
     "Examples",
     "Export",

@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 CUTS = (100, 200, 500)  # k of P@k
+_DRAWN = 1000  # points of a drawn curve
 
 
 class Counts(NamedTuple):
@@ -76,6 +77,13 @@ def curve(truth: np.ndarray, scores: np.ndarray) -> Curve:
     last = np.flatnonzero(np.append(ranked[1:] != ranked[:-1], True)) if len(ranked) else order
     hits = np.cumsum(positive[order])[last]
     return Curve(hits / (last + 1), hits / max(1, np.count_nonzero(truth)))
+
+
+def thinned(points: Curve) -> Curve:
+    """The points that are drawn: all, or evenly spread ones, the first and the last included."""
+    last = len(points.recall) - 1
+    kept = np.unique(np.linspace(0, last, min(last + 1, _DRAWN)).astype(np.int64))
+    return Curve(points.precision[kept], points.recall[kept])
 
 
 def average_precision(points: Curve) -> float:
