@@ -19,6 +19,7 @@ from lssvm.plane import Plane, total
 from lssvm.problem import (
     ByExample,
     CompiledByExample,
+    Continuing,
     E,
     ExampleOracle,
     Examples,
@@ -203,12 +204,34 @@ class DataOracle(Generic[E]):
 
         Raises LssvmError if it is not finite, ApplicationError if it cannot be right.
         """
+        return self.augmented_from(w, None)[:2]
+
+    @property
+    def carried_shape(self) -> tuple[int, ...] | None:
+        """The shape of what one pass hands on to the next; None if there is nothing."""
+        application = self.application
+        if isinstance(application, Continuing) and application.continues(self.examples):
+            return application.carried_shape(self.examples)
+        return None
+
+    def augmented_from(
+        self, w: np.ndarray, carried: np.ndarray | None
+    ) -> tuple[Plane, float, np.ndarray | None]:
+        """As ``augmented``, and what the next pass may begin with: see ``problem.Continuing``.
+
+        carried : from the last pass, None in the first one and where nothing is carried
+        """
         began = time.perf_counter()
-        plane, slack = self._added(w) if self._gathering is None else self._gathered(w)
+        if self.carried_shape is not None:
+            problem, each = cast(Continuing[E], self.application), self.executor.map
+            plane, upper, carried = problem.augmented_from(w, self.examples, carried, each)
+            slack = self._checked(plane, upper, w, self.examples) - plane.value(w)
+        else:
+            plane, slack = self._added(w) if self._gathering is None else self._gathered(w)
         self._check(plane, w, lambda block: self.application.augmented(w, block)[0])
         self.passes += 1
         self._spend(began)
-        return plane, plane.value(w) + slack
+        return plane, plane.value(w) + slack, carried
 
     def _added(self, w: np.ndarray) -> tuple[Plane, float]:
         """The sum of the planes of all blocks, and the sum of upper bound minus plane at w."""

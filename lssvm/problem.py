@@ -6,7 +6,7 @@ loss-augmented inference, U⁻_i that of latent completion.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeGuard, TypeVar
 
@@ -89,7 +89,15 @@ class Problem(ABC, Generic[E]):
     to call from several threads at once. w is float64 of shape (d,).
     """
 
-    decomposes: ClassVar[bool] = True  # False for a loss over the whole data set
+    decomposes: bool = True  # False for a loss over the whole data set
+
+    @classmethod
+    def decomposes_with(cls, options: Mapping[str, Any]) -> bool:
+        """Whether the loss is a sum over the examples with these options, ``decomposes`` by default.
+
+        options : of a configuration, which may not have been checked yet
+        """
+        return cls.decomposes
 
     @abstractmethod
     def dimension(self, examples: E) -> int:
@@ -293,6 +301,32 @@ class Gathering(ABC, Generic[E]):
         None if it is not known. It only affects the speed of solvers for smooth models.
         """
         return None
+
+
+class Continuing(ABC, Generic[E]):
+    """A problem whose loss-augmented inference is iterative and begins where it ended last.
+
+    What it begins with belongs to the run, not to the application: the same call with the same
+    beginning gives the same bytes, and checkpoints hold it.
+    """
+
+    @abstractmethod
+    def continues(self, examples: E) -> bool:
+        """Whether inference for these examples, which are one block, is of this kind."""
+
+    @abstractmethod
+    def carried_shape(self, examples: E) -> tuple[int, ...]:
+        """The shape of what is carried from one call to the next."""
+
+    @abstractmethod
+    def augmented_from(
+        self, w: np.ndarray, examples: E, carried: np.ndarray | None, each: Each
+    ) -> tuple[Plane, float, np.ndarray]:
+        """As ``augmented``, and what the next call may begin with, float64.
+
+        carried : from the last call, None in the first one
+        each(function, parts) maps a function over parts, perhaps in threads
+        """
 
 
 def answers_in_c(kind: type) -> "TypeGuard[type[CompiledByExample[Any]]]":

@@ -6,6 +6,7 @@
 | solvers that keep planes of examples | ``ByExample`` | the same |
 | kernels | ``KernelRows`` | the same |
 | threads that share one sum over sparse rows | ``Gathering`` | the same |
+| iterative inference that begins where it ended last | ``Continuing`` | the same |
 | prediction and scores | ``Predictor`` | ``prediction.py`` |
 | reading, and what a model keeps of it | ``Reader`` | ``reading.py`` |
 | writing | ``Writer`` | ``writing.py`` |
@@ -29,6 +30,7 @@ from lssvm.applications.writing import JSON, Curve, Export, FolderFormat, Writer
 from lssvm.problem import (
     ByExample,
     CompiledByExample,
+    Continuing,
     E,
     Each,
     Examples,
@@ -48,6 +50,7 @@ __all__ = [
     "Application",
     "ByExample",
     "CompiledByExample",
+    "Continuing",
     "Curve",
     "Each",
     "Examples",

@@ -28,6 +28,7 @@ ANSWERS = (
     "gradients",
     "coefficients",
     "gathered",
+    "augmented_from",
     "curvature",
     "columns_per_row",
     "work",

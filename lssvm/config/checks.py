@@ -75,7 +75,8 @@ def _unsolvable(kind: type[Application], document: Document) -> list[tuple[Place
     method, model = solver.get("method", AUTO), objective.get("model", "")
     if not isinstance(method, str) or method not in CLASSES or not isinstance(model, str):
         return []  # the schema refuses them, or the choice is made when the data are known
-    asked = asked_of(kind, document.value["application"]["name"], objective)
+    section = document.value["application"]
+    asked = asked_of(kind, section["name"], objective, section)
     needs = solver_class(method).needs
     unmet = needs.unmet(asked)
     if unmet:
@@ -99,14 +100,22 @@ def kernel_solvers() -> list[str]:
     return [name for name in CLASSES if solver_class(name).needs.kernels]
 
 
-def asked_of(kind: type[Application], name: str, objective: Mapping[str, Any]) -> Asked:
-    """What the section ``objective`` asks the solver of an application with this name to do."""
+def asked_of(
+    kind: type[Application],
+    name: str,
+    objective: Mapping[str, Any],
+    options: Mapping[str, Any] | None = None,
+) -> Asked:
+    """What the section ``objective`` asks the solver of an application with this name to do.
+
+    options : of the application
+    """
     norm, model = objective.get("slack_norm", 1), objective.get("model", default_model(kind))
     return Asked(
         application=name,
         each=gives_each(kind),
         compiled=answers_in_c(kind) and model in kind.compiled_models,
-        decomposes=kind.decomposes,
+        decomposes=kind.decomposes_with(options or {}),
         smooth=frozenset(kind.smooth),
         model=model,
         sharp=any(objective.get(key) == 0 for key in TEMPERATURE_KEYS),

@@ -158,6 +158,7 @@ class Run:
     last : gap, certificate and success of the last solved problem
     done : whether F has converged or the iterations are used up; converged : the former
     history : (objective, passes) after each iteration
+    carried : what a pass hands on to the next one (``problem.Continuing``); None if there is nothing
     not_converged : in the iteration so far; not saved
     """
 
@@ -175,6 +176,7 @@ class Run:
     converged: bool = field(default=False, metadata=value(flag))
     done: bool = field(default=False, metadata=value(flag))
     history: list[tuple[float, int]] = field(default_factory=list, metadata=value(_history))
+    carried: np.ndarray | None = None
     not_converged: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def proceed(
@@ -305,7 +307,10 @@ class _Counting:
 
     def augmented(self, w: np.ndarray) -> tuple[Plane, float]:
         self._run.passes += self._share
-        return self._oracle.augmented(w)
+        if getattr(self._oracle, "carried_shape", None) is None:
+            return self._oracle.augmented(w)
+        plane, upper, self._run.carried = self._oracle.augmented_from(w, self._run.carried)
+        return plane, upper
 
     def smoothed(self, w: np.ndarray, width: float) -> Smoothing:
         self._run.passes += self._share

@@ -33,6 +33,7 @@ INFINITIES = {np.inf: "infinity", -np.inf: "-infinity"}
 TEXTS = {text: value for value, text in INFINITIES.items()}
 GO_ON = "go on with the same command and --resume"
 SOLVER = "solver."  # begins the names of the solver's arrays
+CARRIED = "carried"  # the name of what one pass hands on to the next
 ADVICE = "; delete it, or train without --resume"
 
 
@@ -71,6 +72,8 @@ def save(path: Path, key: str, progress: Progress) -> None:
         values, solver_arrays = run.solver.state()
         header["solver"] = {name: _stored(value) for name, value in values.items()}
         arrays |= {SOLVER + name: array for name, array in solver_arrays.items()}
+        if run.carried is not None:
+            arrays[CARRIED] = run.carried
     write_container(path, CHECKPOINT, header, arrays)
 
 
@@ -81,6 +84,7 @@ class Setting:
     solver : one of the configuration's kind, which takes over the saved state
     dimension, costs : d and the costs of the examples, (n,)
     restarts : of the configuration; C : weight of the summed loss
+    carried : the shape of what one pass hands on to the next, None if there is nothing
     """
 
     solver: Solver
@@ -88,6 +92,7 @@ class Setting:
     costs: np.ndarray
     restarts: int
     C: float
+    carried: tuple[int, ...] | None = None
 
 
 def load(path: Path, key: str, setting: Setting) -> Progress:
@@ -109,12 +114,14 @@ def _progress(header: dict[str, Any], arrays: dict[str, np.ndarray], setting: Se
     """The progress of a container. Raises ModelError for what no run of this setting saves."""
     names = [name for name in arrays if name.startswith(SOLVER)]
     state = {name.removeprefix(SOLVER): arrays.pop(name) for name in names}
+    carried = arrays.pop(CARRIED, None)
     checked.known(arrays, "best_w", "scores_w", "scores_last")
     finished = [checked_restart(each) for each in checked.sequence(header, "finished")]
     run = None
     if header.get("run") is not None:
         run = _run(header, state, setting)
-    elif state:
+        run.carried = _carried(carried, setting)
+    elif state or carried is not None:
         raise ModelError("there is a solver without a run; expected both or none")
     if len(finished) + (run is not None) > setting.restarts:
         raise ModelError(f"there are {len(finished)} restarts; expected {setting.restarts} at most")
@@ -139,6 +146,14 @@ def _run(header: dict[str, Any], state: dict[str, np.ndarray], setting: Setting)
     if len(run.history) != run.iteration:
         raise ModelError(f"history has {len(run.history)} rows; expected {run.iteration}")
     return run
+
+
+def _carried(carried: np.ndarray | None, setting: Setting) -> np.ndarray | None:
+    if carried is None:
+        return None
+    if setting.carried is None:
+        raise ModelError(f"{CARRIED!r} is not known; expected nothing")
+    return checked.vector({CARRIED: carried}, CARRIED, setting.carried)
 
 
 def _scores(header: dict[str, Any], arrays: dict[str, np.ndarray], dimension: int) -> Scores:

@@ -23,7 +23,8 @@ def with_solver(
     if first.solver.method != AUTO:
         return list(configs), ""
     objective, application = first.objective.model_dump(), problem.data.application
-    asked = asked_of(type(application), first.application.name, objective)
+    options = first.application.model_dump()
+    asked = asked_of(type(application), first.application.name, objective, options)
     kernel = first.kernel.type != "linear" and not first.kernel.explicit
     C = max(config.objective.C for config in configs)
     C /= len(problem.data.examples) if first.objective.c_scaling == "mean" else 1

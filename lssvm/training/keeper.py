@@ -22,17 +22,24 @@ class Saving:
     resume: bool = False
 
 
-def resume(problem: Problem, stage: Stage, restarts: int, path: Path) -> None:
+def resume(
+    problem: Problem,
+    stage: Stage,
+    restarts: int,
+    path: Path,
+    carried: tuple[int, ...] | None = None,
+) -> None:
     """Go on from a checkpoint: its progress becomes that of the stage.
 
     restarts : of the configuration, which are not exceeded
+    carried : the shape of what one pass hands on to the next, None if there is nothing
 
     Raises ModelError if the checkpoint is of another run, or damaged.
     """
     dimension, costs = problem.dimension, problem.training.examples.costs
     application, inner_product = problem.data.application, problem.inner_product
     solver = new_solver(application, problem.training.examples, stage.config, 0, inner_product)
-    setting = Setting(solver, dimension, costs, restarts, stage.rules.C)
+    setting = Setting(solver, dimension, costs, restarts, stage.rules.C, carried)
     stage.progress = checkpoints.load(path, problem.key(stage.config), setting)
 
 

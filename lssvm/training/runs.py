@@ -107,7 +107,9 @@ class Runs:
             )
         before.solver.begin_problem()
         primal, inexactness = before.solver.primal(stage.rules.C), stage.config.cccp.inexactness
-        return Run(before.solver, inexactness, before.total_cost, objective=primal)
+        return Run(
+            before.solver, inexactness, before.total_cost, objective=primal, carried=before.carried
+        )
 
     def _best_seen(self, stage: Stage, run: Run) -> np.ndarray:
         """The weights that were best on held-out examples, (d,), whose objective the run then has.

@@ -103,7 +103,7 @@ def learn_on(
             data, [config], executor, initial=initial, observer=observer, scored=scored
         )
         if saving is not None and saving.resume:
-            resume(session.problem, session.stages[0], session.restarts, saving.path)
+            session.resume(saving.path)
         with checkpoints.stoppable() as signalled:
             session.runs.keeper = Keeper(saving, session.key, signalled)
             (model,) = session.run()
@@ -150,7 +150,7 @@ def rehearse(
     with arithmetic(), Executor(threads) as executor:
         session = Session(data, [config], executor, initial=initial)
         if resumed is not None:
-            resume(session.problem, session.stages[0], session.restarts, resumed)
+            session.resume(resumed)
         session.rehearse()
     return data
 
@@ -196,6 +196,11 @@ class Session:
     def key(self) -> str:
         """What tells the checkpoints of this session from others."""
         return self.problem.key(self.stages[0].config)
+
+    def resume(self, path: Path) -> None:
+        """Go on from a checkpoint. Raises ModelError if it is of another run, or damaged."""
+        carried = self.runs.oracle.carried_shape
+        resume(self.problem, self.stages[0], self.restarts, path, carried)
 
     def run(self) -> list[Model]:
         """Train; returns a model for each configuration, the best of its restarts.

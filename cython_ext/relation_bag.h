@@ -1,0 +1,259 @@
+/* The labels of the mentions of one pair, where the use of a label by any mention counts once.
+
+   A mention takes one label or none. With scores s and what the use of a label adds, g,
+
+       maximise  sum over mentions of s(m, h(m))  +  sum over used labels of g(l)
+
+   Labels with g >= 0 may be used freely: each mention has a best label, and those with g > 0 are
+   assigned to mentions of their own, at the price of what these lose. Labels with g < 0 are paid
+   for: all sets of them are tried, except those that cannot gain what they cost. */
+
+#ifndef LSSVM_RELATION_BAG_H
+#define LSSVM_RELATION_BAG_H
+
+#include <float.h>
+#include <stddef.h>
+
+#include "wide.h"
+
+typedef struct {
+    ptrdiff_t mentions, labels;
+    const double *scores; /* mentions rows of labels + 1, the last column is none */
+    const double *gains;  /* (labels,) g */
+} lssvm_bag;
+
+/* Room for bags of up to M mentions and L labels, with up to D paid labels in a set. */
+typedef struct {
+    double *best;    /* (D + 1, M) the best score of each mention among the labels of a set */
+    int *chosen;     /* (D + 1, M) and its label */
+    double *weights; /* (M * L,) of the assignment */
+    double *rows, *columns, *least; /* (max(M, L) + 1,) its potentials */
+    int *match, *way;               /* (max(M, L) + 1,) */
+    unsigned char *seen;            /* (max(M, L) + 1,) */
+    int *free_labels, *paid_labels; /* (L,) with g > 0, and g < 0 */
+    int *labels;                    /* (M,) a labelling */
+    ptrdiff_t free_count, paid_count;
+    double highest; /* the value of the best labelling so far */
+    long long left; /* sets that may still be tried */
+} lssvm_bag_room;
+
+/* Match each of R rows with a column of its own, R <= C, by the greatest sum of weights (R, C).
+   match[c], c from 1 to C, is the row of a column, counted from 1; 0: none.
+   Kuhn 1955, as successive shortest paths: O(R R C). */
+static void lssvm_assign(const double *weights, ptrdiff_t R, ptrdiff_t C, lssvm_bag_room *room)
+{
+    double *u = room->rows, *v = room->columns, *least = room->least;
+    int *match = room->match, *way = room->way;
+    for (ptrdiff_t r = 0; r <= R; r++)
+        u[r] = 0.0;
+    for (ptrdiff_t c = 0; c <= C; c++) {
+        v[c] = 0.0;
+        match[c] = 0;
+    }
+    for (ptrdiff_t r = 1; r <= R; r++) {
+        ptrdiff_t at = 0;
+        match[0] = (int)r;
+        for (ptrdiff_t c = 0; c <= C; c++) {
+            least[c] = DBL_MAX;
+            room->seen[c] = 0;
+        }
+        do {
+            ptrdiff_t row = match[at], next = -1;
+            double step = DBL_MAX;
+            room->seen[at] = 1;
+            for (ptrdiff_t c = 1; c <= C; c++) {
+                if (room->seen[c])
+                    continue;
+                double reduced = -weights[(row - 1) * C + c - 1] - u[row] - v[c];
+                if (reduced < least[c]) {
+                    least[c] = reduced;
+                    way[c] = (int)at;
+                }
+                if (least[c] < step) {
+                    step = least[c];
+                    next = c;
+                }
+            }
+            if (next < 0) /* numbers that are not finite */
+                return;
+            for (ptrdiff_t c = 0; c <= C; c++) {
+                if (room->seen[c]) {
+                    u[match[c]] += step;
+                    v[c] -= step;
+                } else {
+                    least[c] -= step;
+                }
+            }
+            at = next;
+        } while (match[at] != 0);
+        while (at != 0) {
+            match[at] = match[way[at]];
+            at = way[at];
+        }
+    }
+}
+
+/* The value of a labelling, mentions and used labels added in their order. */
+static double lssvm_bag_value(const lssvm_bag *bag, const int *labels, unsigned char *used)
+{
+    const ptrdiff_t L = bag->labels;
+    double value = 0.0;
+    for (ptrdiff_t l = 0; l <= L; l++)
+        used[l] = 0;
+    for (ptrdiff_t m = 0; m < bag->mentions; m++) {
+        value += bag->scores[m * (L + 1) + labels[m]];
+        used[labels[m]] = 1;
+    }
+    for (ptrdiff_t l = 0; l < L; l++)
+        if (used[l])
+            value += bag->gains[l];
+    return value;
+}
+
+/* Labels with g > 0 get mentions of their own where that gains something; changes ``labels``.
+   best : (mentions,) what each mention has without. */
+static void lssvm_bag_match(const lssvm_bag *bag, const double *best, int *labels,
+                            lssvm_bag_room *room)
+{
+    const ptrdiff_t M = bag->mentions, K = room->free_count, stride = bag->labels + 1;
+    const int turned = K < M; /* rows are labels, of which there are fewer */
+    const ptrdiff_t R = turned ? K : M, C = turned ? M : K;
+    double *weights = room->weights;
+    int apart = 1; /* whether the best columns of all rows are different */
+    for (ptrdiff_t c = 0; c <= C; c++)
+        room->match[c] = 0;
+    for (ptrdiff_t r = 0; r < R; r++) {
+        ptrdiff_t top = -1;
+        double highest = 0.0;
+        for (ptrdiff_t c = 0; c < C; c++) {
+            const ptrdiff_t m = turned ? c : r;
+            const int label = room->free_labels[turned ? r : c];
+            const double gain = bag->scores[m * stride + label] - best[m] + bag->gains[label];
+            weights[r * C + c] = gain > 0.0 ? gain : 0.0;
+            if (gain > highest) {
+                highest = gain;
+                top = c;
+            }
+        }
+        if (top < 0)
+            continue;
+        apart &= room->match[top + 1] == 0;
+        room->match[top + 1] = (int)r + 1;
+    }
+    if (!apart)
+        lssvm_assign(weights, R, C, room);
+    for (ptrdiff_t c = 0; c < C; c++) {
+        const ptrdiff_t r = room->match[c + 1] - 1;
+        if (r >= 0 && weights[r * C + c] > 0.0)
+            labels[turned ? c : r] = room->free_labels[turned ? r : c];
+    }
+}
+
+/* Try the set of labels that ``best`` and ``chosen`` at this depth stand for, and all sets that
+   have it and further labels from ``first`` on. Returns 0 once there are too many. */
+static int lssvm_bag_visit(const lssvm_bag *bag, ptrdiff_t depth, ptrdiff_t first, int *found,
+                           lssvm_bag_room *room)
+{
+    const ptrdiff_t M = bag->mentions, stride = bag->labels + 1;
+    const double *best = room->best + depth * M;
+    const int *chosen = room->chosen + depth * M;
+    if (--room->left < 0)
+        return 0;
+    for (ptrdiff_t m = 0; m < M; m++)
+        room->labels[m] = chosen[m];
+    if (room->free_count)
+        lssvm_bag_match(bag, best, room->labels, room);
+    const double value = lssvm_bag_value(bag, room->labels, room->seen);
+    if (value > room->highest) {
+        room->highest = value;
+        for (ptrdiff_t m = 0; m < M; m++)
+            found[m] = room->labels[m];
+    }
+    for (ptrdiff_t k = first; k < room->paid_count; k++) {
+        const int label = room->paid_labels[k];
+        double *wider = room->best + (depth + 1) * M;
+        int *others = room->chosen + (depth + 1) * M;
+        double gain = bag->gains[label];
+        for (ptrdiff_t m = 0; m < M; m++) {
+            const double score = bag->scores[m * stride + label];
+            const int better = score > best[m];
+            gain += better ? score - best[m] : 0.0;
+            wider[m] = better ? score : best[m];
+            others[m] = better ? label : chosen[m];
+        }
+        /* More labels in the set only lessen what this one gains. */
+        if (gain > 0.0 && !lssvm_bag_visit(bag, depth + 1, k + 1, found, room))
+            return 0;
+    }
+    return 1;
+}
+
+/* The best labelling of a bag, (mentions,) with ``labels`` for none, in ``found``; ``value`` is its
+   value. Ties go to none, then to the lowest label. Returns 0 if more than ``room->left`` sets of
+   paid labels would have to be tried: ``found`` is the best of those that were.
+   depth : paid labels in a set that there is room for. */
+static int lssvm_bag_best(const lssvm_bag *bag, ptrdiff_t depth, int *found, double *value,
+                          lssvm_bag_room *room)
+{
+    const ptrdiff_t M = bag->mentions, L = bag->labels;
+    room->free_count = room->paid_count = 0;
+    room->highest = -DBL_MAX;
+    for (ptrdiff_t m = 0; m < M; m++) {
+        const double *scores = bag->scores + m * (L + 1);
+        room->best[m] = scores[L];
+        room->chosen[m] = (int)L;
+        for (ptrdiff_t l = 0; l < L; l++) {
+            if (scores[l] > room->best[m] && bag->gains[l] >= 0.0) {
+                room->best[m] = scores[l];
+                room->chosen[m] = (int)l;
+            }
+        }
+        found[m] = room->chosen[m];
+    }
+    for (ptrdiff_t l = 0; l < L; l++) {
+        double gain = bag->gains[l];
+        if (gain > 0.0)
+            room->free_labels[room->free_count++] = (int)l;
+        if (gain >= 0.0)
+            continue;
+        for (ptrdiff_t m = 0; m < M; m++) {
+            const double more = bag->scores[m * (L + 1) + l] - room->best[m];
+            gain += more > 0.0 ? more : 0.0;
+        }
+        if (gain > 0.0)
+            room->paid_labels[room->paid_count++] = (int)l;
+    }
+    int done = 0;
+    if (room->paid_count <= depth)
+        done = lssvm_bag_visit(bag, 0, 0, found, room);
+    *value = lssvm_bag_value(bag, found, room->seen);
+    return done;
+}
+
+/* The best labelling that uses each of K labels, increasing, and no others; K <= mentions. */
+static void lssvm_bag_complete(const lssvm_bag *bag, const int *labels, ptrdiff_t K, int *found,
+                               lssvm_bag_room *room)
+{
+    const ptrdiff_t M = bag->mentions, L = bag->labels;
+    for (ptrdiff_t m = 0; m < M; m++) {
+        const double *scores = bag->scores + m * (L + 1);
+        double best = scores[L];
+        found[m] = (int)L;
+        for (ptrdiff_t k = 0; k < K; k++) {
+            if (scores[labels[k]] > best) {
+                best = scores[labels[k]];
+                found[m] = labels[k];
+            }
+        }
+        for (ptrdiff_t k = 0; k < K; k++)
+            room->weights[k * M + m] = scores[labels[k]] - best;
+    }
+    if (K == 0)
+        return;
+    lssvm_assign(room->weights, K, M, room);
+    for (ptrdiff_t m = 0; m < M; m++)
+        if (room->match[m + 1] > 0)
+            found[m] = labels[room->match[m + 1] - 1];
+}
+
+#endif

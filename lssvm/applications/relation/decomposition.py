@@ -1,0 +1,122 @@
+"""Loss-augmented inference for a loss over the whole data set, by dual decomposition.
+
+    U⁺ = max over Y of Δ(Y) + Σ_i s_i(Y_i),   s_i(Y_i) = max over h with the relations Y_i of w · Φ
+
+Two copies of Y are joined by multipliers λ, one for each pair i and relation l (Haffari, Nagesh &
+Ramakrishnan, NAACL 2015, equations 13 to 15):
+
+    L(λ) = max over Y' of Δ(Y') + λ · Y'  +  Σ_i max over Y_i'' of s_i(Y_i'') − λ_i · Y_i''
+
+Both maxima are exact, so that L(λ) ≥ U⁺ for every λ. Subgradient steps λ ← λ − η_t (Y' − Y'') lower
+it. Where the copies agree they attain U⁺. The labels of either copy give a lower bound, if each
+pair has enough mentions for them; so do the true labels.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from lssvm.applications.relation.f_beta import FLoss
+from lssvm.applications.relation.inference import Labelling, chosen_by
+from lssvm.kernels.relation_arrays import BagArrays
+from lssvm.problem import Each
+
+MET = 1e-12  # bounds that differ by a smaller share are equal but for rounding
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When the decomposition ends.
+
+    iterations : steps at most; inverse : whether step t is 1/t, otherwise 1/√t
+    label_sets : see :meth:`Labelling.improve`
+    """
+
+    iterations: int
+    inverse: bool
+    label_sets: int
+
+
+@dataclass
+class Bounds:
+    """What the decomposition found.
+
+    labels : (mentions,) int32, the best labelling; loss : its Δ; value : Δ and its scores
+    upper : the lowest L(λ); multipliers : (n, L), that λ
+    """
+
+    labels: np.ndarray
+    loss: float
+    value: float
+    upper: float
+    multipliers: np.ndarray
+
+    @property
+    def met(self) -> bool:
+        """Whether the labelling is proved to be the best one."""
+        return self.upper - self.value <= MET * (1.0 + abs(self.upper) + abs(self.value))
+
+    def offer(self, labels: np.ndarray, loss: float, score: float) -> None:
+        """Take over a labelling if it is better; score : of its mentions."""
+        if loss + score > self.value:
+            self.labels, self.loss, self.value = labels.copy(), loss, loss + score
+
+
+def decomposed(
+    bags: BagArrays,
+    loss: FLoss,
+    truth: Labelling,
+    multipliers: np.ndarray,
+    limits: Limits,
+    each: Each,
+) -> Bounds:
+    """Bounds of U⁺, without costs.
+
+    truth : the best labelling with the true relations; multipliers : (n, L), where λ begins
+    """
+    every = np.arange(len(bags.places) - 1)
+    prices = multipliers.copy()
+    model = Labelling.empty(bags)
+    model.improve(bags, -prices, every, limits.label_sets, each)
+    found = Bounds(truth.labels, 0.0, float(truth.values.sum()), np.inf, prices)
+    for step in range(1, limits.iterations + 1):
+        chosen, worst = loss.worst(prices)
+        upper = worst + float(model.values.sum()) + float(model.excess.sum())
+        if upper < found.upper:
+            found.upper, found.multipliers = upper, prices.copy()
+        used = model.used(bags)
+        found.offer(model.labels, loss.value(used), _score(bags, model.labels))
+        apart = chosen != used
+        rows = np.flatnonzero(apart.any(axis=1))
+        if not len(rows) or found.met:
+            break
+        _offer_chosen(found, bags, loss, chosen, rows, model)
+        if found.met or step == limits.iterations:
+            break
+        size = 1.0 / step if limits.inverse else step**-0.5
+        prices[rows] -= size * (chosen[rows].astype(np.float64) - used[rows])
+        model.improve(bags, -prices, rows, limits.label_sets, each)
+    found.upper = max(found.upper, found.value)  # below it by rounding alone
+    return found
+
+
+def _offer_chosen(
+    found: Bounds,
+    bags: BagArrays,
+    loss: FLoss,
+    chosen: np.ndarray,
+    rows: np.ndarray,
+    model: Labelling,
+) -> None:
+    """Offer the labels of the loss, and for pairs that cannot reach them those of the model."""
+    other = Labelling(model.labels.copy(), np.zeros(len(chosen)), model.excess)
+    short = chosen_by(bags, chosen, rows, other)
+    reached = chosen
+    if len(short):
+        reached = chosen.copy()
+        reached[short] = model.used(bags)[short]
+    found.offer(other.labels, loss.value(reached), _score(bags, other.labels))
+
+
+def _score(bags: BagArrays, labels: np.ndarray) -> float:
+    return float(bags.scores[np.arange(len(labels)), labels].sum())

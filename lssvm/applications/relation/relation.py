@@ -1,0 +1,309 @@
+"""Relation extraction from pairs of entities with unlabelled mentions (distant supervision).
+
+x is a pair of entities with mentions, each with features; y the set of relations of the pair; h the
+label of every mention, one of L relations or none. A pair has the relations that its mentions have
+(deterministic OR, Hoffmann et al., ACL 2011), so y follows from h:
+
+    w · Φ(x, y, h) = Σ_m w[h_m] · x_m,   none having weights or the score 0
+
+Completion takes the best labels by which every relation of y_i is used by some mention and no other
+one is: each of the relations is assigned to a mention of its own by what the mentions lose, all
+others take their best label. Prediction takes the best label of every mention. Pairs with more
+relations than mentions cannot reach their truth, and training leaves them out.
+
+Losses: ``hamming``, the number of wrong relations of each pair, for which loss-augmented inference
+is exact: relations that are not true gain 1 each if they are used, once, and true ones cost 1. And
+``f_beta`` over the whole data set, n (1 − F), n the number of pairs (Haffari, Nagesh & Ramakrishnan,
+NAACL 2015): there is one maximum over all pairs together,
+
+    U⁺ = max over Y of n (1 − F(Y)) + Σ_i max over h with y_i of w · Φ(x_i, y_i, h)
+
+whose bounds the module ``decomposition`` finds. The lower one makes the plane, which is valid, the
+upper one is the upper bound: where they differ, the certified gap holds nevertheless. The
+multipliers of one pass are those that the next one begins with.
+
+Ties go to none, then to the first relation.
+"""
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from lssvm import sparse
+from lssvm.applications import base
+from lssvm.applications.names import LazyNames
+from lssvm.applications.relation import inference
+from lssvm.applications.relation.bags import Bags
+from lssvm.applications.relation.decomposition import Limits, decomposed
+from lssvm.applications.relation.f_beta import FLoss
+from lssvm.applications.relation.inference import Columns, Labelling, in_turn
+from lssvm.applications.relation.predictions import NONE, Predictions
+from lssvm.applications.relation.relation_data import RelationData
+from lssvm.applications.relation.relation_options import F_BETA, RelationOptions
+from lssvm.errors import DataError, LssvmError
+from lssvm.kernels import _relation
+from lssvm.plane import Plane
+from lssvm.problem import Each
+
+NOT_MET = "bounds of loss-augmented inference"
+NO_SUMS = "sums over the labels of all mentions are not known for it"
+NUMBER_NS = 0.5  # of a feature and a relation, about
+BLOCK_NS = 100_000.0  # of a block at least
+
+
+class RelationNames(LazyNames):
+    """``feature × relation`` for each weight."""
+
+    def __init__(self, vocabulary: Any, columns: Sequence[str]) -> None:
+        self._vocabulary, self._columns = vocabulary, columns
+
+    def __len__(self) -> int:
+        return self._vocabulary.width * len(self._columns)
+
+    def name(self, place: int) -> str:
+        """The name at a place."""
+        feature, column = divmod(place, len(self._columns))
+        return f"{self._vocabulary.feature(feature)} × {self._columns[column]}"
+
+
+class Relation(
+    RelationData,
+    base.Application[Bags, Predictions],
+    base.ByExample[Bags],
+    base.Continuing[Bags],
+):
+    """Relations of pairs; the labels of mentions are hidden."""
+
+    Options = RelationOptions
+    models = frozenset({"lssvm"})
+    refused_models: ClassVar[Mapping[str, str]] = {
+        "ssvm": "the labels of mentions are hidden",
+        **dict.fromkeys(("mssvm", "hcrf", "loss_augmented_likelihood", base.ANNEALED), NO_SUMS),
+    }
+
+    def __init__(
+        self, options: RelationOptions, formulation: base.Formulation | None = None
+    ) -> None:
+        super().__init__(options, formulation)
+        self.decomposes = options.loss != F_BETA
+        self.limits = Limits(options.iterations, options.steps == "inverse", options.label_sets)
+        self._lock = threading.Lock()
+        self._bounds = [0, 0]  # that did not meet, and of how many
+
+    @classmethod
+    def decomposes_with(cls, options: Mapping[str, Any]) -> bool:
+        """False for the loss over the whole data set."""
+        return options.get("loss") != F_BETA
+
+    @property
+    def columns(self) -> Columns:
+        """The columns of w."""
+        return Columns(len(self.relations), self.options.none_weights)
+
+    def known_dimension(self) -> int | None:
+        """Features times columns."""
+        return None if self.vocabulary is None else self.vocabulary.width * self.columns.count
+
+    def dimension(self, examples: Bags) -> int:
+        """Features times relations, and none if it has weights."""
+        return int(examples.inputs.shape[1]) * self.columns.count
+
+    def feature_names(self) -> Sequence[str]:
+        """``feature 1 × founder`` …, see :class:`RelationNames`."""
+        names = (*self.relations, *(["none"] if self.options.none_weights else []))
+        return RelationNames(self.vocabulary, names) if self.vocabulary else []
+
+    def for_training(self, examples: Bags) -> Bags:
+        """The pairs whose relations are not more than their mentions."""
+        reachable = examples.reachable
+        return examples if reachable.all() else examples.take(np.flatnonzero(reachable))
+
+    def work(self, examples: Bags) -> np.ndarray:
+        """By features and relations. A block has a sum as long as w, and gets as much work."""
+        return (NUMBER_NS * self.columns.count * self._share(examples)) * examples.sizes
+
+    def _share(self, examples: Bags) -> float:
+        return min(1.0, BLOCK_NS / self.dimension(examples))
+
+    def start(self, examples: Bags, rng: np.random.Generator) -> Plane:
+        """The relations of each pair in turn on its mentions. Raises DataError without them."""
+        return inference.plane(examples, self._first(examples, rng), 0.0, self.columns)
+
+    def start_each(self, examples: Bags, rng: np.random.Generator) -> base.Maxima:
+        """As ``start``, for every pair apart."""
+        labels, none = self._first(examples, rng), np.zeros(len(examples))
+        return base.Maxima(none, none, none, labels)
+
+    def _first(self, examples: Bags, rng: np.random.Generator) -> np.ndarray:
+        """First labels of all mentions, which use the relations of their pairs."""
+        self._check(examples)
+        counts, mentions = examples.label_counts, examples.mention_counts
+        starts = examples.places[:-1] - examples.places[0]
+        turns = np.arange(int(mentions.sum())) - np.repeat(starts, mentions)
+        if self.options.initialisation == "random":
+            keys = rng.random(len(turns))
+            order = np.lexsort((keys, np.repeat(np.arange(len(examples)), mentions)))
+            shuffled = np.empty_like(turns)
+            shuffled[order] = turns
+            turns = shuffled
+        own = np.repeat(counts, mentions)
+        places = np.repeat(examples.label_places[:-1], mentions) + turns % np.maximum(own, 1)
+        labels = np.append(examples.labels, 0)[np.where(own > 0, places, -1)]
+        return np.where(own > 0, labels, len(self.relations)).astype(np.int32)
+
+    def _check(self, examples: Bags) -> None:
+        """Raise DataError for a pair that training cannot take."""
+        known = examples.known & examples.reachable
+        if not known.all():
+            row = int(np.argmin(known))
+            wrong = "has more relations than mentions; expected at most as many"
+            if not examples.known[row]:
+                wrong = "has no known relations ('?'); expected them for training"
+            raise examples.error(row, wrong)
+        labels = examples.labels[examples.label_span]
+        unseen = np.flatnonzero(labels >= len(self.relations))
+        if len(unseen):
+            row = int(
+                np.searchsorted(
+                    examples.label_places - examples.label_places[0], unseen[0], side="right"
+                )
+            )
+            name = examples.relations[labels[unseen[0]]]
+            raise examples.error(
+                row - 1, f"has the relation {name!r}, which the model does not have; expected its"
+            )
+
+    def augmented(self, w: np.ndarray, examples: Bags) -> tuple[Plane, float]:
+        """Σ c_i U⁺_i, or U⁺ of the whole data set with its upper bound."""
+        if not self.decomposes:
+            return self.augmented_from(w, examples, None, in_turn)[:2]
+        found, losses = self._worst(w, examples)
+        plane = inference.plane(
+            examples, found.labels, float(examples.costs @ losses), self.columns
+        )
+        slack = float(examples.costs @ found.excess)
+        return plane, plane.value(w) + slack
+
+    def completed(self, w: np.ndarray, examples: Bags) -> Plane:
+        """Σ c_i U⁻_i. Raises DataError for pairs that cannot reach their relations."""
+        self._check(examples)
+        bags = inference.scored(w, examples, self.columns)
+        if not np.isfinite(bags.scores).all():
+            return _nowhere(w)
+        return inference.plane(
+            examples, inference.completed(bags, examples).labels, 0.0, self.columns
+        )
+
+    def continues(self, examples: Bags) -> bool:
+        """Whether the loss is that of the whole data set."""
+        return not self.decomposes
+
+    def carried_shape(self, examples: Bags) -> tuple[int, int]:
+        """One multiplier for each pair and relation."""
+        return len(examples), len(self.relations)
+
+    def augmented_from(
+        self, w: np.ndarray, examples: Bags, carried: np.ndarray | None, each: Each
+    ) -> tuple[Plane, float, np.ndarray]:
+        """U⁺ of the whole data set: a plane, an upper bound, and the multipliers."""
+        if carried is None:
+            carried = np.zeros(self.carried_shape(examples))
+        bags = inference.scored(w, examples, self.columns, each)
+        if not np.isfinite(bags.scores).all():
+            return _nowhere(w), np.nan, carried
+        truth = inference.completed(bags, examples)
+        square, macro = self.options.beta**2, self.options.average == "macro"
+        loss = FLoss(examples.truth(len(self.relations)), square, macro)
+        found = decomposed(bags, loss, truth, carried, self.limits, each)
+        with self._lock:
+            self._bounds[0] += not found.met
+            self._bounds[1] += 1
+        cost = float(examples.costs[0])
+        plane = inference.plane(examples, found.labels, cost * found.loss, self.columns)
+        slack = 0.0 if found.met else cost * (found.upper - found.value)
+        return plane, plane.value(w) + slack, found.multipliers
+
+    def not_converged(self) -> dict[str, tuple[int, int]]:
+        """How often the bounds of the decomposition did not meet, and of how many passes."""
+        with self._lock:
+            found, self._bounds = self._bounds, [0, 0]
+        return {NOT_MET: (found[0], found[1])} if found[1] else {}
+
+    def augmented_each(self, w: np.ndarray, examples: Bags) -> base.Maxima:
+        """The labels that attain U⁺_i for each pair. Raises LssvmError for loss f_beta."""
+        if not self.decomposes:
+            raise LssvmError("loss f_beta is that of the whole data set; expected loss: hamming")
+        found, losses = self._worst(w, examples)
+        values = found.values + examples.label_counts
+        return base.Maxima(values, losses, values + found.excess, found.labels)
+
+    def completed_each(self, w: np.ndarray, examples: Bags) -> base.Maxima:
+        """The best labels of each pair that use its relations. Raises DataError."""
+        self._check(examples)
+        bags = inference.scored(w, examples, self.columns)
+        none = np.zeros(len(examples))
+        if not np.isfinite(bags.scores).all():
+            return _undefined(bags.labels, none + np.nan, int(bags.places[-1]))
+        found = inference.completed(bags, examples)
+        return base.Maxima(found.values, none, found.values, found.labels)
+
+    def gradients(
+        self, examples: Bags, found: base.Maxima, rows: np.ndarray
+    ) -> "sparse.csr_array":
+        """Φ of the labels that were found, (len(rows), d), without costs."""
+        return inference.gradients(examples, found.outputs, np.asarray(rows), self.columns)
+
+    def _worst(self, w: np.ndarray, examples: Bags) -> tuple[Labelling, np.ndarray]:
+        """Loss-augmented inference for Hamming loss: labels, and the loss of each pair."""
+        bags = inference.scored(w, examples, self.columns)
+        found, n = Labelling.empty(bags), len(examples)
+        truth = examples.truth(len(self.relations))
+        if not np.isfinite(bags.scores).all():
+            found.values[:] = np.nan
+            return found, np.full(n, np.nan)
+        gains = np.where(truth, -1.0, 1.0)
+        found.improve(bags, gains, np.arange(n), self.limits.label_sets)
+        losses = np.count_nonzero(found.used(bags) != truth, axis=1).astype(np.float64)
+        return found, losses
+
+    def predict(self, w: np.ndarray, examples: Bags, top: int = 1) -> Predictions:
+        """The best label of every mention, and how much they speak for each relation.
+
+        The score of a relation is by how much the best labels that use it exceed the best ones
+        that do not: above 0 for predicted relations, apart from ties.
+        Raises LssvmError if ``top`` is not 1.
+        """
+        if top != 1:
+            raise LssvmError(f"--top {top}: application 'relation' finds the best labels only")
+        bags = inference.scored(w, examples, self.columns)
+        found, n, count = Labelling.empty(bags), len(examples), len(self.relations)
+        none = np.zeros((n, count))
+        found.improve(bags, none, np.arange(n), 1)
+        margins, mentions = none, np.zeros((n, count), dtype=np.int32)
+        _relation.evidence(bags, found.labels, margins, mentions)
+        labels = np.where(found.labels == count, NONE, found.labels).astype(np.int32)
+        return Predictions(margins, labels, mentions, found.values)
+
+    def prediction_values(self, examples: Bags, predictions: Predictions) -> np.ndarray:
+        """w · Φ of the best labels, (n,)."""
+        return predictions.values
+
+    def training_losses(self, examples: Bags, predictions: Predictions) -> np.ndarray | None:
+        """The number of wrong relations of each pair, (n,); None for loss f_beta."""
+        if not self.decomposes:
+            return None
+        truth = examples.truth(len(examples.relations))
+        found = np.zeros_like(truth)
+        found[:, : len(self.relations)] = predictions.relations(examples)
+        return np.count_nonzero(truth != found, axis=1).astype(np.float64)
+
+
+def _nowhere(w: np.ndarray) -> Plane:
+    """What stands for a plane where scores are not finite; the oracle then names the reason."""
+    return Plane(np.full(len(w), np.nan), np.nan)
+
+
+def _undefined(label: int, values: np.ndarray, mentions: int) -> base.Maxima:
+    return base.Maxima(values, values, values, np.full(mentions, label, dtype=np.int32))

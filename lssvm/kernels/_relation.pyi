@@ -1,0 +1,21 @@
+import numpy as np
+from numpy.typing import NDArray
+
+from lssvm.kernels.relation_arrays import BagArrays
+
+Reals = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
+def best(
+    bags: BagArrays, gains: Reals, chosen: Longs, most: int, labels: Ints, values: Reals
+) -> Longs: ...
+def complete(
+    bags: BagArrays, chosen: Longs, label_places: Longs, truth: Ints, labels: Ints, values: Reals
+) -> None: ...
+def evidence(bags: BagArrays, labels: Ints, margins: Reals, mentions: Ints) -> None: ...
+def used(bags: BagArrays, labels: Ints) -> Bytes: ...
+def highest_loss(
+    right: Reals, wrong: Reals, zeros: int, square: float, scale: float
+) -> tuple[int, int, float]: ...
