@@ -226,8 +226,7 @@ def write_pairs(
     rng = np.random.default_rng(seed)
     for name, count in {"train": n, "test": n_test}.items():
         pairs = drawn(rng, world, count)
-        with replacing(folder / f"{name}.txt") as file:
-            file.writelines(_lines(pairs, world.patterns.shape[1], relations))
+        write_bags(folder / f"{name}.txt", world, pairs)
     with replacing(folder / "relations.tsv") as file:
         file.writelines(f"{number}\trelation-{number}\n" for number in range(1, relations + 1))
     with replacing(folder / "features.tsv") as file:
@@ -241,6 +240,12 @@ def write_pairs(
     }
     lines = ["test.txt with the rule of the largest expected F1 under the true model:"]
     return "\n".join([*lines, *(f"{name:<9} {100 * x:.6g}" for name, x in figures.items())])
+
+
+def write_bags(path: Path, world: Facts, pairs: Pairs) -> None:
+    """Write a file in the text format. Raises LssvmError if it cannot be written."""
+    with replacing(path) as file:
+        file.writelines(_lines(pairs, world.patterns.shape[1], len(world.shares)))
 
 
 def _feature_lines(world: Facts, features: int) -> Iterator[str]:

@@ -16,6 +16,7 @@ import numpy as np
 
 CUTS = (100, 200, 500)  # k of P@k
 _DRAWN = 1000  # points of a drawn curve
+_WHATS = ("precision", "recall", "f1")
 
 
 class Counts(NamedTuple):
@@ -127,12 +128,12 @@ def all_scores(
         if row[0] or row[1]
     }
     macro = np.mean(list(each.values()), axis=0) if each else np.zeros(3)
-    whats = ("precision", "recall", "f1")
     result: dict[str, float | None] = {}
-    result |= {what: 100.0 * value for what, value in zip(whats, micro, strict=True)}
-    result |= {f"macro_{what}": 100.0 * float(v) for what, v in zip(whats, macro, strict=True)}
+    for place in (2, 0, 1):  # F1 first: held-out data are scored by the first metric
+        result[_WHATS[place]] = 100.0 * micro[place]
+    result |= {f"macro_{what}": 100.0 * float(v) for what, v in zip(_WHATS, macro, strict=True)}
     result |= _ranked(truth, scores)
-    for place, what in enumerate(whats):
+    for place, what in enumerate(_WHATS):
         result |= {f"{what} ({name})": 100.0 * own[place] for name, own in each.items()}
     return result
 
