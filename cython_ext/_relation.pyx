@@ -14,6 +14,7 @@ cdef extern from "relation_bag.h" nogil:
     ctypedef struct Room "lssvm_bag_room":
         double* best
         int* chosen
+        double* gains
         double* weights
         double* rows
         double* columns
@@ -26,7 +27,7 @@ cdef extern from "relation_bag.h" nogil:
         int* labels
         long long left
     bint best_labels "lssvm_bag_best"(
-        const Bag* bag, Py_ssize_t depth, int* found, double* value, Room* room)
+        const Bag* bag, Py_ssize_t depth, int* found, double* value, double* bound, Room* room)
     void complete_labels "lssvm_bag_complete"(
         const Bag* bag, const int* labels, Py_ssize_t count, int* found, Room* room)
     double labels_value "lssvm_bag_value"(
@@ -36,18 +37,20 @@ cdef extern from "float.h" nogil:
     const double DBL_MAX
 
 cdef enum:
-    DEPTH = 62  # paid labels in a set, of which there are 2^DEPTH
+    DEPTH = 64  # paid labels in a set
 
 
 cdef object _room(Room* out, Py_ssize_t mentions, Py_ssize_t labels, Py_ssize_t depth):
     """Let ``out`` point to new arrays, which are returned and must outlive it."""
     cdef Py_ssize_t longer = max(mentions, labels) + 1
-    cdef double[::1] reals = np.empty((depth + 1) * mentions + mentions * labels + 3 * longer + 1)
+    cdef double[::1] reals = np.empty(
+        (depth + 1) * (mentions + labels) + mentions * labels + 3 * longer + 1)
     cdef int[::1] ints = np.empty(
         (depth + 1) * mentions + 2 * longer + 2 * labels + mentions + 1, dtype=np.int32)
     cdef unsigned char[::1] seen = np.empty(longer + 1, dtype=np.uint8)
     out.best = &reals[0]
-    out.weights = out.best + (depth + 1) * mentions
+    out.gains = out.best + (depth + 1) * mentions
+    out.weights = out.gains + (depth + 1) * labels
     out.rows = out.weights + mentions * labels
     out.columns = out.rows + longer
     out.least = out.columns + longer
@@ -75,17 +78,17 @@ cdef int _check(const double[:, ::1] scores, const long long[::1] places,
 
 def best(
     bags, const double[:, ::1] gains, const long long[::1] chosen, long long most,
-    int[::1] labels, double[::1] values,
+    int[::1] labels, double[::1] values, double[::1] excess,
 ):
     """The best labels of the mentions of chosen bags, where labels that are used gain or cost.
 
     bags : BagArrays of n bags; gains : (n, L) what the use of each label adds, once for a bag
     most : sets of labels with gains below 0 that are tried for a bag
     labels : (mentions,) to write the label of each mention to, L for none; values : (n,) to write
-        scores and gains to
+        scores and gains to; excess : (n,) to write to what a better choice can have more at most
 
     Returns the chosen bags for which there are more such sets: what is written is the best of those
-    that were tried. Ties go to the fewest labels that cost, then to none, then to the lowest label.
+    that were tried. Mentions that may have several labels take none, else the lowest one.
     """
     cdef const double[:, ::1] scores = bags.scores
     cdef const long long[::1] places = bags.places
@@ -93,7 +96,10 @@ def best(
     cdef Py_ssize_t depth = min(<Py_ssize_t>DEPTH, L)
     cdef Bag bag
     cdef Room room
+    cdef double bound
     _check(scores, places, chosen, labels.shape[0], values.shape[0])
+    if excess.shape[0] != n:
+        raise ValueError(f"best: {excess.shape[0]} excesses do not fit {n} bags")
     if gains.shape[0] != n or gains.shape[1] != L:
         raise ValueError(f"best: gains {gains.shape[0]} x {gains.shape[1]} do not fit {n} bags of "
                          f"{L} labels")
@@ -103,14 +109,15 @@ def best(
     with nogil:
         for k in range(chosen.shape[0]):
             i = chosen[k]
-            values[i] = 0.0
+            values[i], excess[i] = 0.0, 0.0
             bag.mentions, bag.labels = places[i + 1] - places[i], L
             if bag.mentions == 0:
                 continue
             bag.scores = &scores[places[i], 0]
             bag.gains = &gains[i, 0] if L else NULL
             room.left = most
-            if not best_labels(&bag, depth, &labels[places[i]], &values[i], &room):
+            if not best_labels(&bag, depth, &labels[places[i]], &values[i], &bound, &room):
+                excess[i] = max(0.0, bound - values[i])
                 rest_view[count] = i
                 count += 1
     return rest[:count]

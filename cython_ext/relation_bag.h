@@ -6,7 +6,7 @@
 
    Labels with g >= 0 may be used freely: each mention has a best label, and those with g > 0 are
    assigned to mentions of their own, at the price of what these lose. Labels with g < 0 are paid
-   for: all sets of them are tried, except those that cannot gain what they cost. */
+   for: sets of them are tried by branch and bound. */
 
 #ifndef LSSVM_RELATION_BAG_H
 #define LSSVM_RELATION_BAG_H
@@ -26,6 +26,7 @@ typedef struct {
 typedef struct {
     double *best;    /* (D + 1, M) the best score of each mention among the labels of a set */
     int *chosen;     /* (D + 1, M) and its label */
+    double *gains;   /* (D + 1, L) what further labels gain at most */
     double *weights; /* (M * L,) of the assignment */
     double *rows, *columns, *least; /* (max(M, L) + 1,) its potentials */
     int *match, *way;               /* (max(M, L) + 1,) */
@@ -149,14 +150,43 @@ static void lssvm_bag_match(const lssvm_bag *bag, const double *best, int *label
     }
 }
 
-/* Try the set of labels that ``best`` and ``chosen`` at this depth stand for, and all sets that
-   have it and further labels from ``first`` on. Returns 0 once there are too many. */
-static int lssvm_bag_visit(const lssvm_bag *bag, ptrdiff_t depth, ptrdiff_t first, int *found,
-                           lssvm_bag_room *room)
+/* What a paid label gains at most if it joins a set of labels that gives ``best`` to the mentions. */
+static double lssvm_bag_gain(const lssvm_bag *bag, int label, const double *best)
 {
-    const ptrdiff_t M = bag->mentions, stride = bag->labels + 1;
+    const ptrdiff_t stride = bag->labels + 1;
+    double gain = bag->gains[label];
+    for (ptrdiff_t m = 0; m < bag->mentions; m++) {
+        const double more = bag->scores[m * stride + label] - best[m];
+        gain += more > 0.0 ? more : 0.0;
+    }
+    return gain;
+}
+
+/* Add a paid label to a set: ``wider`` and ``others`` from ``best`` and ``chosen``, (mentions,). */
+static void lssvm_bag_widen(const lssvm_bag *bag, int label, const double *best, const int *chosen,
+                            double *wider, int *others)
+{
+    const ptrdiff_t stride = bag->labels + 1;
+    for (ptrdiff_t m = 0; m < bag->mentions; m++) {
+        const double score = bag->scores[m * stride + label];
+        const int better = score > best[m];
+        others[m] = better ? label : chosen[m];
+        wider[m] = better ? score : best[m];
+    }
+}
+
+/* Try the set of labels that ``best`` and ``chosen`` at this depth stand for, and all sets that
+   have it and further labels from ``first`` on. More labels in a set lessen what another one gains,
+   so that the sum of what each gains bounds what all of them gain. Returns 0 once there are too
+   many sets; at depth 0 ``bound`` is what no set exceeds. */
+static int lssvm_bag_visit(const lssvm_bag *bag, ptrdiff_t depth, ptrdiff_t first, int *found,
+                           double *bound, lssvm_bag_room *room)
+{
+    const ptrdiff_t M = bag->mentions;
     const double *best = room->best + depth * M;
     const int *chosen = room->chosen + depth * M;
+    double *gains = room->gains + depth * bag->labels;
+    double rest = 0.0;
     if (--room->left < 0)
         return 0;
     for (ptrdiff_t m = 0; m < M; m++)
@@ -170,30 +200,75 @@ static int lssvm_bag_visit(const lssvm_bag *bag, ptrdiff_t depth, ptrdiff_t firs
             found[m] = room->labels[m];
     }
     for (ptrdiff_t k = first; k < room->paid_count; k++) {
-        const int label = room->paid_labels[k];
-        double *wider = room->best + (depth + 1) * M;
-        int *others = room->chosen + (depth + 1) * M;
-        double gain = bag->gains[label];
-        for (ptrdiff_t m = 0; m < M; m++) {
-            const double score = bag->scores[m * stride + label];
-            const int better = score > best[m];
-            gain += better ? score - best[m] : 0.0;
-            wider[m] = better ? score : best[m];
-            others[m] = better ? label : chosen[m];
-        }
-        /* More labels in the set only lessen what this one gains. */
-        if (gain > 0.0 && !lssvm_bag_visit(bag, depth + 1, k + 1, found, room))
+        gains[k] = lssvm_bag_gain(bag, room->paid_labels[k], best);
+        rest += gains[k] > 0.0 ? gains[k] : 0.0;
+    }
+    *bound = value + rest;
+    for (ptrdiff_t k = first; k < room->paid_count && value + rest > room->highest; k++) {
+        double own;
+        if (gains[k] <= 0.0)
+            continue;
+        lssvm_bag_widen(bag, room->paid_labels[k], best, chosen, room->best + (depth + 1) * M,
+                        room->chosen + (depth + 1) * M);
+        if (!lssvm_bag_visit(bag, depth + 1, k + 1, found, &own, room))
             return 0;
+        rest -= gains[k];
     }
     return 1;
 }
 
+/* Keep the paid labels that may gain something, those that gain most first. Labels that gain
+   something whatever the others are join every set: with all others in it, and even if each label
+   with g > 0 has the mention where this one gains most. */
+static void lssvm_bag_choose(const lssvm_bag *bag, lssvm_bag_room *room)
+{
+    const ptrdiff_t M = bag->mentions, stride = bag->labels + 1;
+    double *gains = room->gains;
+    ptrdiff_t count = 0;
+    for (ptrdiff_t k = 0; k < room->paid_count; k++) {
+        const int label = room->paid_labels[k];
+        double least = bag->gains[label], most = 0.0;
+        for (ptrdiff_t m = 0; m < M; m++) {
+            const double *scores = bag->scores + m * stride;
+            double other = room->best[m];
+            if (scores[label] <= other)
+                continue;
+            for (ptrdiff_t j = 0; j < room->paid_count; j++)
+                if (j != k && scores[room->paid_labels[j]] > other)
+                    other = scores[room->paid_labels[j]];
+            if (scores[label] <= other)
+                continue;
+            least += scores[label] - other;
+            most = scores[label] - other > most ? scores[label] - other : most;
+        }
+        room->least[k] = least - (double)room->free_count * most;
+    }
+    for (ptrdiff_t k = 0; k < room->paid_count; k++)
+        if (room->least[k] > 0.0)
+            lssvm_bag_widen(bag, room->paid_labels[k], room->best, room->chosen, room->best,
+                            room->chosen);
+    for (ptrdiff_t k = 0; k < room->paid_count; k++) {
+        const int label = room->paid_labels[k];
+        const double gain = lssvm_bag_gain(bag, label, room->best);
+        if (room->least[k] > 0.0 || gain <= 0.0)
+            continue;
+        ptrdiff_t at = count++;
+        for (; at > 0 && gains[at - 1] < gain; at--) {
+            gains[at] = gains[at - 1];
+            room->paid_labels[at] = room->paid_labels[at - 1];
+        }
+        gains[at] = gain;
+        room->paid_labels[at] = label;
+    }
+    room->paid_count = count;
+}
+
 /* The best labelling of a bag, (mentions,) with ``labels`` for none, in ``found``; ``value`` is its
-   value. Ties go to none, then to the lowest label. Returns 0 if more than ``room->left`` sets of
-   paid labels would have to be tried: ``found`` is the best of those that were.
+   value. Returns 0 if more than ``room->left`` sets of paid labels would have to be tried:
+   ``found`` is the best of those that were, and no labelling exceeds ``bound``.
    depth : paid labels in a set that there is room for. */
 static int lssvm_bag_best(const lssvm_bag *bag, ptrdiff_t depth, int *found, double *value,
-                          lssvm_bag_room *room)
+                          double *bound, lssvm_bag_room *room)
 {
     const ptrdiff_t M = bag->mentions, L = bag->labels;
     room->free_count = room->paid_count = 0;
@@ -211,21 +286,16 @@ static int lssvm_bag_best(const lssvm_bag *bag, ptrdiff_t depth, int *found, dou
         found[m] = room->chosen[m];
     }
     for (ptrdiff_t l = 0; l < L; l++) {
-        double gain = bag->gains[l];
-        if (gain > 0.0)
+        if (bag->gains[l] > 0.0)
             room->free_labels[room->free_count++] = (int)l;
-        if (gain >= 0.0)
-            continue;
-        for (ptrdiff_t m = 0; m < M; m++) {
-            const double more = bag->scores[m * (L + 1) + l] - room->best[m];
-            gain += more > 0.0 ? more : 0.0;
-        }
-        if (gain > 0.0)
+        if (bag->gains[l] < 0.0 && lssvm_bag_gain(bag, (int)l, room->best) > 0.0)
             room->paid_labels[room->paid_count++] = (int)l;
     }
-    int done = 0;
-    if (room->paid_count <= depth)
-        done = lssvm_bag_visit(bag, 0, 0, found, room);
+    if (room->paid_count)
+        lssvm_bag_choose(bag, room);
+    if (room->paid_count > depth)
+        room->left = 1;
+    const int done = lssvm_bag_visit(bag, 0, 0, found, bound, room);
     *value = lssvm_bag_value(bag, found, room->seen);
     return done;
 }

@@ -9,7 +9,13 @@ Longs = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
 def best(
-    bags: BagArrays, gains: Reals, chosen: Longs, most: int, labels: Ints, values: Reals
+    bags: BagArrays,
+    gains: Reals,
+    chosen: Longs,
+    most: int,
+    labels: Ints,
+    values: Reals,
+    excess: Reals,
 ) -> Longs: ...
 def complete(
     bags: BagArrays, chosen: Longs, label_places: Longs, truth: Ints, labels: Ints, values: Reals

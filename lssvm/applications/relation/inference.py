@@ -119,16 +119,20 @@ class Labelling:
         gains = np.ascontiguousarray(gains)
 
         def solve(part: np.ndarray) -> np.ndarray:
-            return _relation.best(bags, gains, part, most, self.labels, self.values)
+            return _relation.best(
+                bags, gains, part, most, self.labels, self.values, self.excess
+            )
 
         left = np.concatenate(each(solve, parts_of(rows)))
-        self.excess[rows] = 0.0
         for row in left.tolist():
             own = slice(int(bags.places[row]), int(bags.places[row + 1]))
-            labels, value, bound = integer.best(bags.scores[own], gains[row])
-            if value > self.values[row]:
-                self.labels[own], self.values[row] = labels, value
-            self.excess[row] = max(0.0, bound - self.values[row])
+            bound = self.values[row] + self.excess[row]
+            found = integer.best(bags.scores[own], gains[row])
+            if found is not None:
+                labels, value, proved = found
+                if value > self.values[row]:
+                    self.labels[own], self.values[row] = labels, value
+                self.excess[row] = max(0.0, min(bound, proved) - self.values[row])
 
     def used(self, bags: BagArrays) -> np.ndarray:
         """Which relations the mentions of each pair have, (n, L) bool."""

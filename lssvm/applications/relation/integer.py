@@ -10,15 +10,37 @@ import numpy as np
 
 from lssvm import sparse
 
-_NODES = 10_000  # of the search tree
+_NODES = 1_000  # of the search tree
+_LARGEST = 2_000  # labels of all mentions
 _TOLERANCE = 1e-6  # of constraints in HiGHS, as a share of the bound
 
 
-def best(scores: np.ndarray, gains: np.ndarray) -> tuple[np.ndarray, float, float]:
+def best(scores: np.ndarray, gains: np.ndarray) -> tuple[np.ndarray, float, float] | None:
     """Labels of M mentions, their value, and an upper bound of the best value.
 
     scores : (M, L + 1), the last column of none; gains : (L,) what a used label adds
+
+    Labels whose use is free stand with none: each mention has one best of them. Returns None if
+    the problem is too large.
     """
+    free = np.append(gains == 0.0, True)
+    if scores.shape[0] * int(np.count_nonzero(~free)) > _LARGEST:
+        return None
+    ways = np.flatnonzero(~free)
+    idle = np.where(free, scores, -np.inf)
+    first = np.argmax(idle[:, ::-1], axis=1)  # none before the last label
+    first = len(gains) - first
+    reduced = np.column_stack([scores[:, ways], np.max(idle, axis=1)])
+    chosen, bound = _solved(reduced, gains[ways])
+    labels = np.where(chosen == len(ways), first, np.append(ways, 0)[chosen])
+    used = np.zeros(len(gains) + 1, dtype=bool)
+    used[labels] = True
+    value = float(scores[np.arange(len(labels)), labels].sum() + gains[used[:-1]].sum())
+    return labels.astype(np.int32), value, bound
+
+
+def _solved(scores: np.ndarray, gains: np.ndarray) -> tuple[np.ndarray, float]:
+    """Labels of M mentions, and an upper bound of the best value."""
     from scipy.optimize import LinearConstraint, milp  # takes longer to import than a short run
 
     M, L = scores.shape[0], len(gains)
@@ -59,10 +81,7 @@ def best(scores: np.ndarray, gains: np.ndarray) -> tuple[np.ndarray, float, floa
         chosen = np.argmax(scores, axis=1)
     else:
         chosen = np.argmax(found.x[: x.size].reshape(M, L + 1), axis=1)
-    used = np.zeros(L + 1, dtype=bool)
-    used[chosen] = True
-    value = float(scores[np.arange(M), chosen].sum() + gains[used[:L]].sum())
-    return chosen.astype(np.int32), value, bound
+    return chosen, bound
 
 
 def _bound(scores: np.ndarray, gains: np.ndarray) -> float:
