@@ -49,6 +49,7 @@ MAY_IMPORT = {
         *("applications", "checked", "config", "errors", "executor", "model", "oracle", "output"),
         *("plane", "problem", "smoothing", "solvers"),
     },
+    "estimators": {"applications", "config", "errors", "model", "training"},
     "cli": {"applications", "config", "errors", "formats", "model", "output", "simulation"}
     | {"testing", "training"},
 }
@@ -67,6 +68,11 @@ DOORS = {
     "matplotlib": {"applications/motif/motif_matrix.py", "output/plots.py"},
     "logomaker": {"applications/motif/motif_matrix.py"},
     "pandas": {"applications/motif/motif_matrix.py"},
+    "sklearn": {
+        "estimators/base.py",
+        "estimators/multiclass.py",
+        "estimators/sequence.py",
+    },
     "threadpoolctl": {"training/arithmetic.py"},
 }
 NEVER = {"pickle", "cloudpickle", "joblib", "marshal", "shelve", "dill"}

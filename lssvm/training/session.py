@@ -203,6 +203,8 @@ class Session:
         Raises LssvmError where the application fails, StoppedError after a signal.
         """
         for restart in range(len(self.stages[0].progress.finished), self.restarts):
+            if self.runs.stopped:
+                break
             self.observer.restarted(restart + 1, self.restarts)
             before: Run | None = None
             for stage in self.stages:

@@ -1,0 +1,38 @@
+"""Estimators in the manner of scikit-learn, one for each kind of output.
+
+    from lssvm.estimators import StructuralSVC
+    StructuralSVC(C=10).fit(X, y).predict(X)
+
+They train and predict as the commands do: with the same settings and data, weights and state are
+the same to the last bit. They need scikit-learn, which ``pip install 'lssvm[sklearn]'`` brings.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from lssvm.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from lssvm.estimators.multiclass import StructuralSVC
+    from lssvm.estimators.sequence import LatentSequenceLabeler, SequenceLabeler
+
+_HOMES = {
+    "LatentSequenceLabeler": "sequence",
+    "SequenceLabeler": "sequence",
+    "StructuralSVC": "multiclass",
+}
+__all__ = ["LatentSequenceLabeler", "SequenceLabeler", "StructuralSVC"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        import_module("sklearn.base")
+    except ImportError:
+        raise MissingExtraError(f"{__name__}.{name}", "scikit-learn", "sklearn") from None
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,29 @@
+"""What docstrings show of examples in memory and of estimators is what happens."""
+
+import doctest
+from importlib import import_module
+
+import pytest
+
+PACKAGE = [
+    "applications.multiclass.given_rows",
+    "applications.sequence.given_tokens",
+]
+ESTIMATORS = ["multiclass", "sequence"]
+
+
+def check(name):
+    found = doctest.testmod(import_module(f"lssvm.{name}"), optionflags=doctest.REPORT_NDIFF)
+    assert found.attempted
+    assert not found.failed
+
+
+@pytest.mark.parametrize("name", PACKAGE)
+def test_what_a_docstring_of_the_package_shows(name):
+    check(name)
+
+
+@pytest.mark.parametrize("name", ESTIMATORS)
+def test_what_a_docstring_of_an_estimator_shows(name):
+    pytest.importorskip("sklearn.base")
+    check(f"estimators.{name}")
