@@ -3,20 +3,13 @@
 import pickle
 
 import numpy as np
+import pandas as pd
+import polars as pl
 import pytest
-
-pytest.importorskip("sklearn.base")
-checks = pytest.importorskip("sklearn.utils.estimator_checks")
-datasets = pytest.importorskip("sklearn.datasets")
-selection = pytest.importorskip("sklearn.model_selection")
-pipelines = pytest.importorskip("sklearn.pipeline")
-preprocessing = pytest.importorskip("sklearn.preprocessing")
-svm = pytest.importorskip("sklearn.svm")
-pd = pytest.importorskip("pandas")
-pl = pytest.importorskip("polars")
-sparse = pytest.importorskip("scipy.sparse")
-
 from estimator_cases import check_same_model
+from scipy import sparse
+from sklearn import model_selection, pipeline, preprocessing, svm
+from sklearn.utils import estimator_checks
 
 from lssvm.estimators import StructuralSVC
 
@@ -34,7 +27,7 @@ def svmlight(X, y):
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_all_checks_of_scikit_learn_pass():
     # A gap of 1e-10: one of the checks compares two trainings to seven digits.
-    found = checks.check_estimator(StructuralSVC(epsilon=1e-10), on_skip=None)
+    found = estimator_checks.check_estimator(StructuralSVC(epsilon=1e-10), on_skip=None)
     assert {check["status"] for check in found} <= {"passed", "skipped"}
     assert [c["check_name"] for c in found if c["status"] == "skipped"] == ["check_array_api_input"]
 
@@ -138,12 +131,12 @@ def test_tables_have_names(table):
 
 
 def test_it_is_part_of_a_pipeline_and_of_a_search_in_parallel():
-    pipeline = pipelines.make_pipeline(preprocessing.StandardScaler(), StructuralSVC())
-    search = selection.GridSearchCV(
-        pipeline, {"structuralsvc__C": [1e-4, 10.0]}, cv=3, n_jobs=2
+    steps = pipeline.make_pipeline(preprocessing.StandardScaler(), StructuralSVC())
+    search = model_selection.GridSearchCV(
+        steps, {"structuralsvc__C": [1e-4, 10.0]}, cv=3, n_jobs=2
     ).fit(X, Y)
     assert search.best_params_ == {"structuralsvc__C": 10.0}
-    assert selection.cross_val_score(StructuralSVC(C=10), X, Y, cv=3).mean() > 0.7
+    assert model_selection.cross_val_score(StructuralSVC(C=10), X, Y, cv=3).mean() > 0.7
 
 
 def test_weights_of_examples_are_costs():

@@ -4,14 +4,10 @@ import pickle
 from collections import Counter
 
 import numpy as np
+import pycrfsuite
 import pytest
-
-pytest.importorskip("sklearn.base")
-base = pytest.importorskip("sklearn.base")
-selection = pytest.importorskip("sklearn.model_selection")
-pycrfsuite = pytest.importorskip("pycrfsuite")
-
 from estimator_cases import check_same_model, learnt
+from sklearn import base, model_selection
 
 from lssvm.applications.sequence.given_tokens import attributes_of
 from lssvm.estimators import LatentSequenceLabeler, SequenceLabeler
@@ -178,9 +174,11 @@ def test_labels_come_back_as_they_were_given():
 
 
 def test_searches_and_copies_work_on_lists():
-    search = selection.GridSearchCV(SequenceLabeler(), {"C": [1e-3, 10.0]}, cv=2).fit(DICTS, Y)
+    search = model_selection.GridSearchCV(SequenceLabeler(), {"C": [1e-3, 10.0]}, cv=2).fit(
+        DICTS, Y
+    )
     assert search.best_params_["C"] in (1e-3, 10.0)
-    scores = selection.cross_val_score(SequenceLabeler(C=10.0), X, Y, cv=2)
+    scores = model_selection.cross_val_score(SequenceLabeler(C=10.0), X, Y, cv=2)
     assert scores.shape == (2,)
     estimator = base.clone(SequenceLabeler(C=10.0)).fit(DICTS, Y)
     assert pickle.loads(pickle.dumps(estimator)).predict(DICTS) == estimator.predict(DICTS) == Y

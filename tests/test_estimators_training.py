@@ -5,9 +5,7 @@ import sys
 
 import numpy as np
 import pytest
-
-pytest.importorskip("sklearn.base")
-exceptions = pytest.importorskip("sklearn.exceptions")
+from sklearn import exceptions
 
 from lssvm import learn_on
 from lssvm.applications.given import word

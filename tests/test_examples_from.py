@@ -25,5 +25,4 @@ def test_what_a_docstring_of_the_package_shows(name):
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_what_a_docstring_of_an_estimator_shows(name):
-    pytest.importorskip("sklearn.base")
     check(f"estimators.{name}")
