@@ -6,10 +6,12 @@ from importlib import import_module
 import pytest
 
 PACKAGE = [
+    "applications.motif.given_sequences",
     "applications.multiclass.given_rows",
+    "applications.ranking.given_queries",
     "applications.sequence.given_tokens",
 ]
-ESTIMATORS = ["multiclass", "sequence"]
+ESTIMATORS = ["motif", "multiclass", "ranking", "sequence"]
 
 
 def check(name):

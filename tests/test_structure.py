@@ -70,7 +70,9 @@ DOORS = {
     "pandas": {"applications/motif/motif_matrix.py"},
     "sklearn": {
         "estimators/base.py",
+        "estimators/motif.py",
         "estimators/multiclass.py",
+        "estimators/ranking.py",
         "estimators/sequence.py",
     },
     "threadpoolctl": {"training/arithmetic.py"},

@@ -13,15 +13,25 @@ from typing import TYPE_CHECKING, Any
 from lssvm.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from lssvm.estimators.motif import MotifClassifier
     from lssvm.estimators.multiclass import StructuralSVC
+    from lssvm.estimators.ranking import PrecisionRanker
     from lssvm.estimators.sequence import LatentSequenceLabeler, SequenceLabeler
 
 _HOMES = {
     "LatentSequenceLabeler": "sequence",
+    "MotifClassifier": "motif",
+    "PrecisionRanker": "ranking",
     "SequenceLabeler": "sequence",
     "StructuralSVC": "multiclass",
 }
-__all__ = ["LatentSequenceLabeler", "SequenceLabeler", "StructuralSVC"]
+__all__ = [
+    "LatentSequenceLabeler",
+    "MotifClassifier",
+    "PrecisionRanker",
+    "SequenceLabeler",
+    "StructuralSVC",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -20,6 +20,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from lssvm.applications.feature_space import Linear
+from lssvm.applications.occurring import Occurring
 from lssvm.config import Config
 from lssvm.errors import LssvmError
 from lssvm.estimators.watching import Callback, Pass, Watcher
@@ -184,6 +186,16 @@ class Structured(BaseEstimator):
         model, shown = prepared(self.model_, examples)
         return model.w, shown
 
+    @property
+    def _linear(self) -> np.ndarray:
+        """The weights of all coordinates of Φ, (d,). Raises AttributeError with a kernel."""
+        space = self.model_.space
+        if isinstance(space, Occurring):
+            return space.linear(self.model_.w)
+        if not isinstance(space, Linear):
+            raise AttributeError("a model with a kernel has no weights of features")
+        return self.model_.w
+
     def __getstate__(self) -> dict[str, Any]:
         """The state with the model as the bytes of its file: no code is pickled."""
         state = dict(super().__getstate__())
@@ -203,6 +215,32 @@ class Structured(BaseEstimator):
                 path.write_bytes(state["model_"])
                 state["model_"] = Model.load(path)
         super().__setstate__(state)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class Hidden(Structured):
+    """The base of estimators with hidden values, which are trained by CCCP.
+
+    Parameters
+    ----------
+    model : objective.model, such as lssvm or hcrf
+    restarts : how often training begins anew, if its beginning is random; the lowest objective wins
+    tolerance : stop when the objective falls by less than C Σ c_i times this
+    max_iter : largest number of CCCP iterations of a restart
+    """
+
+    model: str = "lssvm"
+    restarts: int = 1
+    tolerance: float = 1e-3
+    max_iter: int = 100
+
+    def _sections(self) -> dict[str, dict[str, Any]]:
+        cccp = {
+            "restarts": self.restarts,
+            "tolerance": self.tolerance,
+            "max_iterations": self.max_iter,
+        }
+        return {"objective": {"model": self.model}, "cccp": cccp}
 
 
 def _number(value: float | None) -> float:

@@ -37,6 +37,7 @@ class StructuralSVC(ClassifierMixin, Structured):
     Attributes
     ----------
     classes_ : (K,) the labels, sorted
+    coef_, intercept_ : (K, features) and (K,) weights and biases of the classes
     n_features_in_, feature_names_in_ : of ``fit``; the latter only for tables with names
 
     Examples
@@ -127,6 +128,30 @@ class StructuralSVC(ClassifierMixin, Structured):
         scores = np.empty_like(found)
         scores[:, self._places()] = found
         return scores[:, 1] - scores[:, 0] if len(self.classes_) == 2 else scores
+
+    @property
+    def coef_(self) -> np.ndarray:
+        """The weights of the features for each class, (K, features); of the scaled features."""
+        return self._columns[: self.n_features_in_].T
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        """The bias of each class, (K,)."""
+        if not self.bias:
+            return np.zeros(len(self.classes_))
+        return self.bias * self._columns[self.n_features_in_]
+
+    @property
+    def _columns(self) -> np.ndarray:
+        """w as a column for each class, in the order of ``classes_``, (width, K)."""
+        check_is_fitted(self, "model_")
+        columns = self._fitted.columns
+        w = self._linear.reshape(-1, len(columns))
+        found = np.empty((len(w), len(self.classes_)))
+        starts = columns.path_starts.tolist()
+        for place, start, end in zip(self._places(), starts[:-1], starts[1:], strict=True):
+            found[:, place] = w[:, columns.paths[start:end]].sum(axis=1)
+        return found
 
     def _rows(self, X: Any) -> Any:
         check_is_fitted(self, "model_")  # before X is looked at

@@ -9,8 +9,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from lssvm.applications.given import word
-from lssvm.applications.occurring import Occurring
-from lssvm.estimators.base import Structured, refused_as_value_error
+from lssvm.estimators.base import Hidden, Structured, refused_as_value_error
 from lssvm.estimators.watching import Callback
 
 CRF = "crf"
@@ -175,11 +174,8 @@ class _Sequences(Structured):
     @property
     def _parts(self) -> tuple[np.ndarray, np.ndarray]:
         """The weights of attributes (m, states) and of transitions (states, states)."""
-        count, width, model = len(self._states), self._vocabulary.width, self.model_
-        w = model.space.linear(model.w) if isinstance(model.space, Occurring) else model.w
+        count, width, w = len(self._states), self._vocabulary.width, self._linear
         emissions = width * count
-        if len(w) < emissions + count**2:
-            raise AttributeError("a kernel model has no weights of attributes")
         return (
             w[:emissions].reshape(width, count),
             w[emissions : emissions + count**2].reshape(count, count),
@@ -239,7 +235,7 @@ class SequenceLabeler(_Sequences):
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class LatentSequenceLabeler(_Sequences):
+class LatentSequenceLabeler(Hidden, _Sequences):
     """Label sequences whose labels have hidden states; a label may be None, and is then hidden.
 
     Parameters
@@ -247,11 +243,8 @@ class LatentSequenceLabeler(_Sequences):
     model : lssvm, hcrf, or loss_augmented_likelihood
     substates : hidden states of each label
     initialisation_scale : standard deviation of the initial weights
-    restarts : how often training begins from other initial weights; the lowest objective wins
-    tolerance : stop when the objective falls by less than C Σ c_i times this
-    max_iter : largest number of CCCP iterations of a restart
 
-    For the others see ``_Sequences`` and ``Structured``.
+    For the others see ``_Sequences``, ``Hidden`` and ``Structured``.
 
     Examples
     --------
@@ -261,12 +254,8 @@ class LatentSequenceLabeler(_Sequences):
     [['D', 'N'], ['N', 'V']]
     """
 
-    model: str = "lssvm"
     substates: int = 2
     initialisation_scale: float = 0.1
-    restarts: int = 1
-    tolerance: float = 1e-3
-    max_iter: int = 100
 
     _application: ClassVar[str] = "latent_sequence"
 
@@ -275,16 +264,6 @@ class LatentSequenceLabeler(_Sequences):
         options["substates"] = self.substates
         options["initialisation_scale"] = self.initialisation_scale
         return options
-
-    def _sections(self) -> dict[str, dict[str, Any]]:
-        return {
-            "objective": {"model": self.model},
-            "cccp": {
-                "restarts": self.restarts,
-                "tolerance": self.tolerance,
-                "max_iterations": self.max_iter,
-            },
-        }
 
     @property
     def _states(self) -> list[Any]:
