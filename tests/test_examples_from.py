@@ -6,12 +6,14 @@ from importlib import import_module
 import pytest
 
 PACKAGE = [
+    "applications.coreference.given_documents",
     "applications.motif.given_sequences",
+    "applications.mrf.given_graphs",
     "applications.multiclass.given_rows",
     "applications.ranking.given_queries",
     "applications.sequence.given_tokens",
 ]
-ESTIMATORS = ["motif", "multiclass", "ranking", "sequence"]
+ESTIMATORS = ["coreference", "field", "motif", "multiclass", "ranking", "sequence"]
 
 
 def check(name):

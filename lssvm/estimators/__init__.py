@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, Any
 from lssvm.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from lssvm.estimators.coreference import CoreferenceResolver
+    from lssvm.estimators.field import FieldLabeler
     from lssvm.estimators.motif import MotifClassifier
     from lssvm.estimators.multiclass import StructuralSVC
     from lssvm.estimators.ranking import PrecisionRanker
     from lssvm.estimators.sequence import LatentSequenceLabeler, SequenceLabeler
 
 _HOMES = {
+    "CoreferenceResolver": "coreference",
+    "FieldLabeler": "field",
     "LatentSequenceLabeler": "sequence",
     "MotifClassifier": "motif",
     "PrecisionRanker": "ranking",
@@ -26,6 +30,8 @@ _HOMES = {
     "StructuralSVC": "multiclass",
 }
 __all__ = [
+    "CoreferenceResolver",
+    "FieldLabeler",
     "LatentSequenceLabeler",
     "MotifClassifier",
     "PrecisionRanker",
