@@ -7,7 +7,8 @@ import pytest
 from estimator_cases import check_same_model
 from sklearn import base, model_selection
 
-from lssvm.estimators import CoreferenceResolver, FieldLabeler
+from lssvm.estimators import Aligner, CoreferenceResolver, FieldLabeler
+from lssvm.formats.blast_matrix import read_blast_matrix
 
 RNG = np.random.default_rng(0)
 
@@ -214,4 +215,92 @@ def test_clusters_and_links_of_mentions_agree():
 def test_documents_that_cannot_be_used_are_refused_in_one_line(X, y, message):
     with pytest.raises(ValueError, match=message) as caught:
         CoreferenceResolver().fit(X, y)
+    assert "\n" not in str(caught.value)
+
+
+ROWS = [
+    ("ACGTACGT", "AC--ACGT"),
+    ("GGATTACA", "GG-TTACA"),
+    ("TTGACCA-", "TTG-CCAG"),
+    ("ACGTT", "ACGTT"),
+]
+PAIRS = [tuple(row.replace("-", "") for row in rows) for rows in ROWS]
+GLOBAL = {"alphabet": "dna", "mode": "global"}
+
+
+def fasta(*records):
+    return "".join(f">{name} {what}\n{row}\n" for name, what, row in records)
+
+
+def test_alignment_of_pairs_is_that_of_the_command(tmp_path):
+    records = [
+        (f"{name}{number}", "", row)
+        for number, rows in enumerate(ROWS)
+        for name, row in zip("xz", rows, strict=True)
+    ]
+    estimator = Aligner(**GLOBAL, C=2.0).fit(PAIRS, ROWS)
+    check_same_model(
+        estimator,
+        tmp_path,
+        {"train.fa": fasta(*records)},
+        application={"name": "alignment", "task": "pairs", **GLOBAL},
+        objective={"model": "ssvm", "C": 2.0},
+    )
+    assert Aligner(**GLOBAL, C=1000.0).fit(PAIRS, ROWS).score(PAIRS, ROWS) == 1.0
+    np.testing.assert_array_equal(estimator.substitution_, estimator.substitution_.T)
+    estimator.to_matrix(tmp_path / "matrix.txt")
+    found = read_blast_matrix(tmp_path / "matrix.txt")
+    for a, row in zip("ACGT", 100 * estimator.substitution_, strict=True):
+        assert [found[a][b] for b in "ACGT"] == pytest.approx(row.tolist(), abs=0.5)
+
+
+NATIVES = [("ACGTACGT", ["TTTTTT", "ACACGT"]), ("GGATTACA", ["GGTTACA", "CCCCCC", "ATATAT"])]
+HOMOLOGS = [1, 0]
+
+
+@pytest.mark.parametrize("model", ["ssvm", "lssvm"])
+def test_homologs_are_those_of_the_command(model, tmp_path):
+    aligned = [("ACGTACGT", "AC--ACGT"), ("GGATTACA", "GG-TTACA")]
+    outputs = list(zip(HOMOLOGS, aligned, strict=True)) if model == "ssvm" else HOMOLOGS
+    records = []
+    for number, ((native, candidates), homolog, rows) in enumerate(
+        zip(NATIVES, HOMOLOGS, aligned, strict=True)
+    ):
+        hidden = model == "lssvm"
+        records.append((f"n{number}", "role=native", native if hidden else rows[0]))
+        for place, candidate in enumerate(candidates):
+            true = place == homolog
+            row = rows[1] if true and not hidden else candidate
+            records.append((f"c{number}.{place}", "role=homolog" if true else "role=decoy", row))
+    estimator = Aligner(task="homolog", alphabet="dna", model=model, C=2.0).fit(NATIVES, outputs)
+    check_same_model(
+        estimator,
+        tmp_path,
+        {"train.fa": fasta(*records)},
+        application={"name": "alignment", "task": "homolog", "alphabet": "dna"},
+        objective={"model": model, "C": 2.0},
+    )
+    assert estimator.predict(NATIVES).tolist() == HOMOLOGS
+    assert estimator.score(NATIVES, HOMOLOGS) == 1.0
+
+
+def test_sequences_of_one_length_are_aligned_only_where_that_is_said():
+    application = Aligner(**GLOBAL)._config().create_application()
+    examples = application.examples_from([("ACGT", "TCGA")])
+    assert not examples.aligned.any()
+    assert (examples.partners == -1).all()
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        ([("ACGT",)], [None], "X: example 1 is .*; expected two sequences"),
+        ([("AC-T", "A")], [None], "X: example 1 has a sequence with gaps; expected none"),
+        ([("ACGT", "AG")], [("ACGT", "A-G")], "y: example 1 has rows of 4 and 3 symbols"),
+        ([("ACGT", "AG")], [("ACGT", "A--T")], "y: example 1 has a row of other letters than"),
+    ],
+)
+def test_pairs_that_cannot_be_used_are_refused_in_one_line(X, y, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        Aligner(**GLOBAL).fit(X, y)
     assert "\n" not in str(caught.value)

@@ -6,6 +6,7 @@ from importlib import import_module
 import pytest
 
 PACKAGE = [
+    "applications.alignment.given_alignments",
     "applications.coreference.given_documents",
     "applications.motif.given_sequences",
     "applications.mrf.given_graphs",
@@ -13,7 +14,7 @@ PACKAGE = [
     "applications.ranking.given_queries",
     "applications.sequence.given_tokens",
 ]
-ESTIMATORS = ["coreference", "field", "motif", "multiclass", "ranking", "sequence"]
+ESTIMATORS = ["alignment", "coreference", "field", "motif", "multiclass", "ranking", "sequence"]
 
 
 def check(name):

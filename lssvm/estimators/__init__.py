@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from lssvm.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from lssvm.estimators.alignment import Aligner
     from lssvm.estimators.coreference import CoreferenceResolver
     from lssvm.estimators.field import FieldLabeler
     from lssvm.estimators.motif import MotifClassifier
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from lssvm.estimators.sequence import LatentSequenceLabeler, SequenceLabeler
 
 _HOMES = {
+    "Aligner": "alignment",
     "CoreferenceResolver": "coreference",
     "FieldLabeler": "field",
     "LatentSequenceLabeler": "sequence",
@@ -30,6 +32,7 @@ _HOMES = {
     "StructuralSVC": "multiclass",
 }
 __all__ = [
+    "Aligner",
     "CoreferenceResolver",
     "FieldLabeler",
     "LatentSequenceLabeler",
