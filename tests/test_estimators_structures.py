@@ -5,9 +5,10 @@ import pickle
 import numpy as np
 import pytest
 from estimator_cases import check_same_model
+from nltk import Tree
 from sklearn import base, model_selection
 
-from lssvm.estimators import Aligner, CoreferenceResolver, FieldLabeler
+from lssvm.estimators import Aligner, CoreferenceResolver, FieldLabeler, TreeParser
 from lssvm.formats.blast_matrix import read_blast_matrix
 
 RNG = np.random.default_rng(0)
@@ -303,4 +304,73 @@ def test_sequences_of_one_length_are_aligned_only_where_that_is_said():
 def test_pairs_that_cannot_be_used_are_refused_in_one_line(X, y, message):
     with pytest.raises(ValueError, match=message) as caught:
         Aligner(**GLOBAL).fit(X, y)
+    assert "\n" not in str(caught.value)
+
+
+TREES = [
+    "(S (NP (D the) (N dog)) (VP (V sees) (NP (NP (D a) (N cat)) (PP (P in) (NP (N bed))))))",
+    "(S (NP (D a) (N cat)) (VP (V sees) (NP (D the) (N dog)) (PP (P with) (NP (N eyes)))))",
+    "(S (NP (N dogs)) (VP (V see) (NP (NP (N cats)) (PP (P in) (NP (N beds))))))",
+]
+TAGGED = [[(leaf, tag) for leaf, tag in Tree.fromstring(text).pos()] for text in TREES]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "application", "objective"),
+    [
+        ({}, {"name": "parsing"}, {"model": "ssvm"}),
+        (
+            {"tags": "predicted", "min_count": 1, "loss": "brackets"},
+            {"name": "parsing", "tags": "predicted", "min_count": 1, "loss": "brackets"},
+            {"model": "ssvm"},
+        ),
+        ({"substates": 2}, {"name": "latent_parsing", "substates": 2}, {"model": "lssvm"}),
+    ],
+)
+def test_parsing_is_that_of_the_command(parameters, application, objective, tmp_path):
+    check_same_model(
+        TreeParser(**parameters, C=2.0, epsilon=0.1, tolerance=0.1).fit(None, TREES),
+        tmp_path,
+        {"train.ptb": "\n".join(TREES)},
+        application=application,
+        objective={"C": 2.0, **objective},
+        solver={"epsilon": 0.1},
+        cccp={"tolerance": 0.1},
+    )
+
+
+def test_trees_of_nltk_are_trees_and_sentences_are_checked():
+    settings = {"C": 10.0, "span_features": ["tag_before"], "min_count": 1, "epsilon": 0.1}
+    of_texts = TreeParser(**settings).fit(TAGGED, TREES)
+    of_trees = TreeParser(**settings).fit(TAGGED, [Tree.fromstring(text) for text in TREES])
+    np.testing.assert_array_equal(of_texts.model_.w, of_trees.model_.w)
+    for text, tokens in zip(of_texts.predict(TAGGED), TAGGED, strict=True):
+        assert [(word, tag) for word, tag in Tree.fromstring(text).pos()] == tokens
+    assert of_texts.score(TAGGED, TREES) > 0.7
+    again = pickle.loads(pickle.dumps(of_texts))
+    assert again.trees(TAGGED, top=2) == of_texts.trees(TAGGED, top=2)
+
+
+def test_words_alone_are_parsed_if_parts_of_speech_are_predicted():
+    settings = {"tags": "predicted", "min_count": 1, "span_features": ["first_word"]}
+    parser = TreeParser(C=10.0, epsilon=0.1, **settings).fit(None, TREES)
+    sentences = [[word for word, _ in tokens] for tokens in TAGGED]
+    assert parser.predict(sentences) == [f"(ROOT {text})" for text in TREES]
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (None, None, "X and y are None; expected sentences, trees or both"),
+        ([[("a", "N")]], ["(S (N b))"], "y: tree 1 has other words than its sentence in X"),
+        ([[("a (", "N")]], [None], "expected words without blanks and brackets"),
+        ([[]], [None], "X: sentence 1 has no words, and no tree; expected some"),
+        (None, ["(S (N a)"], "1 of its brackets are not closed"),
+        (None, ["(S (N a)) (S (N b))", "(S (N a))"], "y: 3 trees in 2 texts; expected one in each"),
+        ([[("a", "N")]], [None], "no tree to learn a grammar from; expected at least one"),
+    ],
+)
+def test_trees_that_cannot_be_used_are_refused_in_one_line(X, y, message):
+    with pytest.raises(ValueError, match=message) as caught:
+        TreeParser().fit(X, y)
     assert "\n" not in str(caught.value)

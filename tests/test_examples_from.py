@@ -11,10 +11,20 @@ PACKAGE = [
     "applications.motif.given_sequences",
     "applications.mrf.given_graphs",
     "applications.multiclass.given_rows",
+    "applications.parsing.given_trees",
     "applications.ranking.given_queries",
     "applications.sequence.given_tokens",
 ]
-ESTIMATORS = ["alignment", "coreference", "field", "motif", "multiclass", "ranking", "sequence"]
+ESTIMATORS = [
+    "alignment",
+    "coreference",
+    "field",
+    "motif",
+    "multiclass",
+    "parsing",
+    "ranking",
+    "sequence",
+]
 
 
 def check(name):

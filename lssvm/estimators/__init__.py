@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from lssvm.estimators.field import FieldLabeler
     from lssvm.estimators.motif import MotifClassifier
     from lssvm.estimators.multiclass import StructuralSVC
+    from lssvm.estimators.parsing import TreeParser
     from lssvm.estimators.ranking import PrecisionRanker
     from lssvm.estimators.sequence import LatentSequenceLabeler, SequenceLabeler
 
@@ -30,6 +31,7 @@ _HOMES = {
     "PrecisionRanker": "ranking",
     "SequenceLabeler": "sequence",
     "StructuralSVC": "multiclass",
+    "TreeParser": "parsing",
 }
 __all__ = [
     "Aligner",
@@ -40,6 +42,7 @@ __all__ = [
     "PrecisionRanker",
     "SequenceLabeler",
     "StructuralSVC",
+    "TreeParser",
 ]
 
 
