@@ -49,6 +49,7 @@ MAY_IMPORT = {
         *("applications", "checked", "config", "errors", "executor", "model", "oracle", "output"),
         *("plane", "problem", "smoothing", "solvers"),
     },
+    "estimators": {"applications", "config", "errors", "model", "training"},
     "cli": {"applications", "config", "errors", "formats", "model", "output", "simulation"}
     | {"testing", "training"},
 }
@@ -160,6 +161,12 @@ def test_imports_have_no_cycle():
 @pytest.mark.parametrize("library", sorted(DOORS))
 def test_a_library_has_one_door(library):
     assert importers(library) == DOORS[library]
+
+
+def test_scikit_learn_is_imported_by_estimators_alone():
+    found = importers("sklearn")
+    assert found
+    assert {path.split("/")[0] for path in found} == {"estimators"}
 
 
 def test_nothing_is_ever_unpickled():

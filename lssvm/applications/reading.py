@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Generic
 import numpy as np
 
 from lssvm.checked import known
+from lssvm.errors import LssvmError
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.problem import E
 
@@ -44,6 +45,16 @@ class Reader(ABC, Generic[E]):
         The first data that an application reads are the training data: what it learns permanently
         from them (names of labels and of features) is its ``state``.
         """
+
+    def examples_from(self, *data: Any, **keywords: Any) -> E:
+        """Examples from arrays and lists in memory, packed as :meth:`read` packs those of files.
+
+        Each application says in its own ``examples_from`` what it takes: X, what y is there, and
+        the costs c_i as ``costs``. As with ``read``, the first examples are those of training.
+
+        Raises LssvmError for what cannot be used, and by default for everything.
+        """
+        raise LssvmError(f"{type(self).__name__} reads files only; expected read(sources)")
 
     @classmethod
     def companions(cls, path: str) -> Iterable[str]:

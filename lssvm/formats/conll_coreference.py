@@ -305,7 +305,7 @@ def _finished(draft: _Draft) -> AnnotatedText:
         tuple(draft.words),
         tuple(draft.tags),
         tuple(draft.speakers),
-        _sentences(draft),
+        sentences_of(draft.words, draft.breaks),
         ordered,
         repeated,
         tuple(draft.columns),
@@ -321,13 +321,16 @@ def _mention(draft: _Draft, start: int, stop: int, line: int, name: str) -> Ment
     return Mention(start, stop, name, "", inside[-1] if inside else "")
 
 
-def _sentences(draft: _Draft) -> np.ndarray:
-    """The number of each token's sentence."""
-    count = len(draft.words)
+def sentences_of(words: Sequence[str], breaks: Sequence[int]) -> np.ndarray:
+    """The number of each token's sentence, (tokens,) int64.
+
+    breaks : the tokens before which a sentence ends; without any, it ends after ``.``, ``!``, ``?``
+    """
+    count = len(words)
     starts = np.zeros(count, dtype=np.int64)
-    inner = [place for place in draft.breaks if 0 < place < count]
+    inner = [place for place in breaks if 0 < place < count]
     if not inner:
-        inner = [t + 1 for t, word in enumerate(draft.words[:-1]) if word in ENDS]
+        inner = [t + 1 for t, word in enumerate(words[:-1]) if word in ENDS]
     starts[inner] = 1
     return np.cumsum(starts)
 

@@ -100,6 +100,16 @@ def read_fasta(
     return reader.file(empty)
 
 
+def letters_of(text: str) -> np.ndarray:
+    """The letters of a sequence without blanks, (size,) uint8. Raises ValueError for others."""
+    codes = _CODES[np.frombuffer(text.encode("latin-1", errors="replace"), dtype=np.uint8)]
+    if len(codes) and codes.max() == _ILLEGAL:
+        raise ValueError(
+            _illegal(next(c for c in text if ord(c) > 255 or _CODES[ord(c)] == _ILLEGAL))
+        )
+    return codes
+
+
 def fasta_parts(
     path: str | Path, limit: Limit = DEFAULT, *, given: bool = False, empty: bool = False
 ) -> Iterator[Fasta]:

@@ -90,7 +90,7 @@ def read_gapped(path: str | Path, limit: Limit = DEFAULT) -> GappedFasta:
                 lines.append(number)
                 counts.append(0)
             elif names and text:
-                pieces.append(_encoded(path, number, text))
+                pieces.append(encoded(path, number, text))
                 counts[-1] += len(pieces[-1])
             elif text and text[0] not in ";#":
                 message = f"{tokens.cut(text)!r} comes before the first header; expected '>name'"
@@ -114,7 +114,8 @@ def read_gapped(path: str | Path, limit: Limit = DEFAULT) -> GappedFasta:
     return found
 
 
-def _encoded(path: str | Path, number: int, text: str) -> np.ndarray:
+def encoded(path: str | Path, number: int, text: str) -> np.ndarray:
+    """The symbols of a line that is not empty, (size,) uint8. Raises DataError for others."""
     raw = np.frombuffer(text.encode("latin-1", errors="replace"), dtype=np.uint8)
     codes = _SYMBOLS[raw]
     if codes.min() == _ILLEGAL:

@@ -46,9 +46,14 @@ def read_npz(path: str | Path, limit: Limit = DEFAULT) -> GraphFile:
     """Read graphs. Raises DataError, with the name of the array, for what does not fit."""
     arrays = read_archive(path, _KINDS, _OPTIONAL, limit)
     try:
-        _check(arrays)
+        return of_arrays(arrays)
     except ValueError as error:
         raise DataError(path, None, error) from None
+
+
+def of_arrays(arrays: dict[str, np.ndarray]) -> GraphFile:
+    """The graphs of the arrays of an archive. Raises ValueError for what does not fit."""
+    _check(arrays)
     n, nodes = len(arrays["names"]), len(arrays["states"])
     features = {
         part: Features(

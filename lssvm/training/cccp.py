@@ -105,6 +105,10 @@ class Observer:
         objective : of the convex problem at the best point, infinite before its first pass
         """
 
+    def stops(self) -> bool:
+        """Asked between passes: whether training ends here, with the best point so far."""
+        return False
+
     def iterated(self, row: Iteration) -> None:
         """A CCCP iteration ended."""
 

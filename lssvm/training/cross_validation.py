@@ -234,9 +234,12 @@ def cross_validate(
     progress: Callable[[int, int], None] = lambda done, of: None,
     checkpoint: Path | None = None,
     resume: bool = False,
+    data: Mapping[str, Any] | None = None,
 ) -> CrossValidation:
     """Cross-validate the grid of ``config.search`` on the training data.
 
+    data : examples in memory, in the place of the files of ``data.train``: the arguments of the
+        application's ``examples_from`` by name, such as ``{"X": X, "y": y}``
     jobs : processes; with 1 everything runs in this one
     criterion : metric by which a setting is selected, by default the application's first
     progress : told how many of how many tasks are done
@@ -246,7 +249,7 @@ def cross_validate(
     Raises LssvmError for bad data, an unknown criterion, more folds than examples, or a
     checkpoint of another configuration or other data.
     """
-    study = study_of(config)
+    study = study_of(config, data=data)
     journal = Journal(checkpoint, _identity(study), resume=resume) if checkpoint else None
     return evaluate(study, jobs=jobs, criterion=criterion, progress=progress, journal=journal)
 
@@ -256,9 +259,11 @@ def study_of(
     *,
     groups: np.ndarray | None = None,
     counted: Callable[[Any], np.ndarray] | None = None,
+    data: Mapping[str, Any] | None = None,
 ) -> Study:
     """Read the data and lay out the comparison.
 
+    data : see :func:`cross_validate`
     groups : (n,) the classes to stratify by, by default the application's
     counted : which of the examples are scored, by default all; all can be trained on
     """
@@ -275,7 +280,14 @@ def study_of(
         key = variant.application.model_dump_json()
         if key not in known:
             application = variant.create_application()
-            known[key] = application, application.read(config.sources("train"))
+            known[key] = (
+                application,
+                (
+                    application.read(config.sources("train"))
+                    if data is None
+                    else application.examples_from(**data)
+                ),
+            )
         pairs.append(known[key])
     application, examples = pairs[0]
     if groups is None:

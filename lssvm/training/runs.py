@@ -17,12 +17,17 @@ class _EarlyStopError(Exception):
     """Leaves the solver's loop: held-out scores have not become better for long enough."""
 
 
+class _ObserverStopError(_EarlyStopError):
+    """The same, because the observer has seen enough."""
+
+
 class Runs:
     """Makes the runs on one data set, each to its end.
 
     oracle : of the examples, with the threads of its executor; observer : told how runs go on
     choice : a sentence for the observer once the first run has begun, if it is not empty
     keeper : saves the progress of a session with one value of C, and stops it after a signal
+    stopped : whether the observer has ended training
     solver_seconds, osqp_calls : time in solvers, and the quadratic programs that OSQP solved
     """
 
@@ -35,6 +40,7 @@ class Runs:
         self._choice = choice
         self.keeper = Keeper()
         self.solver_seconds, self.osqp_calls = 0.0, 0
+        self.stopped = False
 
     def spent(self) -> Spent:
         """What the runs have taken so far."""
@@ -52,6 +58,8 @@ class Runs:
             run = progress.run
             if run is not None and watching is not None and watching.look(run, stage.rules.C):
                 raise _EarlyStopError
+            if run is not None and not run.done and self.observer.stops():
+                raise _ObserverStopError
             self.keeper.keep(progress)
 
         if progress.run is None:
@@ -62,13 +70,19 @@ class Runs:
         run, solver = progress.run, progress.run.solver
         carried = before is not None and before.solver is solver
         seconds, calls = (solver.seconds, solver.osqp_calls) if carried else (0.0, 0)
+        cut = False
         try:
             run.proceed(self.oracle, stage.rules, self.observer, restart, between)
             if watching is not None:
                 watching.score(run)
-        except _EarlyStopError:
-            run.done = True
-        w = solver.w if watching is None else self._best_seen(stage, run)
+        except _EarlyStopError as stop:
+            run.done, cut = True, isinstance(stop, _ObserverStopError)
+            if cut and watching is not None:
+                watching.score(run)
+        w = solver.w if watching is None else progress.scores.w
+        self.stopped |= cut
+        if cut or (watching is not None and self._is_other(stage, run)):
+            self._value(stage, run, w)
         if record.is_best(run, progress.finished):
             progress.best_w = w
         seed, scores = stage.config.seed, progress.scores
@@ -111,18 +125,18 @@ class Runs:
             before.solver, inexactness, before.total_cost, objective=primal, carried=before.carried
         )
 
-    def _best_seen(self, stage: Stage, run: Run) -> np.ndarray:
-        """The weights that were best on held-out examples, (d,), whose objective the run then has.
+    def _is_other(self, stage: Stage, run: Run) -> bool:
+        """Whether the weights that were best on held-out examples are not where the run ended."""
+        scores = stage.progress.scores
+        return scores.stopped or not np.array_equal(scores.w, run.solver.w)
 
-        Unless they are the best point at the end of a run, it is evaluated by one more pass; 0 is
-        what bounds it from below where hidden values make it another convex problem's.
+    def _value(self, stage: Stage, run: Run, w: np.ndarray) -> None:
+        """Give the run the objective of other weights than those it ended with, by one more pass.
+
+        0 is what bounds it from below where hidden values make it another convex problem's.
         """
-        rules, scores, solver = stage.rules, stage.progress.scores, run.solver
-        w = scores.w
-        if not scores.stopped and np.array_equal(w, solver.w):
-            return w
+        rules, solver = stage.rules, run.solver
         run.objective, run.concave, run.certified = solver.objective_at(self.oracle, rules.C, w)
         run.passes, run.completions = run.passes + 1, run.completions + 1
         run.lower = 0.0 if rules.hidden else solver.lower
         run.gap = (run.objective - run.lower) / run.objective if run.objective > 0.0 else 0.0
-        return w

@@ -1,12 +1,21 @@
 """Training: from the configuration and its examples to a model, by CCCP with restarts.
 
->>> from lssvm import learn, load_config
+>>> from lssvm import Config, classify, learn, load_config
 >>> learn(load_config("motif.yaml")).save("motif.model")  # doctest: +SKIP
+
+Or without files:
+
+>>> config = Config.from_dict({"application": "multiclass", "objective": {"C": 10}})
+>>> model = learn(config, data={"X": [[0.0, 1.0], [1.0, 0.0]], "y": ["a", "b"]})
+>>> found = classify(model, model.application.examples_from([[0.0, 2.0]]))
+>>> [model.application.classes[label] for label in found.labels]
+['a']
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from lssvm.applications.base import Application, Examples
 from lssvm.config import Config
@@ -49,34 +58,50 @@ def learn(
     checkpoint_every: int = 100,
     resume: bool = False,
     initial: Model | None = None,
+    data: Mapping[str, Any] | None = None,
+    held: Mapping[str, Any] | None = None,
 ) -> Model:
     """Read the training data that the configuration names and train on them.
 
+    data, held : examples in memory, in the place of the files of ``data.train`` and
+        ``data.validate``: the arguments of the application's ``examples_from`` by name, such as
+        ``{"X": X, "y": y}``
     checkpoint : file written after every CCCP iteration and every ``checkpoint_every``
         passes, and read first if ``resume``
     initial : a model of the same application whose weights training begins with
 
     Raises LssvmError for bad configuration or data, StoppedError after a signal.
     """
-    data = _read(config)
+    read = _read(config, data, held)
     return learn_on(
-        data.application,
-        data.examples,
+        read.application,
+        read.examples,
         config,
         threads=threads,
         observer=observer,
         saving=Saving(checkpoint, checkpoint_every, resume) if checkpoint else None,
         initial=initial,
-        held=data.held,
+        held=read.held,
     )
 
 
-def _read(config: Config) -> TrainingData:
-    """The data that a configuration names. Raises LssvmError for bad data."""
+def _read(
+    config: Config,
+    data: Mapping[str, Any] | None = None,
+    held: Mapping[str, Any] | None = None,
+) -> TrainingData:
+    """The data that are given, or that a configuration names. Raises LssvmError for bad data."""
     application = config.create_application()
-    examples = application.read(config.sources("train"))
-    held = application.read(config.sources("validate")) if config.data.validate_ else None
-    return TrainingData(application, examples, held)
+    if data is not None:
+        examples = application.examples_from(**data)
+    else:
+        examples = application.read(config.sources("train"))
+    if held is not None:
+        validation = application.examples_from(**held)
+    else:
+        named = config.data.validate_
+        validation = application.read(config.sources("validate")) if named else None
+    return TrainingData(application, examples, validation)
 
 
 def learn_on(
@@ -208,6 +233,8 @@ class Session:
         Raises LssvmError where the application fails, StoppedError after a signal.
         """
         for restart in range(len(self.stages[0].progress.finished), self.restarts):
+            if self.runs.stopped:
+                break
             self.observer.restarted(restart + 1, self.restarts)
             before: Run | None = None
             for stage in self.stages:

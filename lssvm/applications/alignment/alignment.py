@@ -48,6 +48,7 @@ from lssvm.applications.alignment import alignment_metrics, alignment_output, in
 from lssvm.applications.alignment.alignment_options import AlignmentOptions
 from lssvm.applications.alignment.alignment_output import Predictions
 from lssvm.applications.alignment.examples import AlignmentExamples, read_examples
+from lssvm.applications.alignment.given_alignments import FromSequences
 from lssvm.applications.alignment.inference import Alignments
 from lssvm.applications.alignment.scoring import Scoring
 from lssvm.errors import LssvmError
@@ -69,7 +70,9 @@ class WithPrior(base.Formulation):
 
 
 class Alignment(
-    base.Application[AlignmentExamples, Predictions], base.ByExample[AlignmentExamples]
+    FromSequences,
+    base.Application[AlignmentExamples, Predictions],
+    base.ByExample[AlignmentExamples],
 ):
     """Alignment; which sequence is homologous, or the alignment itself, is predicted."""
 

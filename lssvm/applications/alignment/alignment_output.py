@@ -35,7 +35,7 @@ class Predictions:
     found: Alignments
 
 
-def _columns(
+def aligned_rows(
     examples: AlignmentExamples, found: Alignments, i: int
 ) -> tuple[str, str, list[tuple[int, int]]]:
     """An alignment as two rows with gaps, and the columns of its pairs."""
@@ -79,7 +79,7 @@ def write_scores(examples: AlignmentExamples, predictions: Predictions, file: Te
 def write_fasta(examples: AlignmentExamples, predictions: Predictions, file: TextIO) -> None:
     """Two aligned rows for each example: the native and the candidate that is predicted."""
     for i in range(len(examples)):
-        *rows, _ = _columns(examples, predictions.found, i)
+        *rows, _ = aligned_rows(examples, predictions.found, i)
         names = _names(examples, predictions, i)
         roles = ("role=native", "role=homolog")
         for name, role, row in zip(names, roles, rows, strict=True):
@@ -93,7 +93,7 @@ def write_text(examples: AlignmentExamples, predictions: Predictions, file: Text
     The numbers are those of the first and the last letter of a line, from 1.
     """
     for i in range(len(examples)):
-        x, z, pairs = _columns(examples, predictions.found, i)
+        x, z, pairs = aligned_rows(examples, predictions.found, i)
         marks = [
             " " if "-" in (a, b) else "|" if a == b else "." for a, b in zip(x, z, strict=True)
         ]

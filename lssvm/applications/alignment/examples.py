@@ -156,7 +156,7 @@ class AlignmentExamples(Packed):
 
 
 @dataclass(frozen=True)
-class _File:
+class SequenceFile:
     """Sequences of a file, and which of them are an example.
 
     symbols, places : letters without gaps; names : (sequences,)
@@ -185,6 +185,13 @@ def read_examples(
             message = f"label {source.label!r} is given in the configuration; expected none"
             raise DataError(source.path, None, message)
         files.append(_read(source, task, format))
+    return packed(files, sources, scoring)
+
+
+def packed(
+    files: Sequence[SequenceFile], sources: Sequence[Source], scoring: Scoring
+) -> AlignmentExamples:
+    """The examples of files that were read, in order."""
     symbols = np.concatenate([file.symbols for file in files])
     letters = cumulated([len(file.symbols) for file in files])
     sequences = cumulated([len(file.names) for file in files])
@@ -221,13 +228,13 @@ def read_examples(
     )
 
 
-def _read(source: Source, task: str, format: str) -> _File:
+def _read(source: Source, task: str, format: str) -> SequenceFile:
     if task == "homolog":
-        return _homologs(read_homologs(source.path, source.limit))
+        return of_homologs(read_homologs(source.path, source.limit))
     if format == "fasta":
         rows = read_aligned_pairs(source.path, source.limit)
         first = np.arange(0, len(rows.names), 2)
-        return _pairs(source.path, rows, first, first + 1)
+        return of_pairs(source.path, rows, first, first + 1)
     rows = read_multiple(source.path, source.limit)
     first, second = _meeting(rows)
     if not len(first):
@@ -235,10 +242,11 @@ def _read(source: Source, task: str, format: str) -> _File:
         raise DataError(source.path, None, message)
     letters = int(np.sum(rows.symbols != GAP)) * (len(rows.names) - 1)
     source.limit.check(source.path, 20 * letters, f"all {len(first):,d} pairs of its rows together")
-    return _pairs(source.path, rows, first, second)
+    return of_pairs(source.path, rows, first, second)
 
 
-def _homologs(rows: GappedFasta) -> _File:
+def of_homologs(rows: GappedFasta) -> SequenceFile:
+    """Examples of natives and their candidates."""
     symbols, places = ungapped(rows.symbols, rows.offsets)
     natives = np.flatnonzero(rows.roles == NATIVE)
     offsets = np.append(natives, len(rows.roles))
@@ -255,13 +263,13 @@ def _homologs(rows: GappedFasta) -> _File:
             aligned[i] = True
             partners[places[first] : places[first + 1]] = _partners(*pair)
     names = np.array(rows.names, dtype=object)
-    return _File(
+    return SequenceFile(
         symbols, places, names, partners, offsets, truth, aligned, rows.lines[natives],
         rows.costs[natives], names[natives],
     )  # fmt: skip
 
 
-def _pairs(path: str, rows: GappedFasta, first: np.ndarray, second: np.ndarray) -> _File:
+def of_pairs(path: str, rows: GappedFasta, first: np.ndarray, second: np.ndarray) -> SequenceFile:
     """Examples of two rows each."""
     order = np.column_stack([first, second]).ravel()
     letters, starts = ungapped(rows.symbols, rows.offsets)
@@ -280,7 +288,7 @@ def _pairs(path: str, rows: GappedFasta, first: np.ndarray, second: np.ndarray) 
         partners[places[2 * i] : places[2 * i + 1]] = own
     names = np.array(rows.names, dtype=object)
     pairs = [f"{a} {b}" for a, b in zip(names[first], names[second], strict=True)]
-    return _File(
+    return SequenceFile(
         letters[positions], places, names[order], partners, 2 * np.arange(count + 1),
         np.where(aligned, 0, UNKNOWN), aligned, rows.lines[first], rows.costs[first],
         np.array(pairs, dtype=object),

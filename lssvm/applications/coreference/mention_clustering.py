@@ -14,6 +14,7 @@ from pydantic import Field, ValidationInfo, field_validator
 from lssvm.applications import base
 from lssvm.applications.coreference import coreference_features, coreference_scores
 from lssvm.applications.coreference.coreference_scores import Counts
+from lssvm.applications.coreference.given_documents import FromDocuments
 from lssvm.applications.coreference.mentions import (
     NO_LIMIT,
     Documents,
@@ -24,14 +25,14 @@ from lssvm.applications.coreference.mentions import (
     pack,
     pair_ends,
 )
+from lssvm.applications.coreference.unpacked import packed_pairs, with_features
 from lssvm.applications.parts import Form, InParts
 from lssvm.errors import DataError, LssvmError
 from lssvm.formats.annotated import AnnotatedText
 from lssvm.formats.brat import read_brat, text_of
 from lssvm.formats.conll_coreference import conll_documents, write_conll
-from lssvm.formats.mention_pairs import PairDocument, pair_documents, read_pairs_npz
+from lssvm.formats.mention_pairs import pair_documents, read_pairs_npz
 from lssvm.formats.text import open_text
-from lssvm.offsets import cumulated
 
 BRAT, NPZ = ".ann", ".npz"
 _WORK = 12  # ns of a mention or pair
@@ -99,7 +100,9 @@ class Predictions:
     scores: np.ndarray
 
 
-class MentionClustering(base.Application[Documents, Predictions], InParts[Documents, Predictions]):
+class MentionClustering(
+    FromDocuments, base.Application[Documents, Predictions], InParts[Documents, Predictions]
+):
     """Mentions of a document are put into clusters."""
 
     Options: ClassVar[type[base.Options]] = MentionOptions
@@ -302,7 +305,7 @@ class MentionClustering(base.Application[Documents, Predictions], InParts[Docume
         if self.options.features:
             read = read_pairs_npz if path.endswith(NPZ) else pair_documents
             for document in read(path, len(self.options.features), source.limit):
-                yield _packed_pairs(document, source.cost, self.reach)
+                yield packed_pairs(document, source.cost, self.reach)
         elif path.endswith(NPZ):
             message = "is a file of pairs; expected application.features, the features of pairs"
             raise DataError(path, None, message)
@@ -310,7 +313,7 @@ class MentionClustering(base.Application[Documents, Predictions], InParts[Docume
             whole = [read_brat(path, source.limit)] if path.endswith(BRAT) else None
             for text in whole or conll_documents(path, source.limit):
                 _check_pairs(text, source, self.reach)
-                yield _with_features(text, source.cost, self.reach)
+                yield with_features(text, source.cost, self.reach)
 
 
 class _Writer:
@@ -355,32 +358,3 @@ def _check_pairs(text: AnnotatedText, source: base.Source, reach: int) -> None:
     if pairs * _PAIR > source.limit.bytes:
         what = f"document {text.name!r}, {pairs:,d} pairs of mentions (max_distance makes fewer),"
         raise source.limit.exceeded(text.path, text.line, what)
-
-
-def _with_features(text: AnnotatedText, cost: float, reach: int) -> UnpackedDocument:
-    """A text with features made from its words."""
-    rows, starts, indices, values = coreference_features.pair_features(text, reach)
-    clusters = [mention.cluster for mention in text.mentions]
-    return UnpackedDocument(
-        text.name, text.path, text.line, cost, clusters, rows, starts, indices, values, text
-    )
-
-
-def _packed_pairs(document: PairDocument, cost: float, reach: int) -> UnpackedDocument:
-    """A document of pairs without those that are too far apart; each pair has its own row."""
-    first, second = pair_ends(len(document.clusters), NO_LIMIT)
-    starts = np.array(document.starts, dtype=np.int64)
-    near = np.flatnonzero(second - first <= reach)
-    lengths = np.diff(starts)
-    chosen = np.repeat(second - first <= reach, lengths)
-    return UnpackedDocument(
-        document.name,
-        document.path,
-        document.line,
-        cost if document.cost is None else document.cost,
-        document.clusters,
-        np.arange(len(near), dtype=np.int32),
-        cumulated(lengths[near]),
-        np.array(document.indices, dtype=np.int32)[chosen],
-        np.array(document.values, dtype=np.float64)[chosen],
-    )

@@ -163,7 +163,7 @@ def read_sequences(sources: Sequence[Source], reading: Reading) -> Sequences:
         read_fasta(source.path, source.limit, given=source.label is not None, empty=reading.empty)
         for source in sources
     ]
-    return _packed(files, sources, reading)
+    return packed(files, sources, reading)
 
 
 def sequence_parts(sources: Sequence[Source], reading: Reading) -> Iterator[Sequences]:
@@ -171,7 +171,7 @@ def sequence_parts(sources: Sequence[Source], reading: Reading) -> Iterator[Sequ
     for number, source in enumerate(sources):
         given = source.label is not None
         for part in fasta_parts(source.path, source.limit, given=given, empty=reading.empty):
-            found = _packed([part], [source], reading)
+            found = packed([part], [source], reading)
             yield replace(
                 found,
                 files=np.full(len(found), number, dtype=np.int32),
@@ -179,7 +179,8 @@ def sequence_parts(sources: Sequence[Source], reading: Reading) -> Iterator[Sequ
             )
 
 
-def _packed(files: Sequence[Fasta], sources: Sequence[Source], reading: Reading) -> Sequences:
+def packed(files: Sequence[Fasta], sources: Sequence[Source], reading: Reading) -> Sequences:
+    """The records of files that were read, in order. Raises DataError."""
     order, length, both, _ = reading
     letters = np.concatenate([file.letters for file in files])
     sizes = np.concatenate([np.diff(file.offsets) for file in files])

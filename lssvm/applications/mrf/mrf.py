@@ -45,6 +45,7 @@ from lssvm import sparse
 from lssvm.applications import base
 from lssvm.applications.mrf import by_graph, graph_parts, mrf_output
 from lssvm.applications.mrf.elimination import Elimination, InferenceResult, Temperatures
+from lssvm.applications.mrf.given_graphs import FromGraphs
 from lssvm.applications.mrf.graph_classes import GraphClasses, GraphWeightNames
 from lssvm.applications.mrf.graphs import Graphs, packed
 from lssvm.applications.mrf.inference import (
@@ -117,7 +118,7 @@ class MrfOptions(base.Options):
     )
 
 
-class RandomField(base.Application[Graphs, Predictions], InParts[Graphs, Predictions]):
+class RandomField(FromGraphs, base.Application[Graphs, Predictions], InParts[Graphs, Predictions]):
     """Random fields whose planes are those of whole data sets."""
 
     Options = MrfOptions
@@ -155,7 +156,10 @@ class RandomField(base.Application[Graphs, Predictions], InParts[Graphs, Predict
         Raises DataError.
         """
         files = [(source, graph_parts.read_file(source)) for source in sources]
-        examples = packed(files, self.classes)
+        return self._adopted(packed(files, self.classes))
+
+    def _adopted(self, examples: Graphs) -> Graphs:
+        """The examples, the first of which fix the classes."""
         self.classes = examples.classes
         return examples
 

@@ -31,6 +31,7 @@ from lssvm.applications.class_costs import (
 )
 from lssvm.applications.index_base import IndexBase
 from lssvm.applications.multiclass.class_tree import WeightColumns
+from lssvm.applications.multiclass.given_rows import FromArrays
 from lssvm.applications.multiclass.labelled_rows import (
     LabelledRows,
     packed,
@@ -57,6 +58,7 @@ _FEW = 2  # a class of fewer examples is worth a warning
 
 
 class RowClassifier(
+    FromArrays,
     base.Application[LabelledRows, Predictions],
     base.CompiledByExample[LabelledRows],
     base.KernelRows[LabelledRows],
@@ -139,6 +141,9 @@ class RowClassifier(
         ``+1`` and ``1`` are the same label, written as in its first row of training.
         """
         files = with_labels_alike(self.indices.read(sources, read_file), self.classes)
+        return self._of_files(files, sources)
+
+    def _of_files(self, files: list[SvmLight], sources: Sequence[base.Source]) -> LabelledRows:
         labels = sorted_labels(files)
         if not self.classes:
             if not labels:

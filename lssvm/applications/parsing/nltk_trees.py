@@ -3,10 +3,8 @@
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from lssvm.applications.base import Source
 from lssvm.applications.parsing.predicted_trees import Predictions
 from lssvm.errors import MissingExtraError
-from lssvm.formats.penn_trees import trees_of_lines
 
 if TYPE_CHECKING:
     from lssvm.applications.parsing.examples import Treebank
@@ -33,12 +31,4 @@ def from_nltk(application: "GrammarParsing", trees: Iterable[Any]) -> "Treebank"
 
     Raises DataError with the number of the tree as the line.
     """
-    lines = [(number, " ".join(str(tree).split())) for number, tree in enumerate(trees, 1)]
-    options = application.own
-    file = trees_of_lines(
-        "trees",
-        lines,
-        strip_traces=options.strip_traces,
-        strip_functions=options.strip_functions,
-    )
-    return application.packed([("trees", 0, file)], [Source("trees")])
+    return application.examples_from(None, list(trees))

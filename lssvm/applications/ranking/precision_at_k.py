@@ -44,6 +44,7 @@ from lssvm.applications.index_base import Choice, IndexBase
 from lssvm.applications.names import NumberedNames
 from lssvm.applications.parts import InParts
 from lssvm.applications.ranking import query_parts, ranking_metrics
+from lssvm.applications.ranking.given_queries import FromRows
 from lssvm.applications.ranking.queries import MOST_FEATURES, Queries, read_queries
 from lssvm.applications.ranking.query_scaling import (
     DESCRIPTION as SCALING,
@@ -113,7 +114,10 @@ class Predictions:
 
 
 class PrecisionAtK(
-    base.Application[Queries, Predictions], InParts[Queries, Predictions], Smoothed[Queries]
+    FromRows,
+    base.Application[Queries, Predictions],
+    InParts[Queries, Predictions],
+    Smoothed[Queries],
 ):
     """Ranking for precision at k; the hidden value is the order of a query's documents."""
 

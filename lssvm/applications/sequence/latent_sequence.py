@@ -92,6 +92,14 @@ class LatentSequenceLabelling(LabelSequences, base.CompiledByExample[SequenceExa
         """The examples of ``sequence``, with true labels as features. Raises DataError."""
         return self.marked(super().read(sources))
 
+    def examples_from(self, X: Any, y: Any = None, *, costs: Any = None) -> SequenceExamples:
+        """The examples of ``sequence``, with true labels as features. Raises LssvmError.
+
+        X : n sequences of tokens; y : n sequences of labels, None where they are hidden;
+        costs : (n,) the costs of the sequences. See ``SequenceLabelling.examples_from``.
+        """
+        return self.marked(super().examples_from(X, y, costs=costs))
+
     def read_parts(self, sources: Sequence[base.Source]) -> Iterator[SequenceExamples]:
         """The sequences of :meth:`read`, in parts where those of ``sequence`` are."""
         if self.vocabulary is None or self.options.format != "conll":

@@ -48,7 +48,7 @@ def read_conll(
     """The sentences of CoNLL files. Raises DataError."""
     known = tuple(DistinctWords() for _ in layout.columns)
     files = [_columns(source, layout, known) for source in sources]
-    return _sentences(files, sources, layout, vocabulary)
+    return sentences(files, sources, layout, vocabulary)
 
 
 def conll_parts(
@@ -60,14 +60,14 @@ def conll_parts(
         _refuse_label(source)
         count = 0
         for part in column_parts(source.path, layout.columns, optional, source.limit):
-            found = _sentences([part], [source], layout, vocabulary)
+            found = sentences([part], [source], layout, vocabulary)
             names = [str(count + place) for place in range(1, len(found) + 1)]
             count += len(found)
             found = replace(found, identifiers=np.array(names, dtype=object))
             yield _of_file(found, number, sources)
 
 
-def _sentences(
+def sentences(
     files: Sequence[ColumnFile],
     sources: Sequence[Source],
     layout: Layout,
@@ -116,7 +116,7 @@ def read_numeric(
 ) -> SequenceExamples:
     """The sequences of svm_hmm files. Raises DataError."""
     files = [_tagged(source) for source in sources]
-    return _numbered(files, sources, layout, vocabulary)
+    return numbered(files, sources, layout, vocabulary)
 
 
 def numeric_parts(
@@ -127,7 +127,7 @@ def numeric_parts(
         _refuse_label(source)
         for part in svm_hmm_parts(source.path, source.limit):
             _check_dimension(source, part)
-            found = _numbered([part], [source], layout, vocabulary)
+            found = numbered([part], [source], layout, vocabulary)
             yield _of_file(found, number, sources)
 
 
@@ -142,20 +142,24 @@ def _of_file(
     )
 
 
-def _numbered(
+def numbered(
     files: Sequence[TaggedTokens],
     sources: Sequence[Source],
     layout: Layout,
     vocabulary: Vocabulary | None,
+    attributes: tuple[str, ...] | None = None,
 ) -> SequenceExamples:
-    """The examples of files of numbered features."""
+    """The examples of files of numbered features.
+
+    attributes : the names of the features in training data, if they have names
+    """
     tags = [tag for file in files for tag in file.tags]
     starts = _joined([file.starts for file in files])
     indices = np.concatenate([file.indices for file in files])
     values = np.concatenate([file.values for file in files])
     if vocabulary is None:
         width = max(file.dimension for file in files)
-        vocabulary = _vocabulary(sources, tags, width, None, layout.bias)
+        vocabulary = _vocabulary(sources, tags, width, attributes, layout.bias)
         seen = np.bincount(indices[values != 0], minlength=width)
         values = np.where(seen[indices] >= layout.min_count, values, 0.0)
     width = vocabulary.width - vocabulary.bias

@@ -37,6 +37,7 @@ from lssvm.applications.parts import InParts
 from lssvm.applications.scaling import Scaler
 from lssvm.applications.sequence import marginals, reading, sequence_metrics, sequence_output
 from lssvm.applications.sequence.examples import SequenceExamples, joined_labels, labels_alone
+from lssvm.applications.sequence.given_tokens import FromLists, examples_of
 from lssvm.applications.sequence.marginals import Marginals
 from lssvm.applications.sequence.sequence_options import SequenceOptions
 from lssvm.applications.sequence.sequence_output import Predictions
@@ -53,7 +54,9 @@ _SHOWN = 3  # labels that a warning names
 
 
 class LabelSequences(
-    base.Application[SequenceExamples, Predictions], InParts[SequenceExamples, Predictions]
+    FromLists,
+    base.Application[SequenceExamples, Predictions],
+    InParts[SequenceExamples, Predictions],
 ):
     """The base of applications of label sequences; only subclasses have hidden values."""
 
@@ -85,7 +88,14 @@ class LabelSequences(
     def read(self, sources: Sequence[base.Source]) -> SequenceExamples:
         """The sequences of files; the first ones fix labels and attributes. Raises DataError."""
         read = reading.read_conll if self.options.format == "conll" else reading.read_numeric
-        examples = read(sources, self._layout(), self.vocabulary)
+        return self._fitted(read(sources, self._layout(), self.vocabulary))
+
+    def _taken(self, X: Any, y: Any, costs: Any) -> SequenceExamples:
+        texts = self.options.format == "conll"
+        return self._fitted(examples_of(X, y, costs, self._layout(), texts, self.vocabulary))
+
+    def _fitted(self, examples: SequenceExamples) -> SequenceExamples:
+        """The examples as training takes them; the first ones fix labels and attributes."""
         self._adopt(examples)
         return self.scaler.scaled(examples, examples.width - examples.vocabulary.bias)
 
