@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from lssvm.config import load_config
     from lssvm.model import Model
     from lssvm.training.cross_validation import cross_validate
+    from lssvm.training.explaining import explain
     from lssvm.training.prediction import classify
     from lssvm.training.session import learn
 
@@ -24,6 +25,7 @@ __all__ = [
     "PerExample",
     "classify",
     "cross_validate",
+    "explain",
     "learn",
     "load_config",
 ]
@@ -34,6 +36,7 @@ _HOMES = {
     "PerExample": "applications.per_example",
     "classify": "training.prediction",
     "cross_validate": "training.cross_validation",
+    "explain": "training.explaining",
     "learn": "training.session",
     "load_config": "config",
 }

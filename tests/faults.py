@@ -129,6 +129,13 @@ OTHERS = [
         before=MOTIF,
     ),
     Case("show", "show", ("{before}/m", "--export", "meme={folder}/p"), ("p",), before=MOTIF),
+    Case(
+        "explain",
+        "explain",
+        ("{before}/m", "configs/motif-simulated.yaml", "--example", "#1", "--json", "{folder}/p"),
+        ("p",),
+        before=MOTIF,
+    ),
     Case("check", "check", ("configs/multiclass.yaml",), ()),
 ]
 CASES = [*APPLICATIONS, *SOLVERS, *SEARCHES, *OTHERS]

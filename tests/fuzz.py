@@ -247,7 +247,9 @@ def left(case: Case, folder: Path, code: int, out: str) -> tuple[str, str]:
             Model.load(folder / "m")
         if "--json" in case.arguments and case.arguments[0] == "show":
             json.loads(out)
-        if "--json" in case.arguments and "out" in new:
+        if case.arguments[0] == "explain" and "out" in new:
+            json.loads((folder / "out").read_text(encoding="utf-8"))
+        elif "--json" in case.arguments and "out" in new:
             for line in (folder / "out").read_text(encoding="utf-8").split("\n")[:-1]:
                 json.loads(line)
     except Exception as error:

@@ -455,6 +455,7 @@ def model_targets(models: dict[str, bytes]) -> list[Target]:
             ("show", "a.model"),
             ("show", "a.model", "--json", "--top", "3"),
             ("config", "a.model"),
+            ("explain", "a.model", train, "--example", "#1", "--json", "out"),
         ]
         application = PROBLEMS[problem][0]["name"]
         if application in SEVERAL:

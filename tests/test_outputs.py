@@ -133,6 +133,12 @@ COMMANDS = {
         },
         ["m"],
     ),
+    "explain": (
+        main,
+        ["explain", "m", "test.txt", "--example", "1"],
+        {"--json": ["--json", "{--json}"]},
+        ["test.txt", "test.txt.more", "m"],
+    ),
     "cv": (
         main,
         ["cv", "c.yaml", "--jobs", "1"],

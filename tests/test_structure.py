@@ -60,6 +60,7 @@ DOORS = {
     "click": {
         "cli/classify_command.py",
         "cli/common.py",
+        "cli/explain_command.py",
         "cli/group.py",
         "cli/simulate_command.py",
         "cli/learn_command.py",

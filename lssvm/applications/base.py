@@ -7,13 +7,14 @@
 | kernels | ``KernelRows`` | the same |
 | threads that share one sum over sparse rows | ``Gathering`` | the same |
 | prediction and scores | ``Predictor`` | ``prediction.py`` |
+| explanations of predictions | ``Explainer`` | ``explaining.py`` |
 | reading, and what a model keeps of it | ``Reader`` | ``reading.py`` |
 | writing | ``Writer`` | ``writing.py`` |
 | predictions for files of any size | ``InParts`` | ``parts.py`` |
 
-An application is a ``Problem``, ``Predictor``, ``Reader`` and ``Writer``. If it keeps planes by
-example or has rows for kernels, it also derives from these types. To write an application for one
-example at a time, see :mod:`lssvm.applications.per_example`.
+An application is a ``Problem``, ``Predictor``, ``Explainer``, ``Reader`` and ``Writer``. If it
+keeps planes by example or has rows for kernels, it also derives from these types. To write an
+application for one example at a time, see :mod:`lssvm.applications.per_example`.
 """
 
 from collections.abc import Mapping
@@ -21,6 +22,7 @@ from typing import Any, ClassVar, Generic
 
 from lssvm.applications import guard
 from lssvm.applications import options as sections
+from lssvm.applications.explaining import Explainer, Rival
 from lssvm.applications.formulation import ANNEALED, SMOOTH, TEMPERATURES, Formulation
 from lssvm.applications.options import Options, is_stored, named_file
 from lssvm.applications.prediction import P, Predictor
@@ -50,6 +52,7 @@ __all__ = [
     "CompiledByExample",
     "Each",
     "Examples",
+    "Explainer",
     "Export",
     "FirstProblem",
     "FolderFormat",
@@ -61,6 +64,7 @@ __all__ = [
     "Predictor",
     "Problem",
     "Reader",
+    "Rival",
     "Source",
     "Writer",
     "answers_in_c",
@@ -72,7 +76,9 @@ __all__ = [
 FLAGS = {"each": "ByExample", "kernels": "KernelRows"}  # that types took the place of
 
 
-class Application(Problem[E], Predictor[E, P], Reader[E], Writer[E, P], Generic[E, P]):
+class Application(
+    Problem[E], Predictor[E, P], Explainer[E, P], Reader[E], Writer[E, P], Generic[E, P]
+):
     """A structured problem with score w · Φ(x, y, h), solved for whole data sets.
 
     An error that a method raises, if it is not an LssvmError, becomes an ApplicationCrashError.

@@ -20,6 +20,7 @@ from lssvm.cli.common import (
     quiet_option,
     settings_option,
 )
+from lssvm.cli.explain_command import explain
 from lssvm.cli.messages import printable_json
 from lssvm.cli.simulate_command import simulate
 from lssvm.errors import ContractError, LssvmError
@@ -46,6 +47,7 @@ def main() -> None:
 
 
 main.add_command(simulate)
+main.add_command(explain)
 
 
 @main.command()

@@ -45,6 +45,7 @@ from scipy import sparse
 
 from lssvm.applications import base
 from lssvm.applications.alignment import alignment_metrics, alignment_output, inference
+from lssvm.applications.alignment.alignment_explaining import AlignmentExplainer
 from lssvm.applications.alignment.alignment_options import AlignmentOptions
 from lssvm.applications.alignment.alignment_output import Predictions
 from lssvm.applications.alignment.examples import AlignmentExamples, read_examples
@@ -69,7 +70,9 @@ class WithPrior(base.Formulation):
 
 
 class Alignment(
-    base.Application[AlignmentExamples, Predictions], base.ByExample[AlignmentExamples]
+    AlignmentExplainer,
+    base.Application[AlignmentExamples, Predictions],
+    base.ByExample[AlignmentExamples],
 ):
     """Alignment; which sequence is homologous, or the alignment itself, is predicted."""
 

@@ -13,6 +13,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from lssvm.applications import base
 from lssvm.applications.coreference import coreference_features, coreference_scores
+from lssvm.applications.coreference.clustering_explaining import ClusteringExplainer
 from lssvm.applications.coreference.coreference_scores import Counts
 from lssvm.applications.coreference.mentions import (
     NO_LIMIT,
@@ -99,7 +100,11 @@ class Predictions:
     scores: np.ndarray
 
 
-class MentionClustering(base.Application[Documents, Predictions], InParts[Documents, Predictions]):
+class MentionClustering(
+    ClusteringExplainer,
+    base.Application[Documents, Predictions],
+    InParts[Documents, Predictions],
+):
     """Mentions of a document are put into clusters."""
 
     Options: ClassVar[type[base.Options]] = MentionOptions

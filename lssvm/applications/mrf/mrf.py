@@ -46,6 +46,7 @@ from lssvm.applications import base
 from lssvm.applications.mrf import by_graph, graph_parts, mrf_output
 from lssvm.applications.mrf.elimination import Elimination, InferenceResult, Temperatures
 from lssvm.applications.mrf.graph_classes import GraphClasses, GraphWeightNames
+from lssvm.applications.mrf.graph_explaining import GraphExplainer
 from lssvm.applications.mrf.graphs import Graphs, packed
 from lssvm.applications.mrf.inference import (
     AUGMENTED,
@@ -117,7 +118,9 @@ class MrfOptions(base.Options):
     )
 
 
-class RandomField(base.Application[Graphs, Predictions], InParts[Graphs, Predictions]):
+class RandomField(
+    GraphExplainer, base.Application[Graphs, Predictions], InParts[Graphs, Predictions]
+):
     """Random fields whose planes are those of whole data sets."""
 
     Options = MrfOptions

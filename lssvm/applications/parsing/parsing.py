@@ -36,6 +36,7 @@ from lssvm.applications.parsing import bracket_metrics, predicted_trees, searchi
 from lssvm.applications.parsing.bracket_metrics import Brackets
 from lssvm.applications.parsing.examples import Treebank
 from lssvm.applications.parsing.features import FeatureMap, ParsingNames
+from lssvm.applications.parsing.parsing_explaining import ParsingExplainer
 from lssvm.applications.parsing.parsing_options import ParsingOptions
 from lssvm.applications.parsing.predicted_trees import Predictions, Texts
 from lssvm.applications.parsing.reading import (
@@ -55,7 +56,9 @@ CRF = "crf"
 MOST_TREES = 1000
 
 
-class GrammarParsing(base.Application[Treebank, Predictions], base.ByExample[Treebank]):
+class GrammarParsing(
+    ParsingExplainer, base.Application[Treebank, Predictions], base.ByExample[Treebank]
+):
     """The base of applications of parsing."""
 
     Options: ClassVar[type[base.Options]] = ParsingOptions

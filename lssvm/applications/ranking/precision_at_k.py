@@ -54,6 +54,7 @@ from lssvm.applications.ranking.query_scaling import (
     QueryScaling,
     largest_values,
 )
+from lssvm.applications.ranking.ranking_explaining import RankingExplainer
 from lssvm.applications.ranking.ranking_start import Classifier, PairwiseRanking
 from lssvm.errors import LssvmError
 from lssvm.kernels import _ranking, _ranking_smooth
@@ -113,7 +114,10 @@ class Predictions:
 
 
 class PrecisionAtK(
-    base.Application[Queries, Predictions], InParts[Queries, Predictions], Smoothed[Queries]
+    RankingExplainer,
+    base.Application[Queries, Predictions],
+    InParts[Queries, Predictions],
+    Smoothed[Queries],
 ):
     """Ranking for precision at k; the hidden value is the order of a query's documents."""
 

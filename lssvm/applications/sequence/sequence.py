@@ -38,6 +38,7 @@ from lssvm.applications.scaling import Scaler
 from lssvm.applications.sequence import marginals, reading, sequence_metrics, sequence_output
 from lssvm.applications.sequence.examples import SequenceExamples, joined_labels, labels_alone
 from lssvm.applications.sequence.marginals import Marginals
+from lssvm.applications.sequence.sequence_explaining import SequenceExplainer
 from lssvm.applications.sequence.sequence_options import SequenceOptions
 from lssvm.applications.sequence.sequence_output import Predictions
 from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
@@ -53,7 +54,9 @@ _SHOWN = 3  # labels that a warning names
 
 
 class LabelSequences(
-    base.Application[SequenceExamples, Predictions], InParts[SequenceExamples, Predictions]
+    SequenceExplainer,
+    base.Application[SequenceExamples, Predictions],
+    InParts[SequenceExamples, Predictions],
 ):
     """The base of applications of label sequences; only subclasses have hidden values."""
 
