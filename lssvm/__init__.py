@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from lssvm.applications.per_example import PerExample
     from lssvm.config import load_config
     from lssvm.model import Model
+    from lssvm.training.charts import plot
     from lssvm.training.cross_validation import cross_validate
     from lssvm.training.explaining import explain
     from lssvm.training.prediction import classify
@@ -28,6 +29,7 @@ __all__ = [
     "explain",
     "learn",
     "load_config",
+    "plot",
 ]
 
 _HOMES = {
@@ -39,6 +41,7 @@ _HOMES = {
     "explain": "training.explaining",
     "learn": "training.session",
     "load_config": "config",
+    "plot": "training.charts",
 }
 
 

@@ -136,6 +136,13 @@ OTHERS = [
         ("p",),
         before=MOTIF,
     ),
+    Case(
+        "plot",
+        "plot",
+        ("{before}/m", "{folder}/p.svg", "--kind", "weights"),
+        ("p.svg",),
+        before=MOTIF,
+    ),
     Case("check", "check", ("configs/multiclass.yaml",), ()),
 ]
 CASES = [*APPLICATIONS, *SOLVERS, *SEARCHES, *OTHERS]

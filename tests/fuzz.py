@@ -48,7 +48,13 @@ GROWTH = 500 * 2**20  # bytes
 LONGEST = 300  # characters of a message beside file names
 RECYCLED = 3000  # cases of one process
 ALLOWED = {0, 2, 3}
-OUTPUTS = {"m": "a model", "out": "predictions", "metrics": "metrics", "cv.csv": "a table"}
+OUTPUTS = {
+    "m": "a model",
+    "out": "predictions",
+    "out.svg": "a picture",
+    "metrics": "metrics",
+    "cv.csv": "a table",
+}
 
 
 class Case(NamedTuple):

@@ -139,6 +139,12 @@ COMMANDS = {
         {"--json": ["--json", "{--json}"]},
         ["test.txt", "test.txt.more", "m"],
     ),
+    "plot": (
+        main,
+        ["plot", "m", "{FILE}", "--kind", "weights"],
+        {"FILE": []},
+        ["m"],
+    ),
     "cv": (
         main,
         ["cv", "c.yaml", "--jobs", "1"],

@@ -64,6 +64,7 @@ DOORS = {
         "cli/group.py",
         "cli/simulate_command.py",
         "cli/learn_command.py",
+        "cli/plot_command.py",
     },
     "matplotlib": {"applications/motif/motif_matrix.py", "output/plots.py"},
     "logomaker": {"applications/motif/motif_matrix.py"},

@@ -22,6 +22,7 @@ from lssvm.cli.common import (
 )
 from lssvm.cli.explain_command import explain
 from lssvm.cli.messages import printable_json
+from lssvm.cli.plot_command import plot
 from lssvm.cli.simulate_command import simulate
 from lssvm.errors import ContractError, LssvmError
 from lssvm.output import stopping
@@ -48,6 +49,7 @@ def main() -> None:
 
 main.add_command(simulate)
 main.add_command(explain)
+main.add_command(plot)
 
 
 @main.command()
