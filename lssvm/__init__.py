@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from lssvm.training.cross_validation import cross_validate
     from lssvm.training.explaining import explain
     from lssvm.training.prediction import classify
+    from lssvm.training.reporting import report
     from lssvm.training.session import learn
 
 __version__ = "0.1.0"
@@ -30,6 +31,7 @@ __all__ = [
     "learn",
     "load_config",
     "plot",
+    "report",
 ]
 
 _HOMES = {
@@ -42,6 +44,7 @@ _HOMES = {
     "learn": "training.session",
     "load_config": "config",
     "plot": "training.charts",
+    "report": "training.reporting",
 }
 
 

@@ -143,6 +143,13 @@ OTHERS = [
         ("p.svg",),
         before=MOTIF,
     ),
+    Case(
+        "report",
+        "report",
+        ("{before}/m", "configs/motif-simulated.yaml", "--out", "{folder}/p"),
+        ("p",),
+        before=MOTIF,
+    ),
     Case("check", "check", ("configs/multiclass.yaml",), ()),
 ]
 CASES = [*APPLICATIONS, *SOLVERS, *SEARCHES, *OTHERS]

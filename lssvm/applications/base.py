@@ -8,13 +8,14 @@
 | threads that share one sum over sparse rows | ``Gathering`` | the same |
 | prediction and scores | ``Predictor`` | ``prediction.py`` |
 | explanations of predictions | ``Explainer`` | ``explaining.py`` |
+| pictures for a report | ``Picturer`` | ``picturing.py`` |
 | reading, and what a model keeps of it | ``Reader`` | ``reading.py`` |
 | writing | ``Writer`` | ``writing.py`` |
 | predictions for files of any size | ``InParts`` | ``parts.py`` |
 
-An application is a ``Problem``, ``Predictor``, ``Explainer``, ``Reader`` and ``Writer``. If it
-keeps planes by example or has rows for kernels, it also derives from these types. To write an
-application for one example at a time, see :mod:`lssvm.applications.per_example`.
+An application is a ``Problem``, ``Predictor``, ``Explainer``, ``Picturer``, ``Reader`` and
+``Writer``. If it keeps planes by example or has rows for kernels, it also derives from these types.
+To write an application for one example at a time, see :mod:`lssvm.applications.per_example`.
 """
 
 from collections.abc import Mapping
@@ -25,6 +26,7 @@ from lssvm.applications import options as sections
 from lssvm.applications.explaining import Explainer, Rival
 from lssvm.applications.formulation import ANNEALED, SMOOTH, TEMPERATURES, Formulation
 from lssvm.applications.options import Options, is_stored, named_file
+from lssvm.applications.picturing import Picturer
 from lssvm.applications.prediction import P, Predictor
 from lssvm.applications.reading import Reader, Source, labelled_part
 from lssvm.applications.writing import JSON, Export, FolderFormat, Writer
@@ -61,6 +63,7 @@ __all__ = [
     "KernelRows",
     "Maxima",
     "Options",
+    "Picturer",
     "Predictor",
     "Problem",
     "Reader",
@@ -77,7 +80,13 @@ FLAGS = {"each": "ByExample", "kernels": "KernelRows"}  # that types took the pl
 
 
 class Application(
-    Problem[E], Predictor[E, P], Explainer[E, P], Reader[E], Writer[E, P], Generic[E, P]
+    Problem[E],
+    Predictor[E, P],
+    Explainer[E, P],
+    Picturer[E, P],
+    Reader[E],
+    Writer[E, P],
+    Generic[E, P],
 ):
     """A structured problem with score w · Φ(x, y, h), solved for whole data sets.
 

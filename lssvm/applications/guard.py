@@ -46,7 +46,13 @@ ANSWERS = (
     "scale_warnings",
     "not_converged",
 )
-ITERATORS = ("examples", "records", "read_parts")  # methods that yield one piece after the other
+ITERATORS = (
+    "examples",
+    "records",
+    "read_parts",
+    "model_figures",
+    "data_figures",
+)  # methods that yield one piece after the other
 READERS = ("read", "examples", "read_parts")  # an OSError is that of a file
 WRITERS = ("write", "records")  # an OSError is that of the output
 PASSED = (LssvmError, MemoryError)

@@ -5,9 +5,10 @@ Applications and the report make them; ``plots`` draws those that are drawn, ``p
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-Cell = str | float | int | None
+Cell = object  # text, a number, or None
+Numbers = Any  # a sequence or an array of numbers
 
 
 class Series(NamedTuple):
@@ -21,9 +22,9 @@ class Series(NamedTuple):
     """
 
     label: str
-    x: Sequence[float]
-    y: Sequence[float]
-    errors: Sequence[float] = ()
+    x: Numbers
+    y: Numbers
+    errors: Numbers = ()
     hue: int = 0
     dashed: bool = False
     plain: bool = False

@@ -21,6 +21,7 @@ __all__ = ["Series", "check_installed", "draw", "draw_lines", "svg_of"]
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 MARKERS = "os^Dv<P"
 SIZE = (6.4, 4.8)  # inches
+PAGE_WIDTH, PAGE_HEIGHT = 5.2, 3.7  # inches, so that text can be read on a phone
 LEGEND_ROWS = 3
 RESOLUTION = 150  # dots an inch
 INK = "#010203"  # of axes and text in a page, where it takes the colour of the page's text
@@ -102,7 +103,7 @@ def svg_of(chart: Drawn, key: str) -> str:
     check_installed()
     file = io.StringIO()
     with _settings(key, INK):
-        figure = _figure(chart, titled=False, width=7.2)
+        figure = _figure(chart, titled=False, width=PAGE_WIDTH)
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     text = file.getvalue()
     text = text[text.index("<svg") :].replace(INK, "currentColor")
@@ -121,7 +122,7 @@ def _settings(key: str, ink: str = "black") -> Any:
         names = ("text.color", "axes.labelcolor", "axes.edgecolor", "xtick.color", "ytick.color")
         own |= dict.fromkeys(names, ink)
         own |= {"svg.fonttype": "none", "legend.framealpha": 0.0, "grid.color": "#888888"}
-        own |= {"font.size": 11.0}
+        own |= {"font.size": 11.5}
     settings: Any = own
     return matplotlib.rc_context(settings)
 
@@ -131,7 +132,8 @@ def _figure(chart: Drawn, *, titled: bool = True, width: float = SIZE[0]) -> "Fi
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(width, _height(chart)), layout="constrained")
+    height = _height(chart, SIZE[1] if titled else PAGE_HEIGHT)
+    figure = Figure(figsize=(width, height), layout="constrained")
     axes = FigureCanvasAgg(figure).figure.add_subplot()
     if titled:
         axes.set_title(chart.title)
@@ -147,8 +149,8 @@ def _figure(chart: Drawn, *, titled: bool = True, width: float = SIZE[0]) -> "Fi
     return figure
 
 
-def _height(chart: Drawn) -> float:
-    """Inches."""
+def _height(chart: Drawn, lines: float) -> float:
+    """Inches; lines : those of a chart of lines."""
     match chart:
         case Bars() | Dots():
             return BAR * len(chart.names) + 0.9
@@ -156,7 +158,7 @@ def _height(chart: Drawn) -> float:
             return min(9.0, max(3.2, CELL * len(chart.rows) + 1.6))
         case Logo():
             return 2.4
-    return SIZE[1]
+    return lines
 
 
 def _lines(figure: "Figure", axes: Any, chart: Lines) -> None:

@@ -22,6 +22,7 @@ MOST_RESTARTS = 12  # that are drawn
 PASSES, SECONDS = "passes", "seconds"
 X_LABELS = {PASSES: "passes over the examples", SECONDS: "seconds"}
 F = "F(w)"
+_OVER = {PASSES: "", SECONDS: " over time"}  # in titles
 
 
 def plot(
@@ -90,7 +91,9 @@ def objective(record: Mapping[str, Any], log: RunLog | None, x: str) -> Lines:
             "that became the model."
         )
     x_label = X_LABELS[x]
-    return Lines(title="Objective", note=note, series=series, x_label=x_label, y_label="objective")
+    return Lines(
+        title=f"Objective{_OVER[x]}", note=note, series=series, x_label=x_label, y_label="objective"
+    )
 
 
 def gap(record: Mapping[str, Any], log: RunLog | None, x: str) -> Lines:
@@ -102,7 +105,7 @@ def gap(record: Mapping[str, Any], log: RunLog | None, x: str) -> Lines:
         raise LssvmError("gap: the log has no gap; expected the log of a solver that proves one")
     values = ([_place(one, x) for one in points], [one.gap for one in points])
     return Lines(
-        title="Duality gap",
+        title=f"Duality gap{_OVER[x]}",
         note="Relative gap of the convex problem: it jumps up where a CCCP iteration begins, which "
         "is another problem.",
         series=[Series("gap", *values, plain=len(points) > 50)],
@@ -186,7 +189,8 @@ def _best(record: Mapping[str, Any], log: RunLog, x: str) -> list[Point]:
     points = log.restarts[number] if log.restarts else []
     if x == SECONDS:
         passes = [one for one in points if one.is_pass]
-        points = passes if len(passes) > 1 else [one for one in points if not one.is_pass]
+        others = [one for one in points if not one.is_pass]
+        points = max(passes, others, key=len)
     return points
 
 

@@ -1,6 +1,7 @@
-"""Explanations of predicted homologs and alignments."""
+"""Explanations of predicted homologs and alignments, and pictures."""
 
 import io
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -12,11 +13,18 @@ from lssvm.applications.alignment.examples import AlignmentExamples
 from lssvm.applications.alignment.inference import Alignments
 from lssvm.applications.alignment.scoring import Scoring
 from lssvm.applications.explaining import Explainer, Rival
+from lssvm.applications.picturing import Picturer
 from lssvm.errors import LssvmError
+from lssvm.output.charts import Figure, Heat, Lines, Series, Text
 from lssvm.plane import Plane
 
+MOST_RANKS = 50
+FIRST = 3  # alignments that are shown
 
-class AlignmentExplainer(Explainer[AlignmentExamples, Predictions]):
+
+class AlignmentExplainer(
+    Explainer[AlignmentExamples, Predictions], Picturer[AlignmentExamples, Predictions]
+):
     """Candidates with their alignments; the scores of a prior are part of the weights."""
 
     hidden: bool
@@ -67,6 +75,55 @@ class AlignmentExplainer(Explainer[AlignmentExamples, Predictions]):
         file = io.StringIO()
         alignment_output.write_text(examples, predictions, file)
         return file.getvalue().rstrip().splitlines()
+
+    def model_figures(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> Iterator[Figure]:
+        """The substitution matrix, and the scores of gaps."""
+        table, (first, other, _) = self.scoring.scores(w)
+        count = self.scoring.size
+        letters = list(self.scoring.letters)
+        yield Heat(
+            title="Substitution scores",
+            note=f"The first letter of a gap scores {first:.4g}, every other one {other:.4g}.",
+            rows=letters,
+            columns=letters,
+            values=table[:count, :count].tolist(),
+            row_label="letter",
+            column_label="letter",
+            signed=True,
+        )
+
+    def data_figures(
+        self, w: np.ndarray, examples: AlignmentExamples, predictions: Predictions
+    ) -> Iterator[Figure]:
+        """At which rank homologs are, and the first alignments."""
+        if not self.pairs:
+            ranks = np.array(
+                [
+                    1 + np.sum(own > own[truth])
+                    for own, truth in zip(
+                        np.split(predictions.values, examples.candidates[1:-1]),
+                        examples.truth,
+                        strict=True,
+                    )
+                ]
+            )
+            most = int(np.diff(examples.candidates).max())
+            places = np.arange(1, min(most, MOST_RANKS) + 1)
+            shares = [100.0 * float(np.mean(ranks <= place)) for place in places]
+            yield Lines(
+                title="Ranks of the homologs",
+                note="Share of natives whose homolog is among the first candidates.",
+                series=[Series("homologs", places, shares)],
+                x_label="first candidates",
+                y_label="% of natives",
+                from_zero=True,
+            )
+        file = io.StringIO()
+        few = np.arange(min(FIRST, len(examples)))
+        own = examples.take(few)
+        found: Predictions = self.predict(w, own)  # type: ignore[attr-defined]
+        alignment_output.write_text(own, found, file)
+        yield Text(title="First alignments", lines=file.getvalue().rstrip().splitlines())
 
 
 def _with_truth(examples: AlignmentExamples, chosen: int, found: Alignments) -> Any:

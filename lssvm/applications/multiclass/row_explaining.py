@@ -1,6 +1,6 @@
-"""Explanations of predicted classes."""
+"""Explanations of predicted classes, and pictures."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,16 +10,19 @@ from lssvm.applications.class_costs import listed
 from lssvm.applications.explaining import Explainer, Rival
 from lssvm.applications.multiclass.labelled_rows import LabelledRows
 from lssvm.applications.multiclass.row_predictions import Predictions
+from lssvm.applications.picturing import Picturer, by_label, confusions
 from lssvm.errors import LssvmError
+from lssvm.output.charts import Figure
 from lssvm.plane import Plane
 
 
-class RowExplainer(Explainer[LabelledRows, Predictions]):
+class RowExplainer(Explainer[LabelledRows, Predictions], Picturer[LabelledRows, Predictions]):
     """One class for each row of features."""
 
     classes: Sequence[str]
     _check_known: Any
     scores: Any
+    confusion: Any
 
     def as_truth(
         self, w: np.ndarray, examples: LabelledRows, predictions: Predictions
@@ -51,3 +54,11 @@ class RowExplainer(Explainer[LabelledRows, Predictions]):
             chosen = list(self.classes).index(label)
         other = replace(examples, labels=np.array([chosen], dtype=np.int32), labelled=True)
         return Rival(self.classes[chosen], self.completed(w, other))
+
+    def data_figures(
+        self, w: np.ndarray, examples: LabelledRows, predictions: Predictions
+    ) -> Iterator[Figure]:
+        """Confusions, and figures by class."""
+        table = self.confusion(examples, predictions)
+        yield confusions(examples.label_names, table)
+        yield by_label(examples.label_names, table)

@@ -1,25 +1,31 @@
-"""Explanations of predicted trees."""
+"""Explanations of predicted trees, and pictures."""
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from lssvm.applications.explaining import Explainer
-from lssvm.applications.parsing.drawing import text_drawing
+from lssvm.applications.parsing.drawing import svg_drawing, text_drawing
 from lssvm.applications.parsing.examples import Treebank
 from lssvm.applications.parsing.predicted_trees import Predictions, gold_text
+from lssvm.applications.picturing import Picturer
 from lssvm.kernels import _parsing, _parsing_soft
+from lssvm.output.charts import Drawing, Figure, Lines, Series
 from lssvm.plane import Plane
 
+LENGTHS = 5  # words of a group of sentences
 
-class ParsingExplainer(Explainer[Treebank, Predictions]):
+
+class ParsingExplainer(Explainer[Treebank, Predictions], Picturer[Treebank, Predictions]):
     """Trees by the rules, spans and words that they are made of."""
 
     hidden: bool
     soft: bool
     features: Any
     texts: Any
+    counts: Any
     _search: Any
     _summed: Any
 
@@ -59,3 +65,35 @@ class ParsingExplainer(Explainer[Treebank, Predictions]):
             lines += ["", "true: the same"] if gold == tree else []
             lines += ["", "true", *text_drawing(gold).splitlines()] if gold != tree else []
         return lines
+
+    def data_figures(
+        self, w: np.ndarray, examples: Treebank, predictions: Predictions
+    ) -> Iterator[Figure]:
+        """F1 of brackets by the length of sentences, and the tree of the worst one."""
+        counts = self.counts(examples, predictions)
+        groups = (examples.lengths - 1) // LENGTHS
+        x, series = np.unique(groups), []
+        sums = {
+            name: np.array([getattr(counts, name)[groups == g].sum() for g in x], dtype=float)
+            for name in ("matched", "test", "gold")
+        }
+        for hue, (name, whole) in enumerate(
+            (("precision", sums["test"]), ("recall", sums["gold"]))
+        ):
+            shares = np.divide(sums["matched"], whole, out=np.zeros(len(x)), where=whole > 0)
+            series.append(Series(name, x * LENGTHS + (LENGTHS + 1) / 2, 100.0 * shares, hue=hue))
+        yield Lines(
+            title="Brackets by length",
+            note="Precision and recall of labelled brackets.",
+            series=series,
+            x_label="words of a sentence",
+            y_label="%",
+            from_zero=True,
+        )
+        wrong = counts.gold + counts.test - 2 * counts.matched
+        row = int(np.argmax(wrong))
+        tree, name = self.texts(examples, predictions).trees(row)[0], examples.identifiers[row]
+        yield Drawing(title=f"Predicted tree of sentence {name}", svg=svg_drawing(tree))
+        if wrong[row]:
+            true = gold_text(examples, row)
+            yield Drawing(title=f"True tree of sentence {name}", svg=svg_drawing(true))

@@ -1,19 +1,24 @@
-"""Explanations of rankings: of the mean of the first k documents."""
+"""Explanations of rankings, of the mean of the first k documents, and pictures."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from lssvm.applications.explaining import Explainer, Rival
+from lssvm.applications.picturing import Picturer
+from lssvm.applications.ranking import ranking_metrics
 from lssvm.applications.ranking.queries import Queries
 from lssvm.errors import LssvmError
 from lssvm.kernels import _ranking
+from lssvm.output.charts import Figure, Lines, Series, Table
 from lssvm.plane import Plane
 
 MOST_SHOWN = 20  # documents
+CURVE = 20  # ranks of the curves
+WORST = 10  # queries in a table
 
 
-class RankingExplainer(Explainer[Queries, "object"]):
+class RankingExplainer(Explainer[Queries, "object"], Picturer[Queries, "object"]):
     """The first k documents of a query."""
 
     k: int
@@ -65,6 +70,47 @@ class RankingExplainer(Explainer[Queries, "object"]):
         if len(order) > len(lines) - 1:
             lines.append(f"and {len(order) - len(lines) + 1:,d} more")
         return lines
+
+    def data_figures(
+        self, w: np.ndarray, examples: Queries, predictions: "object"
+    ) -> Iterator[Figure]:
+        """Precision and NDCG at each rank, and the NDCG of queries."""
+        span = examples.span
+        labels, relevant = examples.labels[span], examples.relevant[span]
+        offsets, order = examples.offsets - examples.offsets[0], _order(predictions)
+        gains = np.exp2(np.maximum(labels, 0.0)) - 1.0
+        curves = ranking_metrics.curves(gains, relevant, offsets, order, CURVE)
+        ranks = list(range(1, CURVE + 1))
+        yield Lines(
+            title="Ranking curves",
+            note=f"Means over {len(examples):,d} queries; NDCG as LETOR defines it.",
+            series=[
+                Series(name, ranks, values.mean(axis=0), hue=hue)
+                for hue, (name, values) in enumerate(curves.items())
+            ],
+            x_label="rank k",
+            y_label="at k",
+            from_zero=True,
+        )
+        found = ranking_metrics.by_query(labels, relevant, offsets, order, self.k)
+        values = found["NDCG@10"]
+        yield Lines(
+            title="NDCG@10 by query",
+            note="Queries from the worst to the best one.",
+            series=[
+                Series("NDCG@10", list(range(1, len(values) + 1)), np.sort(values), plain=True)
+            ],
+            x_label="query",
+            y_label="NDCG@10",
+            from_zero=True,
+        )
+        names = ("MAP", "P@k", "NDCG@10")
+        worst = np.argsort(values, kind="stable")[:WORST].tolist()
+        rows = [
+            (str(examples.identifiers[i]), *(float(found[name][i]) for name in names))
+            for i in worst
+        ]
+        yield Table(title="Worst queries", heads=("query", *names), rows=rows)
 
     def _mean(self, w: np.ndarray, examples: Queries, chosen: Sequence[int] | np.ndarray) -> Plane:
         """Sum of the rows of documents, divided by k; features without a weight are left out."""

@@ -1,19 +1,30 @@
-"""Explanations of predicted label sequences."""
+"""Explanations of predicted label sequences, and pictures."""
 
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from lssvm.applications.explaining import Explainer, Rival
+from lssvm.applications.picturing import Picturer, by_label, confusions
 from lssvm.applications.sequence.examples import SequenceExamples
 from lssvm.applications.sequence.sequence_output import Predictions
 from lssvm.errors import LssvmError
+from lssvm.output.charts import Figure, Heat
+
+MOST_STATES = 60  # in a picture of transitions
 
 
-class SequenceExplainer(Explainer[SequenceExamples, Predictions]):
+class SequenceExplainer(
+    Explainer[SequenceExamples, Predictions], Picturer[SequenceExamples, Predictions]
+):
     """Label sequences."""
 
     hidden: bool
+    vocabulary: Any
+    options: Any
+    feature_names: Any
 
     def as_truth(
         self, w: np.ndarray, examples: SequenceExamples, predictions: Predictions
@@ -53,6 +64,43 @@ class SequenceExplainer(Explainer[SequenceExamples, Predictions]):
             "  ".join(f"{cell:<{wide}}" for cell, wide in zip(row, widths, strict=True)).rstrip()
             for row in (heads, *rows)
         ]
+
+    def model_figures(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> Iterator[Figure]:
+        """The weights of transitions between labels, or between their sub-states."""
+        names: Sequence[str] = self.feature_names()
+        states = len(self.vocabulary.labels) * getattr(self.options, "substates", 1)
+        tail = states**2 + states**3 * (self.options.order == 2) + 2 * states * self.options.ends
+        first, before = len(w) - tail, len(names) - tail
+        if states > MOST_STATES or first < 0:
+            return
+        ends = [names[before + place].partition(" -> ")[2] for place in range(states)]
+        yield Heat(
+            title="Transitions",
+            note="Weights of pairs of neighbours.",
+            rows=ends,
+            columns=ends,
+            values=w[first : first + states**2].reshape(states, states).tolist(),
+            row_label="from",
+            column_label="to",
+            signed=True,
+        )
+
+    def data_figures(
+        self, w: np.ndarray, examples: SequenceExamples, predictions: Predictions
+    ) -> Iterator[Figure]:
+        """Confusions of tokens, and figures by label."""
+        labels = list(examples.vocabulary.labels)
+        told, count = examples.told, len(labels)
+        unseen = sorted({str(tag) for tag in examples.tags[told & (examples.labels < 0)]})
+        number = {name: count + place for place, name in enumerate(unseen)}
+        true = examples.labels.astype(np.int64)
+        for token in np.flatnonzero(told & (true < 0)).tolist():
+            true[token] = number[str(examples.tags[token])]
+        names = labels + unseen
+        places = true[told] * count + predictions.labels[told, 0]
+        table = np.bincount(places, minlength=len(names) * count).reshape(len(names), count)
+        yield confusions(names, table, "token")
+        yield by_label(names, table)
 
 
 def _labelled(examples: SequenceExamples, labels: np.ndarray) -> SequenceExamples:
