@@ -13,8 +13,11 @@ if TYPE_CHECKING:
     from lssvm.applications.per_example import PerExample
     from lssvm.config import Config, load_config
     from lssvm.model import Model
+    from lssvm.training.charts import plot
     from lssvm.training.cross_validation import cross_validate
+    from lssvm.training.explaining import explain
     from lssvm.training.prediction import classify
+    from lssvm.training.reporting import report
     from lssvm.training.session import learn, learn_on
 
 __version__ = "0.1.0"
@@ -25,9 +28,12 @@ __all__ = [
     "PerExample",
     "classify",
     "cross_validate",
+    "explain",
     "learn",
     "learn_on",
     "load_config",
+    "plot",
+    "report",
 ]
 
 _HOMES = {
@@ -37,9 +43,12 @@ _HOMES = {
     "PerExample": "applications.per_example",
     "classify": "training.prediction",
     "cross_validate": "training.cross_validation",
+    "explain": "training.explaining",
     "learn": "training.session",
     "learn_on": "training.session",
     "load_config": "config",
+    "plot": "training.charts",
+    "report": "training.reporting",
 }
 
 

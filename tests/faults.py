@@ -129,6 +129,27 @@ OTHERS = [
         before=MOTIF,
     ),
     Case("show", "show", ("{before}/m", "--export", "meme={folder}/p"), ("p",), before=MOTIF),
+    Case(
+        "explain",
+        "explain",
+        ("{before}/m", "configs/motif-simulated.yaml", "--example", "#1", "--json", "{folder}/p"),
+        ("p",),
+        before=MOTIF,
+    ),
+    Case(
+        "plot",
+        "plot",
+        ("{before}/m", "{folder}/p.svg", "--kind", "weights"),
+        ("p.svg",),
+        before=MOTIF,
+    ),
+    Case(
+        "report",
+        "report",
+        ("{before}/m", "configs/motif-simulated.yaml", "--out", "{folder}/p"),
+        ("p",),
+        before=MOTIF,
+    ),
     Case("check", "check", ("configs/multiclass.yaml",), ()),
 ]
 CASES = [*APPLICATIONS, *SOLVERS, *SEARCHES, *OTHERS]

@@ -48,7 +48,13 @@ GROWTH = 500 * 2**20  # bytes
 LONGEST = 300  # characters of a message beside file names
 RECYCLED = 3000  # cases of one process
 ALLOWED = {0, 2, 3}
-OUTPUTS = {"m": "a model", "out": "predictions", "metrics": "metrics", "cv.csv": "a table"}
+OUTPUTS = {
+    "m": "a model",
+    "out": "predictions",
+    "out.svg": "a picture",
+    "metrics": "metrics",
+    "cv.csv": "a table",
+}
 
 
 class Case(NamedTuple):
@@ -247,7 +253,9 @@ def left(case: Case, folder: Path, code: int, out: str) -> tuple[str, str]:
             Model.load(folder / "m")
         if "--json" in case.arguments and case.arguments[0] == "show":
             json.loads(out)
-        if "--json" in case.arguments and "out" in new:
+        if case.arguments[0] == "explain" and "out" in new:
+            json.loads((folder / "out").read_text(encoding="utf-8"))
+        elif "--json" in case.arguments and "out" in new:
             for line in (folder / "out").read_text(encoding="utf-8").split("\n")[:-1]:
                 json.loads(line)
     except Exception as error:

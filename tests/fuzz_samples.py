@@ -455,6 +455,10 @@ def model_targets(models: dict[str, bytes]) -> list[Target]:
             ("show", "a.model"),
             ("show", "a.model", "--json", "--top", "3"),
             ("config", "a.model"),
+            ("plot", "a.model", "out.svg", "--kind", "objective"),
+            ("plot", "a.model", "out.svg", "--kind", "weights", "--top", "3"),
+            ("report", "a.model", train, "--out", "out", "--mistakes", "1"),
+            ("explain", "a.model", train, "--example", "#1", "--json", "out"),
         ]
         application = PROBLEMS[problem][0]["name"]
         if application in SEVERAL:

@@ -133,6 +133,24 @@ COMMANDS = {
         },
         ["m"],
     ),
+    "explain": (
+        main,
+        ["explain", "m", "test.txt", "--example", "1"],
+        {"--json": ["--json", "{--json}"]},
+        ["test.txt", "test.txt.more", "m"],
+    ),
+    "plot": (
+        main,
+        ["plot", "m", "{FILE}", "--kind", "weights"],
+        {"FILE": []},
+        ["m"],
+    ),
+    "report": (
+        main,
+        ["report", "m", "c.yaml", "test.txt"],
+        {"--out": ["--out", "{--out}"]},
+        [*OF_CONFIG, "m"],
+    ),
     "cv": (
         main,
         ["cv", "c.yaml", "--jobs", "1"],
@@ -215,7 +233,7 @@ def test_a_checkpoint_that_is_the_model_is_refused(folder, link):
 def test_every_file_of_a_command_is_in_these_lists():
     """An option that takes a path and is not declared would not be compared."""
     told = {"config", "model", "examples", "predictions", "initial", "log", "metrics"}
-    told |= {"csv_file", "json_file", "checkpoint", "out", "file"}
+    told |= {"csv_file", "json_file", "checkpoint", "out", "file", "data"}
     group = main.commands["simulate"]
     simulations = [group.get_command(None, name) for name in group.list_commands(None)]
     commands = [learn, classify, *main.commands.values(), *simulations]

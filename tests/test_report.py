@@ -17,13 +17,13 @@ LINES = [
 def drawn(tmp_path, monkeypatch):
     """The axes that are drawn, by the options of ``draw_lines``."""
     pytest.importorskip("matplotlib")
-    make, kept = report._lines, []
+    make, kept = report._figure, []
 
-    def _lines(series):
-        kept.append(make(series))
+    def _figure(chart):
+        kept.append(make(chart))
         return kept[-1]
 
-    monkeypatch.setattr(report, "_lines", _lines)
+    monkeypatch.setattr(report, "_figure", _figure)
 
     def _drawn(series, **options):
         report.draw_lines(tmp_path / "p.png", series, x_label="C", y_label="count", **options)

@@ -237,7 +237,7 @@ def draw(out: Path, outcomes: Mapping[str, Outcome], fits: Sequence[Fit]) -> Non
     for hue, (name, own) in enumerate(outcomes.items()):
         points = relation_metrics.thinned(relation_metrics.curve(own.truth, own.scores))
         recall, precision = points.recall.tolist(), points.precision.tolist()
-        lines.append(Series(name, recall, precision, hue=hue, marked=False))
+        lines.append(Series(name, recall, precision, hue=hue, plain=True))
     draw_lines(out / "precision-recall.png", lines, x_label="recall", y_label="precision")
     for hue, fit in enumerate(fits):
         curve = fit.facts.get("curve")

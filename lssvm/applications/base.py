@@ -8,13 +8,15 @@
 | threads that share one sum over sparse rows | ``Gathering`` | the same |
 | iterative inference that begins where it ended last | ``Continuing`` | the same |
 | prediction and scores | ``Predictor`` | ``prediction.py`` |
+| explanations of predictions | ``Explainer`` | ``explaining.py`` |
+| pictures for a report | ``Picturer`` | ``picturing.py`` |
 | reading, and what a model keeps of it | ``Reader`` | ``reading.py`` |
 | writing | ``Writer`` | ``writing.py`` |
 | predictions for files of any size | ``InParts`` | ``parts.py`` |
 
-An application is a ``Problem``, ``Predictor``, ``Reader`` and ``Writer``. If it keeps planes by
-example or has rows for kernels, it also derives from these types. To write an application for one
-example at a time, see :mod:`lssvm.applications.per_example`.
+An application is a ``Problem``, ``Predictor``, ``Explainer``, ``Picturer``, ``Reader`` and
+``Writer``. If it keeps planes by example or has rows for kernels, it also derives from these types.
+To write an application for one example at a time, see :mod:`lssvm.applications.per_example`.
 """
 
 from collections.abc import Mapping
@@ -22,8 +24,10 @@ from typing import Any, ClassVar, Generic
 
 from lssvm.applications import guard
 from lssvm.applications import options as sections
+from lssvm.applications.explaining import Explainer, Rival
 from lssvm.applications.formulation import ANNEALED, SMOOTH, TEMPERATURES, Formulation
 from lssvm.applications.options import Options, is_stored, named_file
+from lssvm.applications.picturing import Picturer
 from lssvm.applications.prediction import P, Predictor
 from lssvm.applications.reading import Reader, Source, labelled_part
 from lssvm.applications.writing import JSON, Curve, Export, FolderFormat, Writer
@@ -54,6 +58,7 @@ __all__ = [
     "Curve",
     "Each",
     "Examples",
+    "Explainer",
     "Export",
     "FirstProblem",
     "FolderFormat",
@@ -62,9 +67,11 @@ __all__ = [
     "KernelRows",
     "Maxima",
     "Options",
+    "Picturer",
     "Predictor",
     "Problem",
     "Reader",
+    "Rival",
     "Source",
     "Writer",
     "answers_in_c",
@@ -76,7 +83,15 @@ __all__ = [
 FLAGS = {"each": "ByExample", "kernels": "KernelRows"}  # that types took the place of
 
 
-class Application(Problem[E], Predictor[E, P], Reader[E], Writer[E, P], Generic[E, P]):
+class Application(
+    Problem[E],
+    Predictor[E, P],
+    Explainer[E, P],
+    Picturer[E, P],
+    Reader[E],
+    Writer[E, P],
+    Generic[E, P],
+):
     """A structured problem with score w · Φ(x, y, h), solved for whole data sets.
 
     An error that a method raises, if it is not an LssvmError, becomes an ApplicationCrashError.

@@ -33,6 +33,12 @@ ANSWERS = (
     "columns_per_row",
     "work",
     "predict",
+    "scoring_weights",
+    "as_truth",
+    "truth_plane",
+    "prediction_plane",
+    "rival",
+    "shown",
     "score",
     "groups",
     "summary",
@@ -41,7 +47,13 @@ ANSWERS = (
     "scale_warnings",
     "not_converged",
 )
-ITERATORS = ("examples", "records", "read_parts")  # methods that yield one piece after the other
+ITERATORS = (
+    "examples",
+    "records",
+    "read_parts",
+    "model_figures",
+    "data_figures",
+)  # methods that yield one piece after the other
 READERS = ("read", "examples", "read_parts")  # an OSError is that of a file
 WRITERS = ("write", "records")  # an OSError is that of the output
 PASSED = (LssvmError, MemoryError)

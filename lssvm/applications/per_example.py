@@ -362,6 +362,14 @@ class PerExample(
             predictions.append((y, h, float(w @ features)))
         return predictions
 
+    def as_truth(
+        self, w: np.ndarray, examples: Pairs[X, Y], predictions: list[tuple[Y, H, float]]
+    ) -> Pairs[X, Y]:
+        """The examples with the predictions as their true outputs."""
+        return Pairs(
+            examples.inputs, tuple(y for y, _, _ in predictions), examples.names, examples.costs
+        )
+
     def score(
         self, examples: Pairs[X, Y], predictions: list[tuple[Y, H, float]]
     ) -> dict[str, float | None]:

@@ -90,7 +90,7 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     trained = Model.load(model)
     _check_curve(trained, curve)
     form = _format(trained, options["format_name"], options["as_json"])
-    config = _test_config(examples, trained, options["label"], options["max_mb"])
+    config = test_config(examples, trained, options["label"], options["max_mb"])
     files = _classify_files(examples, config, trained, model)
     if isinstance(form, FolderFormat):
         files.writes("PREDICTIONS", predictions, check_folder, folder=True)
@@ -101,7 +101,7 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     if predictions == "-" or not options["quiet"]:
         files.prints()
     files.check_outputs()
-    alone = Source(examples, options["label"], limit=_limit(options["max_mb"]))
+    alone = Source(examples, options["label"], limit=limit_of(options["max_mb"]))
     sources = config.sources("test") if config else [alone]
     with owned(predictions, metrics, curve):
         parts = _parts(trained, sources, _written(options))
@@ -277,7 +277,7 @@ def _opened(path: str) -> AbstractContextManager[Any]:
     return streams.results() if path == "-" else replacing(path)
 
 
-def _limit(max_mb: float | None) -> "Limit":
+def limit_of(max_mb: float | None) -> "Limit":
     """The limit of what a file may take that --max-mb sets. Raises LssvmError."""
     from lssvm.formats.limit import DEFAULT_MAX_MB, Limit
 
@@ -286,13 +286,13 @@ def _limit(max_mb: float | None) -> "Limit":
     return Limit(DEFAULT_MAX_MB if max_mb is None else max_mb, "--max-mb")
 
 
-def _test_config(
+def test_config(
     path: str, model: "Model", label: str | None, max_mb: float | None
 ) -> "Config | None":
     """The configuration that EXAMPLES is, for this model; None if it is a file of examples."""
     from lssvm.config import load_config
 
-    _limit(max_mb)
+    limit_of(max_mb)
     if Path(path).suffix not in (".yaml", ".yml"):
         return None
     if label is not None:

@@ -20,7 +20,10 @@ from lssvm.cli.common import (
     quiet_option,
     settings_option,
 )
+from lssvm.cli.explain_command import explain
 from lssvm.cli.messages import printable_json
+from lssvm.cli.plot_command import plot
+from lssvm.cli.report_command import report
 from lssvm.cli.simulate_command import simulate
 from lssvm.errors import ContractError, LssvmError
 from lssvm.output import stopping
@@ -46,6 +49,9 @@ def main() -> None:
 
 
 main.add_command(simulate)
+main.add_command(explain)
+main.add_command(plot)
+main.add_command(report)
 
 
 @main.command()

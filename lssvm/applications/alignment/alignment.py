@@ -45,6 +45,7 @@ from scipy import sparse
 
 from lssvm.applications import base
 from lssvm.applications.alignment import alignment_metrics, alignment_output, inference
+from lssvm.applications.alignment.alignment_explaining import AlignmentExplainer
 from lssvm.applications.alignment.alignment_options import AlignmentOptions
 from lssvm.applications.alignment.alignment_output import Predictions
 from lssvm.applications.alignment.examples import AlignmentExamples, read_examples
@@ -71,6 +72,7 @@ class WithPrior(base.Formulation):
 
 class Alignment(
     FromSequences,
+    AlignmentExplainer,
     base.Application[AlignmentExamples, Predictions],
     base.ByExample[AlignmentExamples],
 ):

@@ -13,6 +13,7 @@ from pydantic import Field, ValidationInfo, field_validator
 
 from lssvm.applications import base
 from lssvm.applications.coreference import coreference_features, coreference_scores
+from lssvm.applications.coreference.clustering_explaining import ClusteringExplainer
 from lssvm.applications.coreference.coreference_scores import Counts
 from lssvm.applications.coreference.given_documents import FromDocuments
 from lssvm.applications.coreference.mentions import (
@@ -101,7 +102,10 @@ class Predictions:
 
 
 class MentionClustering(
-    FromDocuments, base.Application[Documents, Predictions], InParts[Documents, Predictions]
+    FromDocuments,
+    ClusteringExplainer,
+    base.Application[Documents, Predictions],
+    InParts[Documents, Predictions],
 ):
     """Mentions of a document are put into clusters."""
 

@@ -60,6 +60,7 @@ from lssvm.applications.motif import motif_matrix, motif_output, motif_start
 from lssvm.applications.motif.data_checks import data_warnings, left_out
 from lssvm.applications.motif.given_sequences import FromTexts
 from lssvm.applications.motif.metrics import percent, roc_auc
+from lssvm.applications.motif.motif_explaining import MotifExplainer
 from lssvm.applications.motif.motif_output import Predictions, distinct, without_sites
 from lssvm.applications.motif.options import CLASSES, MotifOptions
 from lssvm.applications.motif.sequences import (
@@ -80,7 +81,12 @@ from lssvm.kernels.arrays import MotifArrays
 from lssvm.plane import Plane
 
 
-class Motif(FromTexts, base.Application[Sequences, Predictions], InParts[Sequences, Predictions]):
+class Motif(
+    FromTexts,
+    MotifExplainer,
+    base.Application[Sequences, Predictions],
+    InParts[Sequences, Predictions],
+):
     """Motif finding; the hidden value of a positive sequence is the site of its motif."""
 
     Options = MotifOptions

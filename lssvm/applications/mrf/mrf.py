@@ -47,6 +47,7 @@ from lssvm.applications.mrf import by_graph, graph_parts, mrf_output
 from lssvm.applications.mrf.elimination import Elimination, InferenceResult, Temperatures
 from lssvm.applications.mrf.given_graphs import FromGraphs
 from lssvm.applications.mrf.graph_classes import GraphClasses, GraphWeightNames
+from lssvm.applications.mrf.graph_explaining import GraphExplainer
 from lssvm.applications.mrf.graphs import Graphs, packed
 from lssvm.applications.mrf.inference import (
     AUGMENTED,
@@ -118,7 +119,12 @@ class MrfOptions(base.Options):
     )
 
 
-class RandomField(FromGraphs, base.Application[Graphs, Predictions], InParts[Graphs, Predictions]):
+class RandomField(
+    FromGraphs,
+    GraphExplainer,
+    base.Application[Graphs, Predictions],
+    InParts[Graphs, Predictions],
+):
     """Random fields whose planes are those of whole data sets."""
 
     Options = MrfOptions

@@ -39,6 +39,7 @@ from lssvm.applications.multiclass.labelled_rows import (
     sorted_labels,
     with_labels_alike,
 )
+from lssvm.applications.multiclass.row_explaining import RowExplainer
 from lssvm.applications.multiclass.row_parts import joined_labels, labels_alone, row_parts
 from lssvm.applications.multiclass.row_predictions import Predictions
 from lssvm.applications.names import ColumnNames, NumberedNames
@@ -59,6 +60,7 @@ _FEW = 2  # a class of fewer examples is worth a warning
 
 class RowClassifier(
     FromArrays,
+    RowExplainer,
     base.Application[LabelledRows, Predictions],
     base.CompiledByExample[LabelledRows],
     base.KernelRows[LabelledRows],

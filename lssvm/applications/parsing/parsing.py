@@ -37,6 +37,7 @@ from lssvm.applications.parsing.bracket_metrics import Brackets
 from lssvm.applications.parsing.examples import Treebank
 from lssvm.applications.parsing.features import FeatureMap, ParsingNames
 from lssvm.applications.parsing.given_trees import FromTrees
+from lssvm.applications.parsing.parsing_explaining import ParsingExplainer
 from lssvm.applications.parsing.parsing_options import ParsingOptions
 from lssvm.applications.parsing.predicted_trees import Predictions, Texts
 from lssvm.applications.parsing.reading import (
@@ -56,7 +57,12 @@ CRF = "crf"
 MOST_TREES = 1000
 
 
-class GrammarParsing(FromTrees, base.Application[Treebank, Predictions], base.ByExample[Treebank]):
+class GrammarParsing(
+    FromTrees,
+    ParsingExplainer,
+    base.Application[Treebank, Predictions],
+    base.ByExample[Treebank],
+):
     """The base of applications of parsing."""
 
     Options: ClassVar[type[base.Options]] = ParsingOptions

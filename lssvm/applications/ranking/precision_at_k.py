@@ -55,6 +55,7 @@ from lssvm.applications.ranking.query_scaling import (
     QueryScaling,
     largest_values,
 )
+from lssvm.applications.ranking.ranking_explaining import RankingExplainer
 from lssvm.applications.ranking.ranking_start import Classifier, PairwiseRanking
 from lssvm.errors import LssvmError
 from lssvm.kernels import _ranking, _ranking_smooth
@@ -115,6 +116,7 @@ class Predictions:
 
 class PrecisionAtK(
     FromRows,
+    RankingExplainer,
     base.Application[Queries, Predictions],
     InParts[Queries, Predictions],
     Smoothed[Queries],

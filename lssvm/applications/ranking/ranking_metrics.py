@@ -54,3 +54,30 @@ def by_query(
 
 def _share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
     return np.divide(part, whole, out=np.zeros(len(part)), where=whole > 0)
+
+
+def curves(
+    gains: np.ndarray, relevant: np.ndarray, offsets: np.ndarray, order: np.ndarray, most: int
+) -> dict[str, np.ndarray]:
+    """P@k and NDCG@k of every query for k = 1 … most, (n, most) each.
+
+    gains : (documents,); the others as in :func:`by_query`
+    """
+    n = len(offsets) - 1
+    query = np.repeat(np.arange(n), np.diff(offsets))
+    rank = np.arange(len(order)) - np.repeat(offsets[:-1], np.diff(offsets))
+    ideal = np.lexsort((-gains, query))
+    near = rank < most
+    discounts = 1.0 / np.maximum(1.0, np.log2(np.maximum(rank + 1, 1)))
+
+    def cumulated(values: np.ndarray) -> np.ndarray:
+        table = np.zeros((n, most))
+        table[query[near], rank[near]] = values[near]
+        return np.cumsum(table, axis=1)
+
+    hits = cumulated(relevant[order].astype(np.float64))
+    found, best = cumulated(gains[order] * discounts), cumulated(gains[ideal] * discounts)
+    return {
+        "P@k": hits / np.arange(1, most + 1),
+        "NDCG@k": np.divide(found, best, out=np.zeros((n, most)), where=best > 0),
+    }

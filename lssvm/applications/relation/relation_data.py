@@ -15,7 +15,8 @@ from lssvm.applications.relation.predictions import Predictions
 from lssvm.applications.relation.reading import Names, pair_parts, read_pairs
 from lssvm.applications.relation.vocabulary import Vocabulary
 from lssvm.offsets import cumulated
-from lssvm.output.plots import Series, draw_lines
+from lssvm.output.charts import Series
+from lssvm.output.plots import draw_lines
 
 _FEW = 2  # a relation of fewer pairs is worth a warning
 _FORMATS = {
@@ -189,6 +190,6 @@ def _draw_curve(examples: Bags, predictions: Predictions, path: Any) -> None:
     points = relation_metrics.curve(truth, predictions.scores)
     shown = relation_metrics.thinned(points)
     area = 100.0 * relation_metrics.average_precision(points)
-    line = Series("relations", shown.recall.tolist(), shown.precision.tolist(), marked=False)
+    line = Series("relations", shown.recall.tolist(), shown.precision.tolist(), plain=True)
     title = f"average precision {area:.1f} %"
     draw_lines(path, [line], x_label="recall", y_label="precision", title=title)

@@ -39,6 +39,7 @@ from lssvm.applications.sequence import marginals, reading, sequence_metrics, se
 from lssvm.applications.sequence.examples import SequenceExamples, joined_labels, labels_alone
 from lssvm.applications.sequence.given_tokens import FromLists, examples_of
 from lssvm.applications.sequence.marginals import Marginals
+from lssvm.applications.sequence.sequence_explaining import SequenceExplainer
 from lssvm.applications.sequence.sequence_options import SequenceOptions
 from lssvm.applications.sequence.sequence_output import Predictions
 from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
@@ -55,6 +56,7 @@ _SHOWN = 3  # labels that a warning names
 
 class LabelSequences(
     FromLists,
+    SequenceExplainer,
     base.Application[SequenceExamples, Predictions],
     InParts[SequenceExamples, Predictions],
 ):
