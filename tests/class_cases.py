@@ -44,8 +44,8 @@ def check_against_enumeration(app, examples, x, labels, phi, losses, w):
         [],
         [],
     )
-    for row, y, cost in zip(x, labels, examples.costs, strict=True):
-        features = [phi(row, k) for k in range(len(losses))]
+    every = [[phi(row, k) for k in range(len(losses))] for row in x]
+    for features, y, cost in zip(every, labels, examples.costs, strict=True):
         scores = [float(feature @ w) for feature in features]
         if rescaling == "margin":
             augmented = [margins[y, k] + scores[k] for k in range(len(losses))]
@@ -88,11 +88,11 @@ def check_against_enumeration(app, examples, x, labels, phi, losses, w):
     start = app.start(examples, np.random.default_rng(0))
     np.testing.assert_array_equal(start.gradient, truth)
     own = app.completed_each(w, examples)
-    expected = np.array([phi(row, y) for row, y in zip(x, labels, strict=True)])
+    expected = np.array([features[y] for features, y in zip(every, labels, strict=True)])
     np.testing.assert_array_equal(own.values, expected @ w)
     assert not own.losses.any()
     np.testing.assert_array_equal(app.gradients(examples, own, rows).toarray(), expected[rows])
-    scores = np.array([[phi(row, k) @ w for k in range(len(losses))] for row in x])
+    scores = np.array(every) @ w
     predictions = app.predict(w, examples)
     np.testing.assert_array_equal(predictions.labels, scores.argmax(axis=1))
     np.testing.assert_array_equal(predictions.values, scores.max(axis=1))

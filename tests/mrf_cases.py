@@ -122,12 +122,19 @@ class Problem:
         self.examples.costs[:] = rng.integers(1, 9, n) / 8
         self.d = self.app.dimension(self.examples)
         self.epsilon_y, self.epsilon_h = self.app.epsilon_y, self.app.epsilon_h
+        self.features, self.grouped = {}, {}
 
     def weights(self, rng, zero=False):
         return rng.integers(-8, 9, self.d) / 8 * (not zero)
 
     def phi(self, i, states):
         """Φ(x, y, h) by the names of the classes in the order in which they first occur."""
+        key = i, tuple(states)
+        if key not in self.features:
+            self.features[key] = self._phi(*key)
+        return self.features[key]
+
+    def _phi(self, i, states):
         nodes = dict.fromkeys(name for graph in self.graphs for name in graph.classes)
         edges = dict.fromkeys(key[2] for graph in self.graphs for key in graph.edges)
         parts = {name: np.zeros((2, STATES[name])) for name in nodes}
@@ -149,8 +156,17 @@ class Problem:
         given = self.graphs[i].labels
         return [j for j, y in enumerate(given) if (y >= 0 if labels else y != HIDDEN)]
 
-    def annealed(self, i, w, outer, epsilon_y, epsilon_h, charged=False, truth=False):
-        """Value, E[Φ], E[Δ], marginals by state and node: all states enumerated, h within y."""
+    def groups(self, i, outer, truth):
+        """All states of a graph, or those of the truth, by those of the nodes ``outer``.
+
+        Each group with its features and losses.
+        """
+        key = i, outer, truth
+        if key not in self.grouped:
+            self.grouped[key] = self._groups(*key)
+        return self.grouped[key]
+
+    def _groups(self, i, outer, truth):
         graph = self.graphs[i]
         choices = [
             [graph.labels[j]] if truth and graph.labels[j] >= 0 else list(graph.states(j))
@@ -159,13 +175,22 @@ class Problem:
         groups = {}
         for states in itertools.product(*choices):
             groups.setdefault(tuple(states[j] for j in outer), []).append(states)
+        return [
+            (
+                members,
+                np.array([self.phi(i, states) for states in members]),
+                np.array([self.loss(i, states) for states in members]),
+            )
+            for members in groups.values()
+        ]
+
+    def annealed(self, i, w, outer, epsilon_y, epsilon_h, charged=False, truth=False):
+        """Value, E[Φ], E[Δ], marginals by state and node: all states enumerated, h within y."""
         inner = []
-        for members in groups.values():
-            features = np.array([self.phi(i, states) for states in members])
-            losses = np.array([self.loss(i, states) for states in members])
+        for members, features, losses in self.groups(i, tuple(outer), truth):
             scores = features @ w + losses * charged
             p = shares(scores, epsilon_h)
-            marginals = np.zeros((len(graph.classes), 3))
+            marginals = np.zeros((len(self.graphs[i].classes), 3))
             for share, states in zip(p, members, strict=True):
                 marginals[np.arange(len(states)), states] += share
             inner.append((softmax_value(scores, epsilon_h), p @ features, p @ losses, marginals))

@@ -311,9 +311,15 @@ class Interrupted:
             self.application, self.examples, self.config, held=self.held, **options
         )
 
-    def resumed(self, path):
-        """The model of a run that goes on from another checkpoint. Raises LssvmError."""
-        return self.run(saving=train.Saving(path, 1000, resume=True))
+    def resumed(self, path, passes=None):
+        """The model of a run that goes on from another checkpoint. Raises LssvmError.
+
+        passes : None is returned after so many more
+        """
+        options = {} if passes is None else {"observer": Stopper(passes)}
+        with suppress(StopError):
+            return self.run(saving=train.Saving(path, 1000, resume=True), **options)
+        return None
 
 
 def array_damages(name, array):

@@ -13,18 +13,22 @@ from lssvm.applications.sequence.vocabulary import Vocabulary
 
 def joint_feature(x, y, L, order=1, ends=False):
     """Φ(x, y): emissions, first-order, second-order, begin and end."""
-    emissions = np.zeros((x.shape[1], L))
-    first, second, edges = np.zeros((L, L)), np.zeros((L, L, L)), np.zeros((2, L))
-    for t, label in enumerate(y):
-        emissions[:, label] += x[t]
-        if t >= 1:
-            first[y[t - 1], label] += 1
-        if t >= 2:
-            second[y[t - 2], y[t - 1], label] += 1
-    edges[0, y[0]] += 1
-    edges[1, y[-1]] += 1
-    parts = [emissions, first] + [second] * (order == 2) + [edges] * ends
-    return np.concatenate([part.ravel() for part in parts])
+    return joint_features(x, [y], L, order, ends)[0]
+
+
+def joint_features(x, outputs, L, order=1, ends=False):
+    """Φ(x, y) of several labellings of one sequence, (len(outputs), d)."""
+    chosen = np.eye(L)[np.array(outputs)]  # (outputs, places, labels)
+    parts = [
+        np.einsum("tm,ntl->nml", x, chosen),
+        np.einsum("nta,ntb->nab", chosen[:, :-1], chosen[:, 1:]),
+    ]
+    if order == 2:
+        before, middle, last = chosen[:, :-2], chosen[:, 1:-1], chosen[:, 2:]
+        parts.append(np.einsum("nta,ntb,ntc->nabc", before, middle, last))
+    if ends:
+        parts += [chosen[:, 0], chosen[:, -1]]
+    return np.concatenate([part.reshape(len(outputs), -1) for part in parts], axis=1)
 
 
 def labellings(length, L):
@@ -77,6 +81,11 @@ class Problem:
     def phi(self, i, y):
         return joint_feature(self.x[i], y, self.L, self.options["order"], self.options["ends"])
 
+    def phis(self, i, outputs):
+        return joint_features(
+            self.x[i], outputs, self.L, self.options["order"], self.options["ends"]
+        )
+
     def outputs(self, i):
         return labellings(len(self.y[i]), self.L)
 
@@ -107,9 +116,11 @@ class Problem:
             outputs = sorted(outputs, key=lambda y: y != self.y[i])
         elif not plain:
             outputs = sorted(outputs, key=lambda y: errors(self.y[i], y))
-        values = []
-        for y in outputs:
-            gradient, margin = self.plane(i, y)
-            values.append(margin + gradient @ w)
+        margins = np.array([self.margin(i, y) for y in outputs])
+        slopes = self.phis(i, outputs)
+        if self.app.formulation.rescaling == "slack":
+            truth = self.phi(i, self.y[i])
+            slopes = margins[:, None] * (slopes - truth) + truth
+        values = margins + slopes @ w
         k = int(np.argmax(values))
-        return outputs[k], values[k]
+        return outputs[k], float(values[k])

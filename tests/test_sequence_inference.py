@@ -119,7 +119,7 @@ def test_the_best_paths_equal_enumeration(order, ends):
         np.testing.assert_array_equal(first.scores[:, 0], found.scores[:, 0])
         for i, (a, b) in enumerate(itertools.pairwise(problem.examples.offsets)):
             outputs = problem.outputs(i)
-            scores = np.array([problem.phi(i, y) @ w for y in outputs])
+            scores = problem.phis(i, outputs) @ w
             ranked = np.argsort(-scores, kind="stable")[:top]
             kept = len(ranked)
             np.testing.assert_array_equal(found.scores[i, :kept], scores[ranked])
@@ -140,7 +140,7 @@ def test_sums_over_all_paths_equal_enumeration(order, ends, scale):
         gradient, loss, total, rows = np.zeros(problem.d), 0.0, 0.0, []
         for i, cost in enumerate(problem.c):
             outputs = problem.outputs(i)
-            features = np.array([problem.phi(i, y) for y in outputs])
+            features = problem.phis(i, outputs)
             scores = features @ w
             logz = scores.max() + np.log(np.sum(np.exp(scores - scores.max())))
             p = np.exp(scores - logz)
@@ -168,7 +168,7 @@ def test_sums_over_all_paths_hold_at_any_scale(order, scale):
         plane, upper = problem.app.augmented(w, problem.examples)
         total = 0.0
         for i, cost in enumerate(problem.c):
-            scores = np.array([problem.phi(i, y) @ w for y in problem.outputs(i)])
+            scores = problem.phis(i, problem.outputs(i)) @ w
             total += cost * (scores.max() + np.log(np.sum(np.exp(scores - scores.max()))))
         assert upper == pytest.approx(total, rel=1e-12)
         assert np.isfinite(plane.gradient).all()
