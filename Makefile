@@ -131,7 +131,7 @@ bench-letters: $(VENV)/dev.installed ## every solver on OCR letters, compared wi
 bench-sizes: $(VENV)/dev.installed ## run real sizes beside CRFsuite and LinearSVC (10 minutes)
 	$(BIN)/python -m experiments.benchmarks.sizes --data "$(DATA)" --out "$(OUT)/bench-sizes" $(if $(QUICK),--quick)
 
-bench-growth: $(VENV)/dev.installed ## measure how the time of a pass grows with the data
+bench-growth: $(VENV)/dev.installed ## measure how the time of a pass grows with the data (3 minutes)
 	$(BIN)/python -m experiments.benchmarks.growth --out "$(OUT)/bench-growth" $(if $(QUICK),--quick)
 
 build: $(VENV)/dev.installed ## make a wheel and a source distribution in dist/

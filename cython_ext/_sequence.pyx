@@ -228,7 +228,7 @@ def search(
     cdef const double* emission = &emissions[0, 0] if emissions.size else NULL
     cdef double[::1] best_view = best, loss_view = losses
     cdef int[::1] path = found
-    # One array: of two, malloc may give the memory back after every call, and zero it for the next.
+    # One array: of two, the memory may go back after every call, and be zeroed for the next one.
     cdef Py_ssize_t scored = (CHUNK + own.most) * chain.padded
     cdef double[::1] scratch = np.empty(scored + scratch_of(task.kind, &chain, own.most))
     cdef double* scores = &scratch[0]
