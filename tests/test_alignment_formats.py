@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from lssvm.applications.alignment import reading
 from lssvm.applications.alignment.alignment import Alignment, AlignmentOptions
 from lssvm.applications.base import Source
 from lssvm.cli import learn, main
@@ -301,3 +302,22 @@ def test_a_prior_by_name_is_kept_by_the_model(tmp_path):
     found = read_blast_matrix("x.txt")
     assert found["F"]["F"] == 60.0  # 6 in BLOSUM62, times 0.1 and the matrix_scale 100
     assert found["W"]["W"] == 110.0
+
+
+def test_the_pairs_of_a_multiple_alignment_are_read_in_parts(tmp_path, monkeypatch):
+    """The parts of several files are the examples that are read at once, a few at a time."""
+    rows = ["ABC-", "AB-C", "-BCA", "ABCA"]
+    (tmp_path / "x.fa").write_text("".join(f">r{k}\n{row}\n" for k, row in enumerate(rows)))
+    (tmp_path / "y.fa").write_text(">s\nAB\n>t\nAC\n")
+    app = Alignment(AlignmentOptions(task="pairs", format="multiple", alphabet="ABC"))
+    sources = [Source("x.fa", cost=2.0), Source("y.fa")]
+    whole = app.read(sources)
+    monkeypatch.setattr(reading, "PART", 15)
+    parts = list(app.read_parts(sources))
+    assert [len(part) for part in parts] == [2, 2, 2, 1]
+    for name in ("identifiers", "costs", "files", "lines", "truth"):
+        found = np.concatenate([getattr(part, name) for part in parts])
+        np.testing.assert_array_equal(found, getattr(whole, name))
+    for part, begin in zip(parts, (0, 2, 4, 6), strict=True):
+        own = whole.take(np.arange(begin, begin + len(part)))
+        assert part.fingerprint() == own.fingerprint()

@@ -47,9 +47,17 @@ from lssvm.applications import base
 from lssvm.applications.alignment import alignment_metrics, alignment_output, inference
 from lssvm.applications.alignment.alignment_options import AlignmentOptions
 from lssvm.applications.alignment.alignment_output import Predictions
-from lssvm.applications.alignment.examples import AlignmentExamples, read_examples
+from lssvm.applications.alignment.alignment_parts import (
+    joined_labels,
+    joined_scores,
+    labels_alone,
+    scores_alone,
+)
+from lssvm.applications.alignment.examples import AlignmentExamples
 from lssvm.applications.alignment.inference import Alignments
+from lssvm.applications.alignment.reading import read_example_parts, read_examples
 from lssvm.applications.alignment.scoring import Scoring
+from lssvm.applications.parts import Form, InParts, headed
 from lssvm.errors import LssvmError
 from lssvm.kernels import _alignment
 from lssvm.plane import Plane
@@ -69,7 +77,9 @@ class WithPrior(base.Formulation):
 
 
 class Alignment(
-    base.Application[AlignmentExamples, Predictions], base.ByExample[AlignmentExamples]
+    base.Application[AlignmentExamples, Predictions],
+    base.ByExample[AlignmentExamples],
+    InParts[AlignmentExamples, Predictions],
 ):
     """Alignment; which sequence is homologous, or the alignment itself, is predicted."""
 
@@ -98,6 +108,30 @@ class Alignment(
     def read(self, sources: Sequence[base.Source]) -> AlignmentExamples:
         """The examples of FASTA files or multiple alignments. Raises DataError."""
         return read_examples(sources, self.scoring, self.options.task, self.options.format)
+
+    def read_parts(self, sources: Sequence[base.Source]) -> Iterator[AlignmentExamples]:
+        """The examples of :meth:`read` in parts. Raises DataError."""
+        return read_example_parts(sources, self.scoring, self.options.task, self.options.format)
+
+    def part_writer(self, name: str) -> Form | None:
+        """The table with one header."""
+        if name != "scores":
+            return None
+        return headed(alignment_output.write_scores, alignment_output.write_rows)
+
+    def kept(
+        self, examples: AlignmentExamples, predictions: Predictions
+    ) -> tuple[AlignmentExamples, Predictions]:
+        """The true candidates and all scores, or how good the alignments are."""
+        shift = self.options.shift if self.pairs else None
+        return labels_alone(examples), scores_alone(examples, predictions, shift)
+
+    def joined(
+        self, parts: Sequence[tuple[AlignmentExamples, Predictions]]
+    ) -> tuple[AlignmentExamples, Predictions]:
+        """Those of all parts."""
+        examples, found = zip(*parts, strict=True)
+        return joined_labels(examples), joined_scores(found)
 
     def known_dimension(self) -> int:
         """As ``dimension``."""
@@ -216,7 +250,9 @@ class Alignment(
         values = inference.values(w, examples.pairs(), self.scoring, epsilon)
         chosen = inference.highest(values, examples.candidates, last=True)
         found = inference.best(w, examples.pairs(chosen), self.scoring)
-        return Predictions(chosen - examples.candidates[:-1], values, values[chosen], found)
+        similar = self.scoring.scores(w)[0] > 0.0
+        places = chosen - examples.candidates[:-1]
+        return Predictions(places, values, values[chosen], found, similar)
 
     def prediction_values(
         self, examples: AlignmentExamples, predictions: Predictions
@@ -236,9 +272,12 @@ class Alignment(
         self, examples: AlignmentExamples, predictions: Predictions
     ) -> dict[str, float | None]:
         """The share of wrong first places and the mean rank of homologs; or Q and modeler score."""
-        losses = self.losses(examples, predictions)
         if self.pairs:
-            return alignment_metrics.alignment_scores(examples, predictions.found, losses)
+            found = predictions.quality or alignment_metrics.quality(
+                examples, predictions.found, self.options.shift
+            )
+            return alignment_metrics.alignment_scores(found)
+        losses = self.losses(examples, predictions)
         return alignment_metrics.homolog_scores(examples, predictions.values, losses)
 
     @property

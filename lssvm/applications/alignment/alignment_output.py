@@ -7,6 +7,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from lssvm import checked
+from lssvm.applications.alignment.alignment_metrics import Quality
 from lssvm.applications.alignment.alignment_options import AlignmentOptions
 from lssvm.applications.alignment.examples import AlignmentExamples
 from lssvm.applications.alignment.inference import Alignments
@@ -27,12 +28,16 @@ class Predictions:
 
     chosen : (n,) which candidate, from 0; values : (candidates,) z(y) of every candidate
     scores : (n,) of the chosen ones; found : their best alignments
+    similar : (codes, codes) bool, which pairs of codes score above 0
+    quality : of the alignments, if they are the output and were compared with the true ones
     """
 
     chosen: np.ndarray
     values: np.ndarray
     scores: np.ndarray
     found: Alignments
+    similar: np.ndarray
+    quality: Quality | None = None
 
 
 def _columns(
@@ -63,6 +68,11 @@ def write_scores(examples: AlignmentExamples, predictions: Predictions, file: Te
     label : 1 for the homolog, 0 for decoys, "." if that is not known
     """
     file.write("\t".join(COLUMNS) + "\n")
+    write_rows(examples, predictions, file)
+
+
+def write_rows(examples: AlignmentExamples, predictions: Predictions, file: TextIO) -> None:
+    """The rows of :func:`write_scores` without the names of the columns."""
     for i in range(len(examples)):
         own = slice(examples.candidates[i], examples.candidates[i + 1])
         values = predictions.values[own]
