@@ -3,11 +3,16 @@
 import io
 import itertools
 import json
+from pathlib import Path
+from xml.etree import ElementTree
 
 import alignment_cases as cases
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from lssvm import cli as commands
+from lssvm.applications.alignment import drawing
 from lssvm.applications.alignment.alignment import Alignment
 from lssvm.applications.alignment.alignment_options import AlignmentOptions
 from lssvm.applications.base import ANNEALED, Formulation, Source, labelled_part
@@ -414,6 +419,52 @@ def test_outputs_show_the_alignment(tmp_path):
     (tmp_path / "y.fa").write_text(files["fasta"] + ">d role=decoy\nCCC\n")
     again = app.read([Source(str(tmp_path / "y.fa"))])
     np.testing.assert_array_equal(again.partners[:5], examples.partners[:5])
+
+
+def test_marks_say_what_columns_score(tmp_path):
+    """Equal letters, other pairs that score above 0, pairs that do not, and gaps."""
+    text = ">a\nABCA-C\n>b\nACBABC\n"
+    options = {"task": "pairs", "mode": "global", "symmetric": False}
+    app, examples = made(tmp_path, Formulation("ssvm"), text, **options)
+    w = app.scoring.simple()
+    names = app.feature_names()
+    w[names.index("B C")], w[names.index("C B")], w[-2:] = 0.5, -0.25, -0.5
+    found = app.predict(w, examples)
+    with io.StringIO() as file:
+        app.formats["text"](examples, found, file)
+        lines = file.getvalue().splitlines()
+    assert lines[0] == "# a b score 2.75 pairs 5 identical 3"
+    assert lines[1:4] == ["a      1 ABCA-C 5", "         |:.| |", "b      1 ACBABC 6"]
+    pictures = app.folder_formats["svg"]
+    assert pictures.names(examples) == ["1.svg"]
+    (content,) = pictures.contents(examples, found)
+    svg = ElementTree.fromstring(content)
+    boxes = [each.get("fill") for each in svg.iter("{http://www.w3.org/2000/svg}rect")][1:]
+    assert boxes[:6] == [drawing.COLOURS[mark] for mark in "|:.| |"]
+    letters = [each.text for each in svg.iter("{http://www.w3.org/2000/svg}text")]
+    columns = [letter for letter in letters if letter in ("A", "B", "C", "-")]
+    assert "".join(columns) == "AABCCBAA-BCC"
+
+
+def test_the_picture_of_the_readme_is_made_by_its_commands(tmp_path):
+    root = Path(__file__).parent.parent
+    model, folder = str(tmp_path / "m"), str(tmp_path / "pictures")
+    test = str(root / "data/alignment/test-pairs.fa")
+    for command, words in (
+        (commands.learn, [str(root / "configs/alignment-pairs.yaml"), model, "-q"]),
+        (commands.classify, [test, model, folder, "--format", "svg"]),
+    ):
+        result = CliRunner().invoke(command, words)
+        assert result.exit_code == 0, result.output
+    made, shown = (
+        path.read_text("utf-8").splitlines()
+        for path in (tmp_path / "pictures" / "4.svg", root / "docs/alignment.svg")
+    )
+    scores = [line for line in made if " score " in line]
+    assert len(scores) == 1  # its last digits are those of the machine
+    assert [line for line in made if line not in scores] == [
+        line for line in shown if " score " not in line
+    ]
 
 
 def test_equal_candidates_are_an_error(tmp_path):

@@ -88,6 +88,7 @@ class Alignment(
     smooth = base.SMOOTH | {CRF}
     rescalings = frozenset({"margin", "slack"})
     slack_norms = frozenset({0, 1, 2})
+    whole_formats = frozenset({"svg"})
     starter_files: ClassVar = {"train": ["train.fa"], "test": ["test.fa"]}
 
     def __init__(
@@ -288,6 +289,12 @@ class Alignment(
             "fasta": alignment_output.write_fasta,
             "text": alignment_output.write_text,
         }
+
+    @property
+    def folder_formats(self) -> Mapping[str, base.FolderFormat]:
+        """Pictures of the alignments, one file for each example."""
+        names, contents = alignment_output.picture_names, alignment_output.pictures
+        return {"svg": base.FolderFormat(names, contents)}
 
     def write(self, examples: AlignmentExamples, predictions: Predictions, file: TextIO) -> None:
         """A table of natives, candidates and scores."""

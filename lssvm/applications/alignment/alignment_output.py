@@ -40,10 +40,26 @@ class Predictions:
     quality: Quality | None = None
 
 
+def _marks(rows: tuple[str, str], pairs: np.ndarray, found: Predictions, i: int) -> str:
+    """What each column of an alignment is, see ``drawing.MEANINGS``."""
+    arrays = found.found.arrays
+    codes = (
+        arrays.codes[arrays.places[of[i]] + own]
+        for of, own in zip((arrays.x, arrays.z), pairs.T, strict=True)
+    )
+    similar = iter(found.similar[tuple(codes)].tolist())
+    marks = []
+    for a, b in zip(*rows, strict=True):
+        paired = "-" not in (a, b)
+        above = paired and next(similar)
+        marks.append(" " if not paired else "|" if a == b else ":" if above else ".")
+    return "".join(marks)
+
+
 def _columns(
     examples: AlignmentExamples, found: Alignments, i: int
 ) -> tuple[str, str, list[tuple[int, int]]]:
-    """An alignment as two rows with gaps, and the columns of its pairs."""
+    """An alignment as two rows with gaps, and its pairs."""
     x, z = (examples.sequence(int(of[i])) for of in (found.arrays.x, found.arrays.z))
     partners = found.partners[found.arrays.starts[i] : found.arrays.starts[i + 1]].tolist()
     rows: tuple[list[str], list[str]] = ([], [])
@@ -76,7 +92,7 @@ def write_rows(examples: AlignmentExamples, predictions: Predictions, file: Text
     for i in range(len(examples)):
         own = slice(examples.candidates[i], examples.candidates[i + 1])
         values = predictions.values[own]
-        ranks = 1 + np.sum(values[None, :] > values[:, None], axis=1)
+        ranks = 1 + len(values) - np.searchsorted(np.sort(values), values, side="right")
         first = int(examples.offsets[i])
         for k, (value, rank) in enumerate(zip(values.tolist(), ranks.tolist(), strict=True)):
             label = "." if examples.truth[i] < 0 else str(int(k == examples.truth[i]))
@@ -98,21 +114,15 @@ def write_fasta(examples: AlignmentExamples, predictions: Predictions, file: Tex
 
 
 def write_text(examples: AlignmentExamples, predictions: Predictions, file: TextIO) -> None:
-    """Alignments for people: between the rows, ``|`` for equal letters and ``.`` for other pairs.
+    """Alignments for people, with marks between the rows.
 
+    ``|`` stands for equal letters, ``:`` for other pairs that score above 0, ``.`` for the rest.
     The numbers are those of the first and the last letter of a line, from 1.
     """
     for i in range(len(examples)):
-        x, z, pairs = _columns(examples, predictions.found, i)
-        marks = [
-            " " if "-" in (a, b) else "|" if a == b else "." for a, b in zip(x, z, strict=True)
-        ]
+        (x, z), marks, title = _shown(examples, predictions, i)
         names = _names(examples, predictions, i)
-        equal = marks.count("|")
-        file.write(
-            f"# {names[0]} {names[1]} score {predictions.scores[i]:.6g} pairs {len(pairs)} "
-            f"identical {equal}\n"
-        )
+        file.write(f"# {title}\n")
         wide = max(map(len, names))
         done = [0, 0]
         for k in range(0, len(x), WIDTH):
@@ -122,9 +132,34 @@ def write_text(examples: AlignmentExamples, predictions: Predictions, file: Text
                 start = done[place] + 1
                 done[place] += len(part) - part.count("-")
                 lines.append(f"{names[place]:<{wide}} {start:>6} {part} {done[place]}\n")
-            between = "".join(marks[k : k + WIDTH]).rstrip()
+            between = marks[k : k + WIDTH].rstrip()
             middle = f"{'':<{wide}} {'':>6} {between}".rstrip() + "\n"
             file.write(lines[0] + middle + lines[1] + "\n")
+
+
+def picture_names(examples: AlignmentExamples) -> list[str]:
+    """``1.svg`` and so on, by the order of the examples."""
+    return [f"{number}.svg" for number in range(1, len(examples) + 1)]
+
+
+def pictures(examples: AlignmentExamples, predictions: Predictions) -> Iterator[bytes]:
+    """A picture of each alignment."""
+    from lssvm.applications.alignment.drawing import svg_drawing
+
+    for i in range(len(examples)):
+        rows, marks, title = _shown(examples, predictions, i)
+        yield svg_drawing(_names(examples, predictions, i), rows, marks, title, WIDTH).encode()
+
+
+def _shown(
+    examples: AlignmentExamples, predictions: Predictions, i: int
+) -> tuple[tuple[str, str], str, str]:
+    """The rows of an alignment, the marks of its columns, and what is told of it."""
+    x, z, pairs = _columns(examples, predictions.found, i)
+    marks = _marks((x, z), np.array(pairs, dtype=np.int64).reshape(-1, 2), predictions, i)
+    names = " ".join(_names(examples, predictions, i))
+    score, equal = predictions.scores[i], marks.count("|")
+    return (x, z), marks, f"{names} score {score:.6g} pairs {len(pairs)} identical {equal}"
 
 
 def records(
