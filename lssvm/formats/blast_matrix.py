@@ -57,10 +57,11 @@ def _letters(words: list[str]) -> list[str]:
     for word in words:
         if len(word) != 1:
             raise ValueError(f"{tokens.cut(word)!r} is not a letter; expected the columns' letters")
-    twice = next((word for word in words if words.count(word) > 1), None)
+    letters = [word.upper() for word in words]
+    twice = next((letter for letter in letters if letters.count(letter) > 1), None)
     if twice:
         raise ValueError(f"letter {twice!r} is given twice; expected distinct letters")
-    return [word.upper() for word in words]
+    return letters
 
 
 def _row(

@@ -100,7 +100,7 @@ def _by_biopython(path: str | Path, kind: str, limit: Limit) -> GappedFasta:
             alignment = AlignIO.read(handle, kind)
             rows = [(str(row.id), str(row.seq).upper().translate(GAPS)) for row in alignment]
     except Exception as error:  # its readers raise errors of any kind for what they cannot read
-        told = (str(error).splitlines() or [""])[0][:100] or type(error).__name__
+        told = (str(error).splitlines() or [""])[0][:100] or "its rows do not fit together"
         message = f"cannot be read as {kind}: {told}; expected one alignment"
         raise DataError(path, max(1, handle.number), message) from None
     numbers = _lines(text, [name for name, _ in rows])
