@@ -252,7 +252,7 @@ def sized(folder, task="homolog", n=6, seed=11):
 PRIOR = {a: {b: 1.0 if a == b else -0.5 for b in LETTERS} for a in LETTERS}
 
 
-def trained(path, method, model="ssvm", task="homolog", objective=None, **options):
+def trained(path, method, model="ssvm", task="homolog", objective=None, passes=0, **options):
     config = {
         "application": {"name": "alignment", "alphabet": LETTERS, "task": task, **options},
         "data": {"train": str(path)},
@@ -260,7 +260,7 @@ def trained(path, method, model="ssvm", task="homolog", objective=None, **option
         "solver": {
             "method": method,
             "epsilon": 1e-4,
-            "max_passes": 100 if method == "gradient" else 10000,
+            "max_passes": passes or (100 if method == "gradient" else 10000),
         },
         "seed": 1,
     }
@@ -282,6 +282,23 @@ def test_every_solver_finds_the_optimum(task, prior, tmp_path):
         assert record["objective"] <= best * (1 + gap) + 1e-9, method
         if method != "gradient":
             assert record["converged"], method
+
+
+@pytest.mark.parametrize("task", ["homolog", "pairs"])
+def test_the_solver_by_example_and_the_bundle_agree_within_their_gaps(task, tmp_path):
+    path = sized(tmp_path, task)
+    found = [trained(path, method, task=task) for method in ("bundle", "n-slack")]
+    lowest = [record["objective"] * (1.0 - record["gap"]) for record in found]
+    assert all(record["gap"] <= 1e-4 for record in found)
+    assert max(lowest) <= min(record["objective"] for record in found) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("task", ["homolog", "pairs"])
+def test_stochastic_descent_comes_near_the_optimum(task, tmp_path):
+    path = sized(tmp_path, task)
+    best = trained(path, "bundle", task=task)["objective"]
+    found = trained(path, "sgd", task=task, passes=200)["objective"]
+    assert best * (1 - 1e-4) <= found <= 1.05 * best
 
 
 @pytest.mark.parametrize("prior", ["none", PRIOR], ids=["no prior", "prior"])
@@ -485,6 +502,38 @@ def test_q_and_modeler_score_are_shares_of_pairs(tmp_path):
     true = {(0, 0), (1, 1)}
     assert scores["q_score"] == len(pairs & true) / 2
     assert scores["modeler_score"] == len(pairs & true) / len(pairs)
+
+
+def test_given_alignments_are_those_of_one_order_of_gaps(tmp_path):
+    """Letters of x and of z that are not paired may stand in any order in a file."""
+    found = []
+    for second, first in (("A-BCC", "AA-BC"), ("AB-CC", "A-ABC")):
+        text = f">n role=native\n{first}\n>h role=homolog\n{second}\n>d role=decoy\nB\n"
+        app, examples = made(tmp_path, Formulation("ssvm"), text, mode="global")
+        found.append((examples.fingerprint(), app.completed(np.zeros(1), examples).gradient))
+    assert found[0][0] == found[1][0]
+    np.testing.assert_array_equal(found[0][1], found[1][1])
+
+
+def test_the_share_of_first_places_after_rounding_is_told(tmp_path):
+    """Scores below one half become 0: no candidate is first any more but the last one."""
+    text = "".join(
+        f">n{i} role=native\nAB\n" + "".join(
+            f">{role}{i} role={role}\n{z}\n" for role, z in pairs
+        )
+        for i, pairs in enumerate([
+            (("homolog", "AB"), ("decoy", "CC")), (("decoy", "CC"), ("homolog", "AB"))
+        ])
+    )  # fmt: skip
+    for scale, share in ((0.4, 0.5), (1.0, 1.0)):
+        app, examples = made(tmp_path, Formulation("ssvm"), text, matrix_scale=scale)
+        w = app.scoring.simple()
+        arrays = app.summary(w, examples)
+        assert arrays["kept_first"] == [share]
+        assert app.describe(w, arrays)["first places kept by the rounded matrix"] == share
+        app.exports["matrix"](w, arrays, tmp_path / "m.txt")
+        told = f"first places that are the same as without rounding: {100 * share:g} %"
+        assert told in (tmp_path / "m.txt").read_text()
 
 
 def test_the_exported_matrix_is_read_back(tmp_path):
