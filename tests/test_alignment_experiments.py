@@ -110,7 +110,7 @@ def test_families_are_apart_and_aligned_by_all(tmp_path):
         b = a[:8] + "W" + a[9:12] + "..." + a[15:]
         text = MSF.format(n=20, a=a, b=b)
         (tmp_path / "RV12" / f"BB12{family:03d}.msf").write_text(text)
-    plan = alignment_balibase.Plan(("RV12",), 2, (0.01,), 0, 0)
+    plan = alignment_balibase.Plan(("RV12",), 2, (0.01, 0.1), (0.02,), 0, 0)
     shared = alignment_balibase.collected(tmp_path, plan)
     assert len(shared.examples) == 10
     rows = [row for fold in range(2) for row in alignment_balibase.solve(
@@ -120,6 +120,8 @@ def test_families_are_apart_and_aligned_by_all(tmp_path):
     for row in rows:
         assert row["BLOSUM62, tuned"] > 0.9
         assert row["learnt, prior BLOSUM62"] > 0.5
+        assert row["C, learnt"] in plan.grid
+        assert row["scale of the prior"] == 0.02
     text, _ = alignment_balibase.report(rows, plan)
     assert "RV12 (4)" in text
 

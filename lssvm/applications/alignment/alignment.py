@@ -211,11 +211,9 @@ class Alignment(
         if self.epsilon_h == 0.0:
             found = inference.best(w, arrays, self.scoring)
             return self._plane(found.gradient(self.scoring, examples.costs), 0.0)
-        weights = np.zeros(examples.candidates[-1])
-        weights[examples.true_places] = examples.costs
-        gradient = inference.expected(w, examples, weights, self.scoring, self.epsilon_h)
-        values = inference.values(w, arrays, self.scoring, self.epsilon_h)
-        return Plane(gradient, float(examples.costs @ values) - float(gradient @ w))
+        costs = np.ascontiguousarray(examples.costs)
+        values, gradient = inference.summed(w, arrays, costs, self.scoring, self.epsilon_h)
+        return Plane(gradient, float(costs @ values) - float(gradient @ w))
 
     def augmented_each(self, w: np.ndarray, examples: AlignmentExamples) -> base.Maxima:
         """The output that attains U⁺_i for each example. Raises LssvmError for soft models."""
@@ -448,8 +446,25 @@ class Alignment(
         return found, missed, 1.0 + values
 
     def _soft_augmented(self, w: np.ndarray, examples: AlignmentExamples) -> Plane:
+        if self.pairs:  # the only candidate has all the weight
+            costs = np.ascontiguousarray(examples.costs)
+            tops, gradient = inference.summed(
+                w, examples.pairs(), costs, self.scoring, self.epsilon_h
+            )
+        else:
+            tops, gradient = self._soft_candidates(w, examples)
+        loss = float(examples.costs @ tops) - float(gradient @ w)
+        if not self.hidden and np.any(self.prior):
+            of_truth = inference.truth(examples, self.scoring)
+            loss -= float(self.prior @ of_truth.gradient(self.scoring, examples.costs))
+        return Plane(gradient, loss)
+
+    def _soft_candidates(
+        self, w: np.ndarray, examples: AlignmentExamples
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """U⁺_i of candidates for soft models, (n,), and the gradient of their sum, (d,)."""
         values = inference.values(w, examples.pairs(), self.scoring, self.epsilon_h)
-        if self.formulation.charged and not self.pairs:
+        if self.formulation.charged:
             values = values + 1.0
             values[examples.true_places] -= 1.0
         starts = examples.candidates
@@ -462,12 +477,7 @@ class Alignment(
             sums = np.add.reduceat(shares, starts[:-1])
             weights = examples.costs[examples.owners] * shares / sums[examples.owners]
             tops = tops + self.epsilon_y * np.log(sums)
-        gradient = inference.expected(w, examples, weights, self.scoring, self.epsilon_h)
-        loss = float(examples.costs @ tops) - float(gradient @ w)
-        if not self.hidden and np.any(self.prior):
-            of_truth = inference.truth(examples, self.scoring)
-            loss -= float(self.prior @ of_truth.gradient(self.scoring, examples.costs))
-        return Plane(gradient, loss)
+        return tops, inference.expected(w, examples, weights, self.scoring, self.epsilon_h)
 
 
 def _check(options: AlignmentOptions, form: base.Formulation) -> None:
