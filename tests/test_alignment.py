@@ -1,7 +1,6 @@
 """Alignment beside an enumeration of all candidates and alignments."""
 
 import io
-import itertools
 import json
 from pathlib import Path
 from xml.etree import ElementTree
@@ -202,41 +201,59 @@ def test_planes_of_pairs_are_those_of_the_enumeration(mode, shift, tmp_path):
         np.testing.assert_allclose(app.losses(examples, best), losses, atol=1e-15)
 
 
-def test_a_field_over_alignments_has_the_gradient_of_its_sum(tmp_path):
-    for seed, mode in itertools.product(range(40), MODES):
+@pytest.mark.parametrize("mode", MODES, ids=str)
+def test_a_field_over_alignments_has_the_gradient_of_its_sum(mode, tmp_path):
+    for seed in range(PROBLEMS):
         rng = np.random.default_rng(seed)
         text, truth = pairs_file(rng)
         app, examples = made(tmp_path, Formulation("crf"), text, task="pairs", **mode)
         w = eighths(rng, app.dimension(examples), seed)
-        table, model = app.scoring.scores(w)
-        expected = sum(
-            cost * cases.log_sum(cases.every_score(encoded(x), encoded(z), table, model))
-            for x, (z,), _, _, cost in truth
-        )
-        assert app.augmented(w, examples)[0].value(w) == pytest.approx(expected, rel=1e-10)
+
+        def total(w, app=app, truth=truth):
+            table, model = app.scoring.scores(w)
+            return sum(
+                cost * cases.log_sum(cases.every_score(encoded(x), encoded(z), table, model))
+                for x, (z,), _, _, cost in truth
+            )
+
+        plane = app.augmented(w, examples)[0]
+        assert plane.value(w) == pytest.approx(total(w), rel=1e-10, abs=1e-10)
+        move = rng.normal(size=len(w))
+        slope = (total(w + 1e-5 * move) - total(w - 1e-5 * move)) / 2e-5
+        assert plane.gradient @ move == pytest.approx(slope, rel=1e-6, abs=1e-6)
+        own = sum(cost * given_score(app, w, x, z, pairs) for x, (z,), _, pairs, cost in truth)
+        assert app.completed(w, examples).value(w) == own
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
-@pytest.mark.parametrize("model", ["ssvm", "lssvm"])
-def test_a_prior_is_added_to_the_scores(mode, model, tmp_path):
+@pytest.mark.parametrize(
+    ("model", "task"),
+    [(name, "homolog") for name in ("ssvm", "lssvm", "mssvm", "hcrf")]
+    + [(name, "pairs") for name in ("ssvm", "crf")],
+)
+def test_a_prior_is_added_to_the_scores(mode, model, task, tmp_path):
     """Planes with a prior at w are those without one at w + w₀, less w₀ · Φ of a given truth."""
+    file = homolog_file if task == "homolog" else pairs_file
+    exact = 0.0 if model in ("ssvm", "lssvm") and task == "homolog" else 1e-10
     rng = np.random.default_rng(5)
     prior = {a: {b: float(rng.integers(-4, 5)) for b in LETTERS} for a in LETTERS}
     options = {"symmetric": False, "prior": prior, "prior_scale": 0.5, "prior_gaps": (-2.0, -0.5)}
     for seed in range(40):
-        text, _ = homolog_file(np.random.default_rng(seed))
-        app, examples = made(tmp_path, Formulation(model), text, **mode, **options)
-        plain, same = made(tmp_path, Formulation(model), text, **mode, symmetric=False)
+        text, _ = file(np.random.default_rng(seed))
+        app, examples = made(tmp_path, Formulation(model), text, task=task, **mode, **options)
+        plain, same = made(tmp_path, Formulation(model), text, task=task, **mode, symmetric=False)
         w = eighths(np.random.default_rng(seed), app.dimension(examples), seed)
         whole = w + app.prior
         assert app.prior[0] == prior["A"]["A"] / 2
         np.testing.assert_array_equal(app.prior[-2:], [-1.0, -0.25])
         shift = 0.0
-        if model == "ssvm":
+        if model in ("ssvm", "crf"):
             shift = app.prior @ plain.completed(whole, same).gradient
-        assert app.augmented(w, examples)[1] == plain.augmented(whole, same)[1] - shift
+        above = plain.augmented(whole, same)[1] - shift
         truth = plain.completed(whole, same).value(whole) - shift
-        assert app.completed(w, examples).value(w) == truth
+        near = {"rel": exact, "abs": exact}
+        assert app.augmented(w, examples)[1] == pytest.approx(above, **near)
+        assert app.completed(w, examples).value(w) == pytest.approx(truth, **near)
         found, other = app.predict(w, examples), plain.predict(whole, same)
         np.testing.assert_array_equal(found.values, other.values)
 
