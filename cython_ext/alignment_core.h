@@ -60,14 +60,18 @@ INLINE void begin_alignment(const AlignmentTask *task, const int lanes) {
         task->gap_of[j] = gap;
         if (task->ends != GLOBAL_ENDS) gap = 0.0;
         for (int l = 0; l < lanes; l++) {
-            long k = j * lanes + l, rest = task->widths[l] - j;
+            long k = j * lanes + l;
             task->h[k] = gap;
             task->below[k] = FORBIDDEN;
             task->extra[k] = 0.0;
-            task->kept[k] = rest > 0 ? 1.0 : 0.0;
-            task->gaps[k] = rest > 0 ? gap_score(task->open, task->extend, rest) : 0.0;
         }
     }
+    for (long j = 0; j <= task->columns && task->ends == FREE_ENDS; j++)
+        for (int l = 0; l < lanes; l++) {
+            long k = j * lanes + l, rest = task->widths[l] - j;
+            task->kept[k] = rest > 0 ? 1.0 : 0.0;
+            task->gaps[k] = rest > 0 ? task->gap_of[rest] : 0.0;
+        }
     for (int l = 0; l < lanes; l++) {
         task->place[l] = task->best[l] = 0.0;
         if (task->ends == GLOBAL_ENDS)
@@ -76,6 +80,7 @@ INLINE void begin_alignment(const AlignmentTask *task, const int lanes) {
     }
 }
 
+/* With free ends, the scores of what is left of x. */
 INLINE void begin_row(const AlignmentTask *task, long i, const int lanes) {
     for (int l = 0; l < lanes; l++) {
         long left = task->heights[l] - i;

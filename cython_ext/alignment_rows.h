@@ -10,18 +10,20 @@
 
 TARGET INLINE void JOIN(align_row, KIND)(const AlignmentTask *task, long i, const int ends,
                                          const int marked, const int traced) {
+    const long columns = task->columns;
     V open = OF(set)(task->open), extend = OF(set)(task->extend), start = OF(set)(0.0);
     V diagonal = OF(load)(task->h), best = OF(load)(task->best), place = OF(load)(task->place);
     double border = ends == GLOBAL_ENDS ? gap_score(task->open, task->extend, i) : 0.0;
-    double lead = gap_score(task->open, task->extend, i), here = (double)(i * (task->columns + 1));
+    double lead = gap_score(task->open, task->extend, i), here = (double)(i * (columns + 1));
     V y = OF(set)(ends == GLOBAL_ENDS ? border + task->open : FORBIDDEN);
     V rest = OF(load)(task->rest), keep = OF(load)(task->keep);
     const int *row = task->x + (i - 1) * COUNT, *z = task->z;
-    const double *table = task->table, *extra = task->extra;
+    const double *table = task->table, *extra = task->extra, *gap_of = task->gap_of;
+    const double *gaps = task->gaps, *kept = task->kept;
     double *h = task->h, *below = task->below;
-    unsigned char *trace = traced ? task->trace + (i - 1) * task->columns * TRACE_BYTES(COUNT) : 0;
+    unsigned char *trace = traced ? task->trace + (i - 1) * columns * TRACE_BYTES(COUNT) : 0;
     OF(store)(h, OF(set)(border));
-    for (long j = 1; j <= task->columns; j++, z += COUNT) {
+    for (long j = 1; j <= columns; j++, z += COUNT) {
         h += COUNT;
         below += COUNT;
         V m = OF(add)(OF(gather)(table, row, z), diagonal), x = OF(load)(below);
@@ -30,7 +32,7 @@ TARGET INLINE void JOIN(align_row, KIND)(const AlignmentTask *task, long i, cons
         V opened = OF(add)(m, open), extended = OF(add)(x, extend);
         V opened_y = OF(add)(g, open), extended_y = OF(add)(y, extend);
         diagonal = OF(load)(h);
-        if (ends == FREE_ENDS) start = OF(set)(larger(lead, task->gap_of[j]));
+        if (ends == FREE_ENDS) start = OF(set)(larger(lead, gap_of[j]));
         OF(store)(h, ends == GLOBAL_ENDS ? top : OF(max)(top, start));
         OF(store)(below, OF(max)(opened, extended));
         if (traced) {
@@ -47,12 +49,12 @@ TARGET INLINE void JOIN(align_row, KIND)(const AlignmentTask *task, long i, cons
         }
         y = OF(max)(opened_y, extended_y);
         if (ends != GLOBAL_ENDS) {
-            here = (double)(i * (task->columns + 1) + j);
+            here = (double)(i * (columns + 1) + j);
             V total = m;
             if (ends == FREE_ENDS) {
-                V gap = OF(max)(rest, OF(load)(task->gaps + j * COUNT));
-                V kept = OF(times)(keep, OF(load)(task->kept + j * COUNT));
-                total = OF(add)(total, OF(times)(gap, kept));
+                V gap = OF(max)(rest, OF(load)(gaps + j * COUNT));
+                V both = OF(times)(keep, OF(load)(kept + j * COUNT));
+                total = OF(add)(total, OF(times)(gap, both));
             }
             place = OF(choose)(OF(above)(total, best), OF(set)(here), place);
             best = OF(max)(total, best);
@@ -66,7 +68,7 @@ TARGET INLINE void JOIN(align_all, KIND)(const AlignmentTask *task, const int en
                                          const int marked, const int traced) {
     begin_alignment(task, COUNT);
     for (long i = 1; i <= task->rows; i++) {
-        begin_row(task, i, COUNT);
+        if (ends == FREE_ENDS) begin_row(task, i, COUNT);
         if (marked) mark_row(task, i - 1, 1, COUNT);
         JOIN(align_row, KIND)(task, i, ends, marked, traced);
         if (marked) mark_row(task, i - 1, 0, COUNT);

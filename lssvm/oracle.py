@@ -225,7 +225,7 @@ class DataOracle(Generic[E]):
         if self.carried_shape is not None:
             problem, each = cast(Continuing[E], self.application), self.executor.map
             plane, upper, carried = problem.augmented_from(w, self.examples, carried, each)
-            slack = self._checked(plane, upper, w, self.examples) - plane.value(w)
+            slack = self._slack(plane, upper, w, self.examples)
         else:
             plane, slack = self._added(w) if self._gathering is None else self._gathered(w)
         self._check(plane, w, lambda block: self.application.augmented(w, block)[0])

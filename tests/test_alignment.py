@@ -1,13 +1,17 @@
 """Alignment beside an enumeration of all candidates and alignments."""
 
 import io
-import itertools
 import json
+from pathlib import Path
+from xml.etree import ElementTree
 
 import alignment_cases as cases
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
+from lssvm import cli as commands
+from lssvm.applications.alignment import drawing
 from lssvm.applications.alignment.alignment import Alignment
 from lssvm.applications.alignment.alignment_options import AlignmentOptions
 from lssvm.applications.base import ANNEALED, Formulation, Source, labelled_part
@@ -197,41 +201,59 @@ def test_planes_of_pairs_are_those_of_the_enumeration(mode, shift, tmp_path):
         np.testing.assert_allclose(app.losses(examples, best), losses, atol=1e-15)
 
 
-def test_a_field_over_alignments_has_the_gradient_of_its_sum(tmp_path):
-    for seed, mode in itertools.product(range(40), MODES):
+@pytest.mark.parametrize("mode", MODES, ids=str)
+def test_a_field_over_alignments_has_the_gradient_of_its_sum(mode, tmp_path):
+    for seed in range(PROBLEMS):
         rng = np.random.default_rng(seed)
         text, truth = pairs_file(rng)
         app, examples = made(tmp_path, Formulation("crf"), text, task="pairs", **mode)
         w = eighths(rng, app.dimension(examples), seed)
-        table, model = app.scoring.scores(w)
-        expected = sum(
-            cost * cases.log_sum(cases.every_score(encoded(x), encoded(z), table, model))
-            for x, (z,), _, _, cost in truth
-        )
-        assert app.augmented(w, examples)[0].value(w) == pytest.approx(expected, rel=1e-10)
+
+        def total(w, app=app, truth=truth):
+            table, model = app.scoring.scores(w)
+            return sum(
+                cost * cases.log_sum(cases.every_score(encoded(x), encoded(z), table, model))
+                for x, (z,), _, _, cost in truth
+            )
+
+        plane = app.augmented(w, examples)[0]
+        assert plane.value(w) == pytest.approx(total(w), rel=1e-10, abs=1e-10)
+        move = rng.normal(size=len(w))
+        slope = (total(w + 1e-5 * move) - total(w - 1e-5 * move)) / 2e-5
+        assert plane.gradient @ move == pytest.approx(slope, rel=1e-6, abs=1e-6)
+        own = sum(cost * given_score(app, w, x, z, pairs) for x, (z,), _, pairs, cost in truth)
+        assert app.completed(w, examples).value(w) == own
 
 
 @pytest.mark.parametrize("mode", MODES, ids=str)
-@pytest.mark.parametrize("model", ["ssvm", "lssvm"])
-def test_a_prior_is_added_to_the_scores(mode, model, tmp_path):
+@pytest.mark.parametrize(
+    ("model", "task"),
+    [(name, "homolog") for name in ("ssvm", "lssvm", "mssvm", "hcrf")]
+    + [(name, "pairs") for name in ("ssvm", "crf")],
+)
+def test_a_prior_is_added_to_the_scores(mode, model, task, tmp_path):
     """Planes with a prior at w are those without one at w + w₀, less w₀ · Φ of a given truth."""
+    file = homolog_file if task == "homolog" else pairs_file
+    exact = 0.0 if model in ("ssvm", "lssvm") and task == "homolog" else 1e-10
     rng = np.random.default_rng(5)
     prior = {a: {b: float(rng.integers(-4, 5)) for b in LETTERS} for a in LETTERS}
     options = {"symmetric": False, "prior": prior, "prior_scale": 0.5, "prior_gaps": (-2.0, -0.5)}
     for seed in range(40):
-        text, _ = homolog_file(np.random.default_rng(seed))
-        app, examples = made(tmp_path, Formulation(model), text, **mode, **options)
-        plain, same = made(tmp_path, Formulation(model), text, **mode, symmetric=False)
+        text, _ = file(np.random.default_rng(seed))
+        app, examples = made(tmp_path, Formulation(model), text, task=task, **mode, **options)
+        plain, same = made(tmp_path, Formulation(model), text, task=task, **mode, symmetric=False)
         w = eighths(np.random.default_rng(seed), app.dimension(examples), seed)
         whole = w + app.prior
         assert app.prior[0] == prior["A"]["A"] / 2
         np.testing.assert_array_equal(app.prior[-2:], [-1.0, -0.25])
         shift = 0.0
-        if model == "ssvm":
+        if model in ("ssvm", "crf"):
             shift = app.prior @ plain.completed(whole, same).gradient
-        assert app.augmented(w, examples)[1] == plain.augmented(whole, same)[1] - shift
+        above = plain.augmented(whole, same)[1] - shift
         truth = plain.completed(whole, same).value(whole) - shift
-        assert app.completed(w, examples).value(w) == truth
+        near = {"rel": exact, "abs": exact}
+        assert app.augmented(w, examples)[1] == pytest.approx(above, **near)
+        assert app.completed(w, examples).value(w) == pytest.approx(truth, **near)
         found, other = app.predict(w, examples), plain.predict(whole, same)
         np.testing.assert_array_equal(found.values, other.values)
 
@@ -247,7 +269,7 @@ def sized(folder, task="homolog", n=6, seed=11):
 PRIOR = {a: {b: 1.0 if a == b else -0.5 for b in LETTERS} for a in LETTERS}
 
 
-def trained(path, method, model="ssvm", task="homolog", objective=None, **options):
+def trained(path, method, model="ssvm", task="homolog", objective=None, passes=0, **options):
     config = {
         "application": {"name": "alignment", "alphabet": LETTERS, "task": task, **options},
         "data": {"train": str(path)},
@@ -255,7 +277,7 @@ def trained(path, method, model="ssvm", task="homolog", objective=None, **option
         "solver": {
             "method": method,
             "epsilon": 1e-4,
-            "max_passes": 100 if method == "gradient" else 10000,
+            "max_passes": passes or (100 if method == "gradient" else 10000),
         },
         "seed": 1,
     }
@@ -277,6 +299,23 @@ def test_every_solver_finds_the_optimum(task, prior, tmp_path):
         assert record["objective"] <= best * (1 + gap) + 1e-9, method
         if method != "gradient":
             assert record["converged"], method
+
+
+@pytest.mark.parametrize("task", ["homolog", "pairs"])
+def test_the_solver_by_example_and_the_bundle_agree_within_their_gaps(task, tmp_path):
+    path = sized(tmp_path, task)
+    found = [trained(path, method, task=task) for method in ("bundle", "n-slack")]
+    lowest = [record["objective"] * (1.0 - record["gap"]) for record in found]
+    assert all(record["gap"] <= 1e-4 for record in found)
+    assert max(lowest) <= min(record["objective"] for record in found) * (1 + 1e-12)
+
+
+@pytest.mark.parametrize("task", ["homolog", "pairs"])
+def test_stochastic_descent_comes_near_the_optimum(task, tmp_path):
+    path = sized(tmp_path, task)
+    best = trained(path, "bundle", task=task)["objective"]
+    found = trained(path, "sgd", task=task, passes=200)["objective"]
+    assert best * (1 - 1e-4) <= found <= 1.05 * best
 
 
 @pytest.mark.parametrize("prior", ["none", PRIOR], ids=["no prior", "prior"])
@@ -416,6 +455,52 @@ def test_outputs_show_the_alignment(tmp_path):
     np.testing.assert_array_equal(again.partners[:5], examples.partners[:5])
 
 
+def test_marks_say_what_columns_score(tmp_path):
+    """Equal letters, other pairs that score above 0, pairs that do not, and gaps."""
+    text = ">a\nABCA-C\n>b\nACBABC\n"
+    options = {"task": "pairs", "mode": "global", "symmetric": False}
+    app, examples = made(tmp_path, Formulation("ssvm"), text, **options)
+    w = app.scoring.simple()
+    names = app.feature_names()
+    w[names.index("B C")], w[names.index("C B")], w[-2:] = 0.5, -0.25, -0.5
+    found = app.predict(w, examples)
+    with io.StringIO() as file:
+        app.formats["text"](examples, found, file)
+        lines = file.getvalue().splitlines()
+    assert lines[0] == "# a b score 2.75 pairs 5 identical 3"
+    assert lines[1:4] == ["a      1 ABCA-C 5", "         |:.| |", "b      1 ACBABC 6"]
+    pictures = app.folder_formats["svg"]
+    assert pictures.names(examples) == ["1.svg"]
+    (content,) = pictures.contents(examples, found)
+    svg = ElementTree.fromstring(content)
+    boxes = [each.get("fill") for each in svg.iter("{http://www.w3.org/2000/svg}rect")][1:]
+    assert boxes[:6] == [drawing.COLOURS[mark] for mark in "|:.| |"]
+    letters = [each.text for each in svg.iter("{http://www.w3.org/2000/svg}text")]
+    columns = [letter for letter in letters if letter in ("A", "B", "C", "-")]
+    assert "".join(columns) == "AABCCBAA-BCC"
+
+
+def test_the_picture_of_the_readme_is_made_by_its_commands(tmp_path):
+    root = Path(__file__).parent.parent
+    model, folder = str(tmp_path / "m"), str(tmp_path / "pictures")
+    test = str(root / "data/alignment/test-pairs.fa")
+    for command, words in (
+        (commands.learn, [str(root / "configs/alignment-pairs.yaml"), model, "-q"]),
+        (commands.classify, [test, model, folder, "--format", "svg"]),
+    ):
+        result = CliRunner().invoke(command, words)
+        assert result.exit_code == 0, result.output
+    made, shown = (
+        path.read_text("utf-8").splitlines()
+        for path in (tmp_path / "pictures" / "4.svg", root / "docs/alignment.svg")
+    )
+    scores = [line for line in made if " score " in line]
+    assert len(scores) == 1  # its last digits are those of the machine
+    assert [line for line in made if line not in scores] == [
+        line for line in shown if " score " not in line
+    ]
+
+
 def test_equal_candidates_are_an_error(tmp_path):
     text = ">n role=native\nAB\n>h role=homolog\nAB\n>d role=decoy\nAB\n>e role=decoy\nC\n"
     app, examples = made(tmp_path, Formulation("ssvm"), text)
@@ -434,6 +519,38 @@ def test_q_and_modeler_score_are_shares_of_pairs(tmp_path):
     true = {(0, 0), (1, 1)}
     assert scores["q_score"] == len(pairs & true) / 2
     assert scores["modeler_score"] == len(pairs & true) / len(pairs)
+
+
+def test_given_alignments_are_those_of_one_order_of_gaps(tmp_path):
+    """Letters of x and of z that are not paired may stand in any order in a file."""
+    found = []
+    for second, first in (("A-BCC", "AA-BC"), ("AB-CC", "A-ABC")):
+        text = f">n role=native\n{first}\n>h role=homolog\n{second}\n>d role=decoy\nB\n"
+        app, examples = made(tmp_path, Formulation("ssvm"), text, mode="global")
+        found.append((examples.fingerprint(), app.completed(np.zeros(1), examples).gradient))
+    assert found[0][0] == found[1][0]
+    np.testing.assert_array_equal(found[0][1], found[1][1])
+
+
+def test_the_share_of_first_places_after_rounding_is_told(tmp_path):
+    """Scores below one half become 0: no candidate is first any more but the last one."""
+    text = "".join(
+        f">n{i} role=native\nAB\n" + "".join(
+            f">{role}{i} role={role}\n{z}\n" for role, z in pairs
+        )
+        for i, pairs in enumerate([
+            (("homolog", "AB"), ("decoy", "CC")), (("decoy", "CC"), ("homolog", "AB"))
+        ])
+    )  # fmt: skip
+    for scale, share in ((0.4, 0.5), (1.0, 1.0)):
+        app, examples = made(tmp_path, Formulation("ssvm"), text, matrix_scale=scale)
+        w = app.scoring.simple()
+        arrays = app.summary(w, examples)
+        assert arrays["kept_first"] == [share]
+        assert app.describe(w, arrays)["first places kept by the rounded matrix"] == share
+        app.exports["matrix"](w, arrays, tmp_path / "m.txt")
+        told = f"first places that are the same as without rounding: {100 * share:g} %"
+        assert told in (tmp_path / "m.txt").read_text()
 
 
 def test_the_exported_matrix_is_read_back(tmp_path):

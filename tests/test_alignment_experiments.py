@@ -12,34 +12,60 @@ from lssvm.simulation import alignment as simulate
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("LSSVM_DATA", ROOT / "../shared/data")) / "balibase3"
-PLAN = alignment.Plan((1, 3), 2, 8)
+OTHER = alignment.Setting("random decoys", length=20, decoys=2, random=True)
+PLAN = alignment.Plan((1, 3), 2, 8, (OTHER,), (1, 2), 2, 6)
 
 
 @pytest.fixture(scope="module")
 def rows():
-    return [row for draw in range(2) for row in alignment.solve(PLAN, alignment.Task(draw))]
+    tasks = [alignment.Task(draw, setting) for setting in (None, OTHER) for draw in range(2)]
+    return [row for task in tasks for row in alignment.solve(PLAN, task)]
 
 
 def test_a_draw_has_a_row_for_each_number_of_natives(rows):
-    assert [(row["draw"], row["n"]) for row in rows] == [(0, 1), (0, 3), (1, 1), (1, 3)]
+    assert [(row["draw"], row["n"]) for row in rows[:4]] == [(0, 1), (0, 3), (1, 1), (1, 3)]
+    assert [(row["draw"], row["n"]) for row in rows[4:]] == [(0, 1), (0, 2), (1, 1), (1, 2)]
+    assert {row["setting"] for row in rows[4:]} == {"random decoys"}
     for row in rows:
         assert row["converged"]
         assert row["train error, SVM"] == 0.0
         assert 0 < row["kept"] <= row["added"]
-        assert row["gap penalty"] in alignment.PENALTIES
-    assert rows == [row for draw in range(2) for row in alignment.solve(PLAN, alignment.Task(draw))]
+        assert len(row["test error, generative"]) == len(alignment.PENALTIES)
+    assert rows[4:6] == alignment.solve(PLAN, alignment.Task(0, OTHER))
+    assert rows[2:4] == alignment.solve(PLAN, alignment.Task(1))
 
 
 def test_the_table_says_which_model_is_better(rows):
     text, summary = alignment.report(rows, PLAN)
     assert "constraints added: n^" in text
     cells = [{"n": n, "difference": pair} for n, pair in ((1, (5, 1)), (2, (-5, 1)), (4, (1, 1)))]
-    assert alignment.verdicts(cells) == [
+    assert alignment.verdicts(cells, "difference") == [
         "the SVM is better: n = 1",
         "the generative model is better: n = 2",
         "no difference: n = 4",
     ]
     assert [cell["n"] for cell in summary["cells"]] == [1, 3]
+    assert [(cell["setting"], cell["n"]) for cell in summary["settings"]] == [
+        ("random decoys", 1), ("random decoys", 2),
+    ]  # fmt: skip
+    for cell in summary["cells"]:
+        own = [row for row in rows[:4] if row["n"] == cell["n"]]
+        errors = np.array([row["test error, generative"] for row in own])
+        assert cell["best penalty each"][0] == errors.min(axis=1).mean()
+        assert cell["best penalty each"][0] <= cell["test error, generative"][0]
+    mean = np.mean([row["test error, generative"] for row in rows[:4]], axis=0)
+    assert alignment.penalty_of(rows[:4]) == np.argmin(mean)
+
+
+def test_random_decoys_have_the_lengths_of_others():
+    plain, changed = (
+        alignment.drawn_of(PLAN, alignment.Task(0, OTHER._replace(random=random)))[1]
+        for random in (False, True)
+    )
+    assert np.array_equal(plain[0].homolog, changed[0].homolog)
+    for one, other in zip(plain, changed, strict=True):
+        assert [len(z) for z in one.decoys] == [len(z) for z in other.decoys]
+        assert not all(map(np.array_equal, one.decoys, other.decoys))
 
 
 def test_log_odds_are_those_of_counts_with_one_added():
@@ -57,7 +83,7 @@ def test_log_odds_are_those_of_counts_with_one_added():
     padded[:20, :20] = odds
     found = alignment.generative(application, examples, examples)
     errors = [alignment.wrong(padded, penalty, examples) for penalty in alignment.PENALTIES]
-    assert found["test error, generative"] == min(errors)
+    assert found == {f"{name} error, generative": errors for name in ("train", "test")}
 
 
 MSF = """PileUp
@@ -84,7 +110,7 @@ def test_families_are_apart_and_aligned_by_all(tmp_path):
         b = a[:8] + "W" + a[9:12] + "..." + a[15:]
         text = MSF.format(n=20, a=a, b=b)
         (tmp_path / "RV12" / f"BB12{family:03d}.msf").write_text(text)
-    plan = alignment_balibase.Plan(("RV12",), 2, (0.01,), 0, 0)
+    plan = alignment_balibase.Plan(("RV12",), 2, (0.01, 0.1), (0.02,), 0, 0)
     shared = alignment_balibase.collected(tmp_path, plan)
     assert len(shared.examples) == 10
     rows = [row for fold in range(2) for row in alignment_balibase.solve(
@@ -94,6 +120,8 @@ def test_families_are_apart_and_aligned_by_all(tmp_path):
     for row in rows:
         assert row["BLOSUM62, tuned"] > 0.9
         assert row["learnt, prior BLOSUM62"] > 0.5
+        assert row["C, learnt"] in plan.grid
+        assert row["scale of the prior"] == 0.02
     text, _ = alignment_balibase.report(rows, plan)
     assert "RV12 (4)" in text
 

@@ -2,14 +2,16 @@
 
 import gzip
 import os
+import re
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 
+from lssvm.applications.alignment import reading
 from lssvm.applications.alignment.alignment import Alignment, AlignmentOptions
 from lssvm.applications.base import Source
-from lssvm.cli import learn, main
+from lssvm.cli import classify, learn, main
 from lssvm.errors import DataError, LssvmError
 from lssvm.formats.blast_matrix import named_matrix, read_blast_matrix, write_blast_matrix
 from lssvm.formats.gapped_fasta import read_aligned_pairs, read_gapped, read_homologs
@@ -154,6 +156,29 @@ MULTIPLE_FILES = {
 }
 
 
+ANY_MULTIPLE = {
+    "binary": bytes(range(256)),
+    "zeros": bytes(1000),
+    "truncated gzip": gzip.compress(STOCKHOLM.encode() * 50)[:40],
+}
+for cases in MULTIPLE_FILES.values():
+    cases |= ANY_MULTIPLE
+WITHOUT_LINES = (  # the file as a whole is wrong
+    *("empty", "blank lines", "only comments", "truncated gzip", "damaged gzip"),
+)
+
+
+def located(name, file):
+    """What a message about a broken file begins with: the file, and its line if there is one."""
+    return rf"{re.escape(file)}: " if name in WITHOUT_LINES else rf"{re.escape(file)}:\d+: "
+
+
+def test_each_reader_is_tried_with_25_broken_files():
+    for files in (HOMOLOG_FILES, PAIR_FILES, MATRIX_FILES):
+        assert len(files) >= 25
+    assert sum(map(len, MULTIPLE_FILES.values())) >= 25
+
+
 def refusal(folder, application, files):
     """The line with which training is refused; nothing else is written."""
     options = {"name": "alignment", "alphabet": "ABC", **application}
@@ -183,12 +208,29 @@ def _within(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", HOMOLOG_FILES)
 def test_a_broken_file_of_homologs_is_refused_in_one_line(name, tmp_path):
-    assert refusal(tmp_path, {}, {"t.fa": HOMOLOG_FILES[name]}).startswith("t.fa")
+    assert re.match(located(name, "t.fa"), refusal(tmp_path, {}, {"t.fa": HOMOLOG_FILES[name]}))
 
 
 @pytest.mark.parametrize("name", PAIR_FILES)
 def test_a_broken_file_of_pairs_is_refused_in_one_line(name, tmp_path):
-    assert refusal(tmp_path, {"task": "pairs"}, {"t.fa": PAIR_FILES[name]}).startswith("t.fa")
+    line = refusal(tmp_path, {"task": "pairs"}, {"t.fa": PAIR_FILES[name]})
+    assert re.match(located(name, "t.fa"), line)
+
+
+@pytest.mark.parametrize("name", HOMOLOG_FILES)
+def test_a_broken_file_is_refused_by_prediction_as_by_training(name, tmp_path):
+    expected = refusal(tmp_path, {}, {"t.fa": HOMOLOG_FILES[name]})
+    (tmp_path / "good.fa").write_text(HOMOLOGS)
+    (tmp_path / "c.yaml").write_text(
+        "application: {name: alignment, alphabet: ABC}\ndata: {train: good.fa}\n"
+        "objective: {model: ssvm}\n"
+    )
+    assert CliRunner().invoke(learn, ["c.yaml", "m", "-q"]).exit_code == 0
+    before = sorted(os.listdir(tmp_path))
+    result = CliRunner().invoke(classify, ["t.fa", "m", "out", "--format", "fasta"])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.splitlines() == [f"error: {expected}"]
+    assert sorted(os.listdir(tmp_path)) == before
 
 
 @pytest.mark.parametrize("name", MATRIX_FILES)
@@ -197,7 +239,7 @@ def test_a_broken_matrix_is_refused_in_one_line(name, tmp_path):
     line = refusal(tmp_path, {"prior": "m.txt"}, files)
     assert "application.prior" in line or "prior" in line
     if name not in ("not symmetric", "a letter of the alphabet missing"):
-        assert "m.txt" in line
+        assert re.search(located(name, "m.txt"), line)
 
 
 @pytest.mark.parametrize(
@@ -207,7 +249,7 @@ def test_a_broken_multiple_alignment_is_refused_in_one_line(file, name, tmp_path
     pytest.importorskip("Bio")
     options = {"task": "pairs", "format": "multiple"}
     line = refusal(tmp_path, options, {file: MULTIPLE_FILES[file][name]})
-    assert line.startswith(file)
+    assert re.match(located(name, file), line)
 
 
 @pytest.mark.parametrize(
@@ -301,3 +343,22 @@ def test_a_prior_by_name_is_kept_by_the_model(tmp_path):
     found = read_blast_matrix("x.txt")
     assert found["F"]["F"] == 60.0  # 6 in BLOSUM62, times 0.1 and the matrix_scale 100
     assert found["W"]["W"] == 110.0
+
+
+def test_the_pairs_of_a_multiple_alignment_are_read_in_parts(tmp_path, monkeypatch):
+    """The parts of several files are the examples that are read at once, a few at a time."""
+    rows = ["ABC-", "AB-C", "-BCA", "ABCA"]
+    (tmp_path / "x.fa").write_text("".join(f">r{k}\n{row}\n" for k, row in enumerate(rows)))
+    (tmp_path / "y.fa").write_text(">s\nAB\n>t\nAC\n")
+    app = Alignment(AlignmentOptions(task="pairs", format="multiple", alphabet="ABC"))
+    sources = [Source("x.fa", cost=2.0), Source("y.fa")]
+    whole = app.read(sources)
+    monkeypatch.setattr(reading, "PART", 15)
+    parts = list(app.read_parts(sources))
+    assert [len(part) for part in parts] == [2, 2, 2, 1]
+    for name in ("identifiers", "costs", "files", "lines", "truth"):
+        found = np.concatenate([getattr(part, name) for part in parts])
+        np.testing.assert_array_equal(found, getattr(whole, name))
+    for part, begin in zip(parts, (0, 2, 4, 6), strict=True):
+        own = whole.take(np.arange(begin, begin + len(part)))
+        assert part.fingerprint() == own.fingerprint()

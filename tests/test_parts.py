@@ -14,7 +14,16 @@ from PIL import Image
 
 from lssvm.applications.coreference import mention_clustering
 from lssvm.cli import classify, learn
-from lssvm.formats import conll_columns, fasta, image_list, mrf_text, svm_hmm, svmlight, text
+from lssvm.formats import (
+    conll_columns,
+    fasta,
+    gapped_fasta,
+    image_list,
+    mrf_text,
+    svm_hmm,
+    svmlight,
+    text,
+)
 from lssvm.model import Model
 
 ROOT = Path(__file__).parent.parent
@@ -30,6 +39,9 @@ CONFIGS = {
     "mrf": "{name: mrf}",
     "coreference": "{name: coreference}",
     "coreference_pairs": "{name: coreference, features: 3}",
+    "alignment": "{name: alignment, alphabet: ABC}",
+    "alignment_pairs": "{name: alignment, alphabet: ABC, task: pairs, neighbours: A, "
+    "neighbourhood: 2}",
 }
 FORMATS = {
     "multiclass": ["labels", "scores", "confusion"],
@@ -42,6 +54,8 @@ FORMATS = {
     "mrf": ["labels", "marginals"],
     "coreference": ["default"],
     "coreference_pairs": ["default"],
+    "alignment": ["scores", "fasta", "text"],
+    "alignment_pairs": ["scores", "fasta", "text"],
 }
 EXAMPLES = {
     "multiclass": 300,
@@ -54,6 +68,8 @@ EXAMPLES = {
     "mrf": 70,
     "coreference": 50,
     "coreference_pairs": 50,
+    "alignment": 50,
+    "alignment_pairs": 60,
 }
 SEVERAL = ("numeric_sequence", "motif", "sequence")  # best outputs, with --top
 LATENT = ("latent_sequence", "precision_at_k", "motif", "mrf", "coreference", "coreference_pairs")
@@ -172,7 +188,33 @@ def pairs(rng, count):
     return "".join(lines)
 
 
+def aligned(rng, first="a", second="b", roles=("", "")):
+    """Two records of a few letters in common, aligned without gaps."""
+    row = rng.choice(list("ABC"), rng.integers(3, 9))
+    other = np.where(rng.random(len(row)) < 0.4, rng.choice(list("ABC"), len(row)), row)
+    rows = zip((first, second), roles, (row, other), strict=True)
+    return "".join(f">{name}{role}\n{''.join(letters)}\n" for name, role, letters in rows)
+
+
+def natives(rng, count):
+    """Natives with homologs of the same length, and one to three decoys."""
+    lines = []
+    for number in range(count):
+        roles = (f" role=native{' cost=2' if number % 3 else ''}", " role=homolog")
+        lines.append(aligned(rng, f"n{number}", f"h{number}", roles))
+        for decoy in range(rng.integers(1, 4)):
+            letters = "".join(rng.choice(list("ABC"), rng.integers(1, 9)))
+            lines.append(f">d{number}.{decoy} role=decoy\n{letters[:3]}\n{letters[3:]}\n")
+    return "".join(lines)
+
+
+def rows_of_pairs(rng, count):
+    return "".join(aligned(rng, f"a{k}", f"b{k}") for k in range(count))
+
+
 DATA = {
+    "alignment": natives,
+    "alignment_pairs": rows_of_pairs,
     "numeric_sequence": tagged,
     "motif": records,
     "mrf": chains,
@@ -180,6 +222,8 @@ DATA = {
     "coreference_pairs": pairs,
 }
 KNOWN = {  # what a label is in a line, and what stands for an unknown one
+    "alignment": (r"role=(homolog|decoy)", "role=candidate"),
+    "alignment_pairs": (r"(?m)(^>b.*\n[ABC]+)[ABC]$", r"\1"),
     "motif": (r"label=[+-]1", "label=?"),
     "mrf": (r"(node \S+ \S+ 3) \d", r"\1 ?"),
     "coreference": (r"\(\d\)", "(?)"),
@@ -240,6 +284,7 @@ PARTS = {
     mrf_text: 40,
     image_list: 10,
     mention_clustering: 400,
+    gapped_fasta: 300,
 }
 
 
@@ -369,6 +414,13 @@ def test_a_broken_line_far_down_leaves_what_was_there(name, monkeypatch):
         ("coreference", r"#begin document", "", 0.5),
         ("coreference_pairs", r"document d40", "document d2", 0.5),
         ("coreference_pairs", r"(?m)^pair 1 2", "pair 1 3", 0.5),
+        ("alignment", r"role=native", "role=friend", 0.5),
+        ("alignment", r"role=decoy", "role=homolog", 0.5),
+        ("alignment", r"(?m)^[ABC]+$", "A1", 0.5),
+        ("alignment", r"(?m)^[ABC]+$", "", 0.9),
+        ("alignment_pairs", r">a40\n", ">", 0.4),
+        ("alignment_pairs", r"(?m)^[ABC]+$", "A-A-A-A-A-A", 0.5),
+        ("alignment_pairs", r">b40\n[ABC]+\n", "", 0.4),
     ],
     indirect=["name"],
 )
@@ -447,6 +499,7 @@ def test_examples_of_a_file_whose_labels_are_not_known_are_counted(name, monkeyp
     content = Path("test.txt").read_text(encoding="utf-8")
     ends = r"(?m)(?<=^#end document\n)" if name == "coreference" else r"(?m)^"
     ends = r"(?m)^(?=document)" if name == "coreference_pairs" else ends
+    ends = r"(?m)^(?=>[na]\d)" if name.startswith("alignment") else ends
     pieces = re.split(ends, content)
     for place in range(0, len(pieces), 9):
         pieces[place] = unlabelled(name, pieces[place])

@@ -7,11 +7,20 @@ Pairs of protein sequences of 300 and of 1,000 letters, the second one a copy of
 thread, float64. lssvm aligns 16 pairs at a time, eight side by side, as a native with its decoys;
 parasail aligns one after another. Of its variants with traceback those count that do not saturate
 at these scores; the fastest one is named. Times alternate, and the ratio is the median of the
-rounds. A cell needs five additions and four maxima at least (its pair, two gaps opened and two
-extended; the states of a cell and of its gaps), and a processor does at most two vectors a cycle.
+rounds.
+
+A cell needs five additions and four maxima at least: its pair, two gaps opened and two extended;
+the states of the cell and of its gaps. A local alignment needs two more maxima, its start and its
+end. The limit is what one thread does of additions and maxima of doubles in registers, in turn, in
+the widest vectors of the machine: a loop of them is compiled by ``cc`` and measured (x86 only). The
+look-up of the scores of pairs, and the comparisons and stores of the traceback do not count.
 """
 
+import ctypes
+import subprocess
+import tempfile
 import time
+from pathlib import Path
 
 import numpy as np
 
@@ -22,7 +31,34 @@ from lssvm.kernels.alignment_arrays import AlignmentArrays
 
 LETTERS = "ARNDCQEGHILKMFPSTWYV"
 PAIRS, ROUNDS, MODEL = 16, 7, (12, 1)
-OPERATIONS = 9  # of a cell: five additions and four maxima
+OPERATIONS = {"global": 9, "local": 11}  # of a cell, see above
+CHAINS, STEPS = 12, 2_000_000  # vectors in registers; turns of the loop
+LOOP = """
+#include <immintrin.h>
+#if defined(__AVX512F__)
+#define OF(name) _mm512_##name##_pd
+typedef __m512d wide;
+#elif defined(__AVX__)
+#define OF(name) _mm256_##name##_pd
+typedef __m256d wide;
+#else
+#define OF(name) _mm_##name##_pd
+typedef __m128d wide;
+#endif
+double turns(long steps, double up, double least) {
+    wide chain[CHAINS], add = OF(set1)(up), low = OF(set1)(least);
+    double all[sizeof(wide) / sizeof(double)], sum = 0.0;
+    for (int k = 0; k < CHAINS; k++) chain[k] = OF(set1)(-k);
+    for (long i = 0; i < steps; i++)
+        for (int k = 0; k < CHAINS; k++) chain[k] = OF(max)(OF(add)(chain[k], add), low);
+    for (int k = 0; k < CHAINS; k++) {
+        OF(storeu)(all, chain[k]);
+        sum += all[0];
+    }
+    return sum;
+}
+long width(void) { return sizeof(wide) / sizeof(double); }
+"""
 
 
 def pairs_of(rng, length):
@@ -76,7 +112,28 @@ def seconds(function):
     return time.process_time() - began
 
 
+def limit():
+    """Additions and maxima of doubles per second in registers; None where that cannot be told."""
+    with tempfile.TemporaryDirectory() as folder:
+        source, library = Path(folder) / "turns.c", Path(folder) / "turns.so"
+        source.write_text(LOOP, encoding="ascii")
+        flags = ["-O3", "-march=native", "-shared", "-fPIC", f"-DCHAINS={CHAINS}"]
+        command = ["cc", *flags, str(source), "-o", str(library)]
+        try:
+            subprocess.run(command, check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            return None
+        own = ctypes.CDLL(str(library))
+        own.turns.restype = ctypes.c_double
+        own.turns.argtypes = [ctypes.c_long, ctypes.c_double, ctypes.c_double]
+        shortest = min(seconds(lambda: own.turns(STEPS, 1e-3, -1.0)) for _ in range(ROUNDS))
+        return 2 * STEPS * CHAINS * own.width() / shortest
+
+
 def main():
+    most = limit()
+    if most is not None:
+        print(f"limit: {most / 1e9:.1f} G additions and maxima of doubles a second")
     rng = np.random.default_rng(0)
     for length in (300, 1000):
         pairs = pairs_of(rng, length)
@@ -92,9 +149,11 @@ def main():
             times = np.array([(seconds(mine), seconds(other)) for _ in range(ROUNDS)])
             rates = cells / times.min(axis=0) / 1e9
             ratio = float(np.median(times[:, 1] / times[:, 0]))
+            done = rates[0] * OPERATIONS[mode]
+            share = "" if most is None else f", {100 * done * 1e9 / most:.0f} % of the limit"
             print(
                 f"{length} x {length} {mode}: lssvm {rates[0]:.2f} Gcells/s, {name} "
-                f"{rates[1]:.2f}; ratio {ratio:.2f}; {rates[0] * OPERATIONS:.1f} G operations/s"
+                f"{rates[1]:.2f}; ratio {ratio:.2f}; {done:.1f} G operations/s{share}"
             )
 
 

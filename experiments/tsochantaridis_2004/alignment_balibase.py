@@ -10,9 +10,9 @@ of a family.
 BLOSUM62 has gap scores −12 and −1 (opening 11, each letter 1, the defaults of BLAST), or the ones
 of 12 combinations with the highest Q on the training folds; parasail aligns. Learnt scores are 210
 symmetric substitution scores, opening and extension, from nothing or with BLOSUM62 and the tuned
-gaps as the prior (times 0.1); loss 1 − Q, linear slack, relative gap at most 0.02. C is chosen
-between two values on a third of the training families. Differences are paired by family, with
-standard errors over families.
+gaps as the prior; loss 1 − Q, linear slack, relative gap at most 0.02. C, of three values, and the
+scale of the prior, of two, are those with the highest Q on a third of the training families after
+training on the others. Differences are paired by family, with standard errors over families.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,24 +38,28 @@ FOLDS = 5
 FOLD_STREAM, PAIR_STREAM = 0x666F6C64, 0x70616972
 OPENS, EXTENDS = (8, 10, 12, 14), (1, 2, 3)  # of the first letter, and of each other one
 DEFAULT = (12, 1)
-PRIOR_SCALE = 0.1
+NOTHING = 0.0  # the scale of no prior
 ALIGNED = {"task": "pairs", "format": "multiple", "mode": "global", "free_ends": True}
-LEARNT = {"learnt": False, "learnt, prior BLOSUM62": True}
+LEARNT = ("learnt", "learnt, prior BLOSUM62")
 KINDS = ("BLOSUM62, defaults", "BLOSUM62, tuned", *LEARNT)
 
 
 class Plan(NamedTuple):
-    """Sets, pairs of a family, values of C, families of each set, letters of a row (0: all)."""
+    """Sets, pairs of a family, values of C and of the prior's scale, families of each set.
+
+    longest : letters of a row (0: all)
+    """
 
     sets: tuple[str, ...]
     pairs: int
     grid: tuple[float, ...]
+    scales: tuple[float, ...]
     families: int
     longest: int
 
 
-FULL = Plan(("RV11", "RV12"), 2, (0.001, 0.01), 0, 0)
-QUICK = Plan(("RV12",), 2, (0.01,), 15, 250)
+FULL = Plan(("RV11", "RV12"), 2, (0.001, 0.01, 0.1), (0.02, 0.1), 0, 0)
+QUICK = Plan(("RV12",), 2, (0.1,), (0.02,), 15, 250)
 
 
 class Shared(NamedTuple):
@@ -130,17 +134,16 @@ def solve(shared: Shared, task: Task) -> list[dict[str, Any]]:
     train, test = examples.take(np.flatnonzero(~outside)), examples.take(np.flatnonzero(outside))
     own = families[~outside]
     tuned = tune(train, own)
-    w0 = {"prior": "BLOSUM62", "prior_scale": PRIOR_SCALE, "prior_gaps": [-tuned[0], -tuned[1]]}
     quality = {
         "BLOSUM62, defaults": by_parasail(test, *DEFAULT),
         "BLOSUM62, tuned": by_parasail(test, *tuned),
     }
     chosen = {}
-    for name, prior in LEARNT.items():
-        config, application = application_of(w0 if prior else None)
-        chosen[name] = choose(application, config, train, own, shared.plan.grid)
-        model = learn_on(application, train, set_values(config, {"objective.C": chosen[name]}))
-        quality[name] = found_share(application, model.w, test)
+    for name, scales in zip(LEARNT, ((NOTHING,), shared.plan.scales), strict=True):
+        choices = [Choice(C, scale, tuned) for scale in scales for C in shared.plan.grid]
+        chosen[name] = choose(choices, train, own)
+        application, w = learnt(chosen[name], train)
+        quality[name] = found_share(application, w, test)
     rows = []
     for family in np.unique(families[outside]):
         of = families[outside] == family
@@ -150,30 +153,46 @@ def solve(shared: Shared, task: Task) -> list[dict[str, Any]]:
                 "fold": task.fold,
                 "pairs": int(of.sum()),
                 "tuned gaps": f"{tuned[0]}/{tuned[1]}",
-                **{f"C, {name}": value for name, value in chosen.items()},
+                **{f"C, {name}": choice.C for name, choice in chosen.items()},
+                "scale of the prior": chosen[LEARNT[1]].scale,
                 **{name: float(values[of].mean()) for name, values in quality.items()},
             }
         )
     return rows
 
 
-def choose(
-    application: Alignment,
-    config: Config,
-    train: AlignmentExamples,
-    families: np.ndarray,
-    grid: Sequence[float],
-) -> float:
-    """The C with the highest Q on a third of the families; the smallest of equal ones."""
-    if len(grid) == 1:
-        return float(grid[0])
+class Choice(NamedTuple):
+    """C, the scale of the prior, and the scores of its gaps."""
+
+    C: float
+    scale: float
+    gaps: tuple[int, int]
+
+
+def learnt(choice: Choice, train: AlignmentExamples) -> tuple[Alignment, np.ndarray]:
+    """The application, and w."""
+    options = {
+        "prior": "BLOSUM62",
+        "prior_scale": choice.scale,
+        "prior_gaps": [-score for score in choice.gaps],
+    }
+    config, application = application_of(None if choice.scale == NOTHING else options)
+    return application, learn_on(
+        application, train, set_values(config, {"objective.C": choice.C})
+    ).w
+
+
+def choose(choices: Sequence[Choice], train: AlignmentExamples, families: np.ndarray) -> Choice:
+    """The choice with the highest Q on a third of the families; the first of equal ones."""
+    if len(choices) == 1:
+        return choices[0]
     held = np.isin(families, np.unique(families)[::3])
     inside, outside = train.take(np.flatnonzero(~held)), train.take(np.flatnonzero(held))
     found = []
-    for C in grid:
-        w = learn_on(application, inside, set_values(config, {"objective.C": C})).w
+    for choice in choices:
+        application, w = learnt(choice, inside)
         found.append(by_family(found_share(application, w, outside), families[held]))
-    return float(grid[int(np.argmax(found))])
+    return choices[int(np.argmax(found))]
 
 
 def by_family(values: np.ndarray, families: np.ndarray) -> float:

@@ -31,13 +31,14 @@ def read_blast_matrix(path: str | Path, limit: Limit = DEFAULT) -> dict[str, dic
     another length, and scores that are not finite.
     """
     columns: list[str] = []
+    first = 0  # the line of the columns
     rows: dict[str, dict[str, float]] = {}
     with open_text(path, limit) as lines:
         for number, line in lines:
             words = line.partition("#")[0].split()
             try:
                 if words and not columns:
-                    columns = _letters(words)
+                    columns, first = _letters(words), number
                 elif words:
                     rows[words[0]] = _row(words, columns, rows)
             except ValueError as error:
@@ -47,7 +48,7 @@ def read_blast_matrix(path: str | Path, limit: Limit = DEFAULT) -> dict[str, dic
     missing = [letter for letter in columns if letter not in rows]
     if missing:
         raise DataError(
-            path, None, f"no row of letter {missing[0]!r}; expected one for each column"
+            path, first, f"no row of letter {missing[0]!r}; expected one for each column"
         )
     return rows
 
@@ -56,10 +57,11 @@ def _letters(words: list[str]) -> list[str]:
     for word in words:
         if len(word) != 1:
             raise ValueError(f"{tokens.cut(word)!r} is not a letter; expected the columns' letters")
-    twice = next((word for word in words if words.count(word) > 1), None)
+    letters = [word.upper() for word in words]
+    twice = next((letter for letter in letters if letters.count(letter) > 1), None)
     if twice:
         raise ValueError(f"letter {twice!r} is given twice; expected distinct letters")
-    return [word.upper() for word in words]
+    return letters
 
 
 def _row(

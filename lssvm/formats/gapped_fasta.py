@@ -11,8 +11,9 @@ the sequences that are compared with it (:func:`read_homologs`): a word of the d
 ``role=candidate``; ``cost=NUMBER`` of a native is the cost of its example.
 """
 
+import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,6 +29,8 @@ GAP = ord("-")
 NATIVE, HOMOLOG, DECOY, CANDIDATE = range(4)
 ROLES = ("native", "homolog", "decoy", "candidate")
 _ILLEGAL = 0
+_PART = 2_000_000  # symbols of a part; a record takes as much memory as _RECORD of them
+_RECORD = 100
 
 
 def _symbols() -> np.ndarray:
@@ -71,47 +74,104 @@ def read_gapped(path: str | Path, limit: Limit = DEFAULT) -> GappedFasta:
 
     Raises DataError, with the line, if it is not FASTA, or if a record has no letters.
     """
-    names: list[str] = []
-    descriptions: list[str] = []
-    lines: list[int] = []
-    pieces: list[np.ndarray] = []
-    counts: list[int] = []
-    empty = True
+    return _joined(list(_parts(path, limit, lambda count, description: False)))
+
+
+class _Reader:
+    """The records that were read since the last part."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = path
+        self.names: list[str] = []
+        self.descriptions: list[str] = []
+        self.lines: list[int] = []
+        self.counts: list[int] = []
+        self.pieces: list[np.ndarray] = []
+        self.size = 0  # symbols
+
+    @property
+    def full(self) -> bool:
+        """Whether there are enough symbols and records for a part."""
+        return self.size + _RECORD * len(self.names) > _PART
+
+    def begin(self, number: int, words: list[str]) -> None:
+        """Begin a record with the words of its header. Raises DataError."""
+        if not words:
+            raise DataError(self.path, number, "the header has no name; expected '>name'")
+        self.names.append(words[0])
+        self.descriptions.append(words[1] if len(words) > 1 else "")
+        self.lines.append(number)
+        self.counts.append(0)
+
+    def add(self, number: int, text: str) -> None:
+        """Add a line of symbols to the last record. Raises DataError."""
+        self.pieces.append(encoded(self.path, number, text))
+        self.counts[-1] += len(self.pieces[-1])
+        self.size += len(self.pieces[-1])
+
+    def part(self) -> GappedFasta:
+        """The records. Raises DataError for one without letters."""
+        found = GappedFasta(
+            tuple(self.names),
+            tuple(self.descriptions),
+            np.array(self.lines, dtype=np.int64),
+            np.concatenate([np.empty(0, np.uint8), *self.pieces]),
+            cumulated(self.counts),
+            np.empty(0, np.int8),
+            np.full(len(self.names), math.nan),
+        )
+        letters = cumulated((found.symbols != GAP).astype(np.int64))[found.offsets]
+        bare = np.flatnonzero(np.diff(letters) == 0)
+        if len(bare):
+            message = f"record {self.names[bare[0]]!r} has no letters; expected a sequence"
+            raise DataError(self.path, self.lines[bare[0]], message)
+        return found
+
+
+def _parts(
+    path: str | Path, limit: Limit, begins: Callable[[int, str], bool]
+) -> Iterator[GappedFasta]:
+    """The records of a file in parts, at least one.
+
+    begins : whether a part may begin with a record of that description, after so many others
+    """
+    reader, number, empty, any_record = _Reader(path), 0, True, False
     with open_text(path, limit) as numbered:
         for number, line in numbered:
             text = line.strip()
             empty = empty and not text
             if text.startswith(">"):
                 words = text[1:].split(maxsplit=1)
-                if not words:
-                    raise DataError(path, number, "the header has no name; expected '>name'")
-                names.append(words[0])
-                descriptions.append(words[1] if len(words) > 1 else "")
-                lines.append(number)
-                counts.append(0)
-            elif names and text:
-                pieces.append(encoded(path, number, text))
-                counts[-1] += len(pieces[-1])
+                if reader.full and begins(len(reader.names), " ".join(words[1:])):
+                    yield reader.part()
+                    reader = _Reader(path)
+                reader.begin(number, words)
+                any_record = True
+            elif any_record and text:
+                reader.add(number, text)
             elif text and text[0] not in ";#":
                 message = f"{tokens.cut(text)!r} comes before the first header; expected '>name'"
                 raise DataError(path, number, message)
-    if not names:
+    if not any_record:
         wrong = "the file is empty" if empty else "no records, only comments"
         raise DataError(path, None, f"{wrong}; expected FASTA records")
-    found = GappedFasta(
-        tuple(names),
-        tuple(descriptions),
-        np.array(lines, dtype=np.int64),
-        np.concatenate([np.empty(0, np.uint8), *pieces]),
-        cumulated(counts),
-        np.empty(0, np.int8),
-        np.full(len(names), math.nan),
+    yield reader.part()
+
+
+def _joined(parts: Sequence[GappedFasta]) -> GappedFasta:
+    """The records of all parts."""
+    if len(parts) == 1:
+        return parts[0]
+    arrays = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("lines", "symbols", "roles", "costs")
+    }
+    return GappedFasta(
+        names=tuple(name for part in parts for name in part.names),
+        descriptions=tuple(text for part in parts for text in part.descriptions),
+        offsets=cumulated(np.concatenate([np.diff(part.offsets) for part in parts])),
+        **arrays,
     )
-    for record in range(len(names)):
-        if np.all(found.row(record) == GAP):
-            message = f"record {names[record]!r} has no letters; expected a sequence"
-            raise DataError(path, lines[record], message)
-    return found
 
 
 def encoded(path: str | Path, number: int, text: str) -> np.ndarray:
@@ -133,15 +193,20 @@ def read_aligned_pairs(path: str | Path, limit: Limit = DEFAULT) -> GappedFasta:
     Raises DataError, with the line, for a record without a partner, and for rows of different
     lengths that have gaps.
     """
-    found = read_gapped(path, limit)
-    count = len(found.names)
-    if count % 2:
-        message = f"record {found.names[-1]!r} has no partner; expected an even number of records"
-        raise DataError(path, int(found.lines[-1]), message)
-    for record in range(0, count, 2):
-        check_aligned(path, found, record, record + 1)
-    costs = _costs(path, found, np.arange(0, count, 2))
-    return replace(found, costs=costs)
+    return _joined(list(aligned_pair_parts(path, limit)))
+
+
+def aligned_pair_parts(path: str | Path, limit: Limit = DEFAULT) -> Iterator[GappedFasta]:
+    """What :func:`read_aligned_pairs` reads, in parts of whole pairs, at least one."""
+    for part in _parts(path, limit, lambda count, description: count % 2 == 0):
+        count = len(part.names)
+        if count % 2:
+            name = part.names[-1]
+            message = f"record {name!r} has no partner; expected an even number of records"
+            raise DataError(path, int(part.lines[-1]), message)
+        for record in range(0, count, 2):
+            check_aligned(path, part, record, record + 1)
+        yield replace(part, costs=_costs(path, part, range(0, count, 2)))
 
 
 def read_homologs(path: str | Path, limit: Limit = DEFAULT) -> GappedFasta:
@@ -152,15 +217,26 @@ def read_homologs(path: str | Path, limit: Limit = DEFAULT) -> GappedFasta:
     it with, several homologs of one native, a homolog beside candidates of unknown role, gaps of
     other records, and for rows of different lengths that have gaps.
     """
-    found = read_gapped(path, limit)
+    return _joined(list(homolog_parts(path, limit)))
+
+
+def homolog_parts(path: str | Path, limit: Limit = DEFAULT) -> Iterator[GappedFasta]:
+    """What :func:`read_homologs` reads, in parts of natives with their candidates, at least one."""
+    native = f"role={ROLES[NATIVE]}"
+    for part in _parts(path, limit, lambda count, description: native in description.split()):
+        yield _with_roles(path, part)
+
+
+def _with_roles(path: str | Path, found: GappedFasta) -> GappedFasta:
+    """The records with their roles and costs. Raises DataError as :func:`read_homologs` does."""
     roles = np.array([_role(path, found, record) for record in range(len(found.names))], np.int8)
     if roles[0] != NATIVE:
         message = f"record {found.names[0]!r} comes before a native; expected role=native first"
         raise DataError(path, int(found.lines[0]), message)
     natives = np.flatnonzero(roles == NATIVE)
-    for first, last in zip(natives, [*natives[1:], len(roles)], strict=True):
-        _check_group(path, found, roles, int(first), int(last))
-    return replace(found, roles=roles, costs=_costs(path, found, natives))
+    for first, last in itertools.pairwise([*natives.tolist(), len(roles)]):
+        _check_group(path, found, roles, first, last)
+    return replace(found, roles=roles, costs=_costs(path, found, natives.tolist()))
 
 
 def _check_group(
@@ -229,7 +305,7 @@ def _role(path: str | Path, found: GappedFasta, record: int) -> int:
     return ROLES.index(value)
 
 
-def _costs(path: str | Path, found: GappedFasta, records: Sequence[int] | np.ndarray) -> np.ndarray:
+def _costs(path: str | Path, found: GappedFasta, records: Sequence[int]) -> np.ndarray:
     costs = found.costs.copy()
     for record in records:
         value = _once(path, found, record, "cost")

@@ -39,7 +39,8 @@ def read_multiple(path: str | Path, limit: Limit = DEFAULT) -> GappedFasta:
     kind = KINDS.get(suffixes[-1].lower() if suffixes else "")
     found = read_gapped(path, limit) if kind is None else _by_biopython(path, kind, limit)
     if len(found.names) < 2:
-        raise DataError(path, None, "one row; expected an alignment of two or more")
+        message = "one row; expected an alignment of two or more"
+        raise DataError(path, int(found.lines[0]), message)
     sizes = np.diff(found.offsets)
     other = np.flatnonzero(sizes != sizes[0])
     if len(other):
@@ -48,31 +49,38 @@ def read_multiple(path: str | Path, limit: Limit = DEFAULT) -> GappedFasta:
             f"row {found.names[row]!r} has {sizes[row]} symbols, {found.names[0]!r} has "
             f"{sizes[0]}; expected rows of one length"
         )
-        raise DataError(path, int(found.lines[row]) if kind is None else None, message)
+        raise DataError(path, int(found.lines[row]), message)
     return found
 
 
 class _Lines:
-    """A file of which an end is not read again and again: some readers never stop there."""
+    """A file of which an end is not read again and again: some readers never stop there.
+
+    number : of the line that was read last, from 1
+    """
 
     def __init__(self, text: str) -> None:
         self._text = io.StringIO(text)
         self._ends = 0
+        self.number = 0
 
     def read(self, size: int = -1) -> str:
         """So many characters."""
-        return self._text.read(size)
+        found = self._text.read(size)
+        self.number += found.count("\n")
+        return found
 
     def readline(self) -> str:
         """The next line. Raises EOFError long after the last one."""
         line = self._text.readline()
+        self.number += bool(line)
         self._ends += not line
         if self._ends > MOST_ENDS:
             raise EOFError("it ends before the alignment does")
         return line
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._text)
+        return iter(self.readline, "")
 
 
 def _by_biopython(path: str | Path, kind: str, limit: Limit) -> GappedFasta:
@@ -84,17 +92,17 @@ def _by_biopython(path: str | Path, kind: str, limit: Limit) -> GappedFasta:
         text = "".join(line for _, line in lines)
     if not text.strip():
         raise DataError(path, None, "the file is empty; expected an alignment")
+    # A line of marks whose last blanks were removed would be refused.
+    handle = _Lines(MARKS.sub("\n", text) if kind == "clustal" else text)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            # A line of marks whose last blanks were removed would be refused.
-            given = MARKS.sub("\n", text) if kind == "clustal" else text
-            alignment = AlignIO.read(_Lines(given), kind)
+            alignment = AlignIO.read(handle, kind)
             rows = [(str(row.id), str(row.seq).upper().translate(GAPS)) for row in alignment]
     except Exception as error:  # its readers raise errors of any kind for what they cannot read
-        told = (str(error).splitlines() or [""])[0][:100] or type(error).__name__
+        told = (str(error).splitlines() or [""])[0][:100] or "its rows do not fit together"
         message = f"cannot be read as {kind}: {told}; expected one alignment"
-        raise DataError(path, None, message) from None
+        raise DataError(path, max(1, handle.number), message) from None
     numbers = _lines(text, [name for name, _ in rows])
     for (name, row), number in zip(rows, numbers, strict=True):
         illegal = row.strip("-" + LETTERS) and set(row) - set(LETTERS) - {"-"}

@@ -48,10 +48,18 @@ from lssvm.applications.alignment import alignment_metrics, alignment_output, in
 from lssvm.applications.alignment.alignment_explaining import AlignmentExplainer
 from lssvm.applications.alignment.alignment_options import AlignmentOptions
 from lssvm.applications.alignment.alignment_output import Predictions
-from lssvm.applications.alignment.examples import AlignmentExamples, read_examples
+from lssvm.applications.alignment.alignment_parts import (
+    joined_labels,
+    joined_scores,
+    labels_alone,
+    scores_alone,
+)
+from lssvm.applications.alignment.examples import AlignmentExamples
 from lssvm.applications.alignment.given_alignments import FromSequences
 from lssvm.applications.alignment.inference import Alignments
+from lssvm.applications.alignment.reading import read_example_parts, read_examples
 from lssvm.applications.alignment.scoring import Scoring
+from lssvm.applications.parts import Form, InParts, headed
 from lssvm.errors import LssvmError
 from lssvm.kernels import _alignment
 from lssvm.plane import Plane
@@ -75,6 +83,7 @@ class Alignment(
     AlignmentExplainer,
     base.Application[AlignmentExamples, Predictions],
     base.ByExample[AlignmentExamples],
+    InParts[AlignmentExamples, Predictions],
 ):
     """Alignment; which sequence is homologous, or the alignment itself, is predicted."""
 
@@ -83,6 +92,7 @@ class Alignment(
     smooth = base.SMOOTH | {CRF}
     rescalings = frozenset({"margin", "slack"})
     slack_norms = frozenset({0, 1, 2})
+    whole_formats = frozenset({"svg"})
     starter_files: ClassVar = {"train": ["train.fa"], "test": ["test.fa"]}
 
     def __init__(
@@ -103,6 +113,30 @@ class Alignment(
     def read(self, sources: Sequence[base.Source]) -> AlignmentExamples:
         """The examples of FASTA files or multiple alignments. Raises DataError."""
         return read_examples(sources, self.scoring, self.options.task, self.options.format)
+
+    def read_parts(self, sources: Sequence[base.Source]) -> Iterator[AlignmentExamples]:
+        """The examples of :meth:`read` in parts. Raises DataError."""
+        return read_example_parts(sources, self.scoring, self.options.task, self.options.format)
+
+    def part_writer(self, name: str) -> Form | None:
+        """The table with one header."""
+        if name != "scores":
+            return None
+        return headed(alignment_output.write_scores, alignment_output.write_rows)
+
+    def kept(
+        self, examples: AlignmentExamples, predictions: Predictions
+    ) -> tuple[AlignmentExamples, Predictions]:
+        """The true candidates and all scores, or how good the alignments are."""
+        shift = self.options.shift if self.pairs else None
+        return labels_alone(examples), scores_alone(examples, predictions, shift)
+
+    def joined(
+        self, parts: Sequence[tuple[AlignmentExamples, Predictions]]
+    ) -> tuple[AlignmentExamples, Predictions]:
+        """Those of all parts."""
+        examples, found = zip(*parts, strict=True)
+        return joined_labels(examples), joined_scores(found)
 
     def known_dimension(self) -> int:
         """As ``dimension``."""
@@ -181,11 +215,9 @@ class Alignment(
         if self.epsilon_h == 0.0:
             found = inference.best(w, arrays, self.scoring)
             return self._plane(found.gradient(self.scoring, examples.costs), 0.0)
-        weights = np.zeros(examples.candidates[-1])
-        weights[examples.true_places] = examples.costs
-        gradient = inference.expected(w, examples, weights, self.scoring, self.epsilon_h)
-        values = inference.values(w, arrays, self.scoring, self.epsilon_h)
-        return Plane(gradient, float(examples.costs @ values) - float(gradient @ w))
+        costs = np.ascontiguousarray(examples.costs)
+        values, gradient = inference.summed(w, arrays, costs, self.scoring, self.epsilon_h)
+        return Plane(gradient, float(costs @ values) - float(gradient @ w))
 
     def augmented_each(self, w: np.ndarray, examples: AlignmentExamples) -> base.Maxima:
         """The output that attains U⁺_i for each example. Raises LssvmError for soft models."""
@@ -221,7 +253,9 @@ class Alignment(
         values = inference.values(w, examples.pairs(), self.scoring, epsilon)
         chosen = inference.highest(values, examples.candidates, last=True)
         found = inference.best(w, examples.pairs(chosen), self.scoring)
-        return Predictions(chosen - examples.candidates[:-1], values, values[chosen], found)
+        similar = self.scoring.scores(w)[0] > 0.0
+        places = chosen - examples.candidates[:-1]
+        return Predictions(places, values, values[chosen], found, similar)
 
     def prediction_values(
         self, examples: AlignmentExamples, predictions: Predictions
@@ -241,9 +275,12 @@ class Alignment(
         self, examples: AlignmentExamples, predictions: Predictions
     ) -> dict[str, float | None]:
         """The share of wrong first places and the mean rank of homologs; or Q and modeler score."""
-        losses = self.losses(examples, predictions)
         if self.pairs:
-            return alignment_metrics.alignment_scores(examples, predictions.found, losses)
+            found = predictions.quality or alignment_metrics.quality(
+                examples, predictions.found, self.options.shift
+            )
+            return alignment_metrics.alignment_scores(found)
+        losses = self.losses(examples, predictions)
         return alignment_metrics.homolog_scores(examples, predictions.values, losses)
 
     @property
@@ -254,6 +291,12 @@ class Alignment(
             "fasta": alignment_output.write_fasta,
             "text": alignment_output.write_text,
         }
+
+    @property
+    def folder_formats(self) -> Mapping[str, base.FolderFormat]:
+        """Pictures of the alignments, one file for each example."""
+        names, contents = alignment_output.picture_names, alignment_output.pictures
+        return {"svg": base.FolderFormat(names, contents)}
 
     def write(self, examples: AlignmentExamples, predictions: Predictions, file: TextIO) -> None:
         """A table of natives, candidates and scores."""
@@ -407,8 +450,25 @@ class Alignment(
         return found, missed, 1.0 + values
 
     def _soft_augmented(self, w: np.ndarray, examples: AlignmentExamples) -> Plane:
+        if self.pairs:  # the only candidate has all the weight
+            costs = np.ascontiguousarray(examples.costs)
+            tops, gradient = inference.summed(
+                w, examples.pairs(), costs, self.scoring, self.epsilon_h
+            )
+        else:
+            tops, gradient = self._soft_candidates(w, examples)
+        loss = float(examples.costs @ tops) - float(gradient @ w)
+        if not self.hidden and np.any(self.prior):
+            of_truth = inference.truth(examples, self.scoring)
+            loss -= float(self.prior @ of_truth.gradient(self.scoring, examples.costs))
+        return Plane(gradient, loss)
+
+    def _soft_candidates(
+        self, w: np.ndarray, examples: AlignmentExamples
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """U⁺_i of candidates for soft models, (n,), and the gradient of their sum, (d,)."""
         values = inference.values(w, examples.pairs(), self.scoring, self.epsilon_h)
-        if self.formulation.charged and not self.pairs:
+        if self.formulation.charged:
             values = values + 1.0
             values[examples.true_places] -= 1.0
         starts = examples.candidates
@@ -421,12 +481,7 @@ class Alignment(
             sums = np.add.reduceat(shares, starts[:-1])
             weights = examples.costs[examples.owners] * shares / sums[examples.owners]
             tops = tops + self.epsilon_y * np.log(sums)
-        gradient = inference.expected(w, examples, weights, self.scoring, self.epsilon_h)
-        loss = float(examples.costs @ tops) - float(gradient @ w)
-        if not self.hidden and np.any(self.prior):
-            of_truth = inference.truth(examples, self.scoring)
-            loss -= float(self.prior @ of_truth.gradient(self.scoring, examples.costs))
-        return Plane(gradient, loss)
+        return tops, inference.expected(w, examples, weights, self.scoring, self.epsilon_h)
 
 
 def _check(options: AlignmentOptions, form: base.Formulation) -> None:

@@ -1,5 +1,8 @@
 """Losses and scores of alignments, and warnings about their data."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
 import numpy as np
 
 from lssvm.applications.alignment.examples import AlignmentExamples
@@ -13,6 +16,21 @@ def true_counts(examples: AlignmentExamples) -> np.ndarray:
     x = examples.offsets[:-1] - examples.offsets[0]
     places = examples.own_places
     return np.maximum(aligned[places[x + 1]] - aligned[places[x]], 1)
+
+
+@dataclass(frozen=True)
+class Quality:
+    """What the scores of n alignments need of them.
+
+    missed : the share of truly aligned letters that are not within the stated shift of their
+        partner, 1 where the true alignment is not known
+    right, found, true : pairs of letters that are found and true, that are found, that are true
+    """
+
+    missed: np.ndarray
+    right: np.ndarray
+    found: np.ndarray
+    true: np.ndarray
 
 
 def _right(examples: AlignmentExamples, found: Alignments, shift: int) -> np.ndarray:
@@ -30,25 +48,37 @@ def missed(examples: AlignmentExamples, found: Alignments, shift: int) -> np.nda
     return 1.0 - _right(examples, found, shift) / true_counts(examples)
 
 
-def alignment_scores(
-    examples: AlignmentExamples, found: Alignments, losses: np.ndarray
-) -> dict[str, float | None]:
+def quality(examples: AlignmentExamples, found: Alignments, shift: int) -> Quality:
+    """What the scores of alignments need of them."""
+    pairs = np.add.reduceat(found.partners >= 0, found.arrays.starts[:-1], dtype=np.int64)
+    return Quality(
+        missed(examples, found, shift), _right(examples, found, 0), pairs, true_counts(examples)
+    )
+
+
+def joined(parts: Sequence[Quality]) -> Quality:
+    """That of all parts."""
+    return Quality(
+        *(
+            np.concatenate([getattr(part, field.name) for part in parts])
+            for field in fields(Quality)
+        )
+    )
+
+
+def alignment_scores(of: Quality) -> dict[str, float | None]:
     """Scores of alignments, means over the examples.
 
     q_score : share of truly aligned pairs that are found; modeler_score : share of pairs found that
         are true, 0 without any
     """
-    right = _right(examples, found, 0)
-    starts = found.arrays.starts[:-1]
-    pairs = np.add.reduceat(found.partners >= 0, starts, dtype=np.int64)
-    true = true_counts(examples)
     return {
-        "error": 100 * float(np.mean(losses)),
-        "loss": float(np.mean(losses)),
-        "q_score": float(np.mean(right / true)),
-        "modeler_score": float(np.mean(right / np.maximum(pairs, 1))),
-        "pairs": len(examples),
-        "letters": int(true.sum()),
+        "error": 100 * float(np.mean(of.missed)),
+        "loss": float(np.mean(of.missed)),
+        "q_score": float(np.mean(of.right / of.true)),
+        "modeler_score": float(np.mean(of.right / np.maximum(of.found, 1))),
+        "pairs": len(of.missed),
+        "letters": int(of.true.sum()),
     }
 
 

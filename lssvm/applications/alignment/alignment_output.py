@@ -7,6 +7,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from lssvm import checked
+from lssvm.applications.alignment.alignment_metrics import Quality
 from lssvm.applications.alignment.alignment_options import AlignmentOptions
 from lssvm.applications.alignment.examples import AlignmentExamples
 from lssvm.applications.alignment.inference import Alignments
@@ -27,18 +28,38 @@ class Predictions:
 
     chosen : (n,) which candidate, from 0; values : (candidates,) z(y) of every candidate
     scores : (n,) of the chosen ones; found : their best alignments
+    similar : (codes, codes) bool, which pairs of codes score above 0
+    quality : of the alignments, if they are the output and were compared with the true ones
     """
 
     chosen: np.ndarray
     values: np.ndarray
     scores: np.ndarray
     found: Alignments
+    similar: np.ndarray
+    quality: Quality | None = None
+
+
+def _marks(rows: tuple[str, str], pairs: np.ndarray, found: Predictions, i: int) -> str:
+    """What each column of an alignment is, see ``drawing.MEANINGS``."""
+    arrays = found.found.arrays
+    codes = (
+        arrays.codes[arrays.places[of[i]] + own]
+        for of, own in zip((arrays.x, arrays.z), pairs.T, strict=True)
+    )
+    similar = iter(found.similar[tuple(codes)].tolist())
+    marks = []
+    for a, b in zip(*rows, strict=True):
+        paired = "-" not in (a, b)
+        above = paired and next(similar)
+        marks.append(" " if not paired else "|" if a == b else ":" if above else ".")
+    return "".join(marks)
 
 
 def aligned_rows(
     examples: AlignmentExamples, found: Alignments, i: int
 ) -> tuple[str, str, list[tuple[int, int]]]:
-    """An alignment as two rows with gaps, and the columns of its pairs."""
+    """An alignment as two rows with gaps, and its pairs."""
     x, z = (examples.sequence(int(of[i])) for of in (found.arrays.x, found.arrays.z))
     partners = found.partners[found.arrays.starts[i] : found.arrays.starts[i + 1]].tolist()
     rows: tuple[list[str], list[str]] = ([], [])
@@ -63,10 +84,15 @@ def write_scores(examples: AlignmentExamples, predictions: Predictions, file: Te
     label : 1 for the homolog, 0 for decoys, "." if that is not known
     """
     file.write("\t".join(COLUMNS) + "\n")
+    write_rows(examples, predictions, file)
+
+
+def write_rows(examples: AlignmentExamples, predictions: Predictions, file: TextIO) -> None:
+    """The rows of :func:`write_scores` without the names of the columns."""
     for i in range(len(examples)):
         own = slice(examples.candidates[i], examples.candidates[i + 1])
         values = predictions.values[own]
-        ranks = 1 + np.sum(values[None, :] > values[:, None], axis=1)
+        ranks = 1 + len(values) - np.searchsorted(np.sort(values), values, side="right")
         first = int(examples.offsets[i])
         for k, (value, rank) in enumerate(zip(values.tolist(), ranks.tolist(), strict=True)):
             label = "." if examples.truth[i] < 0 else str(int(k == examples.truth[i]))
@@ -88,21 +114,15 @@ def write_fasta(examples: AlignmentExamples, predictions: Predictions, file: Tex
 
 
 def write_text(examples: AlignmentExamples, predictions: Predictions, file: TextIO) -> None:
-    """Alignments for people: between the rows, ``|`` for equal letters and ``.`` for other pairs.
+    """Alignments for people, with marks between the rows.
 
+    ``|`` stands for equal letters, ``:`` for other pairs that score above 0, ``.`` for the rest.
     The numbers are those of the first and the last letter of a line, from 1.
     """
     for i in range(len(examples)):
-        x, z, pairs = aligned_rows(examples, predictions.found, i)
-        marks = [
-            " " if "-" in (a, b) else "|" if a == b else "." for a, b in zip(x, z, strict=True)
-        ]
+        (x, z), marks, title = _shown(examples, predictions, i)
         names = _names(examples, predictions, i)
-        equal = marks.count("|")
-        file.write(
-            f"# {names[0]} {names[1]} score {predictions.scores[i]:.6g} pairs {len(pairs)} "
-            f"identical {equal}\n"
-        )
+        file.write(f"# {title}\n")
         wide = max(map(len, names))
         done = [0, 0]
         for k in range(0, len(x), WIDTH):
@@ -112,9 +132,34 @@ def write_text(examples: AlignmentExamples, predictions: Predictions, file: Text
                 start = done[place] + 1
                 done[place] += len(part) - part.count("-")
                 lines.append(f"{names[place]:<{wide}} {start:>6} {part} {done[place]}\n")
-            between = "".join(marks[k : k + WIDTH]).rstrip()
+            between = marks[k : k + WIDTH].rstrip()
             middle = f"{'':<{wide}} {'':>6} {between}".rstrip() + "\n"
             file.write(lines[0] + middle + lines[1] + "\n")
+
+
+def picture_names(examples: AlignmentExamples) -> list[str]:
+    """``1.svg`` and so on, by the order of the examples."""
+    return [f"{number}.svg" for number in range(1, len(examples) + 1)]
+
+
+def pictures(examples: AlignmentExamples, predictions: Predictions) -> Iterator[bytes]:
+    """A picture of each alignment."""
+    from lssvm.applications.alignment.drawing import svg_drawing
+
+    for i in range(len(examples)):
+        rows, marks, title = _shown(examples, predictions, i)
+        yield svg_drawing(_names(examples, predictions, i), rows, marks, title, WIDTH).encode()
+
+
+def _shown(
+    examples: AlignmentExamples, predictions: Predictions, i: int
+) -> tuple[tuple[str, str], str, str]:
+    """The rows of an alignment, the marks of its columns, and what is told of it."""
+    x, z, pairs = aligned_rows(examples, predictions.found, i)
+    marks = _marks((x, z), np.array(pairs, dtype=np.int64).reshape(-1, 2), predictions, i)
+    names = " ".join(_names(examples, predictions, i))
+    score, equal = predictions.scores[i], marks.count("|")
+    return (x, z), marks, f"{names} score {score:.6g} pairs {len(pairs)} identical {equal}"
 
 
 def records(

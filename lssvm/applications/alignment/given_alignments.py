@@ -6,9 +6,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lssvm.applications.alignment.examples import (
+from lssvm.applications.alignment.examples import AlignmentExamples
+from lssvm.applications.alignment.reading import (
     UNKNOWN,
-    AlignmentExamples,
     SequenceFile,
     of_homologs,
     of_pairs,
@@ -71,7 +71,7 @@ class FromSequences:
         make = _pair if pairs else _natives
         examples = [make(*row) for row in zip(range(1, len(X) + 1), X, known, strict=True)]
         file = _file(examples, costs_of(costs, len(X)), pairs)
-        return packed([file], [MEMORY], self.scoring)
+        return packed([(0, file)], [MEMORY], self.scoring)
 
 
 def _row(number: int, sequence: Any) -> np.ndarray:

@@ -73,11 +73,21 @@ def expected(
     chosen = np.flatnonzero(weights)
     if epsilon == 0.0:
         return best(w, examples.pairs(chosen), scoring).gradient(scoring, weights[chosen])
-    table, model = scoring.scores(w)
-    arrays = examples.pairs(chosen)
     own = np.ascontiguousarray(weights[chosen])
-    found = _alignment.sums(arrays, table / epsilon, scaled(model, epsilon), own)
-    return scoring.gradient(found[1].ravel(), found[2])
+    return summed(w, examples.pairs(chosen), own, scoring, epsilon)[1]
+
+
+def summed(
+    w: np.ndarray,
+    arrays: AlignmentArrays,
+    weights: np.ndarray,
+    scoring: Scoring,
+    epsilon: float,
+) -> tuple[np.ndarray, np.ndarray]:
+    """The sums of :func:`values` of each pair, and Σ weights · E[Φ], (d,), in one pass; ε > 0."""
+    table, model = scoring.scores(w)
+    found = _alignment.sums(arrays, table / epsilon, scaled(model, epsilon), weights)
+    return epsilon * found[0], scoring.gradient(found[1].ravel(), found[2])
 
 
 def best(w: np.ndarray, arrays: AlignmentArrays, scoring: Scoring) -> Alignments:
