@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lssvm.applications.relation.counts import Cuts, Mixture
 from lssvm.applications.relation.f_beta import FLoss
 from lssvm.applications.relation.inference import Labelling, chosen_by
 from lssvm.kernels.relation_arrays import BagArrays
@@ -75,10 +76,14 @@ def decomposed(
     truth : the best labelling with the true relations; multipliers : (n, L), where λ begins
     """
     every = np.arange(len(bags.places) - 1)
-    prices = multipliers.copy()
+    found = Bounds(truth.labels, 0.0, float(truth.values.sum()), np.inf, multipliers)
+    if not loss.macro:
+        _count(found, bags, loss, limits, each)
+        if found.met:
+            return found
+    prices = found.multipliers.copy()
     model = Labelling.empty(bags)
     model.improve(bags, -prices, every, limits.label_sets, each)
-    found = Bounds(truth.labels, 0.0, float(truth.values.sum()), np.inf, prices)
     for step in range(1, limits.iterations + 1):
         chosen, worst = loss.worst(prices)
         upper = worst + float(model.values.sum()) + float(model.excess.sum())
@@ -98,6 +103,28 @@ def decomposed(
         model.improve(bags, -prices, rows, limits.label_sets, each)
     found.upper = max(found.upper, found.value)  # below it by rounding alone
     return found
+
+
+def _count(found: Bounds, bags: BagArrays, loss: FLoss, limits: Limits, each: Each) -> None:
+    """Narrow the bounds by cuts in the numbers of right and wrong labels."""
+    every, cuts, model = np.arange(len(loss.truth)), Cuts.none(loss), Labelling.empty(bags)
+    prices: np.ndarray | None = np.zeros(2)
+    for _ in range(limits.iterations):
+        if prices is None:
+            break
+        model.improve(bags, cuts.gains(prices), every, limits.label_sets, each)
+        cuts.add(prices, float(model.values.sum()) + float(model.excess.sum()))
+        bound, following = cuts.highest()
+        found.offer(model.labels, loss.value(model.used(bags)), _score(bags, model.labels))
+        if following is not None:
+            mixed = Mixture.of(found.labels, bags, loss)
+            mixed.improve(Mixture.of(model.labels, bags, loss), following, loss)
+            found.offer(mixed.labels, mixed.loss(loss), _score(bags, mixed.labels))
+        if bound < found.upper:
+            found.upper, found.multipliers = bound, -cuts.gains(prices)
+        if found.met:
+            break
+        prices = following
 
 
 def _offer_chosen(
