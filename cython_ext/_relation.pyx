@@ -307,13 +307,15 @@ cdef double _height(const double[:, ::1] cuts, double kept, double extra) noexce
 
 
 def highest_counts(
-    const double[:, ::1] cuts, Py_ssize_t positives, Py_ssize_t others, double square, double scale,
+    const double[:, ::1] cuts, Py_ssize_t positives, Py_ssize_t others, Py_ssize_t most,
+    double square, double scale,
 ):
     """How many true and how many other labels make the loss plus the lowest of the cuts highest.
 
     cuts : (K, 3), of what labels score at most: a number, and what it changes by for each true and
         for each other label
-    positives, others : how many there are; square, scale : as in :func:`highest_loss`
+    positives : how many true labels there are; others, most : how many others, and how many labels
+        in all, can be chosen; square, scale : as in :func:`highest_loss`
 
     Returns both numbers and the value. O(positives K log(others)).
     """
@@ -324,9 +326,9 @@ def highest_counts(
     with nogil:
         for missed in range(positives + 1):
             kept = positives - missed
-            low, high = 0, others
+            low, high = 0, max(<Py_ssize_t>0, min(others, most - kept))
             if positives == 0:
-                highest, low = _height(cuts, 0.0, 0.0), min(<Py_ssize_t>1, others)
+                highest, low = _height(cuts, 0.0, 0.0), min(<Py_ssize_t>1, high)
             while low < high:
                 middle = (low + high) // 2
                 value = _loss(scale, square, positives, missed, middle + 1)

@@ -23,7 +23,7 @@ from lssvm.kernels import _relation
 from lssvm.kernels.relation_arrays import BagArrays
 
 _SAME = 1e-9  # prices that differ by a smaller share are equal
-_ACTIVE = 3  # cuts that meet in a point, at most
+ACTIVE = 3  # cuts that meet in a point, at most
 
 
 @dataclass
@@ -73,17 +73,23 @@ class Mixture:
 class Cuts:
     """What labels with a true and b other ones score at most.
 
+    others, most : how many labels that are not true, and how many in all, the mentions can have
     prices : (2,) of each cut; rows : its numbers as the kernel takes them
     """
 
     loss: FLoss
+    others: int
+    most: int
     prices: list[np.ndarray]
     rows: list[tuple[float, float, float]]
 
     @classmethod
-    def none(cls, loss: FLoss) -> "Cuts":
-        """No cut yet."""
-        return cls(loss, [], [])
+    def none(cls, loss: FLoss, mentions: np.ndarray) -> "Cuts":
+        """No cut yet; mentions : (n,) of each pair."""
+        count = loss.truth.shape[1]
+        false = count - np.count_nonzero(loss.truth, axis=1)
+        others, most = np.minimum(mentions, false).sum(), np.minimum(mentions, count).sum()
+        return cls(loss, int(others), int(most), [], [])
 
     def gains(self, prices: np.ndarray) -> np.ndarray:
         """What the use of each label adds at these prices, (n, L)."""
@@ -94,25 +100,25 @@ class Cuts:
         self.prices.append(prices)
         self.rows.append((value, -float(prices[0]), -float(prices[1])))
 
-    def highest(self) -> tuple[float, np.ndarray | None]:
-        """The bound of U⁺, and prices for the next cut; None if no better ones are known."""
-        positives = self.loss.positives
-        others = self.loss.truth.size - positives
-        cuts = np.array(self.rows)
+    def highest(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """The bound of U⁺, prices for the next cut, and the prices of the cuts it is of, (3, 2)."""
+        cuts, loss = np.array(self.rows), self.loss
         kept, extra, bound = _relation.highest_counts(
-            cuts, positives, others, self.loss.square, self.loss.scale
+            cuts, loss.positives, self.others, self.most, loss.square, loss.scale
         )
-        wanted = self.loss.slopes(kept, extra)
-        if self._known(wanted):
-            heights = cuts @ np.array([1.0, kept, extra])
-            lowest = np.argsort(heights, kind="stable")[:_ACTIVE]
-            for count in range(2, len(lowest) + 1):
-                wanted = np.mean([self.prices[k] for k in lowest[:count]], axis=0)
-                if not self._known(wanted):
-                    return bound, wanted
-            return bound, None
-        return bound, wanted
+        heights = cuts @ np.array([1.0, kept, extra])
+        lowest = np.argsort(heights, kind="stable")[:ACTIVE]
+        active = np.array([self.prices[k] for k in lowest])
+        means = [active[:count].mean(axis=0) for count in range(2, len(active) + 1)]
+        found = [loss.slopes(kept, extra), *means]
+        if len(self.rows) == 1:
+            found = [np.array([-loss.scale, loss.scale]) / max(1, loss.positives), *found]
+        elif len(self.rows) % 2 and means:
+            found = [*means, found[0]]
+        following = next((prices for prices in found if not self.known(prices)), found[0])
+        return bound, following, active[np.arange(ACTIVE) % len(active)]
 
-    def _known(self, prices: np.ndarray) -> bool:
+    def known(self, prices: np.ndarray) -> bool:
+        """Whether there is a cut of these prices."""
         scale = _SAME * (1.0 + np.abs(prices).max())
         return any(np.abs(prices - other).max() <= scale for other in self.prices)
