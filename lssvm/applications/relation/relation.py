@@ -36,6 +36,7 @@ from lssvm.applications import base
 from lssvm.applications.names import LazyNames
 from lssvm.applications.relation import inference
 from lssvm.applications.relation.bags import Bags
+from lssvm.applications.relation.counts import CARRIED, CLOSE, counted
 from lssvm.applications.relation.decomposition import Limits, decomposed
 from lssvm.applications.relation.f_beta import FLoss
 from lssvm.applications.relation.inference import Columns, Labelling, in_turn
@@ -201,8 +202,13 @@ class Relation(
         return not self.decomposes
 
     def carried_shape(self, examples: Bags) -> tuple[int, int]:
-        """One multiplier for each pair and relation."""
-        return len(examples), len(self.relations)
+        """One multiplier for each pair and relation, or prices of errors."""
+        return (CARRIED, 2) if self._by_counts else (len(examples), len(self.relations))
+
+    @property
+    def _by_counts(self) -> bool:
+        """Whether bounds are found by prices of errors, for F of all pairs together."""
+        return self.options.decomposition == "counts" and self.options.average == "micro"
 
     def augmented_from(
         self, w: np.ndarray, examples: Bags, carried: np.ndarray | None, each: Each
@@ -216,14 +222,20 @@ class Relation(
         truth = inference.completed(bags, examples)
         square, macro = self.options.beta**2, self.options.average == "macro"
         loss = FLoss(examples.truth(len(self.relations)), square, macro)
-        found = decomposed(bags, loss, truth, carried, self.limits, each)
+        if self._by_counts and loss.truth.any():
+            found = counted(bags, loss, truth, carried, self.limits, each)
+            carried, met = found.multipliers, found.upper - found.value <= CLOSE * loss.scale
+        else:
+            prices = np.zeros(loss.truth.shape) if self._by_counts else carried
+            found = decomposed(bags, loss, truth, prices, self.limits, each)
+            carried, met = carried if self._by_counts else found.multipliers, found.met
         with self._lock:
-            self._bounds[0] += not found.met
+            self._bounds[0] += not met
             self._bounds[1] += 1
         cost = float(examples.costs[0])
         plane = inference.plane(examples, found.labels, cost * found.loss, self.columns)
         slack = 0.0 if found.met else cost * (found.upper - found.value)
-        return plane, plane.value(w) + slack, found.multipliers
+        return plane, plane.value(w) + slack, carried
 
     def not_converged(self) -> dict[str, tuple[int, int]]:
         """How often the bounds of the decomposition did not meet, and of how many passes."""

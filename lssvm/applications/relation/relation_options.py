@@ -36,6 +36,12 @@ class RelationOptions(DataOptions):
         description="loss f_beta: micro: F of all pairs and relations together; macro: the mean of "
         "the F of the relations that the data have",
     )
+    decomposition: Literal["counts", "labels"] = Field(
+        default="counts",
+        description="loss f_beta: how the worst relations are found; counts: prices of the two "
+        "kinds of errors (average micro only, otherwise labels); labels: a multiplier for each "
+        "pair and relation, as in the paper",
+    )
     iterations: int = Field(
         default=30,
         ge=1,
