@@ -91,7 +91,7 @@ def test_bounds_hold_the_true_maximum_between_them(beta):
         used = inference.Labelling(found.labels, None, None).used(bags)
         score = bags.scores[np.arange(len(found.labels)), found.labels].sum()
         assert found.value == pytest.approx(loss.value(used) + score, abs=1e-9)
-        met += found.upper - found.value <= 1e-6 * len(truth)
+        met += found.upper - found.value <= 1e-5 * len(truth)
     assert met >= 60
 
 

@@ -20,6 +20,7 @@ matter that Δ is not concave in k. The bounds differ by what one pair can chang
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +31,7 @@ from lssvm.kernels.relation_arrays import BagArrays
 from lssvm.problem import Each
 
 CARRIED = 4  # prices that one pass hands on to the next
-CLOSE = 1e-6  # bounds that differ by a smaller share of the highest loss end the search
+CLOSE = 1e-5  # bounds that differ by a smaller share of the highest loss end the search
 _FAR = 10.0  # prices are at most so many times as high as Δ is steep
 
 
@@ -49,8 +50,11 @@ class Answers:
         """Whether these prices were asked."""
         return any((a, b) == row[:2] for row in self.rows)
 
-    def next_prices(self, k: int, m: int, most: float) -> tuple[float, float]:
-        """Prices from 0 to ``most`` with the lowest V(a, b) − a k − b m that is possible so far."""
+    def next_prices(self, k: int, m: int, most: float) -> tuple[float, float, float]:
+        """Prices from 0 to ``most`` with the lowest V(a, b) − a k − b m that is possible so far.
+
+        The third number is that lowest value; below it, no prices can be.
+        """
         from scipy.optimize import linprog  # takes longer to import than a short run
 
         table = self.table
@@ -61,7 +65,9 @@ class Answers:
             b_ub=-table[:, 5],
             bounds=[(0.0, most), (0.0, most), (None, None)],
         )
-        return (float(found.x[0]), float(found.x[1])) if found.success else (0.0, 0.0)
+        if not found.success:
+            return 0.0, 0.0, np.inf
+        return float(found.x[0]), float(found.x[1]), float(found.fun)
 
 
 @dataclass(frozen=True)
@@ -76,7 +82,7 @@ class Errors:
     true: int
     most: int
 
-    def loss(self, k: np.ndarray, m: np.ndarray) -> np.ndarray:
+    def loss(self, k: Any, m: Any) -> Any:
         """Δ(k, m)."""
         errors = self.square * k + m
         return self.scale * errors / ((1.0 + self.square) * (self.true - k) + errors)
@@ -151,11 +157,12 @@ def counted(
             ask(a, b)
     while True:
         found.upper, k, m = errors.highest(answers)
-        if found.upper - found.value <= CLOSE * loss.scale or len(answers.rows) > limits.iterations:
+        close = CLOSE * loss.scale
+        if found.upper - found.value <= close or len(answers.rows) > limits.iterations:
             break
-        a, b = answers.next_prices(k, m, _FAR * errors.steepest)
-        if answers.has(a, b):
-            break
+        a, b, lowest = answers.next_prices(k, m, _FAR * errors.steepest)
+        if found.upper - float(errors.loss(k, m)) - lowest <= close or answers.has(a, b):
+            break  # no prices lower the bound any more
         ask(a, b)
     found.upper = max(found.upper, found.value)  # below it by rounding alone
     found.multipliers = _kept(answers, k, m)
