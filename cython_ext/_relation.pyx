@@ -21,6 +21,7 @@ cdef extern from "relation_bag.h" nogil:
         double* least
         int* match
         int* way
+        int* unmatched
         unsigned char* seen
         int* free_labels
         int* paid_labels
@@ -46,7 +47,7 @@ cdef object _room(Room* out, Py_ssize_t mentions, Py_ssize_t labels, Py_ssize_t 
     cdef double[::1] reals = np.empty(
         (depth + 1) * (mentions + labels) + mentions * labels + 3 * longer + 1)
     cdef int[::1] ints = np.empty(
-        (depth + 1) * mentions + 2 * longer + 2 * labels + mentions + 1, dtype=np.int32)
+        (depth + 1) * mentions + 3 * longer + 2 * labels + mentions + 1, dtype=np.int32)
     cdef unsigned char[::1] seen = np.empty(longer + 1, dtype=np.uint8)
     out.best = &reals[0]
     out.gains = out.best + (depth + 1) * mentions
@@ -57,7 +58,8 @@ cdef object _room(Room* out, Py_ssize_t mentions, Py_ssize_t labels, Py_ssize_t 
     out.chosen = &ints[0]
     out.match = out.chosen + (depth + 1) * mentions
     out.way = out.match + longer
-    out.free_labels = out.way + longer
+    out.unmatched = out.way + longer
+    out.free_labels = out.unmatched + longer
     out.paid_labels = out.free_labels + labels
     out.labels = out.paid_labels + labels
     out.seen = &seen[0]
@@ -291,3 +293,52 @@ def highest_loss(
             if value > highest:
                 highest, best_right, best_wrong = value, kept, low
     return best_right, best_wrong, highest
+
+
+cdef double _height(const double[:, ::1] cuts, double kept, double extra) noexcept nogil:
+    """The lowest of the cuts for so many true and other labels."""
+    cdef Py_ssize_t k
+    cdef double value, lowest = DBL_MAX
+    for k in range(cuts.shape[0]):
+        value = cuts[k, 0] + cuts[k, 1] * kept + cuts[k, 2] * extra
+        if value < lowest:
+            lowest = value
+    return lowest
+
+
+def highest_counts(
+    const double[:, ::1] cuts, Py_ssize_t positives, Py_ssize_t others, Py_ssize_t most,
+    double square, double scale,
+):
+    """How many true and how many other labels make the loss plus the lowest of the cuts highest.
+
+    cuts : (K, 3), of what labels score at most: a number, and what it changes by for each true and
+        for each other label
+    positives : how many true labels there are; others, most : how many others, and how many labels
+        in all, can be chosen; square, scale : as in :func:`highest_loss`
+
+    Returns both numbers and the value. O(positives K log(others)).
+    """
+    cdef Py_ssize_t kept, missed, low, high, middle, best_kept = 0, best_extra = 0
+    cdef double value, highest = -DBL_MAX
+    if cuts.shape[1] != 3:
+        raise ValueError(f"highest_counts: cuts have {cuts.shape[1]} numbers; expected 3")
+    with nogil:
+        for missed in range(positives + 1):
+            kept = positives - missed
+            low, high = 0, max(<Py_ssize_t>0, min(others, most - kept))
+            if positives == 0:
+                highest, low = _height(cuts, 0.0, 0.0), min(<Py_ssize_t>1, high)
+            while low < high:
+                middle = (low + high) // 2
+                value = _loss(scale, square, positives, missed, middle + 1)
+                value = value - _loss(scale, square, positives, missed, middle)
+                value = value + _height(cuts, kept, middle + 1) - _height(cuts, kept, middle)
+                if value > 0.0:
+                    low = middle + 1
+                else:
+                    high = middle
+            value = _loss(scale, square, positives, missed, low) + _height(cuts, kept, low)
+            if value > highest:
+                highest, best_kept, best_extra = value, kept, low
+    return best_kept, best_extra, highest

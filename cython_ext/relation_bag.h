@@ -29,7 +29,7 @@ typedef struct {
     double *gains;   /* (D + 1, L) what further labels gain at most */
     double *weights; /* (M * L,) of the assignment */
     double *rows, *columns, *least; /* (max(M, L) + 1,) its potentials */
-    int *match, *way;               /* (max(M, L) + 1,) */
+    int *match, *way, *unmatched;   /* (max(M, L) + 1,) */
     unsigned char *seen;            /* (max(M, L) + 1,) */
     int *free_labels, *paid_labels; /* (L,) with g > 0, and g < 0 */
     int *labels;                    /* (M,) a labelling */
@@ -39,21 +39,36 @@ typedef struct {
 } lssvm_bag_room;
 
 /* Match each of R rows with a column of its own, R <= C, by the greatest sum of weights (R, C).
-   match[c], c from 1 to C, is the row of a column, counted from 1; 0: none.
-   Kuhn 1955, as successive shortest paths: O(R R C). */
-static void lssvm_assign(const double *weights, ptrdiff_t R, ptrdiff_t C, lssvm_bag_room *room)
+   match[c], c from 1 to C, is the row of a column, counted from 1; 0: none. Rows whose weights are
+   all 0 are left out if ``idle``.
+   Kuhn 1955, as successive shortest paths: O(R C) and O(R C) more for each row whose best column
+   another one has already. */
+static void lssvm_assign(const double *weights, ptrdiff_t R, ptrdiff_t C, int idle,
+                         lssvm_bag_room *room)
 {
     double *u = room->rows, *v = room->columns, *least = room->least;
-    int *match = room->match, *way = room->way;
-    for (ptrdiff_t r = 0; r <= R; r++)
-        u[r] = 0.0;
+    int *match = room->match, *way = room->way, *left = room->unmatched;
+    ptrdiff_t count = 0;
     for (ptrdiff_t c = 0; c <= C; c++) {
         v[c] = 0.0;
         match[c] = 0;
     }
     for (ptrdiff_t r = 1; r <= R; r++) {
+        ptrdiff_t top = 0;
+        for (ptrdiff_t c = 1; c < C; c++)
+            if (weights[(r - 1) * C + c] > weights[(r - 1) * C + top])
+                top = c;
+        u[r] = -weights[(r - 1) * C + top];
+        if (idle && u[r] == 0.0)
+            continue;
+        if (match[top + 1] == 0)
+            match[top + 1] = (int)r;
+        else
+            left[count++] = (int)r;
+    }
+    for (ptrdiff_t k = 0; k < count; k++) {
         ptrdiff_t at = 0;
-        match[0] = (int)r;
+        match[0] = left[k];
         for (ptrdiff_t c = 0; c <= C; c++) {
             least[c] = DBL_MAX;
             room->seen[c] = 0;
@@ -61,11 +76,12 @@ static void lssvm_assign(const double *weights, ptrdiff_t R, ptrdiff_t C, lssvm_
         do {
             ptrdiff_t row = match[at], next = -1;
             double step = DBL_MAX;
+            const double *own = weights + (row - 1) * C - 1, reach = u[row];
             room->seen[at] = 1;
             for (ptrdiff_t c = 1; c <= C; c++) {
                 if (room->seen[c])
                     continue;
-                double reduced = -weights[(row - 1) * C + c - 1] - u[row] - v[c];
+                double reduced = -own[c] - reach - v[c];
                 if (reduced < least[c]) {
                     least[c] = reduced;
                     way[c] = (int)at;
@@ -120,29 +136,15 @@ static void lssvm_bag_match(const lssvm_bag *bag, const double *best, int *label
     const int turned = K < M; /* rows are labels, of which there are fewer */
     const ptrdiff_t R = turned ? K : M, C = turned ? M : K;
     double *weights = room->weights;
-    int apart = 1; /* whether the best columns of all rows are different */
-    for (ptrdiff_t c = 0; c <= C; c++)
-        room->match[c] = 0;
     for (ptrdiff_t r = 0; r < R; r++) {
-        ptrdiff_t top = -1;
-        double highest = 0.0;
         for (ptrdiff_t c = 0; c < C; c++) {
             const ptrdiff_t m = turned ? c : r;
             const int label = room->free_labels[turned ? r : c];
             const double gain = bag->scores[m * stride + label] - best[m] + bag->gains[label];
             weights[r * C + c] = gain > 0.0 ? gain : 0.0;
-            if (gain > highest) {
-                highest = gain;
-                top = c;
-            }
         }
-        if (top < 0)
-            continue;
-        apart &= room->match[top + 1] == 0;
-        room->match[top + 1] = (int)r + 1;
     }
-    if (!apart)
-        lssvm_assign(weights, R, C, room);
+    lssvm_assign(weights, R, C, 1, room);
     for (ptrdiff_t c = 0; c < C; c++) {
         const ptrdiff_t r = room->match[c + 1] - 1;
         if (r >= 0 && weights[r * C + c] > 0.0)
@@ -320,7 +322,7 @@ static void lssvm_bag_complete(const lssvm_bag *bag, const int *labels, ptrdiff_
     }
     if (K == 0)
         return;
-    lssvm_assign(room->weights, K, M, room);
+    lssvm_assign(room->weights, K, M, 0, room);
     for (ptrdiff_t m = 0; m < M; m++)
         if (room->match[m + 1] > 0)
             found[m] = labels[room->match[m + 1] - 1];

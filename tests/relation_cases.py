@@ -1,58 +1,89 @@
-"""Small data sets of pairs, mentions and relations, shared by tests."""
+"""Tiny data sets of pairs with mentions, and slow answers about them from the definitions."""
 
-import json
+import itertools
 
 import numpy as np
+from scipy import sparse
 
-NUMBERED = """\
-3
-4
-2
-3
-1
-3
-2\t1:1.0 7:0.5
-0\t
-1 9:2
-0
-1
-2 1:1 7:1e0
-?
-1
-1 5:-1
-"""
-PAIRS = [
-    {
-        "id": "p1",
-        "entities": ["Ada", "London"],
-        "relations": ["born in", "lives in"],
-        "mentions": [
-            {"id": "d1:3", "features": ["was born in", "PER", "PER"]},
-            {"id": "d2:1", "features": {"lives in": 1, "distance": 0.5}, "text": "Ada of London"},
-        ],
-    },
-    {"entities": ["Bob", "Rome"], "relations": [], "mentions": [{"features": ["PER"]}]},
-    {"mentions": [{"features": []}, {"id": 7, "features": {"PER": 2}}], "cost": 0.25},
-]
-JSON = "".join(json.dumps(pair) + "\n" for pair in PAIRS)
+from lssvm.applications.base import Formulation
+from lssvm.applications.relation.bags import Bags
+from lssvm.applications.relation.relation import Relation
+from lssvm.applications.relation.relation_options import RelationOptions
+from lssvm.applications.relation.vocabulary import Vocabulary
 
 
-def drawn_text(rng, pairs, relations=5, features=30):
-    """A random file in the text format, and what it says: relations and mentions of each pair."""
-    lines, told = [str(pairs), str(relations)], []
-    for _ in range(pairs):
-        known = rng.random() < 0.9
-        own = (
-            sorted(rng.choice(relations, int(rng.integers(3)), replace=False) + 1) if known else []
-        )
-        mentions = []
-        lines += [str(len(own)) if known else "?", *map(str, rng.permutation(own).astype(int))]
-        count = int(rng.integers(1, 4))
-        lines.append(str(count))
-        for _ in range(count):
-            chosen = np.sort(rng.choice(features, int(rng.integers(6)), replace=False))
-            mentions.append({int(j): int(rng.integers(1, 9)) / 8 for j in chosen})
-            words = " ".join(f"{j}:{value}" for j, value in mentions[-1].items())
-            lines.append(f"{len(chosen)}\t{words}")
-        told.append(([int(label) for label in own], known, mentions))
-    return "\n".join(lines) + "\n", told
+def bags_of(inputs, counts, labels, relations, costs=None):
+    """Pairs with so many mentions and these relations, in memory."""
+    n, places = len(counts), np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return Bags(
+        costs=np.ones(n) if costs is None else costs,
+        identifiers=np.array([f"b{i}" for i in range(n)], dtype=object),
+        lines=np.arange(n) + 1,
+        files=np.zeros(n, dtype=np.int32),
+        paths=("x",),
+        labelled=True,
+        inputs=sparse.csr_array(inputs),
+        places=places,
+        label_places=np.concatenate([[0], np.cumsum(list(map(len, labels)))]).astype(np.int64),
+        labels=np.concatenate(labels).astype(np.int32),
+        known=np.ones(n, dtype=bool),
+        relations=relations,
+        entities=np.full((n, 2), None, dtype=object),
+        mention_texts=np.empty(0, dtype=object),
+    )
+
+
+def problem(rng, n=4, mentions=3, relations=3, features=3, costs=False, **options):
+    """An application and pairs that can reach their truth; all numbers are multiples of 1/4."""
+    counts = rng.integers(1, mentions + 1, n)
+    inputs = rng.integers(-4, 5, (int(counts.sum()), features)) / 4
+    labels = [
+        np.sort(rng.permutation(relations)[: rng.integers(0, min(relations, count) + 1)])
+        for count in counts
+    ]
+    names = tuple(f"r{k}" for k in range(relations))
+    app = Relation(RelationOptions(bias=0.0, **options), Formulation("lssvm"))
+    app.vocabulary = Vocabulary(
+        names, np.arange(relations) + 1, np.arange(features), None, bias=False
+    )
+    given = 1.0 + rng.integers(0, 3, n) if costs else None
+    return app, bags_of(inputs, counts, labels, names, given)
+
+
+def labellings(count, relations):
+    """All labels of so many mentions, none being the last one."""
+    return itertools.product(range(relations + 1), repeat=count)
+
+
+def used(labels, relations):
+    return frozenset(label for label in labels if label < relations)
+
+
+def best_by_set(scores):
+    """The highest score of a pair for each set of relations that its mentions can have."""
+    found = {}
+    relations = scores.shape[1] - 1
+    for labels in labellings(len(scores), relations):
+        key = used(labels, relations)
+        value = sum(scores[m, label] for m, label in enumerate(labels))
+        found[key] = max(found.get(key, -np.inf), value)
+    return found
+
+
+def micro_loss(truth, chosen, beta, n):
+    hits = sum(len(t & c) for t, c in zip(truth, chosen, strict=True))
+    missed = sum(len(t - c) for t, c in zip(truth, chosen, strict=True))
+    extra = sum(len(c - t) for t, c in zip(truth, chosen, strict=True))
+    if missed + extra == 0:
+        return 0.0
+    return n * (1.0 - (1 + beta**2) * hits / ((1 + beta**2) * hits + beta**2 * missed + extra))
+
+
+def macro_loss(truth, chosen, beta, n):
+    occurring = sorted(frozenset().union(*truth))
+    if not occurring:
+        return 0.0
+    losses = [
+        micro_loss([t & {k} for t in truth], [c & {k} for c in chosen], beta, n) for k in occurring
+    ]
+    return sum(losses) / len(losses)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import relation_cases as cases
+import relation_files as cases
 import test_relation_formats as formats
 from click.testing import CliRunner
 

@@ -1,178 +1,124 @@
-"""Loss-augmented inference for F_β over all pairs together, by prices of the two kinds of errors.
+"""Bounds of loss-augmented inference by how many labels are right and wrong.
 
-The loss Δ depends only on k false negatives and m false positives. With prices a and b of them,
+Δ depends on two numbers only, how many true labels and how many others are predicted, a and b. With
+prices p and q for them, the best labels of all pairs apart give
 
-    V(a, b) = max over Y of Σ_i s_i(Y_i) + a k(Y) + b m(Y)
+    V(p, q) = max over Y of Σ_i s_i(Y_i) + p a(Y) + q b(Y)
 
-is a maximum for each pair alone: a true relation that is used costs a, another one gains b. So no
-labelling with k and m errors has a score above V(a, b) − a k − b m, and
+so that no Y scores more than V(p, q) − p a(Y) − q b(Y): a cut. With several of them
 
-    U⁺ ≤ max over k and m of Δ(k, m) + min over the prices asked so far of V(a, b) − a k − b m
+    U⁺ ≤ max over a, b of Δ(a, b) + min over the cuts
 
-For each k the sum is concave in m, because Δ is, so that bisection finds the highest one. The
-prices asked next are those that may lower the bound at the k and m where it is attained: V is known
-from below as well, by the labellings found so far, and the lowest point of a linear program in a
-and b says where. Every labelling found is a lower bound of U⁺.
-
-There are n L multipliers in the decomposition by labels, but two here, for which a minimum is found
-in few steps. And as the maximum over k and m stands outside of the minimum over prices, it does not
-matter that Δ is not concave in k. The bounds differ by what one pair can change, about.
+which is exact to the score of a few pairs if there are many. Multipliers that are equal for all
+true labels, and for all others, prove no more than the cut of their prices alone, since Δ is not
+concave in a. New prices are the slopes of Δ where the bound is attained.
 """
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
-from lssvm.applications.relation.decomposition import Bounds, Limits
 from lssvm.applications.relation.f_beta import FLoss
-from lssvm.applications.relation.inference import Labelling
+from lssvm.kernels import _relation
 from lssvm.kernels.relation_arrays import BagArrays
-from lssvm.problem import Each
 
-CARRIED = 4  # prices that one pass hands on to the next
-CLOSE = 1e-5  # bounds that differ by a smaller share of the highest loss end the search
-_FAR = 10.0  # prices are at most so many times as high as Δ is steep
+_SAME = 1e-9  # prices that differ by a smaller share are equal
+ACTIVE = 3  # cuts that meet in a point, at most
 
 
 @dataclass
-class Answers:
-    """What was asked: prices (a, b), V there, and errors k and m and score of the labelling."""
+class Mixture:
+    """A labelling that takes over the labels of another one for some of the pairs.
 
-    rows: list[tuple[float, float, float, float, float, float]] = field(default_factory=list)
-
-    @property
-    def table(self) -> np.ndarray:
-        """One row for each answer, (t, 6)."""
-        return np.array(self.rows)
-
-    def has(self, a: float, b: float) -> bool:
-        """Whether these prices were asked."""
-        return any((a, b) == row[:2] for row in self.rows)
-
-    def next_prices(self, k: int, m: int, most: float) -> tuple[float, float, float]:
-        """Prices from 0 to ``most`` with the lowest V(a, b) − a k − b m that is possible so far.
-
-        The third number is that lowest value; below it, no prices can be.
-        """
-        from scipy.optimize import linprog  # takes longer to import than a short run
-
-        table = self.table
-        bounds = np.column_stack([table[:, 3] - k, table[:, 4] - m, -np.ones(len(table))])
-        found = linprog(
-            [0.0, 0.0, 1.0],
-            A_ub=bounds,
-            b_ub=-table[:, 5],
-            bounds=[(0.0, most), (0.0, most), (None, None)],
-        )
-        if not found.success:
-            return 0.0, 0.0, np.inf
-        return float(found.x[0]), float(found.x[1]), float(found.fun)
-
-
-@dataclass(frozen=True)
-class Errors:
-    """The loss of k false negatives and m false positives: n (1 − F_β).
-
-    true : relations that pairs have, at least one; most : false positives, at most
+    labels : (mentions,); owners : (mentions,) the pair of each
+    sums : (n, 3) of each pair its scores, its true labels and its others
     """
 
-    scale: float
-    square: float
-    true: int
+    labels: np.ndarray
+    owners: np.ndarray
+    sums: np.ndarray
+
+    @classmethod
+    def of(cls, labels: np.ndarray, bags: BagArrays, loss: FLoss) -> "Mixture":
+        """The labelling as it is."""
+        n = len(bags.places) - 1
+        owners = np.repeat(np.arange(n), np.diff(bags.places))
+        own = bags.scores[np.arange(len(labels)), labels]
+        used = _relation.used(bags, labels).view(bool)
+        kept = np.count_nonzero(used & loss.truth, axis=1)
+        extra = np.count_nonzero(used & ~loss.truth, axis=1)
+        scores = np.bincount(owners, own, minlength=n)
+        return cls(labels.copy(), owners, np.column_stack([scores, kept, extra]))
+
+    def loss(self, loss: FLoss) -> float:
+        """Δ."""
+        _, kept, extra = self.sums.sum(axis=0)
+        return float(loss.counted(kept, extra))
+
+    def improve(self, other: "Mixture", prices: np.ndarray, loss: FLoss) -> None:
+        """Take over another labelling's pairs, as many as is best, by what each gains at prices."""
+        changes = other.sums - self.sums
+        gains = changes @ np.array([1.0, *prices])
+        order = np.argsort(-gains, kind="stable")
+        order = order[np.any(changes[order] != 0.0, axis=1)]
+        steps = np.cumsum(np.vstack([self.sums.sum(axis=0), changes[order]]), axis=0)
+        values = steps[:, 0] + loss.counted(steps[:, 1], steps[:, 2])
+        taken = np.zeros(len(gains), dtype=bool)
+        taken[order[: int(np.argmax(values))]] = True
+        self.labels = np.where(taken[self.owners], other.labels, self.labels)
+        self.sums = np.where(taken[:, None], other.sums, self.sums)
+
+
+@dataclass
+class Cuts:
+    """What labels with a true and b other ones score at most.
+
+    others, most : how many labels that are not true, and how many in all, the mentions can have
+    prices : (2,) of each cut; rows : its numbers as the kernel takes them
+    """
+
+    loss: FLoss
+    others: int
     most: int
+    prices: list[np.ndarray]
+    rows: list[tuple[float, float, float]]
 
-    def loss(self, k: Any, m: Any) -> Any:
-        """Δ(k, m)."""
-        errors = self.square * k + m
-        return self.scale * errors / ((1.0 + self.square) * (self.true - k) + errors)
+    @classmethod
+    def none(cls, loss: FLoss, mentions: np.ndarray) -> "Cuts":
+        """No cut yet; mentions : (n,) of each pair."""
+        count = loss.truth.shape[1]
+        false = count - np.count_nonzero(loss.truth, axis=1)
+        others, most = np.minimum(mentions, false).sum(), np.minimum(mentions, count).sum()
+        return cls(loss, int(others), int(most), [], [])
 
-    def slopes(self, k: float, m: float) -> tuple[float, float]:
-        """By how much Δ grows with k and with m there."""
-        hits = self.true - k
-        whole = (1.0 + self.square) * self.true - k + m
-        steep = self.scale * (1.0 + self.square) / whole**2
-        return steep * (whole - hits), steep * hits
+    def gains(self, prices: np.ndarray) -> np.ndarray:
+        """What the use of each label adds at these prices, (n, L)."""
+        return np.where(self.loss.truth, prices[0], prices[1])
 
-    @property
-    def steepest(self) -> float:
-        """Slopes are at most as high."""
-        return self.scale * (1.0 + self.square) / (min(1.0, self.square) * self.true)
+    def add(self, prices: np.ndarray, value: float) -> None:
+        """Add the cut of prices at which no labels have more than ``value``."""
+        self.prices.append(prices)
+        self.rows.append((value, -float(prices[0]), -float(prices[1])))
 
-    def highest(self, answers: Answers) -> tuple[float, int, int]:
-        """The bound of U⁺, and the k and m where it is attained; the first k of equal ones."""
-        table = answers.table
-        k = np.arange(self.true + 1)
-        base = table[:, 2, None] - table[:, 0, None] * k
+    def highest(self) -> tuple[float, np.ndarray, np.ndarray]:
+        """The bound of U⁺, prices for the next cut, and the prices of the cuts it is of, (3, 2)."""
+        cuts, loss = np.array(self.rows), self.loss
+        kept, extra, bound = _relation.highest_counts(
+            cuts, loss.positives, self.others, self.most, loss.square, loss.scale
+        )
+        heights = cuts @ np.array([1.0, kept, extra])
+        lowest = np.argsort(heights, kind="stable")[:ACTIVE]
+        active = np.array([self.prices[k] for k in lowest])
+        means = [active[:count].mean(axis=0) for count in range(2, len(active) + 1)]
+        found = [loss.slopes(kept, extra), *means]
+        if len(self.rows) == 1:
+            found = [np.array([-loss.scale, loss.scale]) / max(1, loss.positives), *found]
+        elif len(self.rows) % 2 and means:
+            found = [*means, found[0]]
+        following = next((prices for prices in found if not self.known(prices)), found[0])
+        return bound, following, active[np.arange(ACTIVE) % len(active)]
 
-        def bound(m: np.ndarray) -> np.ndarray:
-            return self.loss(k, m) + np.min(base - table[:, 1, None] * m, axis=0)
-
-        low, high = np.zeros(len(k), dtype=np.int64), np.full(len(k), self.most)
-        while np.any(low < high):
-            middle = (low + high) // 2
-            rises = bound(middle + 1) > bound(middle)
-            low = np.where(rises & (low < high), middle + 1, low)
-            high = np.maximum(low, np.where(rises, high, middle))
-        values = bound(low)
-        best = int(np.argmax(values))
-        return float(values[best]), best, int(low[best])
-
-
-def counted(
-    bags: BagArrays,
-    loss: FLoss,
-    truth: Labelling,
-    carried: np.ndarray,
-    limits: Limits,
-    each: Each,
-) -> Bounds:
-    """Bounds of U⁺, without costs. Some pair has a relation, and F is of all together.
-
-    truth : the best labelling with the true relations; carried : (CARRIED, 2), prices to begin with
-    """
-    wrong = ~loss.truth
-    mentions = int(bags.places[-1] - bags.places[0])
-    most = min(int(np.count_nonzero(wrong)), mentions)
-    errors = Errors(loss.scale, loss.square, int(np.count_nonzero(loss.truth)), most)
-    every, model, answers = np.arange(len(loss.truth)), Labelling.empty(bags), Answers()
-    found = Bounds(truth.labels, 0.0, float(truth.values.sum()), np.inf, carried)
-
-    def ask(a: float, b: float) -> None:
-        gains = np.where(loss.truth, -a, b)
-        model.improve(bags, gains, every, limits.label_sets, each)
-        used = model.used(bags)
-        k = float(np.count_nonzero(loss.truth & ~used))
-        m = float(np.count_nonzero(wrong & used))
-        # The score of the labels, not the rounded rest of V without their prices.
-        score = float(bags.scores[np.arange(len(model.labels)), model.labels].sum())
-        value = float(model.values.sum()) + float(model.excess.sum()) + a * errors.true
-        answers.rows.append((a, b, max(value, score + a * k + b * m), k, m, score))
-        found.offer(model.labels, loss.value(used), score)
-
-    begun = carried[np.any(carried != 0.0, axis=1)].tolist()
-    half = errors.true / 2.0
-    for a, b in begun or [errors.slopes(0.0, 0.0), errors.slopes(half, half)]:
-        if not answers.has(a, b):
-            ask(a, b)
-    while True:
-        found.upper, k, m = errors.highest(answers)
-        close = CLOSE * loss.scale
-        if found.upper - found.value <= close or len(answers.rows) > limits.iterations:
-            break
-        a, b, lowest = answers.next_prices(k, m, _FAR * errors.steepest)
-        if found.upper - float(errors.loss(k, m)) - lowest <= close or answers.has(a, b):
-            break  # no prices lower the bound any more
-        ask(a, b)
-    found.upper = max(found.upper, found.value)  # below it by rounding alone
-    found.multipliers = _kept(answers, k, m)
-    return found
-
-
-def _kept(answers: Answers, k: int, m: int) -> np.ndarray:
-    """The prices with the lowest bounds of a labelling with k and m errors, (CARRIED, 2)."""
-    table = answers.table
-    order = np.argsort(table[:, 2] - table[:, 0] * k - table[:, 1] * m, kind="stable")[:CARRIED]
-    kept = np.zeros((CARRIED, 2))
-    kept[: len(order)] = table[np.sort(order), :2]
-    return kept
+    def known(self, prices: np.ndarray) -> bool:
+        """Whether there is a cut of these prices."""
+        scale = _SAME * (1.0 + np.abs(prices).max())
+        return any(np.abs(prices - other).max() <= scale for other in self.prices)

@@ -2,25 +2,31 @@
 
     U⁺ = max over Y of Δ(Y) + Σ_i s_i(Y_i),   s_i(Y_i) = max over h with the relations Y_i of w · Φ
 
-Two copies of Y are joined by multipliers λ, one for each pair i and relation l (Haffari, Nagesh &
-Ramakrishnan, NAACL 2015, equations 13 to 15):
+By pairs: two copies of Y are joined by multipliers λ, one for each pair i and relation l (Haffari,
+Nagesh & Ramakrishnan, NAACL 2015, equations 13 to 15):
 
     L(λ) = max over Y' of Δ(Y') + λ · Y'  +  Σ_i max over Y_i'' of s_i(Y_i'') − λ_i · Y_i''
 
 Both maxima are exact, so that L(λ) ≥ U⁺ for every λ. Subgradient steps λ ← λ − η_t (Y' − Y'') lower
 it. Where the copies agree they attain U⁺. The labels of either copy give a lower bound, if each
 pair has enough mentions for them; so do the true labels.
+
+By counts: only the numbers of right and wrong labels of both copies are joined, see ``counts``. This
+takes a few steps and proves much more, but needs a loss of these two numbers, which a mean over
+relations is not.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
+from lssvm.applications.relation.counts import Cuts, Mixture
 from lssvm.applications.relation.f_beta import FLoss
 from lssvm.applications.relation.inference import Labelling, chosen_by
 from lssvm.kernels.relation_arrays import BagArrays
 from lssvm.problem import Each
 
+NARROW = 1e-5  # share of the height above the true labels that bounds may differ by, by counts
 MET = 1e-12  # bounds that differ by a smaller share are equal but for rounding
 
 
@@ -30,11 +36,13 @@ class Limits:
 
     iterations : steps at most; inverse : whether step t is 1/t, otherwise 1/√t
     label_sets : see :meth:`Labelling.improve`
+    counts : whether it is by counts, otherwise by pairs
     """
 
     iterations: int
     inverse: bool
     label_sets: int
+    counts: bool
 
 
 @dataclass
@@ -42,14 +50,16 @@ class Bounds:
     """What the decomposition found.
 
     labels : (mentions,) int32, the best labelling; loss : its Δ; value : Δ and its scores
-    upper : the lowest L(λ); multipliers : (n, L), that λ
+    upper : the lowest upper bound
+    carried : what the next decomposition begins with: the λ of that bound, (n, L), or by counts the
+        prices of the cuts that it is of, (3, 2)
     """
 
     labels: np.ndarray
     loss: float
     value: float
     upper: float
-    multipliers: np.ndarray
+    carried: np.ndarray
 
     @property
     def met(self) -> bool:
@@ -66,24 +76,34 @@ def decomposed(
     bags: BagArrays,
     loss: FLoss,
     truth: Labelling,
-    multipliers: np.ndarray,
+    carried: np.ndarray,
     limits: Limits,
     each: Each,
 ) -> Bounds:
     """Bounds of U⁺, without costs.
 
-    truth : the best labelling with the true relations; multipliers : (n, L), where λ begins
+    truth : the best labelling with the true relations; carried : of the last decomposition, zeros
+        for the first one, see :class:`Bounds`
     """
-    every = np.arange(len(bags.places) - 1)
-    prices = multipliers.copy()
-    model = Labelling.empty(bags)
+    score = float(truth.values.sum())
+    found = Bounds(truth.labels, 0.0, score, np.inf, carried)
+    if limits.counts:
+        _by_counts(found, bags, loss, limits, each)
+    else:
+        _by_pairs(found, bags, loss, limits, each)
+    found.upper = max(found.upper, found.value)  # below it by rounding alone
+    return found
+
+
+def _by_pairs(found: Bounds, bags: BagArrays, loss: FLoss, limits: Limits, each: Each) -> None:
+    prices, model = found.carried.copy(), Labelling.empty(bags)
+    every = np.arange(len(prices))
     model.improve(bags, -prices, every, limits.label_sets, each)
-    found = Bounds(truth.labels, 0.0, float(truth.values.sum()), np.inf, prices)
     for step in range(1, limits.iterations + 1):
         chosen, worst = loss.worst(prices)
         upper = worst + float(model.values.sum()) + float(model.excess.sum())
         if upper < found.upper:
-            found.upper, found.multipliers = upper, prices.copy()
+            found.upper, found.carried = upper, prices.copy()
         used = model.used(bags)
         found.offer(model.labels, loss.value(used), _score(bags, model.labels))
         apart = chosen != used
@@ -96,8 +116,24 @@ def decomposed(
         size = 1.0 / step if limits.inverse else step**-0.5
         prices[rows] -= size * (chosen[rows].astype(np.float64) - used[rows])
         model.improve(bags, -prices, rows, limits.label_sets, each)
-    found.upper = max(found.upper, found.value)  # below it by rounding alone
-    return found
+
+
+def _by_counts(found: Bounds, bags: BagArrays, loss: FLoss, limits: Limits, each: Each) -> None:
+    every, model = np.arange(len(loss.truth)), Labelling.empty(bags)
+    cuts, floor = Cuts.none(loss, np.diff(bags.places)), found.value
+    begin = list(np.unique(found.carried, axis=0))
+    for _ in range(limits.iterations):
+        prices = begin.pop() if begin else following
+        model.improve(bags, cuts.gains(prices), every, limits.label_sets, each)
+        cuts.add(prices, float(model.values.sum()) + float(model.excess.sum()))
+        found.upper, following, found.carried = cuts.highest()
+        found.offer(model.labels, loss.value(model.used(bags)), _score(bags, model.labels))
+        mixed = Mixture.of(found.labels, bags, loss)
+        mixed.improve(Mixture.of(model.labels, bags, loss), following, loss)
+        found.offer(mixed.labels, mixed.loss(loss), _score(bags, mixed.labels))
+        narrow = found.upper - found.value <= NARROW * (found.upper - floor)
+        if found.met or narrow or (not begin and cuts.known(following)):
+            break
 
 
 def _offer_chosen(

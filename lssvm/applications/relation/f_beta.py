@@ -7,6 +7,8 @@ for each relation apart. Without true and without predicted labels F is 1.
 """
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -29,6 +31,28 @@ class FLoss:
     def scale(self) -> float:
         """The highest loss: the number of pairs."""
         return float(len(self.truth))
+
+    @cached_property
+    def positives(self) -> int:
+        """The number of true labels."""
+        return int(np.count_nonzero(self.truth))
+
+    def slopes(self, kept: int, extra: int) -> np.ndarray:
+        """By how much the micro loss changes for one more true and one more other label, (2,)."""
+        missed = self.positives - kept
+        errors = self.square * missed + extra
+        whole = (1.0 + self.square) * kept + errors
+        if whole == 0.0:
+            return np.array([0.0, self.scale])
+        right = (self.square * whole + errors) / whole**2
+        wrong = (whole - errors) / whole**2
+        return np.array([-self.scale * right, self.scale * wrong])
+
+    def counted(self, kept: Any, extra: Any) -> Any:
+        """The micro loss of so many true and so many other labels, numbers or arrays."""
+        errors = self.square * (self.positives - kept) + extra
+        whole = (1.0 + self.square) * kept + errors
+        return self.scale * np.where(whole > 0.0, errors / np.maximum(whole, 1e-300), 0.0)
 
     def value(self, chosen: np.ndarray) -> float:
         """The loss of labels (n, L) bool."""

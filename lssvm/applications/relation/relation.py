@@ -19,8 +19,8 @@ NAACL 2015): there is one maximum over all pairs together,
     U⁺ = max over Y of n (1 − F(Y)) + Σ_i max over h with y_i of w · Φ(x_i, y_i, h)
 
 whose bounds the module ``decomposition`` finds. The lower one makes the plane, which is valid, the
-upper one is the upper bound: where they differ, the certified gap holds nevertheless. The
-multipliers of one pass are those that the next one begins with.
+upper one is the upper bound: where they differ, the certified gap holds nevertheless. What one
+pass has found of the multipliers the next one begins with.
 
 Ties go to none, then to the first relation.
 """
@@ -36,7 +36,7 @@ from lssvm.applications import base
 from lssvm.applications.names import LazyNames
 from lssvm.applications.relation import inference
 from lssvm.applications.relation.bags import Bags
-from lssvm.applications.relation.counts import CARRIED, CLOSE, counted
+from lssvm.applications.relation.counts import ACTIVE
 from lssvm.applications.relation.decomposition import Limits, decomposed
 from lssvm.applications.relation.f_beta import FLoss
 from lssvm.applications.relation.inference import Columns, Labelling, in_turn
@@ -89,7 +89,8 @@ class Relation(
     ) -> None:
         super().__init__(options, formulation)
         self.decomposes = options.loss != F_BETA
-        self.limits = Limits(options.iterations, options.steps == "inverse", options.label_sets)
+        inverse, counts = options.steps == "inverse", options.by_counts
+        self.limits = Limits(options.iterations, inverse, options.label_sets, counts)
         self._lock = threading.Lock()
         self._bounds = [0, 0]  # that did not meet, and of how many
 
@@ -202,18 +203,13 @@ class Relation(
         return not self.decomposes
 
     def carried_shape(self, examples: Bags) -> tuple[int, int]:
-        """One multiplier for each pair and relation, or prices of errors."""
-        return (CARRIED, 2) if self._by_counts else (len(examples), len(self.relations))
-
-    @property
-    def _by_counts(self) -> bool:
-        """Whether bounds are found by prices of errors, for F of all pairs together."""
-        return self.options.decomposition == "counts" and self.options.average == "micro"
+        """Of prices of counts, or of one multiplier for each pair and relation."""
+        return (ACTIVE, 2) if self.limits.counts else (len(examples), len(self.relations))
 
     def augmented_from(
         self, w: np.ndarray, examples: Bags, carried: np.ndarray | None, each: Each
     ) -> tuple[Plane, float, np.ndarray]:
-        """U⁺ of the whole data set: a plane, an upper bound, and the multipliers."""
+        """U⁺ of the whole data set: a plane, an upper bound, and what the next call begins with."""
         if carried is None:
             carried = np.zeros(self.carried_shape(examples))
         bags = inference.scored(w, examples, self.columns, each)
@@ -222,20 +218,14 @@ class Relation(
         truth = inference.completed(bags, examples)
         square, macro = self.options.beta**2, self.options.average == "macro"
         loss = FLoss(examples.truth(len(self.relations)), square, macro)
-        if self._by_counts and loss.truth.any():
-            found = counted(bags, loss, truth, carried, self.limits, each)
-            carried, met = found.multipliers, found.upper - found.value <= CLOSE * loss.scale
-        else:
-            prices = np.zeros(loss.truth.shape) if self._by_counts else carried
-            found = decomposed(bags, loss, truth, prices, self.limits, each)
-            carried, met = carried if self._by_counts else found.multipliers, found.met
+        found = decomposed(bags, loss, truth, carried, self.limits, each)
         with self._lock:
-            self._bounds[0] += not met
+            self._bounds[0] += not found.met
             self._bounds[1] += 1
         cost = float(examples.costs[0])
         plane = inference.plane(examples, found.labels, cost * found.loss, self.columns)
         slack = 0.0 if found.met else cost * (found.upper - found.value)
-        return plane, plane.value(w) + slack, carried
+        return plane, plane.value(w) + slack, found.carried
 
     def not_converged(self) -> dict[str, tuple[int, int]]:
         """How often the bounds of the decomposition did not meet, and of how many passes."""
@@ -261,9 +251,7 @@ class Relation(
         found = inference.completed(bags, examples)
         return base.Maxima(found.values, none, found.values, found.labels)
 
-    def gradients(
-        self, examples: Bags, found: base.Maxima, rows: np.ndarray
-    ) -> "sparse.csr_array":
+    def gradients(self, examples: Bags, found: base.Maxima, rows: np.ndarray) -> "sparse.csr_array":
         """Φ of the labels that were found, (len(rows), d), without costs."""
         return inference.gradients(examples, found.outputs, np.asarray(rows), self.columns)
 

@@ -1,8 +1,8 @@
 """The options of relation extraction."""
 
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from lssvm.applications.relation.data_options import DataOptions
 
@@ -36,22 +36,21 @@ class RelationOptions(DataOptions):
         description="loss f_beta: micro: F of all pairs and relations together; macro: the mean of "
         "the F of the relations that the data have",
     )
-    decomposition: Literal["counts", "labels"] = Field(
-        default="counts",
-        description="loss f_beta: how the worst relations are found; counts: prices of the two "
-        "kinds of errors (average micro only, otherwise labels); labels: a multiplier for each "
-        "pair and relation, as in the paper",
+    decomposition: Literal["auto", "counts", "pairs"] = Field(
+        default="auto",
+        description="loss f_beta: what its copies of the relations are joined by; pairs: a "
+        "multiplier for each pair and relation, as in the paper; counts: the numbers of right and "
+        "of wrong relations, for average: micro; auto: counts for micro, pairs for macro",
     )
     iterations: int = Field(
-        default=30,
+        default=20,
         ge=1,
         le=100_000,
         description="loss f_beta: most steps of the decomposition in one oracle pass",
     )
     steps: Literal["inverse_root", "inverse"] = Field(
         default="inverse_root",
-        description="loss f_beta: size of step t of the decomposition; inverse_root: 1/√t; "
-        "inverse: 1/t",
+        description="decomposition pairs: size of step t; inverse_root: 1/√t; inverse: 1/t",
     )
     label_sets: int = Field(
         default=4096,
@@ -65,3 +64,14 @@ class RelationOptions(DataOptions):
         description="first labels of mentions; labels: the relations of their pair in turn; "
         "random: in random order",
     )
+
+    @property
+    def by_counts(self) -> bool:
+        """Whether the decomposition is by counts."""
+        return self.decomposition != "pairs" and self.average == "micro"
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.decomposition == "counts" and self.average == "macro":
+            raise ValueError("decomposition: counts needs average: micro; expected pairs or auto")
+        return self

@@ -1,0 +1,221 @@
+"""Labels of mentions and losses over a data set are what enumeration finds."""
+
+import itertools
+
+import numpy as np
+import pytest
+import relation_cases as cases
+
+from lssvm.applications.relation import inference, integer
+from lssvm.applications.relation.decomposition import Limits, decomposed
+from lssvm.applications.relation.f_beta import FLoss
+from lssvm.applications.relation.inference import Labelling, in_turn
+from lssvm.kernels import _relation
+from lssvm.kernels.relation_arrays import BagArrays
+
+DATA_SETS = 300
+MANY = 10**6
+
+
+def eighths(rng, *shape):
+    return rng.integers(-16, 17, shape) / 8
+
+
+def random_bags(rng, n=4, mentions=3, relations=3):
+    counts = rng.integers(1, mentions + 1, n)
+    places = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
+    return BagArrays(eighths(rng, int(places[-1]), relations + 1), places)
+
+
+def scores_of(bags, row):
+    return bags.scores[bags.places[row] : bags.places[row + 1]]
+
+
+def labels_of(bags, found, row):
+    return found.labels[bags.places[row] : bags.places[row + 1]].tolist()
+
+
+def random_truth(rng, bags):
+    counts = np.diff(bags.places)
+    return [
+        frozenset(rng.permutation(bags.labels)[: rng.integers(0, count + 1)].tolist())
+        for count in counts
+    ]
+
+
+def matrix(sets, relations):
+    return np.array([[k in own for k in range(relations)] for own in sets])
+
+
+@pytest.mark.parametrize("seed", range(DATA_SETS))
+def test_completion_is_the_best_labelling_with_the_relations_of_each_pair(seed):
+    rng = np.random.default_rng(seed)
+    bags = random_bags(rng)
+    truth, n = random_truth(rng, bags), len(bags.places) - 1
+    found = Labelling.empty(bags)
+    short = inference.chosen_by(bags, matrix(truth, 3), np.arange(n), found)
+    assert not len(short)
+    for row in range(n):
+        best = cases.best_by_set(scores_of(bags, row))[truth[row]]
+        labels = labels_of(bags, found, row)
+        assert cases.used(labels, 3) == truth[row]
+        assert found.values[row] == best
+        assert sum(scores_of(bags, row)[np.arange(len(labels)), labels]) == best
+
+
+@pytest.mark.parametrize("seed", range(DATA_SETS))
+def test_the_best_labels_at_any_prices_are_those_of_enumeration(seed):
+    rng = np.random.default_rng(seed)
+    bags = random_bags(rng, mentions=4, relations=4)
+    n = len(bags.places) - 1
+    gains = eighths(rng, n, 4)
+    found = Labelling.empty(bags)
+    found.improve(bags, gains, np.arange(n), MANY)
+    assert np.all(found.excess == 0.0)
+    for row in range(n):
+        every = cases.best_by_set(scores_of(bags, row))
+        best = max(value + sum(gains[row, k] for k in own) for own, value in every.items())
+        own = cases.used(labels_of(bags, found, row), 4)
+        assert found.values[row] == best == every[own] + sum(gains[row, k] for k in own)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_few_label_sets_give_valid_bounds_and_integer_programming_the_rest(seed):
+    rng = np.random.default_rng(seed)
+    bags = random_bags(rng, mentions=6, relations=6)
+    n = len(bags.places) - 1
+    gains = -np.abs(eighths(rng, n, 6))
+    exact, few = Labelling.empty(bags), Labelling.empty(bags)
+    exact.improve(bags, gains, np.arange(n), MANY)
+    left = _relation.best(bags, gains, np.arange(n), 1, few.labels, few.values, few.excess)
+    assert np.all(few.values <= exact.values)
+    assert np.all(exact.values <= few.values + few.excess)
+    for row in left.tolist():
+        labels, value, bound = integer.best(scores_of(bags, row), gains[row])
+        assert value == pytest.approx(exact.values[row], abs=1e-9)
+        own = sum(gains[row, k] for k in cases.used(labels.tolist(), 6))
+        assert value == pytest.approx(
+            scores_of(bags, row)[np.arange(len(labels)), labels].sum() + own
+        )
+        assert exact.values[row] <= bound <= exact.values[row] + 1e-3
+
+
+def test_integer_programming_is_asked_for_some_pair_of_those_data_sets():
+    asked = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        bags = random_bags(rng, mentions=6, relations=6)
+        n = len(bags.places) - 1
+        gains, few = -np.abs(eighths(rng, n, 6)), Labelling.empty(bags)
+        asked += len(
+            _relation.best(bags, gains, np.arange(n), 1, few.labels, few.values, few.excess)
+        )
+    assert asked > 0
+
+
+@pytest.mark.parametrize("macro", [False, True])
+@pytest.mark.parametrize("seed", range(DATA_SETS // 10))
+def test_the_worst_loss_at_any_prices_is_that_of_enumeration(seed, macro):
+    rng = np.random.default_rng(seed)
+    n, relations, beta = int(rng.integers(1, 4)), 3, float(rng.choice([0.5, 1.0, 2.0]))
+    truth = rng.random((n, relations)) < rng.choice([0.0, 0.3, 0.7])
+    for scale in (0, 4, 16):
+        prices = rng.integers(-scale, scale + 1, (n, relations)) / 8
+        loss = FLoss(truth, beta**2, macro)
+        reference = cases.macro_loss if macro else cases.micro_loss
+        sets = [frozenset(np.flatnonzero(row).tolist()) for row in truth]
+        best = -np.inf
+        for bits in itertools.product([False, True], repeat=n * relations):
+            chosen = np.array(bits).reshape(n, relations)
+            others = [frozenset(np.flatnonzero(row).tolist()) for row in chosen]
+            own = reference(sets, others, beta, n)
+            assert loss.value(chosen) == pytest.approx(own, abs=1e-12)
+            best = max(best, own + prices[chosen].sum())
+        chosen, value = loss.worst(prices)
+        assert value == pytest.approx(best, abs=1e-12)
+        assert loss.value(chosen) + prices[chosen].sum() == pytest.approx(value, abs=1e-12)
+
+
+def true_maximum(bags, truth, loss):
+    """U⁺ by enumeration of the reachable relations of all pairs together."""
+    each = [list(cases.best_by_set(scores_of(bags, row)).items()) for row in range(len(truth))]
+    best = -np.inf
+    for combination in itertools.product(*each):
+        chosen = matrix([own for own, _ in combination], bags.labels)
+        best = max(best, loss.value(chosen) + sum(value for _, value in combination))
+    return best
+
+
+def bounded(seed, macro, counts, iterations=20):
+    """The bounds of a tiny data set, and what is between them."""
+    rng = np.random.default_rng(seed)
+    bags = random_bags(rng, n=int(rng.integers(1, 4)), mentions=2)
+    truth = random_truth(rng, bags)
+    n = len(truth)
+    loss = FLoss(matrix(truth, 3), float(rng.choice([0.5, 1.0, 2.0])) ** 2, macro)
+    right = Labelling.empty(bags)
+    inference.chosen_by(bags, loss.truth, np.arange(n), right)
+    carried = np.zeros((3, 2) if counts else (n, 3))
+    limits = Limits(iterations, False, MANY, counts)
+    found = decomposed(bags, loss, right, carried, limits, in_turn)
+    return bags, loss, found, true_maximum(bags, truth, loss)
+
+
+@pytest.mark.parametrize(("macro", "counts"), [(False, False), (True, False), (False, True)])
+def test_the_decomposition_bounds_the_maximum_and_often_meets_it(macro, counts):
+    met = 0
+    for seed in range(DATA_SETS):
+        bags, loss, found, best = bounded(seed, macro, counts)
+        room = 1e-9 * (1.0 + abs(best))
+        assert found.value <= best + room
+        assert found.upper >= best - room
+        places = np.arange(len(found.labels))
+        own = loss.value(_relation.used(bags, found.labels).view(bool))
+        assert found.loss == pytest.approx(own, abs=1e-12)
+        assert found.value == pytest.approx(own + bags.scores[places, found.labels].sum())
+        met += found.met
+    assert met >= DATA_SETS // 4
+
+
+@pytest.mark.parametrize("counts", [False, True])
+def test_more_steps_never_widen_the_bounds(counts):
+    for seed in range(30):
+        few, many = (bounded(seed, False, counts, steps)[2] for steps in (3, 40))
+        assert many.upper <= few.upper + 1e-12
+        assert many.value >= few.value - 1e-12
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_evidence_is_the_difference_of_the_best_labels_with_and_without_a_relation(seed):
+    rng = np.random.default_rng(seed)
+    bags = random_bags(rng)
+    n, found = len(bags.places) - 1, Labelling.empty(bags)
+    found.improve(bags, np.zeros((n, 3)), np.arange(n), 1)
+    margins, mentions = np.zeros((n, 3)), np.zeros((n, 3), dtype=np.int32)
+    _relation.evidence(bags, found.labels, margins, mentions)
+    for row in range(n):
+        every = cases.best_by_set(scores_of(bags, row))
+        for k in range(3):
+            using = max(value for own, value in every.items() if k in own)
+            other = max(value for own, value in every.items() if k not in own)
+            assert margins[row, k] == using - other
+            assert 0 <= mentions[row, k] < len(scores_of(bags, row))
+
+
+def test_the_kernel_refuses_arrays_that_do_not_fit():
+    bags = random_bags(np.random.default_rng(0))
+    n, m = len(bags.places) - 1, len(bags.scores)
+    labels, values, rows = np.zeros(m, dtype=np.int32), np.zeros(n), np.arange(n)
+    with pytest.raises(ValueError, match="do not fit"):
+        _relation.best(bags, np.zeros((n, 2)), rows, 1, labels, values, values.copy())
+    with pytest.raises(ValueError, match="is not in 0"):
+        _relation.best(bags, np.zeros((n, 3)), rows + n, 1, labels, values, values.copy())
+    with pytest.raises(ValueError, match="do not fit"):
+        _relation.best(bags, np.zeros((n, 3)), rows, 1, labels[1:], values, values.copy())
+    many = np.arange(n + 1) * 4
+    with pytest.raises(ValueError, match=r"label 3 is not in 0\.\.2"):
+        _relation.complete(bags, rows, many, np.full(4 * n, 3, np.int32), labels, values)
+    with pytest.raises(ValueError, match="fewer mentions than labels"):
+        _relation.complete(bags, rows, many, np.zeros(4 * n, np.int32), labels, values)
+    with pytest.raises(ValueError, match="not all in 0"):
+        _relation.evidence(bags, labels + 9, np.zeros((n, 3)), np.zeros((n, 3), np.int32))
