@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import relation_cases as cases
+import relation_files as cases
 from sklearn import metrics
 
 from lssvm.applications.base import Source
