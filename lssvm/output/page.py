@@ -136,6 +136,7 @@ h1 { margin: 0; font-size: 1.7rem; line-height: 1.2; }
 h2 { margin: 2.4rem 0 .6rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line);
   font-size: 1.25rem; }
 h3 { margin: 1.4rem 0 .2rem; font-size: 1.02rem; }
+h4 { margin: 1rem 0 .3rem; font-size: .95rem; }
 p { margin: .3rem 0 .6rem; }
 .soft { color: var(--soft); font-size: .92rem; }
 nav { margin-top: .9rem; display: flex; flex-wrap: wrap; gap: .3rem 1rem; font-size: .92rem; }
