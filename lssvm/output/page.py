@@ -7,6 +7,7 @@ brings, is imported where a page is written.
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -87,16 +88,15 @@ class _Pictures:
     def __init__(self) -> None:
         self._count = 0
 
-    def svg(self, one: Any) -> Any:
-        from markupsafe import Markup
-
+    def svg(self, one: Any) -> str:
+        """The picture, which needs no escaping."""
         if isinstance(one, Drawing):
             text = one.svg
         else:
             self._count += 1
             text = plots.svg_of(one, f"picture {self._count}")
-        label = str(Markup.escape(one.title))
-        return Markup(text.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1))
+        label = escape(one.title)
+        return text.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
 
 def _kind(name: str) -> Any:
@@ -197,9 +197,9 @@ TEMPLATE = """\
 <p class="soft">{{ one.note }}</p>
 {% endif %}
 {% if one is Drawn %}
-{{ one | svg }}
+{{ one | svg | safe }}
 {% elif one is Drawing %}
-<div class="scroll drawing">{{ one | svg }}</div>
+<div class="scroll drawing">{{ one | svg | safe }}</div>
 {% elif one is Table %}
 {% set numbers = [] %}
 {% for head in one.heads %}

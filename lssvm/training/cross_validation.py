@@ -251,6 +251,11 @@ def cross_validate(
     return evaluate(study, jobs=jobs, criterion=criterion, progress=progress, journal=journal)
 
 
+def chosen(config: Config, found: CrossValidation) -> Config:
+    """The configuration with the setting that is best on average over all validation folds."""
+    return _applied(config, found.best)
+
+
 def study_of(
     config: Config,
     *,
