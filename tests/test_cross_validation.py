@@ -8,20 +8,24 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
-from lssvm.config import Config, set_values
+from lssvm.cli import main
+from lssvm.config import Config, load_config, set_values
 from lssvm.errors import DataError, LssvmError
+from lssvm.model import Model
 from lssvm.simulation import motif as simulate
 from lssvm.training.cross_validation import (
     CrossValidation,
     FoldRun,
     assign_folds,
+    chosen,
     cross_validate,
     evaluate,
     run_tasks,
     study_of,
 )
-from lssvm.training.session import learn_on, learn_path
+from lssvm.training.session import learn, learn_on, learn_path
 
 
 @pytest.fixture(scope="module")
@@ -347,3 +351,73 @@ def test_processes_end_with_a_parent_that_is_killed(sleeping):
     process.kill()
     output, _ = process.communicate(timeout=20)  # ends when nobody holds the pipes any more
     assert output == ""
+
+
+LETOR = """application: {name: precision_at_k, k: 1}
+data: {train: [S1.txt, S2.txt, S3.txt, S4.txt, S5.txt]}
+objective: {C: 1}
+search: {folds: [S2.txt, S1.txt, S3.txt, S4.txt, S5.txt]}
+"""
+
+
+@pytest.fixture
+def letor(tmp_path):
+    rng = np.random.default_rng(0)
+    for fold in range(1, 6):
+        rows = [
+            f"{document % 3} qid:{fold}{query} 1:{document % 3 + rng.normal():.3f}\n"
+            for query in range(fold)
+            for document in range(4)
+        ]
+        (tmp_path / f"S{fold}.txt").write_text("".join(rows))
+    (tmp_path / "c.yaml").write_text(LETOR)
+    return tmp_path
+
+
+def test_folds_are_the_files_in_the_order_that_is_given(letor):
+    config = load_config(letor / "c.yaml")
+    study = study_of(config)
+    assert np.bincount(study.fold).tolist() == [2, 1, 3, 4, 5]
+    names = study.examples[0].identifiers[study.fold == 0].tolist()
+    assert names == ["20", "21"]
+    found = cross_validate(config)
+    assert [run.test["queries"] for run in found.runs] == [2, 1, 3, 4, 5]
+    assert [run.validation["queries"] for run in found.runs] == [1, 3, 4, 5, 2]
+
+
+@pytest.mark.parametrize(
+    ("folds", "wrong"),
+    [
+        ("[S1.txt, S2.txt, S3.txt]", "expected the files of data.train as they are written there"),
+        ("[S1.txt, S2.txt, S3.txt, S4.txt, S4.txt]", "each once: S1.txt, S2.txt"),
+        ("[S1.txt, S2.txt]", "search.folds"),
+        ("2", "search.folds"),
+        ("many", "search.folds"),
+    ],
+)
+def test_folds_that_are_not_the_files_are_refused(letor, folds, wrong):
+    with pytest.raises(LssvmError, match=wrong):
+        study_of(load_config(letor / "c.yaml", [f"search.folds={folds}"]))
+
+
+def test_a_file_without_examples_is_no_fold(letor):
+    (letor / "S3.txt").write_text("# nothing\n")
+    with pytest.raises(LssvmError, match=r"S3\.txt"):
+        study_of(load_config(letor / "c.yaml"))
+
+
+def test_fit_writes_the_model_of_the_best_setting_trained_on_all_data(letor, monkeypatch):
+    monkeypatch.chdir(letor)
+    words = ["cv", "c.yaml", "--set", "search.grid={objective.C: [0.1, 10]}", "--jobs", "1"]
+    run = CliRunner().invoke(main, [*words, "--fit", "m", "-q"])
+    assert run.exit_code == 0, run.output
+    config = load_config("c.yaml", ["search.grid={objective.C: [0.1, 10]}"])
+    found = cross_validate(config)
+    learn(chosen(config, found)).save("again")
+    assert Path("m").read_bytes() == Path("again").read_bytes()
+    assert Model.load("m").config["objective"]["C"] == found.best["objective.C"]
+    assert sorted(path.name for path in letor.iterdir() if "S" not in path.name) == [
+        "again",
+        "c.yaml",
+        "m",
+    ]

@@ -154,7 +154,7 @@ COMMANDS = {
     "cv": (
         main,
         ["cv", "c.yaml", "--jobs", "1"],
-        {name: [name, f"{{{name}}}"] for name in ("--csv", "--json", "--checkpoint")},
+        {name: [name, f"{{{name}}}"] for name in ("--csv", "--json", "--fit", "--checkpoint")},
         OF_CONFIG,
     ),
 }
@@ -233,7 +233,7 @@ def test_a_checkpoint_that_is_the_model_is_refused(folder, link):
 def test_every_file_of_a_command_is_in_these_lists():
     """An option that takes a path and is not declared would not be compared."""
     told = {"config", "model", "examples", "predictions", "initial", "log", "metrics"}
-    told |= {"csv_file", "json_file", "checkpoint", "out", "file", "data"}
+    told |= {"csv_file", "json_file", "checkpoint", "out", "file", "data", "fit_file"}
     group = main.commands["simulate"]
     simulations = [group.get_command(None, name) for name in group.list_commands(None)]
     commands = [learn, classify, *main.commands.values(), *simulations]

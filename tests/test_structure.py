@@ -65,6 +65,7 @@ DOORS = {
         "cli/group.py",
         "cli/simulate_command.py",
         "cli/learn_command.py",
+        "cli/manual_command.py",
         "cli/plot_command.py",
         "cli/report_command.py",
     },

@@ -21,6 +21,7 @@ from lssvm.cli.common import (
     settings_option,
 )
 from lssvm.cli.explain_command import explain
+from lssvm.cli.manual_command import completion, manual
 from lssvm.cli.messages import printable_json
 from lssvm.cli.plot_command import plot
 from lssvm.cli.report_command import report
@@ -42,7 +43,26 @@ def _print_text(text: str) -> None:
         file.write(text)
 
 
-@click.group(cls=Group, context_settings=CONTEXT, epilog=EXIT_CODES)
+ELSEWHERE = {
+    **dict.fromkeys(("learn", "train", "fit"), "lssvm-learn"),
+    **dict.fromkeys(("classify", "predict", "test"), "lssvm-classify"),
+}
+
+
+class Tools(Group):
+    """A group that knows the names of the other programs."""
+
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Raises LssvmError for what another program does."""
+        name = arguments[0] if arguments else ""
+        if name in ELSEWHERE:
+            raise LssvmError(f"no command {name!r}; did you mean the program {ELSEWHERE[name]}?")
+        return super().resolve_command(context, arguments)
+
+
+@click.group(cls=Tools, context_settings=CONTEXT, epilog=EXIT_CODES)
 @click.version_option(__version__)
 def main() -> None:
     """Tools around lssvm-learn and lssvm-classify: structural SVMs with hidden variables."""
@@ -52,6 +72,8 @@ main.add_command(simulate)
 main.add_command(explain)
 main.add_command(plot)
 main.add_command(report)
+main.add_command(completion)
+main.add_command(manual)
 
 
 @main.command()
@@ -248,6 +270,13 @@ def _exports(named: Sequence[str]) -> dict[str, str]:
 @click.option("--csv", "csv_file", metavar="FILE", type=click.Path(), help="Write all runs.")
 @click.option("--json", "json_file", metavar="FILE", type=click.Path(), help="Write all results.")
 @click.option(
+    "--fit",
+    "fit_file",
+    metavar="MODEL",
+    type=click.Path(),
+    help="Train the best setting on all training data, and write the model.",
+)
+@click.option(
     "--checkpoint",
     metavar="FILE",
     type=click.Path(),
@@ -265,6 +294,7 @@ def cv(config: str, settings: tuple[str, ...], **options: Any) -> None:
 
     \b
     lssvm cv configs/motif.yaml --set 'search.grid={objective.C: [0.1, 1, 10]}' --csv cv.csv
+    lssvm cv configs/motif.yaml --set 'search.grid={objective.C: [0.1, 1]}' --fit best.model
     """
     from lssvm.cli.files import Files
     from lssvm.config import load_config
@@ -273,6 +303,7 @@ def cv(config: str, settings: tuple[str, ...], **options: Any) -> None:
     stopping.tell(lambda: "nothing was written")
     loaded = load_config(config, settings)
     outputs = {"--csv": options["csv_file"], "--json": options["json_file"]}
+    outputs["--fit"] = options["fit_file"]
     outputs["--checkpoint"] = options["checkpoint"] or _state_of(config, loaded, outputs)
     files = Files()
     files.reads_config("CONFIG", config, loaded)
@@ -299,7 +330,8 @@ def _cross_validate(config: "Config", checkpoint: Path, options: dict[str, Any])
     from lssvm.output.tables import write_csv, write_json
     from lssvm.training import journal
     from lssvm.training.checkpoint import GO_ON
-    from lssvm.training.cross_validation import cross_validate
+    from lssvm.training.cross_validation import chosen, cross_validate
+    from lssvm.training.session import learn
 
     resume, quiet = options["resume"], options["quiet"]
     if resume and not checkpoint.exists():
@@ -334,6 +366,10 @@ def _cross_validate(config: "Config", checkpoint: Path, options: dict[str, Any])
         write_json(Path(options["json_file"]), result.summary())
     if not quiet:
         streams.show(result.text().splitlines())
+    if options["fit_file"]:
+        stopping.tell(lambda: f"{checkpoint} has the finished runs, {GO_ON}")
+        threads = options["jobs"] or available_cores()
+        learn(chosen(config, result), threads=threads).save(options["fit_file"])
     stopping.tell(lambda: "the results were written")
     journal.remove(checkpoint)
 

@@ -159,7 +159,9 @@ def nearest(word: object, known: Iterable[str]) -> str:
         return ""
     import difflib  # for a fault only
 
-    near = [meant] if meant in words else difflib.get_close_matches(str(word), words, n=1)
+    near = [each for each in words if each.lower() == str(word).lower()]
+    near += [meant] if meant in words else []
+    near += difflib.get_close_matches(str(word), words, n=1)
     return f"; did you mean {near[0]!r}?" if near else ""
 
 

@@ -252,5 +252,13 @@ class SearchOptions(Section):
     grid: dict[str, Annotated[list[Any], Field(min_length=1)]] = Field(
         default={}, description="values to try, by dotted key, such as objective.C: [0.1, 1, 10]"
     )
-    folds: int = Field(default=10, ge=3, description="number of folds")
+    folds: Annotated[int, Field(ge=3)] | Annotated[list[str], Field(min_length=3)] = Field(
+        default=10,
+        description="number of folds; or the files of data.train, each of which is a fold",
+    )
     seeds: int = Field(default=1, ge=1, description="number of seeds with which a setting is run")
+
+    @property
+    def fold_count(self) -> int:
+        """The number of folds."""
+        return self.folds if isinstance(self.folds, int) else len(self.folds)

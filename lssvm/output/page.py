@@ -7,6 +7,7 @@ brings, is imported where a page is written.
 import base64
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -87,16 +88,15 @@ class _Pictures:
     def __init__(self) -> None:
         self._count = 0
 
-    def svg(self, one: Any) -> Any:
-        from markupsafe import Markup
-
+    def svg(self, one: Any) -> str:
+        """The picture, which needs no escaping."""
         if isinstance(one, Drawing):
             text = one.svg
         else:
             self._count += 1
             text = plots.svg_of(one, f"picture {self._count}")
-        label = str(Markup.escape(one.title))
-        return Markup(text.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1))
+        label = escape(one.title)
+        return text.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
 
 def _kind(name: str) -> Any:
@@ -136,6 +136,7 @@ h1 { margin: 0; font-size: 1.7rem; line-height: 1.2; }
 h2 { margin: 2.4rem 0 .6rem; padding-bottom: .3rem; border-bottom: 1px solid var(--line);
   font-size: 1.25rem; }
 h3 { margin: 1.4rem 0 .2rem; font-size: 1.02rem; }
+h4 { margin: 1rem 0 .3rem; font-size: .95rem; }
 p { margin: .3rem 0 .6rem; }
 .soft { color: var(--soft); font-size: .92rem; }
 nav { margin-top: .9rem; display: flex; flex-wrap: wrap; gap: .3rem 1rem; font-size: .92rem; }
@@ -196,9 +197,9 @@ TEMPLATE = """\
 <p class="soft">{{ one.note }}</p>
 {% endif %}
 {% if one is Drawn %}
-{{ one | svg }}
+{{ one | svg | safe }}
 {% elif one is Drawing %}
-<div class="scroll drawing">{{ one | svg }}</div>
+<div class="scroll drawing">{{ one | svg | safe }}</div>
 {% elif one is Table %}
 {% set numbers = [] %}
 {% for head in one.heads %}

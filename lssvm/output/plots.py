@@ -28,7 +28,7 @@ INK = "#010203"  # of axes and text in a page, where it takes the colour of the 
 LETTERS = {"A": "#009E73", "C": "#0072B2", "G": "#E69F00", "T": "#D55E00"}
 BAR, CELL = 0.26, 0.34  # inches
 MOST_CELLS = 12  # rows and columns of a matrix whose values are written into it
-LONGEST = 34  # characters of a name beside a bar
+LONGEST = 40  # characters of a name beside a bar
 
 
 def check_installed() -> None:
@@ -218,7 +218,8 @@ def _bars(axes: Any, chart: Bars | Dots) -> None:
     else:
         axes.scatter(values, places, c=colours, zorder=2)
     names = [name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…" for name in chart.names]
-    axes.set_yticks(places, [_literal(name) for name in names])
+    axes.set_yticks(places, [_literal(name) for name in names], fontsize="small")
+    axes.locator_params(axis="x", nbins=5)
     axes.set_ylim(len(places) - 0.4, -0.6)
     axes.set_xlabel(chart.label)
     axes.grid(axis="x", alpha=0.3)

@@ -68,14 +68,15 @@ def weights(model: Model, top: int = TOP) -> Bars:
     names = model.names
     if not len(names):
         raise LssvmError("weights: those of a kernel have no names; expected another --kind")
-    largest = np.argsort(-np.abs(model.w), kind="stable")[: min(top, len(names))].tolist()
+    count = int(np.count_nonzero(model.w[: len(names)]))
+    largest = np.argsort(-np.abs(model.w), kind="stable")[: min(top, max(count, 1))].tolist()
     return Bars(
         title="Largest weights",
         names=[names[j] for j in largest],
         values=[float(model.w[j]) for j in largest],
         label="weight",
         note=f"The {len(largest):,d} of largest size among {len(model.w):,d}, of which "
-        f"{int(np.count_nonzero(model.w)):,d} are not zero.",
+        f"{count:,d} are not zero.",
     )
 
 

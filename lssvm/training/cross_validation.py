@@ -1,6 +1,7 @@
 """Cross-validation: a grid of settings, folds and seeds, in parallel processes.
 
-The data are cut into k folds, stratified by the classes of the application. For test fold f
+The data are cut into k folds, stratified by the classes of the application, or as they are given:
+each file is a fold. For test fold f
 the next fold is the validation fold and the other k − 2 are trained on, as in Yu & Joachims
 (ICML 2009, section 5.1). The setting is selected on the validation fold and scored on the
 test fold: the test fold is never used for selection. Several seeds are several runs of every
@@ -13,7 +14,7 @@ processes.
 """
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -221,7 +222,7 @@ class Study:
         return [
             Task(variant, fold, seed)
             for variant in range(len(self.paths))
-            for fold in range(search.folds)
+            for fold in range(search.fold_count)
             for seed in range(first, first + search.seeds)
         ]
 
@@ -252,6 +253,11 @@ def cross_validate(
     study = study_of(config, data=data)
     journal = Journal(checkpoint, _identity(study), resume=resume) if checkpoint else None
     return evaluate(study, jobs=jobs, criterion=criterion, progress=progress, journal=journal)
+
+
+def chosen(config: Config, found: CrossValidation) -> Config:
+    """The configuration with the setting that is best on average over all validation folds."""
+    return _applied(config, found.best)
 
 
 def study_of(
@@ -293,13 +299,18 @@ def study_of(
     if groups is None:
         groups = application.groups(examples)
     rng = np.random.default_rng([config.seed, FOLD_STREAM])
+    folds = config.search.folds
+    if isinstance(folds, int):
+        fold = assign_folds(len(examples), folds, rng, groups)
+    else:
+        fold = given_folds(config, examples, folds)
     return Study(
         config,
         settings,
         paths,
         [application for application, _ in pairs],
         [examples for _, examples in pairs],
-        assign_folds(len(examples), config.search.folds, rng, groups),
+        fold,
         np.ones(len(examples), dtype=bool) if counted is None else counted(examples),
     )
 
@@ -340,7 +351,7 @@ def evaluate(
     metrics = list(runs[0].validation)
     if criterion is not None and criterion not in metrics:
         raise LssvmError(f"unknown criterion {criterion!r} (known: {', '.join(metrics)})")
-    folds = study.config.search.folds
+    folds = study.config.search.fold_count
     return CrossValidation(study.settings, runs, folds, criterion or metrics[0])
 
 
@@ -407,6 +418,34 @@ def assign_folds(
     return fold
 
 
+def given_folds(config: Config, examples: Any, names: Sequence[str]) -> np.ndarray:
+    """The place among ``names`` of the file that each example comes from, (n,).
+
+    Raises LssvmError if the files are not those of data.train, each once, or have no examples.
+    """
+    entries = [entry.path for entry in config.entries("train")]
+    if sorted(names) != sorted(entries) or len(set(names)) < len(names):
+        raise LssvmError(
+            f"{config.origin}: search.folds: {', '.join(names)}; expected the files of data.train "
+            f"as they are written there, each once: {', '.join(entries)}"
+        )
+    files, paths = getattr(examples, "files", None), getattr(examples, "paths", ())
+    if files is None:
+        raise LssvmError(
+            f"search.folds: application {config.application.name!r} does not tell which file an "
+            "example comes from; expected a number of folds"
+        )
+    sources = {
+        source.path: name for source, name in zip(config.sources("train"), entries, strict=True)
+    }
+    places = np.array([names.index(sources[path]) if path in sources else -1 for path in paths])
+    fold = places[files]
+    empty = [name for place, name in enumerate(names) if not np.any(fold == place)]
+    if empty:
+        raise LssvmError(f"search.folds: no example is from {empty[0]}; expected some in each file")
+    return fold.astype(np.int64)
+
+
 def _solve(study: Study, task: Task) -> list[FoldRun]:
     """Train all values of C for one variant, fold and seed, and score the models."""
     application, examples = study.applications[task.variant], study.examples[task.variant]
@@ -414,7 +453,7 @@ def _solve(study: Study, task: Task) -> list[FoldRun]:
     configs = [
         _applied(study.config, {**study.settings[number], "seed": task.seed}) for number in path
     ]
-    held = (task.fold, (task.fold + 1) % study.config.search.folds)
+    held = (task.fold, (task.fold + 1) % study.config.search.fold_count)
     training = examples.take(np.flatnonzero(~np.isin(study.fold, held)))
     test, validation = (
         examples.take(np.flatnonzero((study.fold == fold) & study.counted)) for fold in held

@@ -77,7 +77,7 @@ class MotifExplainer(Explainer[Sequences, Predictions], Picturer[Sequences, Pred
             y_label="bits",
             top=2.0,
         )
-        rows = [(place, *map(float, row)) for place, row in enumerate(p, 1)]
+        rows = [(place, *np.round(row, 3).tolist()) for place, row in enumerate(p, 1)]
         heads = ("position", *LETTERS)
         yield Table(title="Probabilities of letters", heads=heads, rows=rows)
 

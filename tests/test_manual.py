@@ -1,0 +1,93 @@
+"""Hints, completion and manual pages, all made from the commands."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from lssvm.cli import main
+from lssvm.cli.group import ELSEWHERE
+from lssvm.cli.manual_command import manual_pages, programs
+from lssvm.config import load_config
+from lssvm.errors import ConfigError
+
+ROOT = Path(__file__).parent.parent
+PAGES = dict(manual_pages())
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_what_another_program_does_is_pointed_to(name):
+    run = CliRunner().invoke(main, [name, "c.yaml", "m"])
+    assert (run.exit_code, run.stdout) == (2, "")
+    expected = f"error: no command '{name}'; did you mean the program {ELSEWHERE[name]}?\n"
+    assert run.stderr == expected
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"), [("objective.c", "C"), ("SEED", "seed"), ("solver.Epsilon", "epsilon")]
+)
+def test_a_key_in_the_wrong_case_is_told(key, meant):
+    with pytest.raises(ConfigError, match=f"did you mean '{meant}'\\?"):
+        load_config(ROOT / "configs" / "multiclass.yaml", [f"{key}=1"])
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_knows_every_program(shell):
+    run = CliRunner().invoke(main, ["completion", shell])
+    assert run.exit_code == 0
+    for name in programs():
+        assert f"_{name.upper().replace('-', '_')}_COMPLETE" in run.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "wanted"),
+    [("lssvm expl", "explain"), ("lssvm show --to", "--top"), ("lssvm plot m f --kind ga", "gap")],
+)
+def test_commands_options_and_values_are_completed(words, wanted):
+    told = {"COMP_WORDS": words, "COMP_CWORD": str(len(words.split()) - 1)}
+    env = {"_LSSVM_COMPLETE": "bash_complete", **told}
+    run = CliRunner().invoke(main, [], prog_name="lssvm", env=env)
+    assert run.stdout == f"plain,{wanted}\n"
+
+
+def commands(name, command):
+    yield name, command
+    for other, own in getattr(command, "commands", {}).items():
+        yield from commands(f"{name}-{other}", own)
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_every_command_and_option_has_its_place_in_a_page(page):
+    known = dict(pair for name, one in programs().items() for pair in commands(name, one))
+    assert PAGES.keys() >= known.keys() - {"lssvm-simulate"}
+    text = PAGES[page].replace("\\-", "-").replace("\\&", "")
+    assert re.match(r'\.TH "[A-Z_-]+" 1 ', text)
+    for each in known[page].params if page in known else ():
+        if isinstance(each, click.Option):
+            assert each.opts[0] in text
+    for line in text.splitlines():
+        assert not re.match(r"\.(?!TH|SH|PP|TP|nf|fi|$)", line), line
+
+
+def test_pages_are_written_whole(tmp_path):
+    run = CliRunner().invoke(main, ["man", str(tmp_path / "man1")])
+    assert (run.exit_code, run.output) == (0, "")
+    found = {path.name: path.read_text() for path in (tmp_path / "man1").iterdir()}
+    assert found == {f"{name}.1": text for name, text in PAGES.items()}
+    assert {"lssvm.1", "lssvm-learn.1", "lssvm-explain.1", "lssvm-cv.1"} <= found.keys()
+    again = CliRunner().invoke(main, ["man", str(tmp_path / "man1")])
+    assert again.exit_code == 2
+    assert "is not empty; expected a new or an empty one" in again.stderr
+
+
+@pytest.mark.skipif(shutil.which("groff") is None, reason="no groff in the PATH")
+@pytest.mark.parametrize("page", ["lssvm", "lssvm-learn", "lssvm-cv"])
+def test_groff_takes_the_pages(page):
+    run = subprocess.run(
+        ["groff", "-k", "-man", "-Tutf8", "-ww"], input=PAGES[page], capture_output=True, text=True
+    )
+    assert (run.returncode, run.stderr) == (0, "")
