@@ -13,8 +13,9 @@ Brackets are those of evalb: neither the root nor parts of speech. Δ is one of
   slack it is exact in the chart, each true bracket matching as often as it is there;
 - ``f1``: 1 − F1 of the brackets, and ``brackets`` in all other forms: by bounds (see
   ``_parsing_bounds.h``), which give the best tree that was seen and a proved upper bound of the
-  maximum. For short sentences with a gap between them a chart that counts is exact
-  (``exact_words``).
+  maximum. Where there is a gap between them, the brackets of all trees that the bounds do not
+  exclude are counted (``_parsing_exact.h``), which is exact; only if these trees are too many, or
+  the sentence is longer than ``exact_words``, the gap remains.
 
 With ``model: crf`` it is a conditional random field: U⁺ = log Z and Δ ≡ 0, by inside and outside
 sums. Ties are broken as ``_parsing`` says. The derivation of a tree is what counts (see
@@ -254,7 +255,8 @@ class GrammarParsing(base.Application[Treebank, Predictions], base.ByExample[Tre
         if loss == "brackets" and form.rescaling == "margin" and form.slack_norm != 2:
             return searching.search(self.features, w, examples, _parsing.ADDITIVE)
         kind = (int(loss == "f1"), int(form.slack_norm == 2), int(form.rescaling == "slack"))
-        return searching.bounded(self.features, w, examples, kind, self.own.exact_words)
+        charged = (*kind, self.own.exact_words)
+        return searching.search(self.features, w, examples, _parsing.BOUNDED, charged)
 
     def _check_trainable(self, examples: Treebank) -> None:
         lost = np.flatnonzero(~examples.made)
