@@ -14,7 +14,16 @@ from PIL import Image
 
 from lssvm.applications.coreference import mention_clustering
 from lssvm.cli import classify, learn
-from lssvm.formats import conll_columns, fasta, image_list, mrf_text, svm_hmm, svmlight, text
+from lssvm.formats import (
+    conll_columns,
+    fasta,
+    image_list,
+    mrf_text,
+    penn_trees,
+    svm_hmm,
+    svmlight,
+    text,
+)
 from lssvm.model import Model
 
 ROOT = Path(__file__).parent.parent
@@ -30,6 +39,8 @@ CONFIGS = {
     "mrf": "{name: mrf}",
     "coreference": "{name: coreference}",
     "coreference_pairs": "{name: coreference, features: 3}",
+    "parsing": "{name: parsing, loss: zero_one}",
+    "latent_parsing": "{name: latent_parsing, tags: predicted, span_features: [length]}",
 }
 FORMATS = {
     "multiclass": ["labels", "scores", "confusion"],
@@ -42,6 +53,8 @@ FORMATS = {
     "mrf": ["labels", "marginals"],
     "coreference": ["default"],
     "coreference_pairs": ["default"],
+    "parsing": ["trees", "drawing"],
+    "latent_parsing": ["trees"],
 }
 EXAMPLES = {
     "multiclass": 300,
@@ -54,9 +67,14 @@ EXAMPLES = {
     "mrf": 70,
     "coreference": 50,
     "coreference_pairs": 50,
+    "parsing": 60,
+    "latent_parsing": 60,
 }
-SEVERAL = ("numeric_sequence", "motif", "sequence")  # best outputs, with --top
-LATENT = ("latent_sequence", "precision_at_k", "motif", "mrf", "coreference", "coreference_pairs")
+SEVERAL = ("numeric_sequence", "motif", "sequence", "parsing")  # best outputs, with --top
+LATENT = (
+    *("latent_sequence", "precision_at_k", "motif", "mrf", "coreference", "coreference_pairs"),
+    "latent_parsing",
+)
 WHOLE = {"confusion", "trec"}  # formats, and for ranking JSON too
 TRAINED = """\
 application: {application}
@@ -172,7 +190,23 @@ def pairs(rng, count):
     return "".join(lines)
 
 
+def bracketed(rng, count):
+    """Trees of a random grammar on one or two lines, with words and tags of their own."""
+    lines = []
+    for number in range(count):
+        inner = " ".join(
+            f"(NP (D d{rng.integers(9)}) (N n{rng.integers(40)}))"
+            for _ in range(rng.integers(1, 4))
+        )
+        verb = f"({'VX'[number % 11 == 5]} v{number})"
+        lines.append(f"(ROOT (S (NP (N n{rng.integers(9)}))\n (VP {verb} {inner})))")
+        lines.append(" " if number % 20 == 3 else "\n")
+    return "".join(lines)
+
+
 DATA = {
+    "parsing": bracketed,
+    "latent_parsing": bracketed,
     "numeric_sequence": tagged,
     "motif": records,
     "mrf": chains,
@@ -181,6 +215,8 @@ DATA = {
 }
 KNOWN = {  # what a label is in a line, and what stands for an unknown one
     "motif": (r"label=[+-]1", "label=?"),
+    "parsing": (r"\(ROOT", "(?"),
+    "latent_parsing": (r"\(ROOT", "(?"),
     "mrf": (r"(node \S+ \S+ 3) \d", r"\1 ?"),
     "coreference": (r"\(\d\)", "(?)"),
     "coreference_pairs": (r"\bc\d\b", "?"),
@@ -240,6 +276,7 @@ PARTS = {
     mrf_text: 40,
     image_list: 10,
     mention_clustering: 400,
+    penn_trees: 60,
 }
 
 
@@ -364,6 +401,8 @@ def test_a_broken_line_far_down_leaves_what_was_there(name, monkeypatch):
         ("mrf", r"(?m)^edge v0 v1", "edge v0 v9", 0.5),
         ("numeric_sequence", r"qid:s50 ", "qid:s1 ", 0.5),
         ("numeric_sequence", r" 2:\S+", " 2:x", 0.5),
+        ("parsing", r"\(N n", "(N", 0.5),
+        ("parsing", r"\(ROOT", "", 0.5),
         ("coreference", r"#end document", "", 0.5),
         ("coreference", r"\(1\)", "(1", 0.5),
         ("coreference", r"#begin document", "", 0.5),

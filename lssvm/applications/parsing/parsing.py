@@ -35,7 +35,7 @@ from scipy import sparse
 from lssvm.applications import base
 from lssvm.applications.parsing import bracket_metrics, predicted_trees, searching
 from lssvm.applications.parsing.bracket_metrics import Brackets
-from lssvm.applications.parsing.examples import Treebank
+from lssvm.applications.parsing.examples import Treebank, joined_trees, trees_alone
 from lssvm.applications.parsing.features import FeatureMap, ParsingNames
 from lssvm.applications.parsing.parsing_options import ParsingOptions
 from lssvm.applications.parsing.predicted_trees import Predictions, Texts
@@ -45,8 +45,10 @@ from lssvm.applications.parsing.reading import (
     files_of,
     read_treebank,
     treebank_of,
+    treebank_parts,
 )
 from lssvm.applications.parsing.searching import Found
+from lssvm.applications.parts import InParts
 from lssvm.errors import DataError, LssvmError, ModelError
 from lssvm.formats.penn_trees import TreeFile
 from lssvm.kernels import _parsing
@@ -56,11 +58,16 @@ CRF = "crf"
 MOST_TREES = 1000
 
 
-class GrammarParsing(base.Application[Treebank, Predictions], base.ByExample[Treebank]):
+class GrammarParsing(
+    base.Application[Treebank, Predictions],
+    base.ByExample[Treebank],
+    InParts[Treebank, Predictions],
+):
     """The base of applications of parsing."""
 
     Options: ClassVar[type[base.Options]] = ParsingOptions
     starter_files: ClassVar = {"train": ["train.ptb"], "test": ["test.ptb"]}
+    whole_formats: ClassVar = frozenset({"svg"})
 
     def __init__(
         self, options: ParsingOptions, formulation: base.Formulation | None = None
@@ -106,6 +113,22 @@ class GrammarParsing(base.Application[Treebank, Predictions], base.ByExample[Tre
         examples, learnt = read_treebank(sources, self.own, self.learnt)
         self.learnt = learnt
         return examples
+
+    def read_parts(self, sources: Sequence[base.Source]) -> Iterator[Treebank]:
+        """The trees of :meth:`read` in parts. Raises DataError."""
+        if self.learnt is None:
+            yield self.read(sources)
+        else:
+            yield from treebank_parts(sources, self.own, self.learnt)
+
+    def kept(self, examples: Treebank, predictions: Predictions) -> tuple[Treebank, Predictions]:
+        """The true trees, and the best ones."""
+        return trees_alone(examples), predictions.best()
+
+    def joined(self, parts: Sequence[tuple[Treebank, Predictions]]) -> tuple[Treebank, Predictions]:
+        """The trees of all parts."""
+        found = predicted_trees.joined([predictions for _, predictions in parts])
+        return joined_trees([examples for examples, _ in parts]), found
 
     def packed(
         self, files: Sequence[tuple[str, int, TreeFile]], sources: Sequence[base.Source]

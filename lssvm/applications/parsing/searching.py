@@ -96,7 +96,7 @@ def predicted(features: FeatureMap, w: np.ndarray, examples: Treebank, top: int)
     derivations = [own for each in rules for own in each]
     trees = _trees(features, derivations, cumulated(counts), flat)
     flat_scores = np.array([value for own in scores for value in own], dtype=np.float64)
-    return Predictions(trees, counts, flat_scores, parsed, False, w)
+    return Predictions(trees, counts, flat_scores, parsed, False, top > 1, w)
 
 
 def _trees(
@@ -180,7 +180,7 @@ def by_rules(features: FeatureMap, w: np.ndarray, examples: Treebank) -> Predict
         others = predicted(features, w, examples.take(lost), 1)
         values[lost] = np.where(others.parsed, values[lost], others.scores)
         trees = _replaced(trees, lost, others.trees)
-    return Predictions(trees, counts, values, parsed, True, w)
+    return Predictions(trees, counts, values, parsed, True, False, w)
 
 
 def _replaced(trees: Trees, rows: np.ndarray, others: Trees) -> Trees:
