@@ -9,11 +9,13 @@ true derivation, then what it saw first.
 
 import numpy as np
 
+from libc.math cimport fabs
+
 from _parsing_types cimport (
-    Block, Bound, Bracket, Differing, Grammar, Loss, Room, Sentence, Trace, Tree, fill_nodes,
-    most_brackets, parse_best, parse_bounded, parse_chosen, parse_complete, parse_measure,
-    parse_other, parse_spans, parse_trace, parse_trace_other, point_to_block, point_to_grammar,
-    span_row,
+    EDGES, ENTRIES, NODES, Block, Bound, Bracket, Differing, Forest, Grammar, Loss, Room, Sentence,
+    Trace, Tree, fill_nodes, most_brackets, parse_best, parse_bounded, parse_chosen, parse_complete,
+    parse_exact, parse_measure, parse_other, parse_spans, parse_trace, parse_trace_other,
+    point_to_block, point_to_grammar, span_row,
 )
 
 TRUTH, PREDICT, ADDITIVE, ZERO_ONE, BOUNDED = range(5)
@@ -27,6 +29,7 @@ cdef class _Scratch:
     cdef Tree tree, truth
     cdef Trace trace
     cdef Bound bound
+    cdef Forest forest
     cdef Differing differing
     cdef double* nodes
     cdef double* row
@@ -35,7 +38,7 @@ cdef class _Scratch:
     cdef int* chosen
     cdef int* rules
     cdef long most
-    cdef object kept
+    cdef object kept, grown
 
     def __init__(self, grammar, sentences, long longest, bint nodes):
         cdef long symbols = grammar.flat[2][0], tags = grammar.tags, chain = grammar.chain
@@ -79,6 +82,29 @@ cdef class _Scratch:
         self.rules = n[6]
 
 
+    cdef void grow(self, grammar, sentences, long longest):
+        """Make room for exact inference with losses of counts."""
+        cdef long k, table = (sentences.most_golds + 1) * (self.most + 1)
+        cdef long cells = (grammar.chain + 1) * sentences.states * grammar.flat[2][0]
+        cdef double[::1] real = np.empty(NODES + EDGES + ENTRIES + cells + 2 * table)
+        integers = 7 * [NODES] + 4 * [EDGES] + [ENTRIES, longest * longest, cells, table]
+        cdef int[::1] integer = np.empty(sum(integers), dtype=np.int32)
+        cdef long long[::1] at = np.cumsum([0, *integers])
+        self.grown = real, integer
+        cdef Forest* f = &self.forest
+        f.outside, f.add = &real[0], &real[NODES]
+        f.score = f.add + EDGES
+        f.cells = f.score + ENTRIES
+        f.table = f.cells + cells
+        f.tilt = f.table + table
+        f.symbol, f.next, f.begin = &integer[0], &integer[at[1]], &integer[at[2]]
+        f.end, f.first, f.count = &integer[at[3]], &integer[at[4]], &integer[at[5]]
+        f.order, f.rule, f.one = &integer[at[6]], &integer[at[7]], &integer[at[8]]
+        f.other, f.shift, f.place = &integer[at[9]], &integer[at[10]], &integer[at[11]]
+        f.span, f.names = &integer[at[12]], &integer[at[13]]
+        f.touched = &integer[at[14]]
+
+
 cdef void _point(Tree* tree, int** at) noexcept:
     tree.start, tree.width, tree.left, tree.first = at[0], at[1], at[2], at[3]
     tree.second, tree.layer, tree.top = at[4], at[5], at[6]
@@ -93,7 +119,8 @@ def search(grammar, sentences, const double[::1] weights, const double[:, ::1] s
     emissions : (words of these sentences, tags), scores of parts of speech; empty if they are given
     task : TRUTH, the best parts of the true derivation; PREDICT; with a loss: ADDITIVE, the number
         of brackets that are not true; ZERO_ONE; BOUNDED, any loss of the two counts of brackets
-    loss : (kind, root, slack) for BOUNDED: 0 wrong brackets, 1 for 1 - F1; square roots; slack
+    loss : (kind, root, slack, longest) for BOUNDED: 0 wrong brackets, 1 for 1 - F1; square roots;
+        slack rescaling; the longest sentence for which a bound with a gap is made exact
     Returns values, margins, uppers (n,), rules of the derivations in preorder, int32, and their
     offsets (n + 1,). Where there is no derivation, the value is -1e300 and there are no rules.
     """
@@ -114,7 +141,10 @@ def search(grammar, sentences, const double[::1] weights, const double[:, ::1] s
     cdef Sentence x
     cdef Loss charged
     cdef bint given = emissions.shape[0] == 0
-    charged.kind, charged.root, charged.slack = loss
+    cdef long longest = min(block.longest, <long>loss[3])
+    charged.kind, charged.root, charged.slack = loss[:3]
+    if task == BOUNDED_TASK and longest > 0:
+        s.grow(grammar, sentences, longest)
     values, margins, uppers = np.empty(n), np.zeros(n), np.empty(n)
     counts = np.zeros(n, dtype=np.int64)
     found = np.empty(max(1, _room(sentences, grammar)), dtype=np.int32)
@@ -135,8 +165,8 @@ def search(grammar, sentences, const double[::1] weights, const double[:, ::1] s
             x.golds, x.gold = block.golds[i + 1] - block.golds[i], block.gold + block.golds[i]
             if block.templates:
                 fill_nodes(&block, &own.rules, span, i, &x, s.nodes, s.row)
-            count[i] = _one(&own, &block, &x, &weights[0], s, task, &charged, i, &rules[at],
-                            &value[i], &margin[i], &upper[i])
+            count[i] = _one(&own, &block, &x, &weights[0], s, task, &charged, longest, i,
+                            &rules[at], &value[i], &margin[i], &upper[i])
             at += count[i]
     return values, margins, uppers, found[:at], np.concatenate([[0], np.cumsum(counts)])
 
@@ -151,7 +181,7 @@ def _room(sentences, grammar):
 
 cdef long _one(
     const Grammar* own, const Block* block, Sentence* x, const double* w, _Scratch s, int task,
-    Loss* loss, long i, int* out, double* value, double* margin, double* upper,
+    Loss* loss, long longest, long i, int* out, double* value, double* margin, double* upper,
 ) noexcept nogil:
     """The derivation of sentence i into ``out``; returns how many rules it has."""
     cdef long k, brackets = 0, matched = 0, count
@@ -175,6 +205,9 @@ cdef long _one(
             loss.golds += x.gold[k].count
         parse_bounded(&own.rules, &own.shapes, x, w, &s.room, loss, &s.tree, &s.trace, s.left, out,
                       count, &s.bound)
+        other = s.bound.upper - s.bound.value
+        if x.n <= longest and other > 1e-12 * (1.0 + fabs(s.bound.upper)):
+            parse_exact(&own.rules, x, w, &s.room, loss, &s.trace, &s.forest, &s.bound)
         value[0], margin[0], upper[0] = s.bound.value, s.bound.margin, s.bound.upper
         for k in range(s.bound.count):
             out[k] = s.bound.best[k]

@@ -15,7 +15,7 @@
 
 #include "_parsing_truth.h"
 
-enum { WRONG = 0, F1 = 1, MOST_CHARTS = 24 };
+enum { WRONG = 0, F1 = 1, MOST_CHARTS = 12 };
 
 typedef struct {
     int kind, root, slack; /* WRONG or F1; whether L is the square root of the loss */
@@ -39,9 +39,11 @@ INLINE double augmented_of(const Loss *loss, double margin, double score) {
     return margin + score;
 }
 
+/* Trees, the true one first; behind it one of each chart, with its multipliers and its value. */
 typedef struct {
     long count;
-    double score[MOST_CHARTS + 1];
+    double score[MOST_CHARTS + 1], alpha[MOST_CHARTS + 1], beta[MOST_CHARTS + 1];
+    double value[MOST_CHARTS + 1];
     long brackets[MOST_CHARTS + 1], matched[MOST_CHARTS + 1];
 } Seen;
 
@@ -121,6 +123,7 @@ typedef struct {
     long most;      /* brackets that a tree can have */
     long count;     /* rules in best */
     double value, margin, upper;
+    Seen seen;
 } Bound;
 
 INLINE long most_brackets(const Rules *g, long n) {
@@ -146,7 +149,7 @@ MAYBE_UNUSED static void parse_bounded(const Rules *g, const Shapes *shapes, Sen
                                        const double *w, const Room *room, const Loss *loss,
                                        Tree *tree, Trace *trace, int *left, const int *rules,
                                        long count, Bound *bound) {
-    Seen seen;
+    Seen *seen = &bound->seen;
     double share = loss->kind == F1 && loss->golds ? 0.5 / (double)loss->golds : 1.0;
     double alpha = share, beta = -2.0 * share, range = 1.0; /* the slopes of 1 - F1 at the truth */
     long m = 0, p = 0, last_m = -1, last_p = -1, size;
@@ -157,9 +160,9 @@ MAYBE_UNUSED static void parse_bounded(const Rules *g, const Shapes *shapes, Sen
     bound->count = count;
     bound->margin = 0.0;
     bound->value = loss->truth;
-    seen.count = 1;
-    seen.score[0] = loss->truth;
-    seen.brackets[0] = seen.matched[0] = loss->golds;
+    seen->count = 1;
+    seen->score[0] = loss->truth;
+    seen->brackets[0] = seen->matched[0] = loss->golds;
     while (1) {
         x->alpha = alpha, x->beta = beta;
         double value = parse_best(g, x, w, room);
@@ -167,11 +170,12 @@ MAYBE_UNUSED static void parse_bounded(const Rules *g, const Shapes *shapes, Sen
         tree->count = trace->count;
         tree->rules = trace->rules;
         parse_spans(shapes->parent, shapes->left, shapes->right, g->tags, tree, room->stack);
-        long at = seen.count++;
-        seen.score[at] = parse_measure(g, shapes, x, w, tree, left, &seen.brackets[at],
-                                       &seen.matched[at]);
-        double margin = loss_of(loss, seen.matched[at], seen.brackets[at]);
-        double own = augmented_of(loss, margin, seen.score[at]);
+        long at = seen->count++;
+        seen->alpha[at] = alpha, seen->beta[at] = beta, seen->value[at] = value;
+        seen->score[at] = parse_measure(g, shapes, x, w, tree, left, &seen->brackets[at],
+                                       &seen->matched[at]);
+        double margin = loss_of(loss, seen->matched[at], seen->brackets[at]);
+        double own = augmented_of(loss, margin, seen->score[at]);
         if (own > bound->value) {
             bound->value = own;
             bound->margin = margin;
@@ -186,16 +190,16 @@ MAYBE_UNUSED static void parse_bounded(const Rules *g, const Shapes *shapes, Sen
             }
         bound->upper = highest_pair(loss, bound, &m, &p);
         double room_left = 1e-12 * (1.0 + fabs(bound->upper));
-        if (bound->upper <= bound->value + room_left || seen.count > MOST_CHARTS) break;
+        if (bound->upper <= bound->value + room_left || seen->count > MOST_CHARTS) break;
         double now = bound->scores[m * (bound->most + 1) + p];
-        range = fabs(now - seen.score[at]) + range;
-        int sloped = (seen.count & 1) == 0 && (m != last_m || p != last_p) &&
+        range = fabs(now - seen->score[at]) + range;
+        int sloped = (seen->count & 1) == 0 && (m != last_m || p != last_p) &&
                      slopes(loss, m, p, now, &alpha, &beta);
         if (sloped) {
             last_m = m, last_p = p;
             continue;
         }
-        double least = next_multipliers(&seen, m, p, 4.0 * range, &alpha, &beta);
+        double least = next_multipliers(seen, m, p, 4.0 * range, &alpha, &beta);
         if (least >= now - 1e-7 * (1.0 + fabs(now))) break;
     }
     if (bound->upper < bound->value) bound->upper = bound->value;

@@ -105,20 +105,35 @@ cdef extern from "_parsing_bounds.h" nogil:
     long most_brackets(const Rules*, long)
 
 
-cdef extern from "_parsing_counts.h" nogil:
-    ctypedef struct Counting:
-        long table, row
-        double* chart
-        double* plain
-        double* cell
-        int* reached
+cdef extern from "_parsing_exact.h" nogil:
+    enum:
+        NODES
+        EDGES
+        ENTRIES
+    ctypedef struct Forest:
+        int* symbol
+        int* next
+        int* begin
+        int* end
+        int* first
         int* count
-    double parse_counted(
-        const Rules*, const Sentence*, const double*, const Counting*, const Loss*, double*, long*,
-        long*)
-    void trace_counted(
-        const Rules*, const Sentence*, const double*, const Room*, const Counting*, Trace*, long,
-        long, long, long)
+        int* order
+        double* outside
+        int* rule
+        int* one
+        int* other
+        int* shift
+        double* add
+        int* place
+        double* score
+        int* span
+        double* cells
+        int* names
+        double* table
+        double* tilt
+        int* touched
+    void parse_exact(
+        const Rules*, Sentence*, const double*, const Room*, const Loss*, Trace*, Forest*, Bound*)
 
 cdef extern from "_parsing_logs.h" nogil:
     ctypedef struct Soft:

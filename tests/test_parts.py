@@ -20,6 +20,7 @@ from lssvm.formats import (
     gapped_fasta,
     image_list,
     mrf_text,
+    penn_trees,
     svm_hmm,
     svmlight,
     text,
@@ -42,6 +43,8 @@ CONFIGS = {
     "alignment": "{name: alignment, alphabet: ABC}",
     "alignment_pairs": "{name: alignment, alphabet: ABC, task: pairs, neighbours: A, "
     "neighbourhood: 2}",
+    "parsing": "{name: parsing, loss: zero_one}",
+    "latent_parsing": "{name: latent_parsing, tags: predicted, span_features: [length]}",
 }
 FORMATS = {
     "multiclass": ["labels", "scores", "confusion"],
@@ -56,6 +59,8 @@ FORMATS = {
     "coreference_pairs": ["default"],
     "alignment": ["scores", "fasta", "text"],
     "alignment_pairs": ["scores", "fasta", "text"],
+    "parsing": ["trees", "drawing"],
+    "latent_parsing": ["trees"],
 }
 EXAMPLES = {
     "multiclass": 300,
@@ -70,9 +75,14 @@ EXAMPLES = {
     "coreference_pairs": 50,
     "alignment": 50,
     "alignment_pairs": 60,
+    "parsing": 60,
+    "latent_parsing": 60,
 }
-SEVERAL = ("numeric_sequence", "motif", "sequence")  # best outputs, with --top
-LATENT = ("latent_sequence", "precision_at_k", "motif", "mrf", "coreference", "coreference_pairs")
+SEVERAL = ("numeric_sequence", "motif", "sequence", "parsing")  # best outputs, with --top
+LATENT = (
+    *("latent_sequence", "precision_at_k", "motif", "mrf", "coreference", "coreference_pairs"),
+    "latent_parsing",
+)
 WHOLE = {"confusion", "trec"}  # formats, and for ranking JSON too
 TRAINED = """\
 application: {application}
@@ -212,9 +222,25 @@ def rows_of_pairs(rng, count):
     return "".join(aligned(rng, f"a{k}", f"b{k}") for k in range(count))
 
 
+def bracketed(rng, count):
+    """Trees of a random grammar on one or two lines, with words and tags of their own."""
+    lines = []
+    for number in range(count):
+        inner = " ".join(
+            f"(NP (D d{rng.integers(9)}) (N n{rng.integers(40)}))"
+            for _ in range(rng.integers(1, 4))
+        )
+        verb = f"({'VX'[number % 11 == 5]} v{number})"
+        lines.append(f"(ROOT (S (NP (N n{rng.integers(9)}))\n (VP {verb} {inner})))")
+        lines.append(" " if number % 20 == 3 else "\n")
+    return "".join(lines)
+
+
 DATA = {
     "alignment": natives,
     "alignment_pairs": rows_of_pairs,
+    "parsing": bracketed,
+    "latent_parsing": bracketed,
     "numeric_sequence": tagged,
     "motif": records,
     "mrf": chains,
@@ -225,6 +251,8 @@ KNOWN = {  # what a label is in a line, and what stands for an unknown one
     "alignment": (r"role=(homolog|decoy)", "role=candidate"),
     "alignment_pairs": (r"(?m)(^>b.*\n[ABC]+)[ABC]$", r"\1"),
     "motif": (r"label=[+-]1", "label=?"),
+    "parsing": (r"\(ROOT", "(?"),
+    "latent_parsing": (r"\(ROOT", "(?"),
     "mrf": (r"(node \S+ \S+ 3) \d", r"\1 ?"),
     "coreference": (r"\(\d\)", "(?)"),
     "coreference_pairs": (r"\bc\d\b", "?"),
@@ -285,6 +313,7 @@ PARTS = {
     image_list: 10,
     mention_clustering: 400,
     gapped_fasta: 300,
+    penn_trees: 60,
 }
 
 
@@ -409,6 +438,8 @@ def test_a_broken_line_far_down_leaves_what_was_there(name, monkeypatch):
         ("mrf", r"(?m)^edge v0 v1", "edge v0 v9", 0.5),
         ("numeric_sequence", r"qid:s50 ", "qid:s1 ", 0.5),
         ("numeric_sequence", r" 2:\S+", " 2:x", 0.5),
+        ("parsing", r"\(N n", "(N", 0.5),
+        ("parsing", r"\(ROOT", "", 0.5),
         ("coreference", r"#end document", "", 0.5),
         ("coreference", r"\(1\)", "(1", 0.5),
         ("coreference", r"#begin document", "", 0.5),

@@ -82,7 +82,7 @@ def told(name, grammar, block, length, count, w):
     spans, none = np.zeros((0, grammar.labels)), np.zeros((0, grammar.tags))
 
     def run():
-        _parsing.search(grammar, block, w, spans, none, _parsing.PREDICT, (0, 0, 0))
+        _parsing.search(grammar, block, w, spans, none, _parsing.PREDICT, (0, 0, 0, 0))
 
     seconds = cpu_of(run) / count
     splits = sum((width - 1) * (length - width + 1) for width in range(2, length + 1))

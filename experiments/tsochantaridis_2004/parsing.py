@@ -77,22 +77,25 @@ METHODS = {
 }
 
 
+LONGEST = {"SVM_2 Δs": 25, "SVM_2 Δm": 25, "Δm + spans": 15, "2 parts": 10, "4 parts": 10}
+
+
 class Plan(NamedTuple):
     """What is run.
 
     lengths : greatest numbers of tokens; grid : values of C; most : training sentences, at most
-    skipped : methods that are run for the first length only; files : of a split, at most
+    files : of a split, at most; longest : methods that are not run for greater lengths than this
     """
 
     lengths: tuple[int, ...]
     grid: tuple[float, ...]
     most: int
     files: int
-    skipped: tuple[str, ...]
+    longest: Mapping[str, int]
 
 
-FULL = Plan((10, 15, 25, 40), (0.1, 1.0, 10.0), 100_000, 1000, ("2 parts", "4 parts"))
-QUICK = Plan((6,), (1.0,), 80, 15, ())
+FULL = Plan((10, 15, 25, 40), (0.1, 1.0, 10.0), 100_000, 1000, LONGEST)
+QUICK = Plan((6,), (1.0,), 80, 15, {})
 
 
 class Task(NamedTuple):
@@ -118,18 +121,30 @@ def experiment(arguments: command.Arguments) -> str:
     rows: list[dict[str, Any]] = []
     chosen: dict[str, float | None] = dict.fromkeys(METHODS)
     for length in plan.lengths:
-        names = [name for name in METHODS if length == plan.lengths[0] or name not in plan.skipped]
-        tasks = [Task(name, length, chosen[name]) for name in reversed(names)]
-        found = run_tasks(
-            solve, setting, tasks, jobs=arguments.jobs, progress=command.show_progress
-        )
-        found.sort(key=lambda row: names.index(row["method"]))
-        compare(found)
-        rows += found
-        chosen |= {row["method"]: row["C"] for row in found}
+        names = [name for name in METHODS if length <= plan.longest.get(name, length)]
+        for batch in (names[:1], names[1:]):  # the first one is what others are compared with
+            tasks = [Task(name, length, chosen[name]) for name in batch]
+            for first in range(0, len(tasks), arguments.jobs):
+                found = run_tasks(
+                    solve,
+                    setting,
+                    tasks[first : first + arguments.jobs],
+                    jobs=arguments.jobs,
+                    progress=command.show_progress,
+                )
+                rows += found
+                chosen |= {row["method"]: row["C"] for row in found}
+                text = save(arguments.out, plan, rows)
+    return text
+
+
+def save(out: Path, plan: "Plan", rows: Sequence[dict[str, Any]]) -> str:
+    """Write what is done so far; returns the table."""
+    for length in plan.lengths:
+        compare([row for row in rows if row["length"] == length])
     text = report(rows)
     kept = [{key: value for key, value in row.items() if key != "right"} for row in rows]
-    write_results(arguments.out, "parsing", text, kept, {"plan": plan._asdict(), "rows": kept})
+    write_results(out, "parsing", text, kept, {"plan": plan._asdict(), "rows": kept})
     return text
 
 
@@ -298,7 +313,9 @@ def right_brackets(
 
 
 def compare(rows: Sequence[dict[str, Any]]) -> None:
-    """Add McNemar's test of each row against the first one."""
+    """Add McNemar's test of each row against the first one, if there are any."""
+    if not rows:
+        return
     reference = rows[0]["right"]
     for row in rows:
         wrong, other = row["right"][:, 1], reference[:, 1]

@@ -9,7 +9,7 @@ off the labels, from their first ``-`` or ``=``; labels that begin with one, as 
 
 import re
 from array import array
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from lssvm.formats.text import open_text
 
 TRACE = "-NONE-"
 DEEPEST = 1000  # brackets within each other
+_PART = 1_000_000  # nodes of a part
 _SHOWN = 40  # characters of a word that a message shows
 TOKEN = re.compile(r"[()]|[^\s()]+")
 _FUNCTION = re.compile(r"(?<=[^-=])[-=].*", re.DOTALL)
@@ -101,19 +102,49 @@ def trees_of_lines(
     strip_functions: bool = True,
 ) -> TreeFile:
     """The trees of numbered lines; otherwise as :func:`read_trees`. path : for messages."""
-    labels, words = known or (Names(), Names())
-    reader = _Reader(labels, words, strip_traces, strip_functions)
+    reader = _Reader(*(known or (Names(), Names())), strip_traces, strip_functions)
+    for _ in _each_line(path, lines, reader):
+        pass
+    return reader.result()
+
+
+def tree_parts(
+    path: str | Path,
+    limit: Limit,
+    labels: Names,
+    *,
+    strip_traces: bool = True,
+    strip_functions: bool = True,
+) -> Iterator[TreeFile]:
+    """The trees of a file in parts of whole trees, in order; otherwise as :func:`read_trees`.
+
+    labels : of files and parts before it, which are added to; each part has its own words
+    """
+    reader = _Reader(labels, Names(), strip_traces, strip_functions)
+    with open_text(path, limit) as lines:
+        for _ in _each_line(path, lines, reader):
+            if reader.full:
+                yield reader.result()
+                reader.begin_anew()
+    if len(reader.offsets) > 1:
+        yield reader.result()
+
+
+def _each_line(
+    path: str | Path, lines: Iterable[tuple[int, str]], reader: "_Reader"
+) -> Iterator[None]:
+    """Read lines, pausing after each, and check the end. Raises DataError."""
     for number, line in lines:
         try:
             reader.read(number, TOKEN.findall(line))
         except ValueError as error:
             raise DataError(path, number, error) from None
+        yield
     if reader.open:
         message = f"{reader.open} of its brackets are not closed at the end of the file"
         raise DataError(path, reader.begun, f"the tree: {message}; expected ')'")
-    if len(reader.offsets) == 1:
+    if not reader.trees:
         raise DataError(path, None, "there are no trees; expected '(S (NP …) …)'")
-    return reader.result()
 
 
 class _Reader:
@@ -129,6 +160,24 @@ class _Reader:
         self.named = True  # whether the innermost bracket has its label, or has none
         self.position = self.begun = 0
         self.known: dict[str, int] = {}
+        self.before = 0  # trees of other parts
+
+    @property
+    def trees(self) -> int:
+        """Trees so far, those of other parts included."""
+        return self.before + len(self.lines)
+
+    @property
+    def full(self) -> bool:
+        """Whether there are enough nodes for a part, and no tree is open."""
+        return len(self.columns[0]) > _PART and not self.stack
+
+    def begin_anew(self) -> None:
+        """Forget the trees and the words."""
+        self.before = self.trees
+        self.words = Names()
+        self.columns = [array("i") for _ in range(4)]
+        self.offsets, self.lines = array("q", [0]), array("q")
 
     @property
     def open(self) -> int:

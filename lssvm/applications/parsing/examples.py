@@ -1,5 +1,6 @@
 """Sentences and their trees, packed for the kernels."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar, Self
@@ -9,7 +10,7 @@ import numpy as np
 from lssvm.applications.packing import Packed, digest
 from lssvm.applications.parsing.bracket_metrics import Brackets
 from lssvm.kernels.parsing_arrays import SentenceArrays
-from lssvm.offsets import gathered
+from lssvm.offsets import cumulated, gathered
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,3 +116,39 @@ class Treebank(Packed):
             parts.append(where - where[0])
             parts += [getattr(self, name)[where[0] : where[-1]] for name in columns]
         return digest(*parts)
+
+
+def trees_alone(examples: Treebank) -> Treebank:
+    """The true brackets and parts of speech, without words, rules and names."""
+    words, nodes = examples.own_words, slice(int(examples.nodes[0]), int(examples.nodes[-1]))
+    none, zero = np.empty(0, dtype=np.int32), np.zeros(len(examples) + 1, dtype=np.int64)
+    columns = {name: getattr(examples, name)[nodes] for name in examples.PARTS["nodes"]}
+    return replace(
+        examples,
+        **columns,
+        offsets=examples.offsets - examples.offsets[0],
+        nodes=examples.nodes - examples.nodes[0],
+        tags=examples.tags[words],
+        seen=examples.seen[words],
+        words=none,
+        word_texts=(),
+        codes=np.empty((len(examples.codes), 0), dtype=np.int32),
+        golds=zero,
+        gold=np.empty((0, 4), dtype=np.int32),
+        derivations=zero,
+        rules=none,
+        identifiers=np.empty(0, dtype=object),
+        lines=np.empty(0, dtype=np.int64),
+        files=none,
+    )
+
+
+def joined_trees(parts: Sequence[Treebank]) -> Treebank:
+    """The trees of several parts that :func:`trees_alone` gave; the last one knows all labels."""
+    names = ("costs", "known", "made", "tags", "seen", *parts[0].PARTS["nodes"])
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    offsets = {
+        name: cumulated(np.concatenate([np.diff(getattr(part, name)) for part in parts]))
+        for name in parts[0].OFFSETS
+    }
+    return replace(parts[-1], **columns, **offsets)

@@ -13,8 +13,9 @@ Brackets are those of evalb: neither the root nor parts of speech. Δ is one of
   slack it is exact in the chart, each true bracket matching as often as it is there;
 - ``f1``: 1 − F1 of the brackets, and ``brackets`` in all other forms: by bounds (see
   ``_parsing_bounds.h``), which give the best tree that was seen and a proved upper bound of the
-  maximum. For short sentences with a gap between them a chart that counts is exact
-  (``exact_words``).
+  maximum. Where there is a gap between them, the brackets of all trees that the bounds do not
+  exclude are counted (``_parsing_exact.h``), which is exact; only if these trees are too many, or
+  the sentence is longer than ``exact_words``, the gap remains.
 
 With ``model: crf`` it is a conditional random field: U⁺ = log Z and Δ ≡ 0, by inside and outside
 sums. Ties are broken as ``_parsing`` says. The derivation of a tree is what counts (see
@@ -34,7 +35,7 @@ from scipy import sparse
 from lssvm.applications import base
 from lssvm.applications.parsing import bracket_metrics, predicted_trees, searching
 from lssvm.applications.parsing.bracket_metrics import Brackets
-from lssvm.applications.parsing.examples import Treebank
+from lssvm.applications.parsing.examples import Treebank, joined_trees, trees_alone
 from lssvm.applications.parsing.features import FeatureMap, ParsingNames
 from lssvm.applications.parsing.given_trees import FromTrees
 from lssvm.applications.parsing.parsing_explaining import ParsingExplainer
@@ -46,8 +47,10 @@ from lssvm.applications.parsing.reading import (
     files_of,
     read_treebank,
     treebank_of,
+    treebank_parts,
 )
 from lssvm.applications.parsing.searching import Found
+from lssvm.applications.parts import InParts
 from lssvm.errors import DataError, LssvmError, ModelError
 from lssvm.formats.penn_trees import TreeFile
 from lssvm.kernels import _parsing
@@ -62,11 +65,13 @@ class GrammarParsing(
     ParsingExplainer,
     base.Application[Treebank, Predictions],
     base.ByExample[Treebank],
+    InParts[Treebank, Predictions],
 ):
     """The base of applications of parsing."""
 
     Options: ClassVar[type[base.Options]] = ParsingOptions
     starter_files: ClassVar = {"train": ["train.ptb"], "test": ["test.ptb"]}
+    whole_formats: ClassVar = frozenset({"svg"})
 
     def __init__(
         self, options: ParsingOptions, formulation: base.Formulation | None = None
@@ -112,6 +117,22 @@ class GrammarParsing(
         examples, learnt = read_treebank(sources, self.own, self.learnt)
         self.learnt = learnt
         return examples
+
+    def read_parts(self, sources: Sequence[base.Source]) -> Iterator[Treebank]:
+        """The trees of :meth:`read` in parts. Raises DataError."""
+        if self.learnt is None:
+            yield self.read(sources)
+        else:
+            yield from treebank_parts(sources, self.own, self.learnt)
+
+    def kept(self, examples: Treebank, predictions: Predictions) -> tuple[Treebank, Predictions]:
+        """The true trees, and the best ones."""
+        return trees_alone(examples), predictions.best()
+
+    def joined(self, parts: Sequence[tuple[Treebank, Predictions]]) -> tuple[Treebank, Predictions]:
+        """The trees of all parts."""
+        found = predicted_trees.joined([predictions for _, predictions in parts])
+        return joined_trees([examples for examples, _ in parts]), found
 
     def packed(
         self, files: Sequence[tuple[str, int, TreeFile]], sources: Sequence[base.Source]
@@ -261,7 +282,8 @@ class GrammarParsing(
         if loss == "brackets" and form.rescaling == "margin" and form.slack_norm != 2:
             return searching.search(self.features, w, examples, _parsing.ADDITIVE)
         kind = (int(loss == "f1"), int(form.slack_norm == 2), int(form.rescaling == "slack"))
-        return searching.bounded(self.features, w, examples, kind, self.own.exact_words)
+        charged = (*kind, self.own.exact_words)
+        return searching.search(self.features, w, examples, _parsing.BOUNDED, charged)
 
     def _check_trainable(self, examples: Treebank) -> None:
         lost = np.flatnonzero(~examples.made)

@@ -81,11 +81,11 @@ class ParsingOptions(base.Options):
         default=None, ge=1, description="longest sentence for training; longer ones are left out"
     )
     exact_words: int = Field(
-        default=8,
+        default=40,
         ge=0,
-        le=20,
+        le=1000,
         description="longest sentence for which inference with loss f1 is made exact by counting, "
-        "where its bounds are not",
+        "where its bounds leave a gap",
     )
     strip_traces: bool = Field(default=True, description="leave out traces (-NONE-)")
     strip_functions: bool = Field(default=True, description="cut function tags off: NP of NP-SBJ")

@@ -1,7 +1,7 @@
 """Predicted trees in flat arrays, and as text."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TextIO
 
 import numpy as np
@@ -54,6 +54,7 @@ class Predictions:
     scores : (trees,) float64, w · Φ
     parsed : (n,) bool; False: no parse, the tree is a flat one of the best pieces
     approximate : whether trees are not maxima of what was asked for
+    several : whether more than one tree of each was asked for
     w : (d,), the weights that made them
     """
 
@@ -62,12 +63,32 @@ class Predictions:
     scores: np.ndarray
     parsed: np.ndarray
     approximate: bool
+    several: bool
     w: np.ndarray
 
     @property
     def first(self) -> np.ndarray:
         """The best tree of each sentence, (n,)."""
         return cumulated(self.counts)[:-1]
+
+    def best(self) -> "Predictions":
+        """The best tree of each sentence alone."""
+        counts = np.ones(len(self.counts), dtype=np.int64)
+        trees, scores = self.trees.part(self.first), self.scores[self.first]
+        return replace(self, trees=trees, counts=counts, scores=scores)
+
+
+def joined(parts: Sequence[Predictions]) -> Predictions:
+    """The predictions of several parts, each with its best trees alone."""
+    trees = Trees(
+        *(np.concatenate([part.trees[k] for part in parts]) for k in range(3)),
+        cumulated(np.concatenate([np.diff(part.trees.offsets) for part in parts])),
+    )
+    columns = {
+        name: np.concatenate([getattr(part, name) for part in parts])
+        for name in ("counts", "scores", "parsed")
+    }
+    return replace(parts[0], trees=trees, **columns)
 
 
 def trees_of(grammar: GrammarArrays, rules: np.ndarray, offsets: np.ndarray) -> Trees:
@@ -160,7 +181,7 @@ class Texts:
 
 def write_trees(texts: Texts, file: TextIO) -> None:
     """One tree a line; each of several trees follows ``# rank score``, with ranks from 0."""
-    several = bool(np.any(texts.predictions.counts > 1))
+    several = texts.predictions.several
     for row in range(len(texts.examples)):
         for rank, (tree, score) in enumerate(zip(texts.trees(row), texts.scores(row), strict=True)):
             file.write(f"# {rank} {score:.10g}\n" if several else "")
@@ -196,7 +217,7 @@ def records(texts: Texts, losses: np.ndarray | None) -> Iterator[dict[str, Any]]
             for tree, score in zip(texts.trees(row), texts.scores(row), strict=True)
         ]
         record: dict[str, Any] = {"id": name, **pairs[0], "parsed": bool(predictions.parsed[row])}
-        if len(pairs) > 1:
+        if predictions.several:
             record["trees"] = pairs
         if examples.known[row]:
             record["gold"] = gold_text(examples, row)

@@ -1,7 +1,7 @@
 """Treebanks from files. The first trees that are read determine grammar and features."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -15,7 +15,7 @@ from lssvm.applications.parsing.grammar import ROOTS, UNKNOWN, Form, Grammar, Le
 from lssvm.applications.parsing.parsing_options import ParsingOptions
 from lssvm.applications.parsing.word_features import SpanFeatures, WordFeatures
 from lssvm.errors import DataError
-from lssvm.formats.penn_trees import Names, TreeFile, read_trees
+from lssvm.formats.penn_trees import Names, TreeFile, read_trees, tree_parts
 from lssvm.offsets import cumulated
 
 SUFFIXES = (".ptb", ".mrg", ".parse", ".tree", ".trees", ".bracketed")  # of files of a folder
@@ -84,20 +84,52 @@ def read_treebank(
     """The trees of files and folders, and what they determine. Raises DataError."""
     known = (Names(), Names())
     files = []
+    for number, path in _paths(sources):
+        trees = read_trees(
+            path,
+            sources[number].limit,
+            known,
+            strip_traces=options.strip_traces,
+            strip_functions=options.strip_functions,
+        )
+        files.append(FileRead(path, number, trees))
+    return treebank_of(files, sources, options, learnt)
+
+
+def treebank_parts(
+    sources: Sequence[Source], options: ParsingOptions, learnt: Learnt
+) -> Iterator[Treebank]:
+    """The trees of :func:`read_treebank` in parts. Raises DataError."""
+    labels = Names()
+    paths = list(_paths(sources))
+    for place, (number, path) in enumerate(paths):
+        before = 0
+        for trees in tree_parts(
+            path,
+            sources[number].limit,
+            labels,
+            strip_traces=options.strip_traces,
+            strip_functions=options.strip_functions,
+        ):
+            part, _ = treebank_of([FileRead(path, number, trees)], sources, options, learnt)
+            names = [str(before + k) for k in range(1, len(part) + 1)]
+            before += len(part)
+            yield replace(
+                part,
+                identifiers=np.array(names, dtype=object),
+                files=np.full(len(part), place, dtype=np.int32),
+                paths=tuple(path for _, path in paths),
+            )
+
+
+def _paths(sources: Sequence[Source]) -> Iterator[tuple[int, str]]:
+    """Every file, with the number of its source. Raises DataError."""
     for number, source in enumerate(sources):
         if source.label is not None:
             message = f"label {source.label!r} has no meaning for trees; expected no label"
             raise DataError(source.path, None, message)
         for path in files_of(source.path):
-            trees = read_trees(
-                path,
-                source.limit,
-                known,
-                strip_traces=options.strip_traces,
-                strip_functions=options.strip_functions,
-            )
-            files.append(FileRead(path, number, trees))
-    return treebank_of(files, sources, options, learnt)
+            yield number, path
 
 
 def treebank_of(

@@ -1,4 +1,4 @@
-"""Calls of the kernels: derivations of sentences, bounds made exact, and predicted trees."""
+"""Calls of the kernels: derivations of sentences, and predicted trees."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -9,11 +9,10 @@ from lssvm.applications.parsing.best_trees import Forest
 from lssvm.applications.parsing.examples import Treebank
 from lssvm.applications.parsing.features import Entries, FeatureMap
 from lssvm.applications.parsing.predicted_trees import Predictions, Trees, trees_of
-from lssvm.kernels import _parsing, _parsing_counts, _parsing_soft
+from lssvm.kernels import _parsing, _parsing_soft
 from lssvm.offsets import cumulated, gathered
 from lssvm.plane import Plane
 
-_NUMBERS = 30_000_000  # that charts which count may take
 _LOST = -1e299
 _ROUNDING = 1e-14  # of log Z of a sentence, by word
 
@@ -44,7 +43,7 @@ def search(
     w: np.ndarray,
     examples: Treebank,
     task: int,
-    loss: tuple[int, int, int] = (0, 0, 0),
+    loss: tuple[int, int, int, int] = (0, 0, 0, 0),
 ) -> Found:
     """The derivations that a task of the kernel asks for."""
     weights = features.weights(w)
@@ -52,49 +51,6 @@ def search(
     sentences = features.sentences(examples)
     kept = (features.grammar, sentences, weights.rules, weights.spans, emissions)
     return Found(*_parsing.search(*kept, task, loss))
-
-
-def bounded(
-    features: FeatureMap,
-    w: np.ndarray,
-    examples: Treebank,
-    loss: tuple[int, int, int],
-    exact_words: int,
-) -> Found:
-    """Inference with a loss of two counts; exact for sentences of at most so many words."""
-    found = search(features, w, examples, _parsing.BOUNDED, loss)
-    sentences = features.sentences(examples)
-    wide = (found.uppers > found.values) & (examples.lengths <= exact_words)
-    rows = [
-        row
-        for row in np.flatnonzero(wide).tolist()
-        if _parsing_counts.numbers(features.grammar, sentences, row) <= _NUMBERS
-    ]
-    if not rows:
-        return found
-    truths = search(features, w, examples, _parsing.TRUTH)
-    weights = features.weights(w)
-    emissions = features.emissions(weights, examples)
-    first = int(examples.offsets[0])
-    pieces = np.split(found.rules, found.offsets[1:-1])
-    for row in rows:
-        own = slice(int(examples.offsets[row]) - first, int(examples.offsets[row + 1]) - first)
-        value, margin, rules = _parsing_counts.search(
-            features.grammar,
-            sentences,
-            row,
-            weights.rules,
-            weights.spans,
-            np.ascontiguousarray(emissions[own]),
-            (*loss, float(truths.values[row])),
-        )
-        if value > found.values[row]:
-            found.values[row], found.margins[row] = value, margin
-            pieces[row] = rules
-        found.uppers[row] = found.values[row]
-    rules = np.concatenate(pieces).astype(np.int32)
-    kept = (found.values, found.margins, found.uppers)
-    return Found(*kept, rules, cumulated([len(piece) for piece in pieces]))
 
 
 def joined(*parts: tuple[Entries, np.ndarray]) -> Entries:
@@ -140,7 +96,7 @@ def predicted(features: FeatureMap, w: np.ndarray, examples: Treebank, top: int)
     derivations = [own for each in rules for own in each]
     trees = _trees(features, derivations, cumulated(counts), flat)
     flat_scores = np.array([value for own in scores for value in own], dtype=np.float64)
-    return Predictions(trees, counts, flat_scores, parsed, False, w)
+    return Predictions(trees, counts, flat_scores, parsed, False, top > 1, w)
 
 
 def _trees(
@@ -224,7 +180,7 @@ def by_rules(features: FeatureMap, w: np.ndarray, examples: Treebank) -> Predict
         others = predicted(features, w, examples.take(lost), 1)
         values[lost] = np.where(others.parsed, values[lost], others.scores)
         trees = _replaced(trees, lost, others.trees)
-    return Predictions(trees, counts, values, parsed, True, w)
+    return Predictions(trees, counts, values, parsed, True, False, w)
 
 
 def _replaced(trees: Trees, rows: np.ndarray, others: Trees) -> Trees:
