@@ -10,7 +10,7 @@ of a family.
 BLOSUM62 has gap scores −12 and −1 (opening 11, each letter 1, the defaults of BLAST), or the ones
 of 12 combinations with the highest Q on the training folds; parasail aligns. Learnt scores are 210
 symmetric substitution scores, opening and extension, from nothing or with BLOSUM62 and the tuned
-gaps as the prior; loss 1 − Q, linear slack, relative gap at most 0.02. C, of three values, and the
+gaps as the prior; loss 1 − Q, linear slack, relative gap at most 0.02. C, of two values, and the
 scale of the prior, of two, are those with the highest Q on a third of the training families after
 training on the others. Differences are paired by family, with standard errors over families.
 """
@@ -58,8 +58,8 @@ class Plan(NamedTuple):
     longest: int
 
 
-FULL = Plan(("RV11", "RV12"), 2, (0.001, 0.01, 0.1), (0.02, 0.1), 0, 0)
-QUICK = Plan(("RV12",), 2, (0.1,), (0.02,), 15, 250)
+FULL = Plan(("RV11", "RV12"), 2, (0.001, 0.01), (0.02, 0.1), 0, 0)
+QUICK = Plan(("RV12",), 2, (0.01,), (0.02,), 15, 250)
 
 
 class Shared(NamedTuple):
