@@ -121,16 +121,17 @@ def _by_pairs(found: Bounds, bags: BagArrays, loss: FLoss, limits: Limits, each:
 def _by_counts(found: Bounds, bags: BagArrays, loss: FLoss, limits: Limits, each: Each) -> None:
     every, model = np.arange(len(loss.truth)), Labelling.empty(bags)
     cuts, floor = Cuts.none(loss, np.diff(bags.places)), found.value
-    begin = list(np.unique(found.carried, axis=0))
+    best = Mixture.of(found.labels, bags, loss)
+    begin = [cuts.corner, *np.unique(found.carried, axis=0)]
     for _ in range(limits.iterations):
         prices = begin.pop() if begin else following
         model.improve(bags, cuts.gains(prices), every, limits.label_sets, each)
-        cuts.add(prices, float(model.values.sum()) + float(model.excess.sum()))
+        latest = Mixture.of(model.labels, bags, loss)
+        value = float(model.values.sum()) + float(model.excess.sum())
+        cuts.add(prices, value, latest.sums.sum(axis=0))
         found.upper, following, found.carried = cuts.highest()
-        found.offer(model.labels, loss.value(model.used(bags)), _score(bags, model.labels))
-        mixed = Mixture.of(found.labels, bags, loss)
-        mixed.improve(Mixture.of(model.labels, bags, loss), following, loss)
-        found.offer(mixed.labels, mixed.loss(loss), _score(bags, mixed.labels))
+        best.improve(latest, following, loss)
+        found.offer(best.labels, best.loss(loss), _score(bags, best.labels))
         narrow = found.upper - found.value <= NARROW * (found.upper - floor)
         if found.met or narrow or (not begin and cuts.known(following)):
             break
