@@ -1,6 +1,8 @@
 """Relation extraction as training has it: planes, certified gaps, checkpoints and predictions."""
 
 import itertools
+import os
+import signal
 
 import clarabel
 import numpy as np
@@ -14,6 +16,7 @@ from lssvm.errors import ConfigError, DataError, LssvmError, StoppedError
 from lssvm.executor import Executor
 from lssvm.oracle import DataOracle
 from lssvm.training import session as train
+from lssvm.training import setup
 from lssvm.training.cccp import Observer
 from lssvm.training.session import Saving
 
@@ -27,8 +30,8 @@ def configuration(options, **solver):
         {
             "application": {"name": "relation", "bias": 0.0, **options},
             "objective": {"C": C},
-            "solver": {"method": "bundle", "epsilon": 1e-6, **solver},
-            "cccp": {"tolerance": 1e-6, "max_iterations": 4},
+            "solver": {"method": "bundle", "epsilon": 1e-3, "max_passes": 20, **solver},
+            "cccp": {"tolerance": 1e-3, "max_iterations": 3},
         }
     )
 
@@ -94,14 +97,12 @@ def test_the_certified_gap_holds_the_optimum_of_the_convex_problem(seed):
     rng = np.random.default_rng(seed)
     options = {**WHOLE[seed % 3], "beta": (0.5, 1.0, 2.0)[seed % 2]}
     app, examples = cases.problem(rng, n=2, mentions=2, relations=2, features=2, **options)
-    config = configuration(options).model_copy(update={})
+    config = configuration(options)
     first = app.start(examples, np.random.default_rng([config.seed, 0]))
     oracle = DataOracle(app, examples, Executor())
-    from lssvm.training import setup
-
     run = setup.new_run(app, examples, oracle, config, 0, None)
     solution = run.solver.minimise(
-        oracle, C, lambda primal: 1e-6 * primal, 0.0, 200, lambda gap, goal: None
+        oracle, C, lambda primal: 1e-4 * primal, 0.0, 40, lambda gap, goal: None
     )
     rows, bounds = every_output(app, examples)
     best = optimum(rows, bounds, first.gradient, C)
@@ -110,11 +111,11 @@ def test_the_certified_gap_holds_the_optimum_of_the_convex_problem(seed):
     assert solution.primal >= best - room
     assert solution.certified
     if solution.converged:
-        assert solution.primal - best <= 1e-5 * (1.0 + abs(best))
+        assert solution.primal - best <= 2e-4 * (1.0 + abs(best))
 
 
 @pytest.mark.parametrize("options", [{}, *WHOLE])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_training_is_certified_and_the_objective_falls(seed, options):
     app, examples = cases.problem(np.random.default_rng(seed), n=12, **options)
     told = Problems()
@@ -126,8 +127,8 @@ def test_training_is_certified_and_the_objective_falls(seed, options):
 
 @pytest.mark.parametrize("options", WHOLE)
 def test_threads_and_a_checkpoint_change_no_byte(options, tmp_path):
-    app, examples = cases.problem(np.random.default_rng(1), n=200, features=6, **options)
-    config = configuration(options, max_passes=25)
+    app, examples = cases.problem(np.random.default_rng(1), n=150, features=6, **options)
+    config = configuration(options, max_passes=12)
     whole = train.learn_on(app, examples, config)
     assert train.learn_on(app, examples, config, threads=3).w.tobytes() == whole.w.tobytes()
     path, stops, model = tmp_path / "m.checkpoint", 0, None
@@ -135,7 +136,7 @@ def test_threads_and_a_checkpoint_change_no_byte(options, tmp_path):
         saving = Saving(path, 1, resume=stops > 0)
         try:
             model = train.learn_on(
-                app, examples, config, saving=saving, observer=Interrupting(7 + stops)
+                app, examples, config, saving=saving, observer=Interrupting(5 + stops)
             )
         except StoppedError:
             stops += 1
@@ -151,16 +152,13 @@ class Interrupting(Observer):
         self.left = after
 
     def passed(self, passes, gap, goal, not_converged, objective):
-        import os
-        import signal
-
         self.left -= 1
         if self.left == 0:
             os.kill(os.getpid(), signal.SIGINT)
 
 
 def test_what_is_carried_is_kept_and_changes_the_next_pass():
-    options = {**F, "decomposition": "pairs", "iterations": 2}
+    options = {**F, "decomposition": "pairs", "iterations": 6}
     app, examples = cases.problem(np.random.default_rng(3), n=30, **options)
     oracle = DataOracle(app, examples, Executor())
     w = np.random.default_rng(4).integers(-8, 9, app.dimension(examples)) / 8
@@ -173,7 +171,8 @@ def test_what_is_carried_is_kept_and_changes_the_next_pass():
     for _ in range(6):
         _, upper, carried = oracle.augmented_from(w, carried)
         uppers.append(upper)
-    assert min(uppers[1:]) < first
+    assert all(b <= a + 1e-12 for a, b in itertools.pairwise(uppers))
+    assert uppers[-1] < first
 
 
 def test_bounds_that_do_not_meet_are_counted():
@@ -251,5 +250,3 @@ def test_other_costs_of_examples_are_refused():
     app, examples = cases.problem(np.random.default_rng(0), costs=True, **F)
     with pytest.raises(LssvmError, match="costs of their own"):
         train.learn_on(app, examples, configuration(F))
-
-

@@ -11,9 +11,9 @@ Both maxima are exact, so that L(λ) ≥ U⁺ for every λ. Subgradient steps λ
 it. Where the copies agree they attain U⁺. The labels of either copy give a lower bound, if each
 pair has enough mentions for them; so do the true labels.
 
-By counts: only the numbers of right and wrong labels of both copies are joined, see ``counts``. This
-takes a few steps and proves much more, but needs a loss of these two numbers, which a mean over
-relations is not.
+By counts: only the numbers of right and wrong labels of both copies are joined, see ``counts``.
+This takes a few steps and proves much more, but needs a loss of these two numbers, which a mean
+over relations is not.
 """
 
 from dataclasses import dataclass
@@ -122,7 +122,8 @@ def _by_counts(found: Bounds, bags: BagArrays, loss: FLoss, limits: Limits, each
     every, model = np.arange(len(loss.truth)), Labelling.empty(bags)
     cuts, floor = Cuts.none(loss, np.diff(bags.places)), found.value
     best = Mixture.of(found.labels, bags, loss)
-    begin = [cuts.corner, *np.unique(found.carried, axis=0)]
+    begin, following = list(np.unique(found.carried, axis=0)), cuts.corner
+    begin.insert(0, following)
     for _ in range(limits.iterations):
         prices = begin.pop() if begin else following
         model.improve(bags, cuts.gains(prices), every, limits.label_sets, each)
