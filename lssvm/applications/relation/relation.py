@@ -251,7 +251,9 @@ class Relation(
         found = inference.completed(bags, examples)
         return base.Maxima(found.values, none, found.values, found.labels)
 
-    def gradients(self, examples: Bags, found: base.Maxima, rows: np.ndarray) -> "sparse.csr_array":
+    def gradients(
+        self, examples: Bags, found: base.Maxima, rows: np.ndarray
+    ) -> "sparse.csr_array":
         """Φ of the labels that were found, (len(rows), d), without costs."""
         return inference.gradients(examples, found.outputs, np.asarray(rows), self.columns)
 

@@ -50,7 +50,8 @@ class RelationOptions(DataOptions):
     )
     steps: Literal["inverse_root", "inverse"] = Field(
         default="inverse_root",
-        description="decomposition pairs: size of step t; inverse_root: 1/√t; inverse: 1/t",
+        description="decomposition pairs: size of step t; inverse_root: 1/√t; "
+        "inverse: 1/t",
     )
     label_sets: int = Field(
         default=4096,
