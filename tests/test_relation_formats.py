@@ -8,7 +8,7 @@ import lzma
 
 import numpy as np
 import pytest
-import relation_cases as cases
+import relation_files as cases
 
 from lssvm.errors import DataError
 from lssvm.formats import relation_bags

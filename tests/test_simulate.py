@@ -27,6 +27,7 @@ SMALL = {
     "coreference": {"n": 3, "n_test": 2, "sentences": 4},
     "parsing": {"n": 12, "n_test": 6, "words": 8},
     "alignment": {"n": 6, "n_test": 4, "decoys": 2, "length": 12},
+    "relation": {"n": 30, "n_test": 10, "relations": 2, "features": 100},
 }
 APPROXIMATE = {"correlation_clustering.yaml"}  # their gap is not certified: exit code 3
 

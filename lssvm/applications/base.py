@@ -26,7 +26,7 @@ from lssvm.applications.formulation import ANNEALED, SMOOTH, TEMPERATURES, Formu
 from lssvm.applications.options import Options, is_stored, named_file
 from lssvm.applications.prediction import P, Predictor
 from lssvm.applications.reading import Reader, Source, labelled_part
-from lssvm.applications.writing import JSON, Export, FolderFormat, Writer
+from lssvm.applications.writing import JSON, Curve, Export, FolderFormat, Writer
 from lssvm.problem import (
     ByExample,
     CompiledByExample,
@@ -51,6 +51,7 @@ __all__ = [
     "ByExample",
     "CompiledByExample",
     "Continuing",
+    "Curve",
     "Each",
     "Examples",
     "Export",

@@ -16,6 +16,9 @@ JSON = "json"  # the name of that format, beside an application's own
 # Writes a model's weights and summary arrays to a path.
 Export = Callable[[np.ndarray, Mapping[str, np.ndarray], Any], None]
 
+# Draws a curve of the scores of labelled examples and their predictions to a path.
+Curve = Callable[[Any, Any, Any], None]
+
 
 @dataclass(frozen=True)
 class FolderFormat:
@@ -50,6 +53,11 @@ class Writer(ABC, Generic[E, P]):
     def folder_formats(self) -> Mapping[str, FolderFormat]:
         """Further formats of predictions, by other names: several files in a folder."""
         return {}
+
+    @property
+    def curve(self) -> Curve | None:
+        """What draws the curve of ``lssvm-classify --curve``; by default there is none."""
+        return None
 
     def output_warnings(self, examples: E, name: str) -> list[str]:
         """Warnings about predictions for examples, one sentence each.

@@ -52,6 +52,13 @@ if TYPE_CHECKING:
 @click.option("--json", "as_json", is_flag=True, help="Write one JSON object per line.")
 @click.option("--metrics", metavar="FILE", type=click.Path(), help="Write the metrics as JSON.")
 @click.option(
+    "--curve",
+    metavar="FILE",
+    type=click.Path(),
+    help="Draw the curve of the application, such as precision against recall, of labelled "
+    "examples; the ending of the name, such as .png, is the format.",
+)
+@click.option(
     "--max-mb",
     type=float,
     metavar="X",
@@ -79,8 +86,9 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     from lssvm.output.whole import check_folder
     from lssvm.training.arithmetic import arithmetic
 
-    metrics = options["metrics"]
+    metrics, curve = options["metrics"], options["curve"]
     trained = Model.load(model)
+    _check_curve(trained, curve)
     form = _format(trained, options["format_name"], options["as_json"])
     config = _test_config(examples, trained, options["label"], options["max_mb"])
     files = _classify_files(examples, config, trained, model)
@@ -89,12 +97,13 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     elif predictions != "-":
         files.writes("PREDICTIONS", predictions)
     files.writes("--metrics", metrics)
+    files.writes("--curve", curve)
     if predictions == "-" or not options["quiet"]:
         files.prints()
     files.check_outputs()
     alone = Source(examples, options["label"], limit=_limit(options["max_mb"]))
     sources = config.sources("test") if config else [alone]
-    with owned(predictions, metrics):
+    with owned(predictions, metrics, curve):
         parts = _parts(trained, sources, _written(options))
         begun = list(islice(parts, 2))
         if len(begun) > 1:
@@ -103,8 +112,8 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
                 _classified_in_parts(together, examples, trained, form, predictions, options)
             return
         packed = begun.pop()
-        if metrics and labelled_part(packed) is None:
-            raise _unlabelled(examples)
+        if (metrics or curve) and labelled_part(packed) is None:
+            raise _unlabelled(examples, options)
         with arithmetic():
             _classified(packed, trained, form, predictions, options)
 
@@ -133,8 +142,21 @@ def _all(begun: list[Any], parts: Iterator[Any]) -> Iterator[Any]:
     yield from parts
 
 
-def _unlabelled(examples: str) -> LssvmError:
-    return LssvmError(f"--metrics: {examples} has no labels; expected labelled examples")
+def _unlabelled(examples: str, options: dict[str, Any]) -> LssvmError:
+    option = "--metrics" if options["metrics"] else "--curve"
+    return LssvmError(f"{option}: {examples} has no labels; expected labelled examples")
+
+
+def _check_curve(trained: "Model", path: str | None) -> None:
+    """Raise LssvmError if a curve is asked for that cannot be drawn."""
+    if path is None:
+        return
+    from lssvm.output.plots import check_file
+
+    if trained.application.curve is None:
+        kind = trained.application.options.name
+        raise LssvmError(f"--curve: application {kind!r} has none; expected no --curve")
+    check_file(path)
 
 
 def _classified_in_parts(
@@ -167,8 +189,8 @@ def _classified_in_parts(
         whole = application.joined(kept) if kept else None
         if whole is not None and not whole[0].labelled:
             whole, scored = None, 0
-        if options["metrics"] and whole is None:
-            raise _unlabelled(path)
+        if (options["metrics"] or options["curve"]) and whole is None:
+            raise _unlabelled(path, options)
     if whole is not None and scored == count:
         _warn(trained, whole[0], options)
     _scored(trained, whole, count - scored, predictions, options)
@@ -226,6 +248,9 @@ def _scored(
     metrics, quiet = options["metrics"], options["quiet"]
     if known is not None:
         _score(trained, *known, metrics, quiet, to_stderr=predictions == "-")
+        if options["curve"]:
+            draw: Any = trained.application.curve
+            draw(*known, options["curve"])
     if rest and not quiet:
         what = "nothing to score" if known is None else "they are not scored"
         streams.tell(f"{counted(rest, 'example')} without labels: {what}")

@@ -27,6 +27,7 @@ class Series(NamedTuple):
     errors : half the length of each point's bar, NaN or 0 for none; empty for no bars at all
     hue : number of its colour and marker; series of one kind share it
     dashed : whether the line is, and its markers are hollow
+    marked : whether the points have markers
     """
 
     label: str
@@ -35,6 +36,7 @@ class Series(NamedTuple):
     errors: Sequence[float] = ()
     hue: int = 0
     dashed: bool = False
+    marked: bool = True
 
 
 def check_installed() -> None:
@@ -43,6 +45,26 @@ def check_installed() -> None:
         import matplotlib.figure  # noqa: F401
     except ImportError:
         raise MissingExtraError("the figure", "matplotlib", "plot") from None
+
+
+def check_file(path: str | Path) -> None:
+    """Raise LssvmError if a figure cannot be drawn in the format that the path ends in.
+
+    MissingExtraError without matplotlib.
+    """
+    check_installed()
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    kind, known = _kind(path), FigureCanvasAgg.get_supported_filetypes()
+    if kind not in known:
+        raise LssvmError(
+            f"{path}: format {kind!r} is not known; expected one of {', '.join(known)}"
+        )
+
+
+def _kind(path: str | Path) -> str:
+    """The format of a file, from its ending."""
+    return Path(path).suffix.lstrip(".").lower()
 
 
 def draw_lines(
@@ -60,7 +82,7 @@ def draw_lines(
     A linear y axis of values that are not negative begins at 0. Raises MissingExtraError without
     matplotlib, LssvmError if the format is not known or the file cannot be written.
     """
-    check_installed()
+    check_file(path)
     figure = _lines(series)
     (axes,) = figure.axes
     axes.set(xlabel=x_label, ylabel=y_label, title=title)
@@ -70,14 +92,8 @@ def draw_lines(
         axes.set_yscale("log")
     elif min(min(one.y) for one in series) >= 0:
         axes.set_ylim(bottom=0)
-    kind = Path(path).suffix.lstrip(".").lower()
-    known = figure.canvas.get_supported_filetypes()
-    if kind not in known:
-        raise LssvmError(
-            f"{path}: format {kind!r} is not known; expected one of {', '.join(known)}"
-        )
     with replacing(path, "wb") as file:
-        figure.savefig(file, format=kind, dpi=RESOLUTION)
+        figure.savefig(file, format=_kind(path), dpi=RESOLUTION)
 
 
 def _lines(series: Sequence[Series]) -> "Figure":
@@ -96,7 +112,7 @@ def _lines(series: Sequence[Series]) -> "Figure":
             label=one.label,
             color=colour,
             linestyle="--" if one.dashed else "-",
-            marker=MARKERS[one.hue % len(MARKERS)],
+            marker=MARKERS[one.hue % len(MARKERS)] if one.marked else "",
             markerfacecolor="white" if one.dashed else colour,
             markersize=5,
             capsize=3,

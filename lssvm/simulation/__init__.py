@@ -19,6 +19,7 @@ MODULES = {
     "coreference": "lssvm.simulation.coreference",
     "parsing": "lssvm.simulation.parsing",
     "alignment": "lssvm.simulation.alignment",
+    "relation": "lssvm.simulation.relation",
 }
 
 

@@ -15,6 +15,7 @@ from lssvm.applications.relation.predictions import Predictions
 from lssvm.applications.relation.reading import Names, pair_parts, read_pairs
 from lssvm.applications.relation.vocabulary import Vocabulary
 from lssvm.offsets import cumulated
+from lssvm.output.plots import Series, draw_lines
 
 _FEW = 2  # a relation of fewer pairs is worth a warning
 _FORMATS = {
@@ -121,6 +122,11 @@ class RelationData(base.Reader[Bags], InParts[Bags, Predictions], base.Writer[Ba
         return relation_metrics.all_scores(truth, found, predictions.scores, examples.relations)
 
     @property
+    def curve(self) -> base.Curve:
+        """Precision against recall of all pairs and relations, ranked by their scores."""
+        return _draw_curve
+
+    @property
     def formats(self) -> Mapping[str, Callable[[Bags, Predictions, TextIO], None]]:
         """The formats that ``lssvm-classify`` can write; the first one is the default."""
         return _FORMATS
@@ -173,3 +179,16 @@ class RelationData(base.Reader[Bags], InParts[Bags, Predictions], base.Writer[Ba
             shown = ", ".join(few[:5]) + (" …" if len(few) > 5 else "")
             found.append(f"{len(few):,d} relations have a single pair: {shown}")
         return found
+
+
+def _draw_curve(examples: Bags, predictions: Predictions, path: Any) -> None:
+    """Draw the precision-recall curve. Raises LssvmError if no pair has a relation."""
+    truth = examples.truth(len(examples.relations))
+    if not truth.any():
+        raise examples.error(None, "no pair has a relation; expected some for the curve")
+    points = relation_metrics.curve(truth, predictions.scores)
+    shown = relation_metrics.thinned(points)
+    area = 100.0 * relation_metrics.average_precision(points)
+    line = Series("relations", shown.recall.tolist(), shown.precision.tolist(), marked=False)
+    title = f"average precision {area:.1f} %"
+    draw_lines(path, [line], x_label="recall", y_label="precision", title=title)

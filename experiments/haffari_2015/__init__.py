@@ -1,0 +1,1 @@
+"""Relation extraction (Haffari, Nagesh & Ramakrishnan, NAACL 2015)."""

@@ -1,0 +1,147 @@
+"""Training for F1 and for Hamming loss on simulated pairs whose best possible F1 is known.
+
+The pairs are those of ``lssvm simulate relation``. For each share of pairs without a relation, C is
+chosen on validation pairs by F1, and both models are tested on the same pairs; "best" is the F1 of
+the rule that knows the distribution. Then the time of one pass of loss-augmented inference over
+many pairs, with one thread, at weights that a perceptron step away from 0 gives (Σ Φ(x_i, y_i, h_i)
+of the first labels divided by the number of pairs), and the peak memory of the process.
+"""
+
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from experiments.haffari_2015.evaluation import Outcome, difference, f_of
+from experiments.haffari_2015.models import options_of, outcome_of, trained
+from lssvm.applications.base import Source
+from lssvm.applications.relation.bags import Bags
+from lssvm.applications.relation.relation import Relation
+from lssvm.applications.relation.relation_options import RelationOptions
+from lssvm.output.tables import text_table
+from lssvm.simulation import relation as simulation
+from lssvm.training.processes import run_tasks
+
+SEEDS = {"train": 0, "valid": 1, "test": 2}
+
+
+class Plan(NamedTuple):
+    """What is run.
+
+    shares : of pairs without a relation; pairs : of training, and twice as many of validation and
+    of test; relations, features : how many; grid : values of C; passes, rounds : see ``relation``
+    large : pairs, relations and features of the measured pass
+    """
+
+    shares: tuple[float, ...]
+    pairs: int
+    relations: int
+    features: int
+    grid: tuple[float, ...]
+    passes: int
+    rounds: int
+    large: tuple[int, int, int]
+
+
+FULL = Plan((0.0, 0.5, 0.8, 0.9), 1000, 5, 1000, (0.03, 0.1, 0.3, 1.0), 200, 10,
+            (50_000, 50, 100_000))  # fmt: skip
+QUICK = Plan((0.5,), 60, 3, 200, (0.3,), 10, 2, (500, 5, 1000))
+
+
+class Shared(NamedTuple):
+    """What is run, and where files are written."""
+
+    plan: Plan
+    out: Path
+
+
+def run(plan: Plan, out: Path, jobs: int) -> tuple[str, dict[str, Any]]:
+    """Both tables as text, and their figures."""
+    rows = run_tasks(compared, Shared(plan, out), plan.shares, jobs=jobs)
+    (passes,) = run_tasks(measured, Shared(plan, out), [0])
+    table = [
+        {
+            "none %": f"{100 * row['none']:.0f}",
+            "best": f"{row['best']:.1f}",
+            "F1-trained": f"{row['f1']:.1f}",
+            "Hamming-trained": f"{row['hamming']:.1f}",
+            "difference (95 %)": f"{row['more']:+.1f} ({row['low']:+.1f} to {row['high']:+.1f})",
+            "C": f"{row['f1_C']:g}, {row['hamming_C']:g}",
+        }
+        for row in rows
+    ]
+    pairs, relations, features = plan.large
+    title = f"One pass over {pairs:,d} pairs, {relations} relations, {features:,d} features"
+    first = text_table(f"F1 on simulated pairs, {plan.pairs:,d} for training", table)
+    return f"{first}\n\n{text_table(title, passes)}", {"rows": rows, "passes": passes}
+
+
+def drawn(
+    plan: Plan, none: float, split: str, folder: Path
+) -> tuple[Source, simulation.Facts, simulation.Pairs]:
+    """A file of simulated pairs, and what is in it."""
+    world = simulation.facts(plan.relations, plan.features, none)
+    count = plan.pairs if split == "train" else 2 * plan.pairs
+    pairs = simulation.drawn(np.random.default_rng([SEEDS[split], int(1000 * none)]), world, count)
+    path = folder / f"simulated-{none:g}-{split}.txt"
+    simulation.write_bags(path, world, pairs)
+    return Source(str(path)), world, pairs
+
+
+def compared(shared: Shared, none: float) -> dict[str, Any]:
+    """Both models for one share of pairs without a relation."""
+    plan, application = shared.plan, Relation(RelationOptions())
+    sources = {split: drawn(plan, none, split, shared.out) for split in SEEDS}
+    train, valid = (application.read([sources[split][0]]) for split in ("train", "valid"))
+    weights = {}
+    for name, beta in (("hamming", None), ("f1", 1.0)):
+        fits = []
+        for C in plan.grid:
+            w = trained(application, train, C, beta, plan.passes, plan.rounds).w
+            counts = outcome_of(application, w, valid).counts.sum(axis=0)
+            fits.append((float(f_of(counts)), C, w))
+        weights[name] = max(fits, key=lambda fit: fit[0])
+    source, world, pairs = sources["test"]
+    test = application.read([source])
+    own = {name: outcome_of(application, w, test) for name, (_, _, w) in weights.items()}
+    rule = simulation.best_rule(simulation.chances(world, pairs))
+    best = Outcome(pairs.truth, rule, rule.astype(float))
+    more, low, high = difference(own["f1"], own["hamming"])
+    found: dict[str, Any] = {"none": none, "best": float(f_of(best.counts.sum(axis=0)))}
+    for name, outcome in own.items():
+        found |= {name: float(f_of(outcome.counts.sum(axis=0))), f"{name}_C": weights[name][1]}
+    return found | {"more": more, "low": low, "high": high}
+
+
+def measured(shared: Shared, _: int) -> list[dict[str, Any]]:
+    """Seconds of reading and of passes over many pairs, and the peak memory after each."""
+    pairs, relations, features = shared.plan.large
+    plan = shared.plan._replace(pairs=pairs, relations=relations, features=features)
+    source, _, _ = drawn(plan, 0.5, "train", shared.out)
+    began = time.perf_counter()
+    application = Relation(RelationOptions())
+    train = application.read([source])
+    rows = [_row("reading", time.perf_counter() - began)]
+    train = application.for_training(train)
+    for name, beta in (("Hamming", None), ("F1", 1.0)):
+        own = Relation(RelationOptions(**options_of(beta)))
+        own.vocabulary = application.vocabulary
+        rows.append(_passed(name, own, train))
+    return rows
+
+
+def _passed(name: str, application: Relation, train: Bags) -> dict[str, Any]:
+    first = application.start(train, np.random.default_rng(0)).gradient
+    w = first / len(train)
+    began = time.perf_counter()
+    application.augmented(w, train)
+    return _row(f"{name}, {len(w):,d} weights", time.perf_counter() - began)
+
+
+def _row(what: str, seconds: float) -> dict[str, Any]:
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    scale = 1e6 if sys.platform == "darwin" else 1e3  # bytes there, kilobytes elsewhere
+    return {"what": what, "seconds": round(seconds, 3), "peak MB": round(peak / scale)}
