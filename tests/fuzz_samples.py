@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
+import relation_files
 from fuzz_mutators import words
 from PIL import Image
 
@@ -227,6 +228,16 @@ PROBLEMS: dict[str, tuple[dict, dict[str, bytes | str], dict]] = {
     ),
     "paths": ({"name": "taxonomy", "bias": 0.0}, {"t.txt": PATHS}, {}),
     "ranking": ({"name": "precision_at_k", "k": 2}, {"t.txt": QUERIES}, {}),
+    "relations in text": (
+        {"name": "relation", "relation_names": "r.tsv", "feature_names": "f.tsv"},
+        {"t.txt": relation_files.KNOWN, "r.tsv": "1 born in\n3 x\n", "f.tsv": "7 PER\n"},
+        {},
+    ),
+    "relations in JSON": (
+        {"name": "relation", "loss": "f_beta"},
+        {"t.jsonl": relation_files.KNOWN_JSON},
+        {},
+    ),
     "conll": ({**LABELLER, **COLUMNS}, {"t.conll": shipped("sequence/train.conll", 24)}, {}),
     "svm_hmm": ({**LABELLER, "format": "svm_hmm"}, {"t.txt": TAGS.replace("?", "N")}, {}),
     "latent": (

@@ -36,6 +36,13 @@ PAIRS = [
 ]
 JSON = "".join(json.dumps(pair) + "\n" for pair in PAIRS)
 
+KNOWN = NUMBERED.replace("?", "1\n3")
+_RELATED = [{"relations": [], **pair} for pair in PAIRS]
+KNOWN_JSON = "".join(
+    json.dumps({key: value for key, value in pair.items() if key != "cost"}) + "\n"
+    for pair in _RELATED
+)
+
 
 def drawn_text(rng, pairs, relations=5, features=30):
     """A random file in the text format, and what it says: relations and mentions of each pair."""

@@ -6,6 +6,7 @@ import json
 from contextlib import suppress
 
 import numpy as np
+import relation_files
 
 from lssvm.applications.base import Source
 from lssvm.cli.info import model_facts, model_lines
@@ -158,6 +159,8 @@ MODELS = {
         {},
     ),
     "precision_at_k": (queries(), "precision_at_k", {"k": 2}, {}),
+    "relation": (relation_files.KNOWN, "relation", {"none_weights": True}, {}),
+    "relation with names": (relation_files.KNOWN_JSON, "relation", {"loss": "f_beta"}, {}),
 }
 LIMITS = {"solver": {"max_passes": 20, "epsilon": 1e-2}, "cccp": {"max_iterations": 3}}
 
@@ -243,6 +246,13 @@ def solver(method, **options):
 CHECKPOINTS = {
     "bundle": (ROWS, "multiclass", {}, solver("bundle", epsilon=1e-5), 3),
     "bundle with a cache": (ROWS, "multiclass", {}, solver("bundle", epsilon=1e-5, cache=3), 3),
+    "what is carried": (
+        relation_files.NUMBERED.replace("?", "0"),
+        "relation",
+        {"loss": "f_beta", "decomposition": "pairs"},
+        solver("bundle", epsilon=1e-8),
+        3,
+    ),
     "bundle-newton": (queries(), "precision_at_k", {"k": 2}, solver("bundle-newton"), 3),
     "proximal": (ROWS, "multiclass", {}, solver("proximal", epsilon=1e-5), 3),
     "n-slack": (ROWS, "multiclass", {}, solver("n-slack", epsilon=1e-6), 2),

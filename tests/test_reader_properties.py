@@ -15,7 +15,9 @@ from lssvm.formats.gapped_fasta import read_aligned_pairs, read_homologs
 from lssvm.formats.loss_matrix import read_loss_matrix
 from lssvm.formats.mrf_text import HIDDEN, MISSING, read_graphs
 from lssvm.formats.multiple_alignment import read_multiple
+from lssvm.formats.numbered_names import read_names
 from lssvm.formats.penn_trees import read_trees
+from lssvm.formats.relation_bags import read_bags
 from lssvm.formats.svm_hmm import read_svm_hmm
 from lssvm.formats.svmlight import read_svmlight
 from lssvm.formats.taxonomy_file import read_taxonomy
@@ -35,11 +37,14 @@ READERS = {
     "loss matrix": read_loss_matrix,
     "taxonomy": read_taxonomy,
     "trees": read_trees,
+    "pairs with relations": read_bags,
+    "names of numbers": lambda path: read_names(path, "relation"),
 }
 # Pieces of all formats and of none, so that lines are often nearly right.
 PIECES = [
     *("(", ")", "(S", "(NN a)", "-NONE-"),
     *("1", "-1", "+1", "?", "-", "a", "b", "1:1", "2:0.5", "3:-1e3", "0:1", "1:nan", "1:x", ":"),
+    *('{"mentions": [', '{"features": [', '"a"', "]}", ", ", "1 1:1\n", "2\n3\n1\n"),
     *("role=native", "role=homolog", "role=decoy", "\n>n role=native\nA-C\n", "A", "CLUSTAL"),
     *("qid:1", "qid:", "#", ">s1", ">", "ACGT", "label=+1", "cost=2", "-DOCSTART-", "é", "\x00"),
     *(

@@ -43,7 +43,7 @@ class RelationOptions(DataOptions):
         "of wrong relations, for average: micro; auto: counts for micro, pairs for macro",
     )
     iterations: int = Field(
-        default=20,
+        default=15,
         ge=1,
         le=100_000,
         description="loss f_beta: most steps of the decomposition in one oracle pass",

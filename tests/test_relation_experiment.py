@@ -1,0 +1,207 @@
+"""The experiment on relations: its data, its baselines and its figures."""
+
+import itertools
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import relation_files as files
+
+from experiments.haffari_2015 import evaluation, merged, perceptron, riedel, simulated
+from experiments.haffari_2015.evaluation import Outcome
+from lssvm.applications.base import Source
+from lssvm.applications.relation.relation import Relation
+from lssvm.applications.relation.relation_options import RelationOptions
+from lssvm.errors import DataError
+from lssvm.formats.relation_bags import read_bags
+
+ROOT = Path(__file__).parents[1]
+DATA = Path(os.environ.get("LSSVM_DATA", ROOT / "../shared/data"))
+
+
+# the data
+
+
+def bag(labels, *mentions):
+    lines = [str(len(labels)), *map(str, labels), str(len(mentions)), *mentions]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def folder_of(tmp_path, **parts):
+    for name, bags in parts.items():
+        file = riedel.SUBSET if name == "subset" else riedel.PARTS[name]
+        (tmp_path / file).write_text(f"{len(bags)}\n3\n" + "".join(bags))
+    return tmp_path
+
+
+def test_bags_of_several_parts_are_left_out_of_training_first(tmp_path):
+    both, swapped = bag([1], "1 1:1", "1 2:1"), bag([2], "1 2:1", "1 1:1")
+    only = [bag([1], f"1 {j}:1") for j in range(10, 20)]
+    none = [bag([], f"1 {j}:2") for j in range(20, 30)]
+    out = tmp_path / "out"
+    out.mkdir()
+    folder = folder_of(
+        tmp_path,
+        train=[both, *only[:4], only[8]],
+        valid=[only[4], only[8], swapped],
+        test=[only[5], both],
+        subset=[only[0], *none],
+    )
+    found, told = riedel.divide(folder, out)
+    texts = {name: Path(source.path).read_text() for name, source in found.items()}
+    assert texts["test"].count("1 1:1\n1 2:1\n") == 1
+    assert "1 1:1\n" not in texts["train"] + texts["valid"]
+    assert only[8] not in texts["train"]
+    assert only[8] in texts["valid"]
+    assert sum(text.count(each) for text in texts.values() for each in none) == len(none)
+    assert [sum(each in texts[name] for each in none) for name in texts] == [5, 3, 2]
+    assert told[0].startswith("test: 2 bags with and 2 without relation; 0 that also occur")
+    assert told[2].startswith("train: 4 bags with and 5 without relation; 2 that also occur")
+    for source in found.values():
+        read_bags(source.path)
+
+
+def test_missing_bags_are_one_line(tmp_path):
+    with pytest.raises(DataError, match=r"is missing; expected the bags of Riedel et al\.$"):
+        riedel.divide(tmp_path, tmp_path)
+
+
+@pytest.mark.skipif(not (DATA / "riedel-nyt-lsvm").exists(), reason="the bags are not there")
+def test_the_public_bags_are_divided_as_the_protocol_says(tmp_path):
+    _, told = riedel.divide(DATA / "riedel-nyt-lsvm", tmp_path)
+    assert told == [
+        "test: 1,758 bags with and 178 without relation; 0 that also occur in another part are "
+        "left out",
+        "valid: 1,086 bags with and 109 without relation; 2 that also occur in another part are "
+        "left out",
+        "train: 3,262 bags with and 330 without relation; 0 that also occur in another part are "
+        "left out",
+    ]
+
+
+# the baselines
+
+
+def test_completion_of_the_perceptron_is_the_best_of_all_labellings():
+    rng = np.random.default_rng(0)
+    for _ in range(100):
+        mentions, relations = int(rng.integers(1, 5)), 3
+        scores = rng.integers(-8, 9, (mentions, relations + 1)) / 8.0
+        labels = np.sort(rng.permutation(relations)[: rng.integers(0, min(3, mentions) + 1)])
+        best = max(
+            sum(scores[m, label] for m, label in enumerate(each))
+            for each in itertools.product([*labels.tolist(), relations], repeat=mentions)
+            if set(each) >= set(labels.tolist())
+        )
+        found = perceptron.completed(scores, labels)
+        assert set(found.tolist()) - {relations} == set(labels.tolist())
+        assert scores[np.arange(mentions), found].sum() == best
+
+
+@pytest.fixture(scope="module")
+def bags(tmp_path_factory):
+    path = tmp_path_factory.mktemp("bags") / "t.txt"
+    path.write_text(files.drawn_text(np.random.default_rng(1), 80)[0].replace("?", "0"))
+    application = Relation(RelationOptions())
+    return application.read([Source(str(path))]), len(application.relations)
+
+
+def test_averaged_weights_are_the_mean_of_those_of_all_steps(bags, monkeypatch):
+    examples, relations = bags
+    steps = []
+    own = perceptron._step
+
+    def recorded(w, *rest):
+        own(w, *rest)
+        steps.append((rest[-1], w.copy()))
+
+    monkeypatch.setattr(perceptron, "_step", recorded)
+    found = perceptron.trained(examples, relations, 2, 0)
+    seen = 2 * int(examples.reachable.sum())
+    total, last = np.zeros_like(found), np.zeros_like(found)
+    changes = dict(steps)
+    for number in range(seen):
+        last = changes.get(number, last)
+        total += last
+    assert len(changes) > 10
+    np.testing.assert_allclose(found, total / seen, atol=1e-9)
+
+
+def test_scores_of_the_perceptron_are_positive_for_what_it_predicts(bags):
+    examples, relations = bags
+    w = np.random.default_rng(2).normal(size=(examples.inputs.shape[1], relations + 1))
+    found, scores = perceptron.predicted(w, examples)
+    np.testing.assert_array_equal(found, scores > 0)
+
+
+def test_merged_features_are_sums_over_mentions(bags):
+    examples, _ = bags
+    rows = merged.merged(examples).toarray()
+    dense = examples.inputs.toarray()
+    for i, (a, b) in enumerate(itertools.pairwise(examples.places)):
+        np.testing.assert_allclose(rows[i], dense[a:b].sum(axis=0))
+
+
+def test_one_best_predicts_one_relation_or_none(bags):
+    examples, relations = bags
+    model = merged.trained(examples, relations, 1.0)
+    found, chances = merged.predicted(model, examples, relations)
+    assert set(found.sum(axis=1).tolist()) == {0, 1}
+    assert (chances >= 0).all()
+    assert (chances.sum(axis=1) <= 1 + 1e-9).all()
+    best = chances.argmax(axis=1)[found.any(axis=1)]
+    np.testing.assert_array_equal(found.argmax(axis=1)[found.any(axis=1)], best)
+
+
+# figures
+
+
+def test_intervals_are_those_of_resampled_bags():
+    rng = np.random.default_rng(0)
+    truth, found = rng.random((400, 2)) < 0.4, rng.random((400, 2)) < 0.4
+    outcome = Outcome(truth, found, found.astype(float))
+    told = evaluation.measured(outcome)
+    assert told["f1_low"] < told["f1"] < told["f1_high"]
+    assert evaluation.difference(outcome, outcome) == (0.0, 0.0, 0.0)
+    values = []
+    for _ in range(500):
+        rows = rng.integers(400, size=400)
+        both = (truth[rows] & found[rows]).sum()
+        values.append(200 * both / (truth[rows].sum() + found[rows].sum()))
+    low, high = np.quantile(values, [0.025, 0.975])
+    assert told["f1_low"] == pytest.approx(low, abs=0.8)
+    assert told["f1_high"] == pytest.approx(high, abs=0.8)
+
+
+def test_f_of_counts_follows_the_definition():
+    assert evaluation.f_of(np.array([10, 20, 5])) == pytest.approx(100 * 2 * 5 / 30)
+    assert evaluation.f_of(np.array([10, 20, 5]), 2.0) == pytest.approx(100 * 5 * 5 / (40 + 20))
+
+
+def test_simulated_parts_are_different_pairs(tmp_path):
+    texts = {
+        split: Path(simulated.drawn(simulated.QUICK, 0.5, split, tmp_path)[0].path).read_text()
+        for split in simulated.SEEDS
+    }
+    assert len(set(texts.values())) == 3
+
+
+@pytest.mark.skipif(not (DATA / "riedel-nyt-lsvm").exists(), reason="the bags are not there")
+def test_the_short_run_writes_its_tables_and_figures(tmp_path):
+    arguments = ["--data", str(DATA / "riedel-nyt-lsvm"), "--out", str(tmp_path), "--quick"]
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments.haffari_2015.relation", *arguments, "--jobs", "1"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    for name in ("Hamming", "F_1", "perceptron", "one best", "F1-trained"):
+        assert name in done.stdout
+    written = {path.name for path in tmp_path.iterdir()}
+    figures = {"precision-recall.png", "objective.png", "training.png"}
+    assert written >= {"relation.txt", "relation.csv", "relation.json", *figures}
