@@ -93,7 +93,7 @@ class Problem(ABC, Generic[E]):
 
     @classmethod
     def decomposes_with(cls, options: Mapping[str, Any]) -> bool:
-        """Whether the loss is a sum over the examples with these options, ``decomposes`` by default.
+        """Whether the loss is a sum over the examples with these options; default ``decomposes``.
 
         options : of a configuration, which may not have been checked yet
         """

@@ -69,6 +69,7 @@ APPLICATIONS = [
     learning("taxonomy", "taxonomy"),
     learning("precision_at_k", "precision_at_k"),
     learning("mrf", "mrf", "objective.C=0.01"),
+    learning("relation", "relation", "solver.epsilon=1e-2"),
     learning("alignment", "alignment", "objective.model=lssvm"),
     learning("alignment of pairs", "alignment-pairs"),
     learning("parsing", "parsing", "solver.epsilon=1e-2"),

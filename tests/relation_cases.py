@@ -84,7 +84,6 @@ def macro_loss(truth, chosen, beta, n):
     if not occurring:
         return 0.0
     losses = [
-        micro_loss([t & {k} for t in truth], [c & {k} for c in chosen], beta, n)
-        for k in occurring
+        micro_loss([t & {k} for t in truth], [c & {k} for c in chosen], beta, n) for k in occurring
     ]
     return sum(losses) / len(losses)

@@ -246,6 +246,13 @@ def solver(method, **options):
 CHECKPOINTS = {
     "bundle": (ROWS, "multiclass", {}, solver("bundle", epsilon=1e-5), 3),
     "bundle with a cache": (ROWS, "multiclass", {}, solver("bundle", epsilon=1e-5, cache=3), 3),
+    "what is carried": (
+        relation_files.NUMBERED.replace("?", "0"),
+        "relation",
+        {"loss": "f_beta", "decomposition": "pairs"},
+        solver("bundle", epsilon=1e-8),
+        3,
+    ),
     "bundle-newton": (queries(), "precision_at_k", {"k": 2}, solver("bundle-newton"), 3),
     "proximal": (ROWS, "multiclass", {}, solver("proximal", epsilon=1e-5), 3),
     "n-slack": (ROWS, "multiclass", {}, solver("n-slack", epsilon=1e-6), 2),

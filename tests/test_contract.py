@@ -7,6 +7,7 @@ import clustering_cases
 import mrf_cases
 import numpy as np
 import pytest
+import relation_cases
 import sequence_cases
 import toy
 import wrong_applications as wrong
@@ -149,6 +150,10 @@ def alignment(form, folder, **options):
     return app, app.read([Source(str(folder / "x.fa"))])
 
 
+def relations(form, folder, **options):
+    return relation_cases.problem(np.random.default_rng(0), n=8, **options)
+
+
 ALIGNED_PRIOR = {a: {b: 1.0 if a == b else -0.5 for b in "ABC"} for a in "ABC"}
 CASES = {
     "alignment": [
@@ -183,6 +188,16 @@ CASES = {
         (trees(LatentParsing), form, options)
         for form in TEMPERED[:2]
         for options in ({"span_features": SPANS}, {"tags": "predicted", "loss": "brackets"})
+    ],
+    "relation": [
+        (relations, TEMPERED[0], options)
+        for options in (
+            {},
+            {"none_weights": True, "costs": True},
+            {"loss": "f_beta", "beta": 2.0},
+            {"loss": "f_beta", "average": "macro", "none_weights": True},
+            {"loss": "f_beta", "decomposition": "pairs", "iterations": 3, "label_sets": 1},
+        )
     ],
     "precision_at_k": [(ranking, TEMPERED[0], {})],
 }

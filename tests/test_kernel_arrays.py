@@ -19,6 +19,7 @@ from lssvm.kernels.arrays import (
     TokenArrays,
 )
 from lssvm.kernels.dual_arrays import DualArrays, PlaneArrays, SpaceArrays
+from lssvm.kernels.relation_arrays import BagArrays
 
 ROOT = Path(__file__).parent.parent
 KERNELS = sorted(path.stem for path in (ROOT / "cython_ext").glob("*.pyx"))
@@ -90,8 +91,12 @@ DUAL = DualArrays(
     limits=np.ones(1),
     gaps=np.zeros(1),
 )
-WHOLE = (PLANES, SPACE, DUAL, MENTIONS, MOTIFS, QUERIES, ROWS, TOKENS, CLASSES, GRAPHS)
+BAGS = BagArrays(np.zeros((3, 2)), longs(0, 1, 3))
+WHOLE = (BAGS, PLANES, SPACE, DUAL, MENTIONS, MOTIFS, QUERIES, ROWS, TOKENS, CLASSES, GRAPHS)
 DAMAGED = [
+    (BAGS, {"places": longs(0, 1, 4)}, r"within 0\.\.3"),
+    (BAGS, {"places": longs(0, 2, 1)}, "do not increase"),
+    (BAGS, {"scores": np.zeros((3, 0))}, "no column for none"),
     (PLANES, {"values": np.zeros(2)}, "values do not fit"),
     (PLANES, {"ends": longs(1)}, "ends do not fit"),
     (SPACE, {"scores": np.zeros(2)}, "scores do not fit"),

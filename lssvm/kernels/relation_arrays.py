@@ -5,7 +5,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from lssvm.kernels.arrays import INTEGER, LONG, REAL, Arrays
+from lssvm.kernels.arrays import LONG, REAL, Arrays
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -158,7 +158,7 @@ class Run:
     last : gap, certificate and success of the last solved problem
     done : whether F has converged or the iterations are used up; converged : the former
     history : (objective, passes) after each iteration
-    carried : what a pass hands on to the next one (``problem.Continuing``); None if there is nothing
+    carried : what a pass hands on to the next one (``problem.Continuing``); None: nothing
     not_converged : in the iteration so far; not saved
     """
 

@@ -120,7 +120,7 @@ def _progress(header: dict[str, Any], arrays: dict[str, np.ndarray], setting: Se
     run = None
     if header.get("run") is not None:
         run = _run(header, state, setting)
-        run.carried = _carried(carried, setting)
+        run.carried = _carried(carried, setting, run.passes > 0)
     elif state or carried is not None:
         raise ModelError("there is a solver without a run; expected both or none")
     if len(finished) + (run is not None) > setting.restarts:
@@ -148,12 +148,14 @@ def _run(header: dict[str, Any], state: dict[str, np.ndarray], setting: Setting)
     return run
 
 
-def _carried(carried: np.ndarray | None, setting: Setting) -> np.ndarray | None:
-    if carried is None:
+def _carried(carried: np.ndarray | None, setting: Setting, begun: bool) -> np.ndarray | None:
+    """What the last pass handed on; begun : whether there was one."""
+    if setting.carried is None or not begun:
+        if carried is not None:
+            raise ModelError(f"{CARRIED!r} is not known; expected nothing")
         return None
-    if setting.carried is None:
-        raise ModelError(f"{CARRIED!r} is not known; expected nothing")
-    return checked.vector({CARRIED: carried}, CARRIED, setting.carried)
+    given = {} if carried is None else {CARRIED: carried}
+    return checked.vector(given, CARRIED, setting.carried)
 
 
 def _scores(header: dict[str, Any], arrays: dict[str, np.ndarray], dimension: int) -> Scores:

@@ -11,17 +11,20 @@ so that no Y scores more than V(p, q) − p a(Y) − q b(Y): a cut. With several
 
 which is exact to the score of a few pairs if there are many. Multipliers that are equal for all
 true labels, and for all others, prove no more than the cut of their prices alone, since Δ is not
-concave in a. New prices are the slopes of Δ where the bound is attained.
+concave in a. New prices are by turns the slopes of Δ where the bound is attained, and those whose
+cut is the lowest there as far as the labels tell that were found before (Kelley 1960).
 """
 
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.optimize import linprog
 
 from lssvm.applications.relation.f_beta import FLoss
 from lssvm.kernels import _relation
 from lssvm.kernels.relation_arrays import BagArrays
 
+MOST = 4.0  # times the size of the loss that prices are tried up to
 _SAME = 1e-9  # prices that differ by a smaller share are equal
 ACTIVE = 3  # cuts that meet in a point, at most
 
@@ -74,7 +77,7 @@ class Cuts:
     """What labels with a true and b other ones score at most.
 
     others, most : how many labels that are not true, and how many in all, the mentions can have
-    prices : (2,) of each cut; rows : its numbers as the kernel takes them
+    prices : (2,) of each cut; rows : its numbers as the kernel takes them; points : see ``add``
     """
 
     loss: FLoss
@@ -82,6 +85,7 @@ class Cuts:
     most: int
     prices: list[np.ndarray]
     rows: list[tuple[float, float, float]]
+    points: list[np.ndarray]
 
     @classmethod
     def none(cls, loss: FLoss, mentions: np.ndarray) -> "Cuts":
@@ -89,16 +93,20 @@ class Cuts:
         count = loss.truth.shape[1]
         false = count - np.count_nonzero(loss.truth, axis=1)
         others, most = np.minimum(mentions, false).sum(), np.minimum(mentions, count).sum()
-        return cls(loss, int(others), int(most), [], [])
+        return cls(loss, int(others), int(most), [], [], [])
 
     def gains(self, prices: np.ndarray) -> np.ndarray:
         """What the use of each label adds at these prices, (n, L)."""
         return np.where(self.loss.truth, prices[0], prices[1])
 
-    def add(self, prices: np.ndarray, value: float) -> None:
-        """Add the cut of prices at which no labels have more than ``value``."""
+    def add(self, prices: np.ndarray, value: float, point: np.ndarray) -> None:
+        """Add the cut of prices at which no labels have more than ``value``.
+
+        point : scores, true labels and others of the labels found at these prices, (3,)
+        """
         self.prices.append(prices)
         self.rows.append((value, -float(prices[0]), -float(prices[1])))
+        self.points.append(point)
 
     def highest(self) -> tuple[float, np.ndarray, np.ndarray]:
         """The bound of U⁺, prices for the next cut, and the prices of the cuts it is of, (3, 2)."""
@@ -106,17 +114,32 @@ class Cuts:
         kept, extra, bound = _relation.highest_counts(
             cuts, loss.positives, self.others, self.most, loss.square, loss.scale
         )
-        heights = cuts @ np.array([1.0, kept, extra])
-        lowest = np.argsort(heights, kind="stable")[:ACTIVE]
+        lowest = np.argsort(cuts @ np.array([1.0, kept, extra]), kind="stable")[:ACTIVE]
         active = np.array([self.prices[k] for k in lowest])
-        means = [active[:count].mean(axis=0) for count in range(2, len(active) + 1)]
-        found = [loss.slopes(kept, extra), *means]
-        if len(self.rows) == 1:
-            found = [np.array([-loss.scale, loss.scale]) / max(1, loss.positives), *found]
-        elif len(self.rows) % 2 and means:
-            found = [*means, found[0]]
-        following = next((prices for prices in found if not self.known(prices)), found[0])
+        ways = [lambda: loss.slopes(kept, extra), lambda: self._cheapest(kept, extra)]
+        for way in ways if len(self.rows) % 2 else ways[::-1]:
+            following = way()
+            if not self.known(following):
+                break
         return bound, following, active[np.arange(ACTIVE) % len(active)]
+
+    def _cheapest(self, kept: int, extra: int) -> np.ndarray:
+        """Prices whose cut is lowest at a point, as far as the labels found so far tell."""
+        points = np.array(self.points)
+        slopes = points[:, 1:] - np.array([kept, extra])
+        highest = MOST * float(np.abs(self.corner).max())
+        found = linprog(
+            [0.0, 0.0, 1.0],
+            A_ub=np.column_stack([slopes, -np.ones(len(points))]),
+            b_ub=-points[:, 0],
+            bounds=[(-highest, 0.0), (0.0, highest), (None, None)],
+        )
+        return self.corner if found.x is None else np.array(found.x[:2])
+
+    @property
+    def corner(self) -> np.ndarray:
+        """Prices of the size of the loss: what an error costs on average."""
+        return np.array([-1.0, 1.0]) * self.loss.scale / max(1, self.loss.positives)
 
     def known(self, prices: np.ndarray) -> bool:
         """Whether there is a cut of these prices."""

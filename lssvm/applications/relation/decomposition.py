@@ -11,9 +11,9 @@ Both maxima are exact, so that L(λ) ≥ U⁺ for every λ. Subgradient steps λ
 it. Where the copies agree they attain U⁺. The labels of either copy give a lower bound, if each
 pair has enough mentions for them; so do the true labels.
 
-By counts: only the numbers of right and wrong labels of both copies are joined, see ``counts``. This
-takes a few steps and proves much more, but needs a loss of these two numbers, which a mean over
-relations is not.
+By counts: only the numbers of right and wrong labels of both copies are joined, see ``counts``.
+This takes a few steps and proves much more, but needs a loss of these two numbers, which a mean
+over relations is not.
 """
 
 from dataclasses import dataclass
@@ -121,16 +121,18 @@ def _by_pairs(found: Bounds, bags: BagArrays, loss: FLoss, limits: Limits, each:
 def _by_counts(found: Bounds, bags: BagArrays, loss: FLoss, limits: Limits, each: Each) -> None:
     every, model = np.arange(len(loss.truth)), Labelling.empty(bags)
     cuts, floor = Cuts.none(loss, np.diff(bags.places)), found.value
-    begin = list(np.unique(found.carried, axis=0))
+    best = Mixture.of(found.labels, bags, loss)
+    begin, following = list(np.unique(found.carried, axis=0)), cuts.corner
+    begin.insert(0, following)
     for _ in range(limits.iterations):
         prices = begin.pop() if begin else following
         model.improve(bags, cuts.gains(prices), every, limits.label_sets, each)
-        cuts.add(prices, float(model.values.sum()) + float(model.excess.sum()))
+        latest = Mixture.of(model.labels, bags, loss)
+        value = float(model.values.sum()) + float(model.excess.sum())
+        cuts.add(prices, value, latest.sums.sum(axis=0))
         found.upper, following, found.carried = cuts.highest()
-        found.offer(model.labels, loss.value(model.used(bags)), _score(bags, model.labels))
-        mixed = Mixture.of(found.labels, bags, loss)
-        mixed.improve(Mixture.of(model.labels, bags, loss), following, loss)
-        found.offer(mixed.labels, mixed.loss(loss), _score(bags, mixed.labels))
+        best.improve(latest, following, loss)
+        found.offer(best.labels, best.loss(loss), _score(bags, best.labels))
         narrow = found.upper - found.value <= NARROW * (found.upper - floor)
         if found.met or narrow or (not begin and cuts.known(following)):
             break

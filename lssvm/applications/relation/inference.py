@@ -119,9 +119,7 @@ class Labelling:
         gains = np.ascontiguousarray(gains)
 
         def solve(part: np.ndarray) -> np.ndarray:
-            return _relation.best(
-                bags, gains, part, most, self.labels, self.values, self.excess
-            )
+            return _relation.best(bags, gains, part, most, self.labels, self.values, self.excess)
 
         left = np.concatenate(each(solve, parts_of(rows)))
         for row in left.tolist():

@@ -13,8 +13,8 @@ relations than mentions cannot reach their truth, and training leaves them out.
 
 Losses: ``hamming``, the number of wrong relations of each pair, for which loss-augmented inference
 is exact: relations that are not true gain 1 each if they are used, once, and true ones cost 1. And
-``f_beta`` over the whole data set, n (1 − F), n the number of pairs (Haffari, Nagesh & Ramakrishnan,
-NAACL 2015): there is one maximum over all pairs together,
+``f_beta`` over the whole data set, n (1 − F), n the number of pairs (Haffari, Nagesh &
+Ramakrishnan, NAACL 2015): there is one maximum over all pairs together,
 
     U⁺ = max over Y of n (1 − F(Y)) + Σ_i max over h with y_i of w · Φ(x_i, y_i, h)
 
@@ -43,7 +43,7 @@ from lssvm.applications.relation.inference import Columns, Labelling, in_turn
 from lssvm.applications.relation.predictions import NONE, Predictions
 from lssvm.applications.relation.relation_data import RelationData
 from lssvm.applications.relation.relation_options import F_BETA, RelationOptions
-from lssvm.errors import DataError, LssvmError
+from lssvm.errors import LssvmError
 from lssvm.kernels import _relation
 from lssvm.plane import Plane
 from lssvm.problem import Each
@@ -251,9 +251,7 @@ class Relation(
         found = inference.completed(bags, examples)
         return base.Maxima(found.values, none, found.values, found.labels)
 
-    def gradients(
-        self, examples: Bags, found: base.Maxima, rows: np.ndarray
-    ) -> "sparse.csr_array":
+    def gradients(self, examples: Bags, found: base.Maxima, rows: np.ndarray) -> "sparse.csr_array":
         """Φ of the labels that were found, (len(rows), d), without costs."""
         return inference.gradients(examples, found.outputs, np.asarray(rows), self.columns)
 

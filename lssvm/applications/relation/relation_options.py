@@ -43,15 +43,14 @@ class RelationOptions(DataOptions):
         "of wrong relations, for average: micro; auto: counts for micro, pairs for macro",
     )
     iterations: int = Field(
-        default=20,
+        default=15,
         ge=1,
         le=100_000,
         description="loss f_beta: most steps of the decomposition in one oracle pass",
     )
     steps: Literal["inverse_root", "inverse"] = Field(
         default="inverse_root",
-        description="decomposition pairs: size of step t; inverse_root: 1/√t; "
-        "inverse: 1/t",
+        description="decomposition pairs: size of step t; inverse_root: 1/√t; inverse: 1/t",
     )
     label_sets: int = Field(
         default=4096,
