@@ -67,7 +67,7 @@ class Plan(NamedTuple):
     simulation: simulated.Plan
 
 
-FULL = Plan((0.01, 0.1, 1.0), (0.1, 1.0, 10.0), (1, 5, 20), BETAS, 200, 10, None, simulated.FULL)
+FULL = Plan((0.01, 0.1, 1.0), (0.1, 1.0, 10.0), (1, 5, 20), BETAS, 100, 6, None, simulated.FULL)
 QUICK = Plan((0.1,), (1.0,), (3,), (1.0,), 10, 2, 120, simulated.QUICK)
 
 
