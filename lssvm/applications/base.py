@@ -9,13 +9,15 @@
 | prediction and scores | ``Predictor`` | ``prediction.py`` |
 | explanations of predictions | ``Explainer`` | ``explaining.py`` |
 | pictures for a report | ``Picturer`` | ``picturing.py`` |
+| scores of written predictions | ``WrittenScorer`` | ``written.py`` |
 | reading, and what a model keeps of it | ``Reader`` | ``reading.py`` |
 | writing | ``Writer`` | ``writing.py`` |
 | predictions for files of any size | ``InParts`` | ``parts.py`` |
 
-An application is a ``Problem``, ``Predictor``, ``Explainer``, ``Picturer``, ``Reader`` and
-``Writer``. If it keeps planes by example or has rows for kernels, it also derives from these types.
-To write an application for one example at a time, see :mod:`lssvm.applications.per_example`.
+An application is a ``Problem``, ``Predictor``, ``Explainer``, ``Picturer``, ``WrittenScorer``,
+``Reader`` and ``Writer``. If it keeps planes by example or has rows for kernels, it also derives
+from these types. To write an application for one example at a time, see
+:mod:`lssvm.applications.per_example`.
 """
 
 from collections.abc import Mapping
@@ -30,6 +32,7 @@ from lssvm.applications.picturing import Picturer
 from lssvm.applications.prediction import P, Predictor
 from lssvm.applications.reading import Reader, Source, labelled_part
 from lssvm.applications.writing import JSON, Export, FolderFormat, Writer
+from lssvm.applications.written import WrittenScorer
 from lssvm.problem import (
     ByExample,
     CompiledByExample,
@@ -70,6 +73,7 @@ __all__ = [
     "Rival",
     "Source",
     "Writer",
+    "WrittenScorer",
     "answers_in_c",
     "is_stored",
     "labelled_part",
@@ -84,6 +88,7 @@ class Application(
     Predictor[E, P],
     Explainer[E, P],
     Picturer[E, P],
+    WrittenScorer[E, P],
     Reader[E],
     Writer[E, P],
     Generic[E, P],

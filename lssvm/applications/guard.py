@@ -38,6 +38,7 @@ ANSWERS = (
     "prediction_plane",
     "rival",
     "shown",
+    "written",
     "score",
     "groups",
     "summary",
