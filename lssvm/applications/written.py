@@ -79,8 +79,8 @@ class WrittenScorer(ABC, Generic[E, P]):
         by default.
         """
         raise LssvmError(
-            f"{named(self)}cannot score files of predictions; expected lssvm-classify, which scores "
-            "what it predicts"
+            f"{named(self)}cannot score files of predictions; expected lssvm-classify, which "
+            "scores what it predicts"
         )
 
 
