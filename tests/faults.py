@@ -151,6 +151,15 @@ OTHERS = [
         ("p",),
         before=MOTIF,
     ),
+    Case(
+        "score",
+        "score",
+        (
+            *("data/multiclass/test.txt", "data/multiclass/test.txt"),
+            *("--application", "multiclass", "--json", "{folder}/p", "--csv", "{folder}/q"),
+        ),
+        ("p", "q"),
+    ),
     Case("check", "check", ("configs/multiclass.yaml",), ()),
 ]
 CASES = [*APPLICATIONS, *SOLVERS, *SEARCHES, *OTHERS]

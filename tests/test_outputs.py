@@ -151,6 +151,12 @@ COMMANDS = {
         {"--out": ["--out", "{--out}"]},
         [*OF_CONFIG, "m"],
     ),
+    "score": (
+        main,
+        ["score", "p", "c.yaml"],
+        {name: [name, f"{{{name}}}"] for name in ("--csv", "--json")},
+        OF_CONFIG,
+    ),
     "cv": (
         main,
         ["cv", "c.yaml", "--jobs", "1"],
@@ -233,7 +239,7 @@ def test_a_checkpoint_that_is_the_model_is_refused(folder, link):
 def test_every_file_of_a_command_is_in_these_lists():
     """An option that takes a path and is not declared would not be compared."""
     told = {"config", "model", "examples", "predictions", "initial", "log", "metrics"}
-    told |= {"csv_file", "json_file", "checkpoint", "out", "file", "data", "fit_file"}
+    told |= {"csv_file", "json_file", "checkpoint", "out", "file", "data", "fit_file", "gold"}
     group = main.commands["simulate"]
     simulations = [group.get_command(None, name) for name in group.list_commands(None)]
     commands = [learn, classify, *main.commands.values(), *simulations]

@@ -68,6 +68,7 @@ DOORS = {
         "cli/manual_command.py",
         "cli/plot_command.py",
         "cli/report_command.py",
+        "cli/score_command.py",
     },
     "matplotlib": {"applications/motif/motif_matrix.py", "output/plots.py"},
     "jinja2": {"output/page.py"},

@@ -10,13 +10,15 @@
 | prediction and scores | ``Predictor`` | ``prediction.py`` |
 | explanations of predictions | ``Explainer`` | ``explaining.py`` |
 | pictures for a report | ``Picturer`` | ``picturing.py`` |
+| scores of written predictions | ``WrittenScorer`` | ``written.py`` |
 | reading, and what a model keeps of it | ``Reader`` | ``reading.py`` |
 | writing | ``Writer`` | ``writing.py`` |
 | predictions for files of any size | ``InParts`` | ``parts.py`` |
 
-An application is a ``Problem``, ``Predictor``, ``Explainer``, ``Picturer``, ``Reader`` and
-``Writer``. If it keeps planes by example or has rows for kernels, it also derives from these types.
-To write an application for one example at a time, see :mod:`lssvm.applications.per_example`.
+An application is a ``Problem``, ``Predictor``, ``Explainer``, ``Picturer``, ``WrittenScorer``,
+``Reader`` and ``Writer``. If it keeps planes by example or has rows for kernels, it also derives
+from these types. To write an application for one example at a time, see
+:mod:`lssvm.applications.per_example`.
 """
 
 from collections.abc import Mapping
@@ -31,6 +33,7 @@ from lssvm.applications.picturing import Picturer
 from lssvm.applications.prediction import P, Predictor
 from lssvm.applications.reading import Reader, Source, labelled_part
 from lssvm.applications.writing import JSON, Curve, Export, FolderFormat, Writer
+from lssvm.applications.written import WrittenScorer
 from lssvm.problem import (
     ByExample,
     CompiledByExample,
@@ -74,6 +77,7 @@ __all__ = [
     "Rival",
     "Source",
     "Writer",
+    "WrittenScorer",
     "answers_in_c",
     "is_stored",
     "labelled_part",
@@ -88,6 +92,7 @@ class Application(
     Predictor[E, P],
     Explainer[E, P],
     Picturer[E, P],
+    WrittenScorer[E, P],
     Reader[E],
     Writer[E, P],
     Generic[E, P],

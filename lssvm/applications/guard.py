@@ -39,6 +39,7 @@ ANSWERS = (
     "prediction_plane",
     "rival",
     "shown",
+    "written",
     "score",
     "groups",
     "summary",

@@ -25,6 +25,7 @@ from lssvm.cli.manual_command import completion, manual
 from lssvm.cli.messages import printable_json
 from lssvm.cli.plot_command import plot
 from lssvm.cli.report_command import report
+from lssvm.cli.score_command import score
 from lssvm.cli.simulate_command import simulate
 from lssvm.errors import ContractError, LssvmError
 from lssvm.output import stopping
@@ -72,6 +73,7 @@ main.add_command(simulate)
 main.add_command(explain)
 main.add_command(plot)
 main.add_command(report)
+main.add_command(score)
 main.add_command(completion)
 main.add_command(manual)
 

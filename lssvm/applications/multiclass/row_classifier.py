@@ -42,6 +42,7 @@ from lssvm.applications.multiclass.labelled_rows import (
 from lssvm.applications.multiclass.row_explaining import RowExplainer
 from lssvm.applications.multiclass.row_parts import joined_labels, labels_alone, row_parts
 from lssvm.applications.multiclass.row_predictions import Predictions
+from lssvm.applications.multiclass.row_written import RowWritten
 from lssvm.applications.names import ColumnNames, NumberedNames
 from lssvm.applications.parts import InParts
 from lssvm.applications.scaling import Scaler
@@ -61,6 +62,7 @@ _FEW = 2  # a class of fewer examples is worth a warning
 class RowClassifier(
     FromArrays,
     RowExplainer,
+    RowWritten,
     base.Application[LabelledRows, Predictions],
     base.CompiledByExample[LabelledRows],
     base.KernelRows[LabelledRows],

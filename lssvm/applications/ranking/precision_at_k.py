@@ -57,6 +57,7 @@ from lssvm.applications.ranking.query_scaling import (
 )
 from lssvm.applications.ranking.ranking_explaining import RankingExplainer
 from lssvm.applications.ranking.ranking_start import Classifier, PairwiseRanking
+from lssvm.applications.ranking.ranking_written import RankingWritten
 from lssvm.errors import LssvmError
 from lssvm.kernels import _ranking, _ranking_smooth
 from lssvm.kernels.arrays import QueryArrays
@@ -117,6 +118,7 @@ class Predictions:
 class PrecisionAtK(
     FromRows,
     RankingExplainer,
+    RankingWritten,
     base.Application[Queries, Predictions],
     InParts[Queries, Predictions],
     Smoothed[Queries],

@@ -42,6 +42,7 @@ from lssvm.applications.sequence.marginals import Marginals
 from lssvm.applications.sequence.sequence_explaining import SequenceExplainer
 from lssvm.applications.sequence.sequence_options import SequenceOptions
 from lssvm.applications.sequence.sequence_output import Predictions
+from lssvm.applications.sequence.sequence_written import SequenceWritten
 from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
 from lssvm.errors import LssvmError
 from lssvm.kernels import _sequence, _sequence_examples, _sequence_soft
@@ -57,6 +58,7 @@ _SHOWN = 3  # labels that a warning names
 class LabelSequences(
     FromLists,
     SequenceExplainer,
+    SequenceWritten,
     base.Application[SequenceExamples, Predictions],
     InParts[SequenceExamples, Predictions],
 ):
