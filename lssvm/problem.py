@@ -246,10 +246,7 @@ class CompiledByExample(ByExample[E]):
         """
         inputs = examples.inputs
         values = inputs.data if sparse.issparse(inputs) else inputs
-        if not values.size:
-            return True
-        largest = max(float(values.max()), -float(values.min()))
-        return largest <= LARGEST / max(1, inputs.shape[1]) ** 0.5
+        return squares_fit(values, inputs.shape[1])
 
     def common_share(self, examples: Any, squares: float) -> float:
         """n ‖mean of x‖² / Σ ‖x‖² over the n rows of features, from 0 to 1; 0 if all are 0.
@@ -330,6 +327,14 @@ class Continuing(ABC, Generic[E]):
         """
 
 
+def squares_fit(values: np.ndarray, width: int) -> bool:
+    """Whether the squared lengths of rows of ``width`` features with these values are finite."""
+    if not values.size:
+        return True
+    largest = max(float(values.max()), -float(values.min()))
+    return largest <= LARGEST / max(1, width) ** 0.5
+
+
 def answers_in_c(kind: type) -> "TypeGuard[type[CompiledByExample[Any]]]":
     """Whether a class of applications offers inference by example in C, for its own inference.
 
@@ -381,6 +386,11 @@ class KernelRows(ABC, Generic[E]):
     @abstractmethod
     def columns_per_row(self, examples: E) -> int:
         """K, the number of columns of weights."""
+
+    def features_of_values(self, examples: E) -> tuple[np.ndarray, int] | None:
+        """The feature of each value of sparse rows, and m; None if the rows are dense."""
+        inputs = examples.inputs  # type: ignore[attr-defined]
+        return (inputs.indices, inputs.shape[1]) if sparse.issparse(inputs) else None
 
     @abstractmethod
     def known_inputs(self) -> tuple[int, int] | None:

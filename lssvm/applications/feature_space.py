@@ -169,7 +169,8 @@ def _linear(application: Application, examples: Any) -> Training:
     none = np.zeros((0, 0))
     if isinstance(application, KernelRows):
         columns = application.columns_per_row(examples)
-        occurring = Occurring.of(examples.inputs, columns)
+        found = application.features_of_values(examples)
+        occurring = None if found is None else Occurring.of(*found, columns)
         if occurring is not None:
             shown, _ = occurring.prepared(examples, np.empty(0))
             return Training(shown, occurring, none, 0)

@@ -35,12 +35,13 @@ class Occurring:
     columns: int
 
     @classmethod
-    def of(cls, inputs: Any, columns: int) -> Self | None:
-        """The features that occur in rows (n, width); None if renumbering would save little."""
-        if not sparse.issparse(inputs):
-            return None
-        marks = np.zeros(inputs.shape[1], dtype=bool)
-        marks[inputs.indices] = True
+    def of(cls, found: np.ndarray, width: int, columns: int) -> Self | None:
+        """The features that occur; None if renumbering would save little.
+
+        found : the feature of each value; width : number of features
+        """
+        marks = np.zeros(width, dtype=bool)
+        marks[found] = True
         features = np.flatnonzero(marks)
         saved = (len(marks) - len(features)) * columns
         if saved < LEAST or len(features) > SHARE * len(marks):

@@ -121,9 +121,25 @@ class SequenceExamples(Packed):
         """The rows of all tokens, (tokens, width): a dense array or a csr_array."""
         if not self.is_sparse:
             return self.dense
-        own = slice(int(self.starts[0]), int(self.starts[-1]))
-        parts = (self.values[own], self.indices[own], narrowed(self.starts - self.starts[0]))
+        _, indices, values, starts = self.own_rows
+        parts = (values, indices, narrowed(starts))
         return sparse.csr_array(parts, shape=(len(self.labels), self.width))
+
+    @property
+    def own_rows(self) -> "Rows":
+        """The same rows as flat arrays, without SciPy; ``starts`` counts from 0."""
+        if not self.is_sparse:
+            return stored(self.dense)
+        own = slice(int(self.starts[0]), int(self.starts[-1]))
+        return Rows(self.dense, self.indices[own], self.values[own], self.starts - self.starts[0])
+
+    @property
+    def is_sorted(self) -> bool:
+        """Whether the indices of each sparse row increase; dense rows have none."""
+        _, indices, _, starts = self.own_rows
+        begins = np.zeros(len(indices) + 1, dtype=bool)
+        begins[starts] = True
+        return bool(np.all(begins[1:-1] | (indices[1:] >= indices[:-1])))
 
     def with_inputs(self, inputs: Any) -> Self:
         """The same sequences and labels with other rows, (tokens, any width), dense or sparse."""
@@ -191,7 +207,7 @@ class SequenceExamples(Packed):
     def fingerprint(self) -> str:
         """SHA-256 of features, labels, sequences and costs, in hexadecimal."""
         names = np.frombuffer("\n".join(self.vocabulary.labels).encode(), dtype=np.uint8)
-        rows = stored(self.inputs)
+        rows = self.own_rows
         parts = (rows.dense, rows.starts, rows.indices, rows.values)
         return digest(self.width, names, *parts, self.offsets, self.labels, self.costs)
 
@@ -254,6 +270,8 @@ class Rows(NamedTuple):
 
 def stored(inputs: Any) -> Rows:
     """The rows of tokens, (tokens, width); a sparse array stays sparse, anything else dense."""
+    if isinstance(inputs, Rows):
+        return inputs
     empty = np.empty(0, dtype=np.int64)
     if not sparse.issparse(inputs):
         dense = np.ascontiguousarray(inputs, dtype=np.float64)
@@ -281,7 +299,7 @@ def packed(
 ) -> SequenceExamples:
     """Sequences from the rows and true labels of all tokens.
 
-    inputs : (tokens, width), kept dense or sparse as given
+    inputs : (tokens, width), kept dense or sparse as given, or ``Rows``
     tags : (tokens,) true labels by name, None where unknown
     offsets : (n + 1,)
     costs : (n,), 1 by default; identifiers, lines, files : (n,); rows : (tokens,)

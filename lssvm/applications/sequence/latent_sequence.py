@@ -35,6 +35,7 @@ from pydantic import Field
 from lssvm import sparse
 from lssvm.applications import base
 from lssvm.applications.sequence import sequence_output
+from lssvm.applications.sequence.compiled_tokens import CompiledTokens
 from lssvm.applications.sequence.examples import SequenceExamples
 from lssvm.applications.sequence.sequence import LabelSequences, SequenceOptions
 from lssvm.applications.sequence.sequence_output import Predictions
@@ -67,7 +68,7 @@ class LatentSequenceOptions(SequenceOptions):
     )
 
 
-class LatentSequenceLabelling(LabelSequences, base.CompiledByExample[SequenceExamples]):
+class LatentSequenceLabelling(LabelSequences, CompiledTokens):
     """Label sequences whose labels have hidden sub-states."""
 
     Options = LatentSequenceOptions

@@ -13,7 +13,13 @@ import numpy as np
 from lssvm import sparse
 from lssvm.applications.base import Source
 from lssvm.applications.sequence import templates
-from lssvm.applications.sequence.examples import DENSE_FROM, SequenceExamples, Tags, packed
+from lssvm.applications.sequence.examples import (
+    DENSE_FROM,
+    Rows,
+    SequenceExamples,
+    Tags,
+    packed,
+)
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import DataError
 from lssvm.formats.conll_columns import ColumnFile, Lines, column_parts, read_columns
@@ -274,8 +280,8 @@ def _vocabulary(
     return Vocabulary(labels, width + (bias != 0), names, bias != 0)
 
 
-def _matrix(found: np.ndarray, vocabulary: Vocabulary, bias: float) -> "sparse.csr_array":
-    """The attributes of all tokens, (tokens, width).
+def _matrix(found: np.ndarray, vocabulary: Vocabulary, bias: float) -> "Rows | sparse.csr_array":
+    """The attributes of all tokens, (tokens, width); SciPy is needed only where they are many.
 
     found : (tokens, attributes of one) int32, -1: none, which is overwritten; the last one is the
         constant feature where there is one
@@ -291,12 +297,14 @@ def _matrix(found: np.ndarray, vocabulary: Vocabulary, bias: float) -> "sparse.c
     starts, values = cumulated(counts), np.ones(size)
     if vocabulary.bias:
         values[starts[1:] - 1] = bias
+    if size < DENSE_FROM * len(found) * vocabulary.width:
+        return Rows(np.empty((0, vocabulary.width)), indices[:size], values, starts)
     parts = (values, indices[:size], narrowed(starts))
     return sparse.csr_array(parts, shape=(len(found), vocabulary.width))
 
 
 def _packed(
-    matrix: "sparse.csr_array",
+    matrix: "Rows | sparse.csr_array",
     tags: Sequence[str | None] | Tags,
     offsets: np.ndarray,
     vocabulary: Vocabulary,
@@ -305,10 +313,12 @@ def _packed(
     names: Sequence[str],
     rows: Lines | None,
 ) -> SequenceExamples:
-    dense = matrix.nnz >= DENSE_FROM * matrix.shape[0] * matrix.shape[1]
+    if not isinstance(matrix, Rows):
+        dense = matrix.nnz >= DENSE_FROM * matrix.shape[0] * matrix.shape[1]
+        matrix = matrix.toarray() if dense else matrix
     counts = [len(file.lines) for file in files]
     return packed(
-        matrix.toarray() if dense else matrix,
+        matrix,
         tags,
         offsets,
         vocabulary,

@@ -36,6 +36,7 @@ from lssvm.applications.names import NumberedNames
 from lssvm.applications.parts import InParts
 from lssvm.applications.scaling import Scaler
 from lssvm.applications.sequence import marginals, reading, sequence_metrics, sequence_output
+from lssvm.applications.sequence.compiled_tokens import CompiledTokens
 from lssvm.applications.sequence.examples import SequenceExamples, joined_labels, labels_alone
 from lssvm.applications.sequence.given_tokens import FromLists, examples_of
 from lssvm.applications.sequence.marginals import Marginals
@@ -400,7 +401,7 @@ class LabelSequences(
 
 class SequenceLabelling(
     LabelSequences,
-    base.CompiledByExample[SequenceExamples],
+    CompiledTokens,
     base.KernelRows[SequenceExamples],
     base.Gathering[SequenceExamples],
 ):
@@ -446,6 +447,10 @@ class SequenceLabelling(
         """L, the number of labels."""
         return examples.label_count
 
+    def features_of_values(self, examples: SequenceExamples) -> tuple[np.ndarray, int] | None:
+        """The feature of each value of sparse rows, and their number; None if rows are dense."""
+        return (examples.own_rows.indices, examples.width) if examples.is_sparse else None
+
     def augmented_each(self, w: np.ndarray, examples: SequenceExamples) -> base.Maxima:
         """The path that attains U⁺_i for each example; ``outputs`` are labels, (tokens,).
 
@@ -485,7 +490,7 @@ class SequenceLabelling(
     def example_oracle(self, examples: SequenceExamples) -> Any:
         """Inference for one sequence at a time, in C. Raises DataError without all labels."""
         self._check_trainable(examples)
-        if examples.is_sparse and not examples.inputs.has_sorted_indices:
+        if not examples.is_sorted:
             examples = examples.with_inputs(examples.inputs.sorted_indices())
         loss = self._loss(self.task, examples)
         return _sequence_examples.ExampleOracle(

@@ -1,0 +1,26 @@
+"""What inference by example in C asks of the rows of tokens, without importing SciPy for it."""
+
+import numpy as np
+
+from lssvm.applications import base
+from lssvm.applications.sequence.examples import SequenceExamples
+from lssvm.problem import squares_fit
+
+
+class CompiledTokens(base.CompiledByExample[SequenceExamples]):
+    """Sequences for which inference by example may run in C."""
+
+    def has_example_oracle(self, examples: SequenceExamples) -> bool:
+        """Whether squared lengths of rows are finite."""
+        rows = examples.own_rows
+        return squares_fit(rows.values if examples.is_sparse else rows.dense, examples.width)
+
+    def common_share(self, examples: SequenceExamples, squares: float) -> float:
+        """n ‖mean of x‖² / Σ ‖x‖² over the n rows, from 0 to 1; 0 if all are 0."""
+        if not examples.is_sparse:
+            return super().common_share(examples, squares)
+        if squares <= 0.0:
+            return 0.0
+        rows, n = examples.own_rows, len(examples.labels)
+        sums = np.bincount(rows.indices, rows.values, minlength=examples.width)
+        return float(sums @ sums) / n / squares
