@@ -24,7 +24,7 @@ def drawn(with_site):
 
 Y = np.array([True, False] * 15)
 X = [drawn(with_site) for with_site in Y]
-SETTINGS = {"length": 7, "background_order": 1, "C": 50.0}
+SETTINGS = {"length": 7, "background_order": 1, "C": 50.0, "trials": 20, "epsilon": 1e-2}
 
 
 def fasta(sequences, labels):
@@ -50,8 +50,16 @@ def test_the_model_is_that_of_the_command(parameters, application, tmp_path):
         estimator,
         tmp_path,
         {"train.fa": fasta(X, Y)},
-        application={"name": "motif", "length": 7, "background_order": 1, **application, **more},
+        application={
+            "name": "motif",
+            "length": 7,
+            "background_order": 1,
+            "trials": 20,
+            **application,
+            **more,
+        },
         objective={"C": 50.0},
+        solver={"epsilon": 1e-2},
         cccp={"restarts": 2},
         seed=3,
     )

@@ -1,5 +1,7 @@
 """What an estimator tells of its training, and how a callback ends it."""
 
+import os
+import signal
 import subprocess
 import sys
 
@@ -66,6 +68,14 @@ def test_a_callback_that_stops_begins_no_further_restart():
     assert len(found.model_.record["restarts"]) == 1
     whole = LatentSequenceLabeler(restarts=3).fit(words, tags)
     assert {step.restart for step in whole.history_} == {1, 2, 3}
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)]
+)
+def test_a_signal_is_what_it_is_in_python(number, kind):
+    with pytest.raises(kind):
+        StructuralSVC(solver="bundle").fit(X, Y, callback=lambda step: os.kill(os.getpid(), number))
 
 
 def test_training_that_ends_early_warns():

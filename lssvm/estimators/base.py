@@ -23,7 +23,7 @@ from sklearn.utils.validation import check_is_fitted
 from lssvm.applications.feature_space import Linear
 from lssvm.applications.occurring import Occurring
 from lssvm.config import Config
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, StoppedError
 from lssvm.estimators.watching import Callback, Pass, Watcher
 from lssvm.model import Model
 from lssvm.training.prediction import classify, prepared
@@ -31,6 +31,7 @@ from lssvm.training.session import learn_on
 
 _LARGEST_SEED = 2**31 - 1
 _FILE = "estimator.model"
+_INTERRUPTED = 130  # exit code after Ctrl-C
 
 
 @contextmanager
@@ -40,6 +41,17 @@ def refused_as_value_error() -> Iterator[None]:
         yield
     except LssvmError as error:
         raise ValueError(str(error)) from error
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Make of a signal that ended training what Python makes of it."""
+    try:
+        yield
+    except StoppedError as stop:
+        if stop.exit_code == _INTERRUPTED:
+            raise KeyboardInterrupt from None
+        raise SystemExit(stop.exit_code) from None
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -134,7 +146,7 @@ class Structured(BaseEstimator):
         Raises ValueError for parameters and data that cannot be used.
         """
         watcher = Watcher(self.verbose, callback)
-        with refused_as_value_error():
+        with refused_as_value_error(), _interruptible():
             config = self._config()
             application = config.create_application()
             examples = application.examples_from(*data, **keywords)
