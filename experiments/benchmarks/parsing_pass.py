@@ -1,11 +1,12 @@
 """CKY: rule applications and sentences per second.
 
 A random grammar of 5,000 rules over 100 symbols, and the grammar that is read off the simulated
-trees in data/parsing, or off GUM's training trees if they are in the folder LSSVM_DATA. A rule application is a rule
-with two children at one split of one span, counted as if each rule were tried at every split; the
-chart adds and compares the children once for all rules of a pair, side by side for all spans of one
-width, and skips what no span of that width can be. For scale, the same addition and maximum of rows
-in the nearest cache by NumPy, one operation after the other. CPU time of one thread.
+trees in data/parsing, or off GUM's training trees if they are in the folder LSSVM_DATA. A rule
+application is a rule with two children at one split of one span, counted as if each rule were tried
+at every split; the chart adds and compares the children once for all rules of a pair, side by side
+for all spans of one width, and skips what no span of that width can be. For scale, the same
+addition and maximum of rows in the nearest cache by NumPy, one operation after the other. CPU time
+of one thread.
 
 Usage: python -m experiments.benchmarks.parsing_pass
 """
