@@ -198,6 +198,25 @@ def test_quadratic_slack_is_solved_by_n_slack(tmp_path, rescaling):
     assert model.record["gap"] <= 1e-3
 
 
+@pytest.mark.parametrize("loss", ["f1", "brackets", "zero_one"])
+def test_solvers_of_sums_and_by_example_agree_within_their_gaps(tmp_path, loss):
+    bounds = []
+    for method in ("bundle", "proximal", "cutting-plane", "n-slack", "dual-coordinate"):
+        config = Config.from_dict(
+            {
+                "application": {"name": "parsing", "horizontal": 0, "loss": loss},
+                "objective": {"model": "ssvm"},
+                "solver": {"method": method, "epsilon": 1e-4},
+            }
+        )
+        app = config.create_application()
+        record = learn_on(app, app.read([written(tmp_path)]), config).record
+        assert record["converged"], method
+        value = record["objective"]
+        bounds.append((value * (1.0 - 1.001e-4), value))
+    assert max(low for low, _ in bounds) <= min(high for _, high in bounds)
+
+
 @pytest.mark.parametrize("model", ["lssvm", "hcrf"])
 def test_hidden_parts_are_trained(tmp_path, model):
     config = Config.from_dict(

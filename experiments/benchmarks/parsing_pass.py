@@ -1,11 +1,12 @@
 """CKY: rule applications and sentences per second.
 
 A random grammar of 5,000 rules over 100 symbols, and the grammar that is read off the simulated
-trees in data/parsing, or off GUM's if it is in the folder LSSVM_DATA. A rule application is a rule
-with two children at one split of one span, counted as if each rule were tried at every split; the
-chart adds and compares the children once for all rules of a pair, side by side for all spans of one
-width, and skips what no span of that width can be. For scale, the same addition and maximum of rows
-in the nearest cache by NumPy, one operation after the other. CPU time of one thread.
+trees in data/parsing, or off GUM's training trees if they are in the folder LSSVM_DATA. A rule
+application is a rule with two children at one split of one span, counted as if each rule were tried
+at every split; the chart adds and compares the children once for all rules of a pair, side by side
+for all spans of one width, and skips what no span of that width can be. For scale, the same
+addition and maximum of rows in the nearest cache by NumPy, one operation after the other. CPU time
+of one thread.
 
 Usage: python -m experiments.benchmarks.parsing_pass
 """
@@ -16,6 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
+from experiments.tsochantaridis_2004.parsing import read_split
 from lssvm.applications.base import Source
 from lssvm.applications.parsing.parsing import Parsing, ParsingOptions
 from lssvm.kernels import _parsing
@@ -103,8 +105,10 @@ def main():
     for length in LENGTHS:
         block = sentences(rng, length, 5, TAGS)
         told(f"{RULES:,d} rules, {SYMBOLS} symbols", grammar, block, length, 5, w)
-    data = Path(os.environ.get("LSSVM_DATA", ROOT.parent / "shared" / "data")) / "gum" / "const"
-    sources = [Source(str(data if data.is_dir() else ROOT / "data" / "parsing" / "train.ptb"))]
+    data = Path(os.environ.get("LSSVM_DATA", ROOT.parent / "shared" / "data")) / "gum"
+    sources = [Source(str(ROOT / "data" / "parsing" / "train.ptb"))]
+    if data.is_dir():
+        sources = read_split(data, "train")
     application = Parsing(ParsingOptions())
     examples = application.read(sources)
     features = application.features

@@ -122,7 +122,9 @@ def trees_alone(examples: Treebank) -> Treebank:
     """The true brackets and parts of speech, without words, rules and names."""
     words, nodes = examples.own_words, slice(int(examples.nodes[0]), int(examples.nodes[-1]))
     none, zero = np.empty(0, dtype=np.int32), np.zeros(len(examples) + 1, dtype=np.int64)
-    columns = {name: getattr(examples, name)[nodes] for name in examples.PARTS["nodes"]}
+    columns: dict[str, Any] = {
+        name: getattr(examples, name)[nodes] for name in examples.PARTS["nodes"]
+    }
     return replace(
         examples,
         **columns,
@@ -146,9 +148,11 @@ def trees_alone(examples: Treebank) -> Treebank:
 def joined_trees(parts: Sequence[Treebank]) -> Treebank:
     """The trees of several parts that :func:`trees_alone` gave; the last one knows all labels."""
     names = ("costs", "known", "made", "tags", "seen", *parts[0].PARTS["nodes"])
-    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-    offsets = {
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(part, name) for part in parts]) for name in names
+    }
+    columns |= {
         name: cumulated(np.concatenate([np.diff(getattr(part, name)) for part in parts]))
         for name in parts[0].OFFSETS
     }
-    return replace(parts[-1], **columns, **offsets)
+    return replace(parts[-1], **columns)

@@ -80,11 +80,10 @@ class Predictions:
 
 def joined(parts: Sequence[Predictions]) -> Predictions:
     """The predictions of several parts, each with its best trees alone."""
-    trees = Trees(
-        *(np.concatenate([part.trees[k] for part in parts]) for k in range(3)),
-        cumulated(np.concatenate([np.diff(part.trees.offsets) for part in parts])),
-    )
-    columns = {
+    labels, starts, ends = (np.concatenate([part.trees[k] for part in parts]) for k in range(3))
+    sizes = np.concatenate([np.diff(part.trees.offsets) for part in parts])
+    trees = Trees(labels, starts, ends, cumulated(sizes))
+    columns: dict[str, Any] = {
         name: np.concatenate([getattr(part, name) for part in parts])
         for name in ("counts", "scores", "parsed")
     }
