@@ -200,7 +200,7 @@ def test_the_short_run_writes_its_tables_and_figures(tmp_path):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    for name in ("Hamming", "F_1", "perceptron", "one best", "F1-trained"):
+    for name in ("Hamming", "F_1", "perceptron", "one best", "F_β-trained"):
         assert name in done.stdout
     written = {path.name for path in tmp_path.iterdir()}
     figures = {"precision-recall.png", "objective.png", "training.png"}
