@@ -145,7 +145,7 @@ def test_what_a_model_does_not_have_is_refused(folder):
     ["x", ["x"], [{"history": [1]}], [{"history": [["x", 1]]}], [{"objective": "x"}]],
 )
 def test_a_record_with_other_restarts_is_no_model(rows):
-    with pytest.raises(ModelError, match="record.restarts"):
+    with pytest.raises(ModelError, match=r"record\.restarts"):
         checked_record({"restarts": rows})
 
 
