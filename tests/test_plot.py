@@ -11,8 +11,9 @@ from click.testing import CliRunner
 import lssvm
 from lssvm.cli import learn, main
 from lssvm.config import load_config
-from lssvm.errors import DataError, LssvmError
+from lssvm.errors import DataError, LssvmError, ModelError
 from lssvm.model import Model
+from lssvm.model.record import checked_record
 from lssvm.output.charts import Bars, Heat, Lines, Logo, Series
 from lssvm.output.plots import svg_of
 from lssvm.training.charts import KINDS, chart
@@ -137,6 +138,23 @@ def test_what_a_model_does_not_have_is_refused(folder):
     for kind in ("objective", "restarts", "held_out"):
         with pytest.raises(LssvmError, match=f"^{kind}: .*expected"):
             chart(bare, kind)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    ["x", ["x"], [{"history": [1]}], [{"history": [["x", 1]]}], [{"objective": "x"}]],
+)
+def test_a_record_with_other_restarts_is_no_model(rows):
+    with pytest.raises(ModelError, match=r"record\.restarts"):
+        checked_record({"restarts": rows})
+
+
+def test_a_best_restart_that_is_not_there_is_the_last_one(folder):
+    model = model_of(folder)
+    record = model.record | {"best_restart": 9}
+    other = Model(model.application, model.config, model.w, record)
+    assert chart(other, "restarts").marked == 1
+    assert chart(other, "objective").series[0].label == "restart 2"
 
 
 @pytest.mark.parametrize(

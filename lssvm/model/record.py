@@ -49,6 +49,20 @@ class RestartRecord(BaseModel):
     held_out: HeldOutRecord | None
 
 
+class StoredRestart(BaseModel):
+    """The figures of a restart that reports show."""
+
+    model_config = ConfigDict(extra="allow", defer_build=True)
+
+    objective: Number | None = None
+    lower_bound: Number | None = None
+    gap: Number | None = None
+    iterations: Count = 0
+    passes: Count = 0
+    planes: Count = 0
+    history: list[tuple[Number, Count]] = []
+
+
 class TrainingRecord(BaseModel):
     """How a model was trained."""
 
@@ -71,7 +85,7 @@ class TrainingRecord(BaseModel):
     seed: Count = 0
     best_restart: Count = 0
     held_out: HeldOutRecord | None = None
-    restarts: list[dict[str, Any]] = []
+    restarts: list[StoredRestart] = []
     objective_mean: Number | None = None
     objective_std: Number | None = None
     training: dict[str, Number | str | None] = {}

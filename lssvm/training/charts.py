@@ -125,9 +125,9 @@ def restarts(record: Mapping[str, Any], log: RunLog | None, x: str) -> Dots:
         title="Restarts",
         note="Objective at the end of each restart; the lowest one became the model.",
         names=[f"restart {number}" for number in range(1, len(rows) + 1)],
-        values=[row["objective"] for row in rows],
+        values=[math.nan if row.get("objective") is None else row["objective"] for row in rows],
         label="objective",
-        marked=int(record.get("best_restart", 0)),
+        marked=_number_of_best(record),
     )
 
 
@@ -140,7 +140,7 @@ def held_out(record: Mapping[str, Any], log: RunLog | None, x: str) -> Lines:
             "configuration, or another --kind"
         )
     looks = found["looks"]
-    best = looks[found["best"]]
+    best = looks[min(found["best"], len(looks) - 1)]
     return Lines(
         title="Held-out scores",
         note=f"Scores of the validation data; the best one, {best[1]:.6g} after {best[0]:,d} "
@@ -169,7 +169,7 @@ def _restarts(record: Mapping[str, Any]) -> list[Series]:
     histories = [row.get("history", []) for row in rows]
     if not any(histories):
         raise LssvmError("objective: the model's record has no history; expected another --kind")
-    best = int(record.get("best_restart", 0))
+    best = _number_of_best(record)
     order = [best, *(k for k in range(len(rows)) if k != best)][:MOST_RESTARTS]
     return [
         Series(
@@ -184,9 +184,14 @@ def _restarts(record: Mapping[str, Any]) -> list[Series]:
     ]
 
 
+def _number_of_best(record: Mapping[str, Any]) -> int:
+    """The restart that became the model, from 0."""
+    return max(0, min(int(record.get("best_restart", 0)), len(record.get("restarts", [])) - 1))
+
+
 def _best(record: Mapping[str, Any], log: RunLog, x: str) -> list[Point]:
     """The points of the restart that became the model; for seconds those of one clock."""
-    number = min(int(record.get("best_restart", 0)), len(log.restarts) - 1)
+    number = min(_number_of_best(record), len(log.restarts) - 1)
     points = log.restarts[number] if log.restarts else []
     if x == SECONDS:
         passes = [one for one in points if one.is_pass]
