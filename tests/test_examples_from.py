@@ -5,6 +5,7 @@ from importlib import import_module
 
 import numpy as np
 import pytest
+from toy import random_problem
 
 from lssvm import Config, applications, cross_validate, learn, learn_on
 from lssvm.applications.reading import Reader
@@ -91,3 +92,12 @@ def test_an_application_without_such_a_method_says_so():
 
     with pytest.raises(LssvmError, match="Silent reads files only; expected read"):
         Silent().examples_from([])
+
+
+def test_applications_for_one_example_at_a_time_take_any_values():
+    application, examples = random_problem(0)[:2]
+    found = application.examples_from(examples.inputs, examples.outputs, costs=examples.costs)
+    assert (found.inputs, found.outputs) == (examples.inputs, examples.outputs)
+    assert found.fingerprint() == examples.fingerprint()
+    with pytest.raises(LssvmError, match="1 outputs for 2 inputs; expected as many"):
+        application.examples_from([0, 1], [0])

@@ -17,6 +17,7 @@ import numpy as np
 from lssvm import sparse
 from lssvm.applications import guard
 from lssvm.applications.base import Application, ByExample, Maxima, Source
+from lssvm.applications.given import costs_of
 from lssvm.applications.names import NumberedNames
 from lssvm.applications.pairs import UNSEEN, H, Pairs, X, Y, same
 from lssvm.errors import LssvmError
@@ -134,6 +135,21 @@ class PerExample(
         rows = [(*row, source.cost) for source in sources for row in self.examples(source)]
         names, inputs, outputs, costs = zip(*rows, strict=True) if rows else ((), (), (), ())
         return Pairs(inputs, outputs, names, np.array(costs, dtype=np.float64))
+
+    def examples_from(
+        self, X: Sequence[Any], y: Sequence[Any] | None = None, *, costs: Any = None
+    ) -> Pairs[Any, Any]:
+        """The examples that are given in memory.
+
+        X : n inputs; y : n true outputs, None, in it or instead of it, where they are not known;
+        costs : (n,) the costs c_i of the examples, 1 by default. Raises LssvmError if the numbers
+        of them differ.
+        """
+        outputs = (None,) * len(X) if y is None else tuple(y)
+        if len(outputs) != len(X):
+            raise LssvmError(f"{len(outputs):,d} outputs for {len(X):,d} inputs; expected as many")
+        names = tuple(str(number) for number in range(1, len(X) + 1))
+        return Pairs(tuple(X), outputs, names, costs_of(costs, len(X)))
 
     def start(self, examples: Pairs[X, Y], rng: np.random.Generator) -> Plane:
         """Σ c_i Φ(x_i, y_i, h_i) with the first completion. Raises LssvmError without y_i."""
