@@ -17,7 +17,7 @@ EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq200
 NEEDED = lssvm needs Python 3.11 or later; choose one, for example: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test fuzz lint faults experiments $(EXPERIMENTS) photographs bench bench-letters bench-sizes bench-growth build wheel clean
+.PHONY: help run docs test fuzz lint faults experiments $(EXPERIMENTS) photographs bench bench-letters bench-sizes bench-growth build wheel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -33,6 +33,9 @@ run: $(READY) ## train on the yeast DNA in data/motif, test, and write model, si
 
 test: lint ## check style and types, and run all tests
 	$(BIN)/python -m pytest -n 2
+
+docs: $(VENV)/dev.installed ## build the documentation as web pages in out/docs
+	$(BIN)/python -m sphinx -W -q -b html docs "$(OUT)/docs"
 
 fuzz: $(VENV)/dev.installed ## give damaged files to every command (MINUTES=10, or CASES=N; SEED=N)
 	$(BIN)/python tests/fuzz.py $(if $(CASES),--cases $(CASES),--minutes $(or $(MINUTES),10)) \

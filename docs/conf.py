@@ -23,3 +23,12 @@ exclude_patterns = ["build"]
 autodoc_typehints = "description"
 autodoc_member_order = "bysource"
 lexers["mermaid"] = TextLexer()  # the diagram of the parts stays text
+
+
+def setup(app):
+    """Show docstrings as they are written: they are plain text."""
+
+    def plain(app, what, name, obj, options, lines):
+        lines[:] = ["::", "", *(f"   {line}" for line in lines), ""]
+
+    app.connect("autodoc-process-docstring", plain)

