@@ -27,9 +27,17 @@ def svmlight(X, y):
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_all_checks_of_scikit_learn_pass():
     # A gap of 1e-10: one of the checks compares two trainings to seven digits.
-    found = estimator_checks.check_estimator(StructuralSVC(epsilon=1e-10), on_skip=None)
+    estimator = StructuralSVC(epsilon=1e-10, solver="cutting-plane")
+    found = estimator_checks.check_estimator(estimator, on_skip=None)
     assert {check["status"] for check in found} <= {"passed", "skipped"}
     assert [c["check_name"] for c in found if c["status"] == "skipped"] == ["check_array_api_input"]
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+def test_weights_of_examples_are_repetitions_with_the_solver_that_is_chosen():
+    estimator = StructuralSVC(epsilon=1e-10)
+    estimator_checks.check_sample_weight_equivalence_on_dense_data("StructuralSVC", estimator)
+    estimator_checks.check_sample_weight_equivalence_on_sparse_data("StructuralSVC", estimator)
 
 
 @pytest.mark.parametrize(
