@@ -33,7 +33,6 @@ README, DOCS = ROOT / "README.md", ROOT / "docs"
 # Pages that show commands, in the order in which these are run; some use the files of others.
 SHOWN = (
     "tutorials/motif.md",
-    "how_to/look.md",
     "tutorials/ranking.md",
     "tutorials/coreference.md",
     "tutorials/classes_and_sequences.md",
@@ -41,6 +40,7 @@ SHOWN = (
     "tutorials/alignment.md",
     "tutorials/parsing.md",
     "tutorials/relation.md",
+    "how_to/look.md",
     "how_to/choose_C.md",
     "how_to/solver.md",
     "how_to/large_data.md",
