@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, Generic
 
 import numpy as np
-from scipy import sparse
 
+from lssvm import sparse
 from lssvm.applications.guard import named
 from lssvm.applications.prediction import P
 from lssvm.applications.reading import Source
@@ -95,7 +95,7 @@ def read_lines(path: str, count: int, what: str) -> list[str]:
     return rows
 
 
-def class_counts(truth: np.ndarray, found: np.ndarray, size: int) -> sparse.csr_array:
+def class_counts(truth: np.ndarray, found: np.ndarray, size: int) -> "sparse.csr_array":
     """For each example 1 in the columns of its true label, its prediction, and both if equal.
 
     truth, found : (n,) below ``size``; returns (n, 3 size)
