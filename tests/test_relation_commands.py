@@ -16,6 +16,7 @@ from lssvm.formats.relation_bags import read_bags
 from lssvm.model import Model
 
 PAGE = Path(__file__).parent.parent / "docs" / "tutorials" / "relation.md"
+TEXT = PAGE.read_text(encoding="utf-8")
 
 
 def run(command, *arguments, code=0):
@@ -190,14 +191,14 @@ def test_a_malformed_file_ends_in_one_line_and_code_2(trained, tmp_path, name):
 
 
 def test_the_pair_of_the_documentation_is_read(tmp_path):
-    (text,) = re.findall(r"^```json\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[:1]
+    (text,) = re.findall(r"^```json\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)[:1]
     file = read_bags(formats.written(tmp_path, text))
     assert (list(file.names), file.relations) == (["p1"], ("born in",))
     assert list(file.mention_names) == ["a7:3", "b2:1"]
 
 
 def test_the_text_of_the_documentation_is_read(tmp_path):
-    blocks = re.findall(r"^```text\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^```text\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)
     (block,) = [each for each in blocks if "number of pairs" in each]
     lines = [line[:21].rstrip() for line in block.splitlines()]
     lines += ["1", "1 1:1"]  # of the second pair
