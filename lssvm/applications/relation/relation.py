@@ -42,6 +42,7 @@ from lssvm.applications.relation.f_beta import FLoss
 from lssvm.applications.relation.inference import Columns, Labelling, in_turn
 from lssvm.applications.relation.predictions import NONE, Predictions
 from lssvm.applications.relation.relation_data import RelationData
+from lssvm.applications.relation.relation_explaining import RelationExplainer
 from lssvm.applications.relation.relation_options import F_BETA, RelationOptions
 from lssvm.errors import LssvmError
 from lssvm.kernels import _relation
@@ -71,6 +72,7 @@ class RelationNames(LazyNames):
 
 class Relation(
     RelationData,
+    RelationExplainer,
     base.Application[Bags, Predictions],
     base.ByExample[Bags],
     base.Continuing[Bags],
