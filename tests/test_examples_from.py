@@ -20,6 +20,7 @@ PACKAGE = [
     "applications.multiclass.given_rows",
     "applications.parsing.given_trees",
     "applications.ranking.given_queries",
+    "applications.relation.given_pairs",
     "applications.sequence.given_tokens",
 ]
 ESTIMATORS = [
@@ -30,6 +31,7 @@ ESTIMATORS = [
     "multiclass",
     "parsing",
     "ranking",
+    "relation",
     "sequence",
 ]
 

@@ -41,6 +41,8 @@ HARD = {
     "alignment, prior": ("application.prior=BLOSUM62",),
     "alignment-pairs": (),
     "motif-simulated": (),
+    "relation": (),
+    "relation, hamming": ("application.loss=hamming", "application.none_weights=true"),
     "multiclass, rbf": KERNEL,
     "multiclass, products": ("kernel.type=poly", "kernel.degree=2", "kernel.explicit=true"),
 }

@@ -43,6 +43,7 @@ NAMES = (
     "alignment",
     "alignment-pairs",
     "motif-simulated",
+    "relation",
 )
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), ""

@@ -10,6 +10,8 @@ import pytest
 import relation_cases as cases
 from scipy import sparse
 
+from lssvm.applications.relation import relation
+from lssvm.applications.relation.decomposition import Bounds
 from lssvm.applications.relation.relation import NOT_MET
 from lssvm.config import Config
 from lssvm.errors import ConfigError, DataError, LssvmError, StoppedError
@@ -185,6 +187,26 @@ def test_bounds_that_do_not_meet_are_counted():
     ((name, (failed, runs)),) = app.not_converged().items()
     assert (name, failed, runs) == (NOT_MET, 1, 2)
     assert app.not_converged() == {}
+
+
+@pytest.mark.parametrize(
+    ("value", "upper", "counted"),
+    [(999.5, 1000.0, 0), (998.5, 1000.0, 1), (-1000.0, -999.5, 0), (0.0, 0.0, 0), (0.0, 1e-9, 1)],
+)
+def test_bounds_that_hardly_differ_are_not_counted_and_yet_certified(
+    value, upper, counted, monkeypatch
+):
+    app, examples = cases.problem(np.random.default_rng(3), **F)
+    w = np.zeros(app.dimension(examples))
+
+    def bounded(bags, loss, truth, carried, limits, each):
+        return Bounds(truth.labels, value, value, upper, carried)
+
+    monkeypatch.setattr(relation, "decomposed", bounded)
+    plane, certified = app.augmented(w, examples)
+    assert plane.value(w) == value
+    assert certified == pytest.approx(upper)
+    assert app.not_converged() == {NOT_MET: (counted, 1)}
 
 
 def test_pairs_that_cannot_reach_their_relations_are_left_out_of_training():

@@ -87,10 +87,17 @@ def roc(truth: np.ndarray, scores: np.ndarray) -> Lines:
     )
 
 
-def precision_recall(truth: np.ndarray, scores: np.ndarray) -> Lines:
-    """The curve of precision against recall. truth : (n,) bool, some are true."""
+def precision_recall(truth: np.ndarray, scores: np.ndarray, positives: int | None = None) -> Lines:
+    """The curve of precision against recall.
+
+    truth : (n,) bool; positives : how many there are, with those that nothing can find; by default
+    those in ``truth``. There is one at least
+    """
     hits, others = (column[1:] for column in _cumulated(truth, scores))
-    precision, recall = hits / (hits + others), hits / hits[-1]
+    precision, recall = (
+        hits / (hits + others),
+        hits / (hits[-1] if positives is None else positives),
+    )
     average = float(np.sum(np.diff(recall, prepend=0.0) * precision))
     x, y = _thinned(recall, precision)
     share = float(np.mean(truth))

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from lssvm.estimators.multiclass import StructuralSVC
     from lssvm.estimators.parsing import TreeParser
     from lssvm.estimators.ranking import PrecisionRanker
+    from lssvm.estimators.relation import RelationExtractor
     from lssvm.estimators.sequence import LatentSequenceLabeler, SequenceLabeler
 
 _HOMES = {
@@ -29,6 +30,7 @@ _HOMES = {
     "LatentSequenceLabeler": "sequence",
     "MotifClassifier": "motif",
     "PrecisionRanker": "ranking",
+    "RelationExtractor": "relation",
     "SequenceLabeler": "sequence",
     "StructuralSVC": "multiclass",
     "TreeParser": "parsing",
@@ -40,6 +42,7 @@ __all__ = [
     "LatentSequenceLabeler",
     "MotifClassifier",
     "PrecisionRanker",
+    "RelationExtractor",
     "SequenceLabeler",
     "StructuralSVC",
     "TreeParser",

@@ -80,7 +80,11 @@ class JsonBags:
         """Read a pair. Raises ValueError that says what is wrong."""
         if not text or text.isspace():
             return
-        self._pair(_decoded(self._decode, text))
+        self.add(number, _decoded(self._decode, text))
+
+    def add(self, number: int, found: Any) -> None:
+        """Add the pair that the object of a line describes. Raises ValueError."""
+        self._pair(found)
         self.lines.append(number)
 
     def _pair(self, found: Any) -> None:

@@ -292,6 +292,8 @@ application:
   beta: 1.0
 data: {train: train.txt, validate: test.txt, test: test.txt}
 objective: {model: lssvm, C: 0.1}
+solver: {method: bundle, epsilon: 5e-2}
+cccp: {tolerance: 5e-2, max_iterations: 20}
 seed: 0
 """
 SIMULATION = Simulation(

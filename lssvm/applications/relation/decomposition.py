@@ -28,6 +28,7 @@ from lssvm.problem import Each
 
 NARROW = 1e-5  # share of the height above the true labels that bounds may differ by, by counts
 MET = 1e-12  # bounds that differ by a smaller share are equal but for rounding
+APART = 1e-3  # share of the larger bound from which on the difference of bounds matters
 
 
 @dataclass(frozen=True)
@@ -65,6 +66,14 @@ class Bounds:
     def met(self) -> bool:
         """Whether the labelling is proved to be the best one."""
         return self.upper - self.value <= MET * (1.0 + abs(self.upper) + abs(self.value))
+
+    @property
+    def apart(self) -> bool:
+        """Whether the bounds differ by more than 1/1000 of the one farther from 0.
+
+        Below that, the difference hardly matters; the upper bound holds it in any case.
+        """
+        return self.upper - self.value > APART * max(abs(self.upper), abs(self.value))
 
     def offer(self, labels: np.ndarray, loss: float, score: float) -> None:
         """Take over a labelling if it is better; score : of its mentions."""

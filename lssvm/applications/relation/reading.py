@@ -54,6 +54,17 @@ def read_pairs(
     Raises DataError.
     """
     files = [_checked(source, read_bags(source.path, source.limit)) for source in sources]
+    return pairs_of(files, sources, vocabulary, names, bias)
+
+
+def pairs_of(
+    files: Sequence[BagFile],
+    sources: Sequence[Source],
+    vocabulary: Vocabulary | None,
+    names: Names | None = None,
+    bias: float = 0.0,
+) -> tuple[Bags, Vocabulary]:
+    """The pairs of files that were read, as :func:`read_pairs` has them. Raises DataError."""
     if vocabulary is None:
         vocabulary = _learnt(files, sources, names or Names(), bias != 0.0)
     return _packed(files, sources, vocabulary, bias), vocabulary
@@ -202,7 +213,7 @@ def _labels(
 
 
 def _packed(
-    files: list[BagFile],
+    files: Sequence[BagFile],
     sources: Sequence[Source],
     vocabulary: Vocabulary,
     bias: float,

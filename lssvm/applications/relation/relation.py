@@ -42,6 +42,7 @@ from lssvm.applications.relation.f_beta import FLoss
 from lssvm.applications.relation.inference import Columns, Labelling, in_turn
 from lssvm.applications.relation.predictions import NONE, Predictions
 from lssvm.applications.relation.relation_data import RelationData
+from lssvm.applications.relation.relation_explaining import RelationExplainer
 from lssvm.applications.relation.relation_options import F_BETA, RelationOptions
 from lssvm.errors import LssvmError
 from lssvm.kernels import _relation
@@ -71,6 +72,7 @@ class RelationNames(LazyNames):
 
 class Relation(
     RelationData,
+    RelationExplainer,
     base.Application[Bags, Predictions],
     base.ByExample[Bags],
     base.Continuing[Bags],
@@ -92,7 +94,7 @@ class Relation(
         inverse, counts = options.steps == "inverse", options.by_counts
         self.limits = Limits(options.iterations, inverse, options.label_sets, counts)
         self._lock = threading.Lock()
-        self._bounds = [0, 0]  # that did not meet, and of how many
+        self._bounds = [0, 0]  # that are apart, and of how many
 
     @classmethod
     def decomposes_with(cls, options: Mapping[str, Any]) -> bool:
@@ -220,7 +222,7 @@ class Relation(
         loss = FLoss(examples.truth(len(self.relations)), square, macro)
         found = decomposed(bags, loss, truth, carried, self.limits, each)
         with self._lock:
-            self._bounds[0] += not found.met
+            self._bounds[0] += found.apart
             self._bounds[1] += 1
         cost = float(examples.costs[0])
         plane = inference.plane(examples, found.labels, cost * found.loss, self.columns)
@@ -228,7 +230,10 @@ class Relation(
         return plane, plane.value(w) + slack, found.carried
 
     def not_converged(self) -> dict[str, tuple[int, int]]:
-        """How often the bounds of the decomposition did not meet, and of how many passes."""
+        """How often the bounds of the decomposition did not meet, and of how many passes.
+
+        They count as met if they differ by at most 1/1000 of the value, see :class:`Bounds`.
+        """
         with self._lock:
             found, self._bounds = self._bounds, [0, 0]
         return {NOT_MET: (found[0], found[1])} if found[1] else {}

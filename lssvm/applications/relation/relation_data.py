@@ -8,12 +8,15 @@ import numpy as np
 
 from lssvm import sparse
 from lssvm.applications import base
+from lssvm.applications.given import MEMORY
 from lssvm.applications.parts import Form, InParts, headed
 from lssvm.applications.relation import relation_metrics, relation_output
 from lssvm.applications.relation.bags import Bags
+from lssvm.applications.relation.given_pairs import FromPairs
 from lssvm.applications.relation.predictions import Predictions
-from lssvm.applications.relation.reading import Names, pair_parts, read_pairs
+from lssvm.applications.relation.reading import Names, pair_parts, pairs_of, read_pairs
 from lssvm.applications.relation.vocabulary import Vocabulary
+from lssvm.formats.bag_file import BagFile
 from lssvm.offsets import cumulated
 from lssvm.output.charts import Series
 from lssvm.output.plots import draw_lines
@@ -25,7 +28,12 @@ _FORMATS = {
 }
 
 
-class RelationData(base.Reader[Bags], InParts[Bags, Predictions], base.Writer[Bags, Predictions]):
+class RelationData(
+    FromPairs,
+    base.Reader[Bags],
+    InParts[Bags, Predictions],
+    base.Writer[Bags, Predictions],
+):
     """Bags of mentions from files; the first ones determine relations and features.
 
     options : has relation_names, feature_names and bias
@@ -36,12 +44,22 @@ class RelationData(base.Reader[Bags], InParts[Bags, Predictions], base.Writer[Ba
 
     def read(self, sources: Sequence[base.Source]) -> Bags:
         """The pairs of text or JSON files. Raises DataError."""
-        names = None
-        if self.vocabulary is None:
-            names = Names.read(self.options.relation_names, self.options.feature_names)
-        examples, vocabulary = read_pairs(sources, self.vocabulary, names, self.options.bias)
-        self.vocabulary = vocabulary
+        found = read_pairs(sources, self.vocabulary, self._names, self.options.bias)
+        examples, self.vocabulary = found
         return examples
+
+    def packed(self, file: BagFile) -> Bags:
+        """The pairs that are given in memory. Raises DataError."""
+        found = pairs_of([file], [MEMORY], self.vocabulary, self._names, self.options.bias)
+        examples, self.vocabulary = found
+        return examples
+
+    @property
+    def _names(self) -> Names | None:
+        """The names of relations and features, until the vocabulary has them. Raises DataError."""
+        if self.vocabulary is not None:
+            return None
+        return Names.read(self.options.relation_names, self.options.feature_names)
 
     def read_parts(self, sources: Sequence[base.Source]) -> Iterator[Bags]:
         """The pairs of :meth:`read` in parts. Raises DataError."""
