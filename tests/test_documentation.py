@@ -33,14 +33,19 @@ README, DOCS = ROOT / "README.md", ROOT / "docs"
 # Pages that show commands, in the order in which these are run; some use the files of others.
 SHOWN = (
     "tutorials/motif.md",
-    "how_to/look.md",
     "tutorials/ranking.md",
+    "how_to/look.md",
     "tutorials/coreference.md",
     "tutorials/classes_and_sequences.md",
     "tutorials/random_fields.md",
     "tutorials/alignment.md",
     "tutorials/parsing.md",
     "tutorials/relation.md",
+    "scripts/biologist.md",
+    "scripts/language.md",
+    "scripts/retrieval.md",
+    "scripts/vision.md",
+    "scripts/relations.md",
     "how_to/choose_C.md",
     "how_to/solver.md",
     "how_to/large_data.md",
@@ -186,6 +191,7 @@ def _installed(folder, monkeypatch):
 @pytest.mark.usefixtures("_installed")
 def test_every_command_and_configuration_shown_runs(folder):
     pytest.importorskip("logomaker")
+    pytest.importorskip("sklearn")
     for language, name, text in blocks():
         if language == "python" and not name:
             run([sys.executable, "-W", "error", "-c", text], folder)
