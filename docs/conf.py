@@ -18,6 +18,8 @@ myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 html_theme = "furo"
 html_title = "lssvm"
+html_static_path = ["static"]
+html_css_files = ["narrow.css"]
 html_show_copyright = False
 exclude_patterns = ["build"]
 autodoc_typehints = "description"
@@ -29,6 +31,6 @@ def setup(app):
     """Show docstrings as they are written: they are plain text."""
 
     def plain(app, what, name, obj, options, lines):
-        lines[:] = ["::", "", *(f"   {line}" for line in lines), ""]
+        lines[:] = ["::", "", *(f"   {line.replace('``', '`')}" for line in lines), ""]
 
     app.connect("autodoc-process-docstring", plain)

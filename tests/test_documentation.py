@@ -34,6 +34,7 @@ README, DOCS = ROOT / "README.md", ROOT / "docs"
 SHOWN = (
     "tutorials/motif.md",
     "tutorials/ranking.md",
+    "how_to/look.md",
     "tutorials/coreference.md",
     "tutorials/classes_and_sequences.md",
     "tutorials/random_fields.md",
@@ -41,6 +42,11 @@ SHOWN = (
     "tutorials/parsing.md",
     "tutorials/relation.md",
     "how_to/look.md",
+    "scripts/biologist.md",
+    "scripts/language.md",
+    "scripts/retrieval.md",
+    "scripts/vision.md",
+    "scripts/relations.md",
     "how_to/choose_C.md",
     "how_to/solver.md",
     "how_to/large_data.md",
@@ -186,6 +192,7 @@ def _installed(folder, monkeypatch):
 @pytest.mark.usefixtures("_installed")
 def test_every_command_and_configuration_shown_runs(folder):
     pytest.importorskip("logomaker")
+    pytest.importorskip("sklearn")
     for language, name, text in blocks():
         if language == "python" and not name:
             run([sys.executable, "-W", "error", "-c", text], folder)
