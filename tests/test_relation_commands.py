@@ -190,14 +190,18 @@ def test_a_malformed_file_ends_in_one_line_and_code_2(trained, tmp_path, name):
 
 
 def test_the_pair_of_the_documentation_is_read(tmp_path):
-    (text,) = re.findall(r"^```json\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)[:1]
+    (text,) = re.findall(
+        r"^```json\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )[:1]
     file = read_bags(formats.written(tmp_path, text))
     assert (list(file.names), file.relations) == (["p1"], ("born in",))
     assert list(file.mention_names) == ["a7:3", "b2:1"]
 
 
 def test_the_text_of_the_documentation_is_read(tmp_path):
-    blocks = re.findall(r"^```text\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL)
+    blocks = re.findall(
+        r"^```text\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), re.MULTILINE | re.DOTALL
+    )
     (block,) = [each for each in blocks if "number of pairs" in each]
     lines = [line[:21].rstrip() for line in block.splitlines()]
     lines += ["1", "1 1:1"]  # of the second pair
