@@ -10,7 +10,7 @@ import pytest
 import relation_cases as cases
 from scipy import sparse
 
-from lssvm.applications.relation.relation import NOT_MET
+from lssvm.applications.relation.decomposition import NOT_MET
 from lssvm.config import Config
 from lssvm.errors import ConfigError, DataError, LssvmError, StoppedError
 from lssvm.executor import Executor

@@ -15,10 +15,11 @@ By counts: only the numbers of right and wrong labels of both copies are joined,
 This takes a few steps and proves much more, but needs a loss of these two numbers, which a mean
 over relations is not.
 
-With a single relation neither is needed: whether a pair has it changes Σ_i s_i by a price of its own,
-and the labels for which loss and prices add up to most are found exactly.
+With a single relation neither is needed: whether a pair has it changes Σ_i s_i by a price of its
+own, and the labels for which loss and prices add up to most are found exactly.
 """
 
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,6 +31,7 @@ from lssvm.kernels.relation_arrays import BagArrays
 from lssvm.problem import Each
 
 NARROW = 1e-5  # share of the height above the true labels that bounds may differ by, by counts
+NOT_MET = "bounds of loss-augmented inference"
 MET = 1e-12  # bounds that differ by a smaller share are equal but for rounding
 
 
@@ -73,6 +75,26 @@ class Bounds:
         """Take over a labelling if it is better; score : of its mentions."""
         if loss + score > self.value:
             self.labels, self.loss, self.value = labels.copy(), loss, loss + score
+
+
+class Tally:
+    """How often bounds did not meet, from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._apart = self._of = 0
+
+    def add(self, met: bool) -> None:
+        """Count a decomposition."""
+        with self._lock:
+            self._apart += not met
+            self._of += 1
+
+    def taken(self) -> dict[str, tuple[int, int]]:
+        """How many did not meet, and of how many, since the last call; empty without any."""
+        with self._lock:
+            apart, of, self._apart, self._of = self._apart, self._of, 0, 0
+        return {NOT_MET: (apart, of)} if of else {}
 
 
 def decomposed(
