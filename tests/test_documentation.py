@@ -34,7 +34,6 @@ README, DOCS = ROOT / "README.md", ROOT / "docs"
 SHOWN = (
     "tutorials/motif.md",
     "tutorials/ranking.md",
-    "how_to/look.md",
     "tutorials/coreference.md",
     "tutorials/classes_and_sequences.md",
     "tutorials/random_fields.md",

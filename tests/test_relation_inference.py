@@ -146,16 +146,16 @@ def true_maximum(bags, truth, loss):
     return best
 
 
-def bounded(seed, macro, counts, iterations=20):
+def bounded(seed, macro, counts, iterations=20, relations=3):
     """The bounds of a tiny data set, and what is between them."""
     rng = np.random.default_rng(seed)
-    bags = random_bags(rng, n=int(rng.integers(1, 4)), mentions=2)
+    bags = random_bags(rng, n=int(rng.integers(1, 4)), mentions=2, relations=relations)
     truth = random_truth(rng, bags)
     n = len(truth)
-    loss = FLoss(matrix(truth, 3), float(rng.choice([0.5, 1.0, 2.0])) ** 2, macro)
+    loss = FLoss(matrix(truth, relations), float(rng.choice([0.5, 1.0, 2.0])) ** 2, macro)
     right = Labelling.empty(bags)
     inference.chosen_by(bags, loss.truth, np.arange(n), right)
-    carried = np.zeros((3, 2) if counts else (n, 3))
+    carried = np.zeros((3, 2) if counts else (n, relations))
     limits = Limits(iterations, False, MANY, counts)
     found = decomposed(bags, loss, right, carried, limits, in_turn)
     return bags, loss, found, true_maximum(bags, truth, loss)
@@ -175,6 +175,28 @@ def test_the_decomposition_bounds_the_maximum_and_often_meets_it(macro, counts):
         assert found.value == pytest.approx(own + bags.scores[places, found.labels].sum())
         met += found.met
     assert met >= DATA_SETS // 4
+
+
+@pytest.mark.parametrize(("macro", "counts"), [(False, False), (True, False), (False, True)])
+def test_the_maximum_with_a_single_relation_is_that_of_enumeration(macro, counts):
+    for seed in range(DATA_SETS):
+        bags, loss, found, best = bounded(seed, macro, counts, iterations=1, relations=1)
+        places = np.arange(len(found.labels))
+        own = loss.value(_relation.used(bags, found.labels).view(bool))
+        assert own == pytest.approx(found.loss, abs=1e-12)
+        assert own + bags.scores[places, found.labels].sum() == pytest.approx(best, abs=1e-12)
+        assert found.upper == pytest.approx(best, abs=1e-12)
+        assert found.met
+
+
+def test_a_pair_without_mentions_never_has_the_single_relation():
+    bags = BagArrays(np.array([[1.0, 0.0]]), np.array([0, 0, 1]))
+    loss, right = FLoss(np.array([[False], [True]]), 1.0, False), Labelling.empty(bags)
+    inference.chosen_by(bags, loss.truth, np.arange(2), right)
+    limits = Limits(1, False, MANY, True)
+    found = decomposed(bags, loss, right, np.zeros((3, 2)), limits, in_turn)
+    assert found.labels.tolist() == [1]  # Δ = 2 without the true label, more than its score 1
+    assert (found.value, found.upper) == (2.0, 2.0)
 
 
 @pytest.mark.parametrize("counts", [False, True])

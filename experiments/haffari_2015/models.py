@@ -6,7 +6,8 @@ import numpy as np
 
 from experiments.haffari_2015.evaluation import Outcome
 from lssvm.applications.relation.bags import Bags
-from lssvm.applications.relation.relation import NOT_MET, Relation
+from lssvm.applications.relation.decomposition import NOT_MET
+from lssvm.applications.relation.relation import Relation
 from lssvm.applications.relation.relation_options import RelationOptions
 from lssvm.config import Config
 from lssvm.training.cccp import Iteration, Observer, Summary

@@ -2,7 +2,7 @@
 
 Every class has its own weights, Φ(x, y) = x ⊗ e_y. With ``loss: zero_one``, margin rescaling and
 linear slack it is the machine of Crammer & Singer (JMLR 2001). A loss matrix gives the cost of each
-mistake instead.
+mistake instead; ``f_beta`` is a loss over the whole data set, see the module ``whole_rows``.
 """
 
 from collections.abc import Sequence
@@ -21,9 +21,9 @@ from pydantic import (
 from lssvm.applications import base
 from lssvm.applications.multiclass.class_tree import WeightColumns
 from lssvm.applications.multiclass.labelled_rows import LabelledRows
-from lssvm.applications.multiclass.row_classifier import RowClassifier
 from lssvm.applications.multiclass.row_options import RowOptions
 from lssvm.applications.multiclass.row_predictions import Predictions, share
+from lssvm.applications.multiclass.whole_rows import F_BETA, WholeRows
 from lssvm.errors import DataError
 from lssvm.formats.loss_matrix import read_loss_matrix
 
@@ -62,7 +62,25 @@ class MulticlassOptions(RowOptions):
     )
     loss: str | LossMatrix = Field(
         default=ZERO_ONE,
-        description="zero_one, or the name of a file with a loss matrix (the model keeps it)",
+        description="zero_one; the name of a file with a loss matrix (the model keeps it); or "
+        "f_beta: number of rows times 1 − F over the whole data set",
+    )
+    beta: float = Field(
+        default=1.0,
+        gt=0,
+        le=100,
+        description="loss f_beta: recall counts as beta times as important as precision",
+    )
+    left_out: str | None = Field(
+        default=None,
+        description="loss f_beta: label of a class that is left out: F is that of all other "
+        "classes together (micro); null: F is the mean over all classes (macro)",
+    )
+    iterations: int = Field(
+        default=100,
+        ge=1,
+        le=100_000,
+        description="loss f_beta: most steps of the decomposition in one oracle pass",
     )
 
     @field_validator("loss")
@@ -71,7 +89,7 @@ class MulticlassOptions(RowOptions):
         """Replace the name of a file by the matrix in it."""
         if isinstance(value, LossMatrix):
             value.check()
-        if value == ZERO_ONE or isinstance(value, LossMatrix):
+        if value in (ZERO_ONE, F_BETA) or isinstance(value, LossMatrix):
             return value
         try:
             return LossMatrix.read(base.named_file(value, info))
@@ -79,7 +97,7 @@ class MulticlassOptions(RowOptions):
             raise ValueError(str(error)) from None
 
 
-class Multiclass(RowClassifier):
+class Multiclass(WholeRows):
     """One of K classes, each with its own weights."""
 
     Options = MulticlassOptions
@@ -91,7 +109,7 @@ class Multiclass(RowClassifier):
     def losses_of(self, truths: Sequence[str], classes: Sequence[str]) -> np.ndarray:
         """0 or 1, or the entries of the matrix. Raises ValueError for a label without a row."""
         loss = self.options.loss
-        if loss == ZERO_ONE:
+        if loss in (ZERO_ONE, F_BETA):
             return 1.0 - np.equal.outer(np.array(truths), np.array(classes))
         number = {label: row for row, label in enumerate(loss.labels)}
         for label in (*truths, *classes):
@@ -102,14 +120,14 @@ class Multiclass(RowClassifier):
 
     def losses_between(self, classes: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """As in the base; views of a few numbers if every mistake costs 1."""
-        if self.options.loss != ZERO_ONE:
+        if self.options.loss not in (ZERO_ONE, F_BETA):
             return super().losses_between(classes)
         losses = np.ones(2 * len(classes) - 1)
         losses[len(classes) - 1] = 0.0
         return _by_difference(losses), _by_difference(self.formulation.margin(losses))
 
     def score(self, examples: LabelledRows, predictions: Predictions) -> dict[str, float | None]:
-        """error and macro_f1 in percent, and loss, the mean of Δ.
+        """error and macro_f1 in percent, and loss: the mean of Δ, or 1 − F_β for that loss.
 
         macro_f1 is the mean over the labels that are true or predicted for at least one example of
         2 right / (true + predicted). ``unseen_labels`` counts examples of labels that training
@@ -127,10 +145,15 @@ class Multiclass(RowClassifier):
         return {
             "error": share(count - right.sum(), count),
             "macro_f1": 100.0 * float(f1.mean()) if len(f1) else None,
-            "loss": float(self.losses_to(examples, predictions).mean()) if count else None,
+            "loss": self._mean_loss(examples, predictions) if count else None,
             "examples": count,
             "unseen_labels": int(np.count_nonzero(examples.labels >= len(self.classes))),
         }
+
+    def _mean_loss(self, examples: LabelledRows, predictions: Predictions) -> float:
+        if not self.decomposes:
+            return self.whole_loss(examples, predictions)
+        return float(self.losses_to(examples, predictions).mean())
 
 
 def _by_difference(numbers: np.ndarray) -> np.ndarray:

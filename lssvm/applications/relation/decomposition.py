@@ -14,8 +14,12 @@ pair has enough mentions for them; so do the true labels.
 By counts: only the numbers of right and wrong labels of both copies are joined, see ``counts``.
 This takes a few steps and proves much more, but needs a loss of these two numbers, which a mean
 over relations is not.
+
+With a single relation neither is needed: whether a pair has it changes Σ_i s_i by a price of its
+own, and the labels for which loss and prices add up to most are found exactly.
 """
 
+import threading
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +31,7 @@ from lssvm.kernels.relation_arrays import BagArrays
 from lssvm.problem import Each
 
 NARROW = 1e-5  # share of the height above the true labels that bounds may differ by, by counts
+NOT_MET = "bounds of loss-augmented inference"
 MET = 1e-12  # bounds that differ by a smaller share are equal but for rounding
 APART = 1e-3  # share of the larger bound from which on the difference of bounds matters
 
@@ -81,6 +86,26 @@ class Bounds:
             self.labels, self.loss, self.value = labels.copy(), loss, loss + score
 
 
+class Tally:
+    """How often bounds were apart (see ``Bounds.apart``), from several threads."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._apart = self._of = 0
+
+    def add(self, apart: bool) -> None:
+        """Count a decomposition."""
+        with self._lock:
+            self._apart += apart
+            self._of += 1
+
+    def taken(self) -> dict[str, tuple[int, int]]:
+        """How many were apart, and of how many, since the last call; empty without any."""
+        with self._lock:
+            apart, of, self._apart, self._of = self._apart, self._of, 0, 0
+        return {NOT_MET: (apart, of)} if of else {}
+
+
 def decomposed(
     bags: BagArrays,
     loss: FLoss,
@@ -96,12 +121,29 @@ def decomposed(
     """
     score = float(truth.values.sum())
     found = Bounds(truth.labels, 0.0, score, np.inf, carried)
-    if limits.counts:
+    if loss.truth.shape[1] == 1:
+        _exactly(found, bags, loss)
+    elif limits.counts:
         _by_counts(found, bags, loss, limits, each)
     else:
         _by_pairs(found, bags, loss, limits, each)
     found.upper = max(found.upper, found.value)  # below it by rounding alone
     return found
+
+
+def _exactly(found: Bounds, bags: BagArrays, loss: FLoss) -> None:
+    """The best labelling if there is one relation."""
+    n = len(loss.truth)
+    without, having = Labelling.empty(bags), Labelling.empty(bags)
+    owners = np.repeat(np.arange(n), np.diff(bags.places))
+    none = np.bincount(owners, bags.scores[:, 1], minlength=n)
+    short = chosen_by(bags, np.ones((n, 1), dtype=bool), np.arange(n), having)
+    prices = having.values - none
+    prices[short] = -2.0 * loss.scale  # never chosen, as no label gains more than the scale
+    chosen, worst = loss.worst(prices[:, None])
+    labels = np.where(chosen[owners, 0], having.labels, without.labels)
+    found.upper = worst + float(none.sum())
+    found.offer(labels, loss.value(chosen), _score(bags, labels))
 
 
 def _by_pairs(found: Bounds, bags: BagArrays, loss: FLoss, limits: Limits, each: Each) -> None:

@@ -117,6 +117,9 @@ class Labelling:
         most : sets of relations of a pair that are tried before mixed-integer programming
         """
         gains = np.ascontiguousarray(gains)
+        if (np.diff(bags.places) == 1).all():
+            self._improve_alone(bags, gains, rows)
+            return
 
         def solve(part: np.ndarray) -> np.ndarray:
             return _relation.best(bags, gains, part, most, self.labels, self.values, self.excess)
@@ -131,6 +134,15 @@ class Labelling:
                 if value > self.values[row]:
                     self.labels[own], self.values[row] = labels, value
                 self.excess[row] = max(0.0, min(bound, proved) - self.values[row])
+
+    def _improve_alone(self, bags: BagArrays, gains: np.ndarray, rows: np.ndarray) -> None:
+        """The best labels if every pair has one mention."""
+        values = np.roll(bags.scores[rows], 1, axis=1)  # none first, which ties go to
+        values[:, 1:] += gains[rows]
+        best = values.argmax(axis=1)
+        self.labels[rows] = np.where(best == 0, bags.labels, best - 1)
+        self.values[rows] = values[np.arange(len(rows)), best]
+        self.excess[rows] = 0.0
 
     def used(self, bags: BagArrays) -> np.ndarray:
         """Which relations the mentions of each pair have, (n, L) bool."""

@@ -25,7 +25,6 @@ pass has found of the multipliers the next one begins with.
 Ties go to none, then to the first relation.
 """
 
-import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
@@ -37,7 +36,7 @@ from lssvm.applications.names import LazyNames
 from lssvm.applications.relation import inference
 from lssvm.applications.relation.bags import Bags
 from lssvm.applications.relation.counts import ACTIVE
-from lssvm.applications.relation.decomposition import Limits, decomposed
+from lssvm.applications.relation.decomposition import Limits, Tally, decomposed
 from lssvm.applications.relation.f_beta import FLoss
 from lssvm.applications.relation.inference import Columns, Labelling, in_turn
 from lssvm.applications.relation.predictions import NONE, Predictions
@@ -49,7 +48,6 @@ from lssvm.kernels import _relation
 from lssvm.plane import Plane
 from lssvm.problem import Each
 
-NOT_MET = "bounds of loss-augmented inference"
 NO_SUMS = "sums over the labels of all mentions are not known for it"
 NUMBER_NS = 0.5  # of a feature and a relation, about
 BLOCK_NS = 100_000.0  # of a block at least
@@ -93,8 +91,7 @@ class Relation(
         self.decomposes = options.loss != F_BETA
         inverse, counts = options.steps == "inverse", options.by_counts
         self.limits = Limits(options.iterations, inverse, options.label_sets, counts)
-        self._lock = threading.Lock()
-        self._bounds = [0, 0]  # that are apart, and of how many
+        self._tally = Tally()
 
     @classmethod
     def decomposes_with(cls, options: Mapping[str, Any]) -> bool:
@@ -221,9 +218,7 @@ class Relation(
         square, macro = self.options.beta**2, self.options.average == "macro"
         loss = FLoss(examples.truth(len(self.relations)), square, macro)
         found = decomposed(bags, loss, truth, carried, self.limits, each)
-        with self._lock:
-            self._bounds[0] += found.apart
-            self._bounds[1] += 1
+        self._tally.add(found.apart)
         cost = float(examples.costs[0])
         plane = inference.plane(examples, found.labels, cost * found.loss, self.columns)
         slack = 0.0 if found.met else cost * (found.upper - found.value)
@@ -234,9 +229,7 @@ class Relation(
 
         They count as met if they differ by at most 1/1000 of the value, see :class:`Bounds`.
         """
-        with self._lock:
-            found, self._bounds = self._bounds, [0, 0]
-        return {NOT_MET: (found[0], found[1])} if found[1] else {}
+        return self._tally.taken()
 
     def augmented_each(self, w: np.ndarray, examples: Bags) -> base.Maxima:
         """The labels that attain U⁺_i for each pair. Raises LssvmError for loss f_beta."""

@@ -1,0 +1,162 @@
+"""Classes of rows with a loss over the whole data set: n (1 − F_β).
+
+A row is a pair of ``relation`` with one mention, whose label is its class. With a class left out,
+which is what ``none`` is there, F_β is that of all other classes together; without one it would be
+accuracy, and the loss is the mean over the classes that occur instead, each against all others. So
+loss-augmented inference and its certified bounds are those of the module
+``relation.decomposition``: exact with two classes one of which is left out, by counts with a class
+left out, by pairs for the mean. The scores of all classes of all rows are in memory.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from lssvm.applications import base
+from lssvm.applications.multiclass.labelled_rows import LabelledRows
+from lssvm.applications.multiclass.row_classifier import RowClassifier
+from lssvm.applications.multiclass.row_predictions import Predictions
+from lssvm.applications.relation.counts import ACTIVE
+from lssvm.applications.relation.decomposition import Limits, Tally, decomposed
+from lssvm.applications.relation.f_beta import FLoss
+from lssvm.applications.relation.inference import Labelling, in_turn
+from lssvm.errors import LssvmError
+from lssvm.kernels import _multiclass
+from lssvm.kernels.relation_arrays import BagArrays
+from lssvm.plane import Plane
+from lssvm.problem import Each
+
+F_BETA = "f_beta"
+_AT_ONCE = 4096  # rows that a thread scores at a time
+_FAR = 1e3  # times the largest score and loss that the label no row has is below 0
+_EACH = "loss f_beta is that of the whole data set; expected the loss of each row"
+
+
+class WholeRows(RowClassifier, base.Continuing[LabelledRows]):
+    """Rows with a loss of each, or with n (1 − F_β).
+
+    options : has loss, beta, left_out and iterations
+    """
+
+    def __init__(self, options: Any, formulation: base.Formulation | None = None) -> None:
+        super().__init__(options, formulation)
+        self.decomposes = options.loss != F_BETA
+        own = self.formulation
+        if not self.decomposes and (own.rescaling, own.slack_norm) != ("margin", 1):
+            raise LssvmError(
+                "loss f_beta is for margin rescaling and linear slack; expected "
+                "objective.rescaling: margin and objective.slack_norm: 1"
+            )
+        self.left_out = None if self.decomposes else options.left_out
+        self.limits = Limits(options.iterations, False, 1, self.left_out is not None)
+        self._tally = Tally()
+
+    @classmethod
+    def decomposes_with(cls, options: Mapping[str, Any]) -> bool:
+        """False for the loss over the whole data set."""
+        return options.get("loss") != F_BETA
+
+    def fix(self, classes: Sequence[str], features: int) -> None:
+        """As in the base. Raises ValueError also if the class left out is not there."""
+        left_out = self.left_out
+        if left_out is not None and left_out not in classes:
+            raise ValueError(f"left_out: no example has label {left_out!r}; expected one of them")
+        if left_out is not None and len(classes) == 1:
+            raise ValueError(f"left_out: all examples have label {left_out!r}; expected others")
+        super().fix(classes, features)
+
+    @property
+    def order(self) -> np.ndarray:
+        """The classes that F_β is of, and the one left out behind them, (classes,) int32."""
+        places = np.arange(len(self.classes), dtype=np.int32)
+        if self.left_out is None:
+            return places
+        last = self.classes.index(self.left_out)
+        return np.append(np.delete(places, last), places[last])
+
+    @property
+    def counted(self) -> int:
+        """The number of classes that F_β is of."""
+        return len(self.classes) - (self.left_out is not None)
+
+    def loss_of(self, labels: np.ndarray) -> FLoss:
+        """The loss with these true labels (n,); labels of none of the classes raise IndexError."""
+        place = np.argsort(self.order)[labels]
+        truth = place[:, None] == np.arange(self.counted)
+        return FLoss(truth, self.options.beta**2, self.left_out is None)
+
+    def continues(self, examples: LabelledRows) -> bool:
+        """Whether the loss is that of the whole data set."""
+        return not self.decomposes
+
+    def carried_shape(self, examples: LabelledRows) -> tuple[int, int]:
+        """Of prices of counts, or of one multiplier for each row and class."""
+        return (ACTIVE, 2) if self.limits.counts else (len(examples), self.counted)
+
+    def augmented(self, w: np.ndarray, examples: LabelledRows) -> tuple[Plane, float]:
+        """Σ c_i U⁺_i, or U⁺ of the whole data set with its upper bound."""
+        if self.decomposes:
+            return super().augmented(w, examples)
+        return self.augmented_from(w, examples, None, in_turn)[:2]
+
+    def augmented_from(
+        self, w: np.ndarray, examples: LabelledRows, carried: np.ndarray | None, each: Each
+    ) -> tuple[Plane, float, np.ndarray]:
+        """U⁺ of the whole data set: a plane, an upper bound, and what the next call begins with."""
+        if carried is None:
+            carried = np.zeros(self.carried_shape(examples))
+        rows = [examples.slice(k, k + _AT_ONCE) for k in range(0, len(examples), _AT_ONCE)]
+        scores = np.concatenate(each(lambda part: self.scores(w, part), rows))[:, self.order]
+        if not np.isfinite(scores).all():
+            return Plane(np.full(len(w), np.nan), np.nan), np.nan, carried
+        if self.left_out is None:
+            lowest = -_FAR * (np.abs(scores).max() + len(scores))
+            scores = np.column_stack([scores, np.full(len(scores), lowest)])
+        bags = BagArrays(np.ascontiguousarray(scores), np.arange(len(scores) + 1))
+        truth = np.argsort(self.order)[examples.labels].astype(np.int32)
+        right = Labelling(truth, scores[np.arange(len(truth)), truth], np.zeros(len(truth)))
+        loss = self.loss_of(examples.labels)
+        found = decomposed(bags, loss, right, carried, self.limits, each)
+        self._tally.add(found.apart)
+        cost = float(examples.costs[0])
+        labels = np.ascontiguousarray(self.order[found.labels], dtype=np.int32)
+        gradient = _multiclass.combination(examples.rows, labels, examples.costs, self._arrays)
+        plane = Plane(gradient, cost * found.loss)
+        slack = 0.0 if found.met else cost * (found.upper - found.value)
+        return plane, plane.value(w) + slack, found.carried
+
+    def not_converged(self) -> dict[str, tuple[int, int]]:
+        """How often the bounds of the decomposition did not meet, and of how many passes."""
+        return self._tally.taken()
+
+    def augmented_each(self, w: np.ndarray, examples: LabelledRows) -> base.Maxima:
+        """U⁺_i of each example. Raises LssvmError for loss f_beta."""
+        if not self.decomposes:
+            raise LssvmError(_EACH)
+        return super().augmented_each(w, examples)
+
+    def has_example_oracle(self, examples: LabelledRows) -> bool:
+        """As in the base; there is none for loss f_beta."""
+        return self.decomposes and super().has_example_oracle(examples)
+
+    def example_oracle(self, examples: LabelledRows) -> Any:
+        """Inference for one row at a time, in C. Raises LssvmError for loss f_beta."""
+        if not self.decomposes:
+            raise LssvmError(_EACH)
+        return super().example_oracle(examples)
+
+    def whole_loss(self, examples: LabelledRows, predictions: Predictions) -> float:
+        """1 − F_β of predictions; labels that training does not have are never found.
+
+        They count as missed, and for a mean over classes not at all.
+        """
+        known = examples.labels < len(self.classes)
+        loss = self.loss_of(np.where(known, examples.labels, 0))
+        truth = loss.truth & known[:, None]
+        found = self.loss_of(predictions.labels).truth
+        if self.left_out is None:
+            return FLoss(truth, loss.square, True).value(found) / len(truth)
+        never = np.zeros((len(truth), 1), dtype=bool)
+        whole = FLoss(np.hstack([truth, ~known[:, None]]), loss.square, False)
+        return whole.value(np.hstack([found, never])) / len(truth)
