@@ -29,6 +29,7 @@ from lssvm.problem import (
     answers_in_c,
     by_example,
     sums_in_c,
+    why_not_finite,
 )
 from lssvm.smoothing import Smoothed, Smoothing, added
 
@@ -486,20 +487,7 @@ class DataOracle(Generic[E]):
         if np.isfinite(plane.loss) and np.isfinite(plane.value(w)):
             return
         names = self.application.feature_names()
-        if not np.all(np.isfinite(w)):
-            feature = names[int(np.flatnonzero(~np.isfinite(w))[0])]
-            raise LssvmError(f"the weight of feature {feature!r} is not finite")
-        for i, example in enumerate(self.examples.names):
-            single = inference(self.examples.slice(i, i + 1))
-            bad = np.flatnonzero(~np.isfinite(single.gradient))
-            if len(bad):
-                feature = names[int(bad[0])]
-                raise LssvmError(f"example {example!r}: feature {feature!r} is not finite")
-            if not np.isfinite(single.loss):
-                raise LssvmError(f"example {example!r}: its loss is not finite")
-        raise LssvmError(
-            "the sums over the examples are too large for float64; rescale the features"
-        )
+        raise LssvmError(why_not_finite(names, w, self.examples, inference))
 
 
 def _named(application: object) -> str:

@@ -395,3 +395,23 @@ class KernelRows(ABC, Generic[E]):
     @abstractmethod
     def known_inputs(self) -> tuple[int, int] | None:
         """m and K as options and state fix them, or None."""
+
+
+def why_not_finite(
+    names: Sequence[str], w: np.ndarray, examples: E, inference: Callable[[E], Plane]
+) -> str:
+    """What makes the planes of ``inference`` at w infinite or NaN: a weight, or an example.
+
+    names : of features, (d,)
+    """
+    if not np.all(np.isfinite(w)):
+        feature = names[int(np.flatnonzero(~np.isfinite(w))[0])]
+        return f"the weight of feature {feature!r} is not finite"
+    for i, example in enumerate(examples.names):
+        single = inference(examples.slice(i, i + 1))
+        bad = np.flatnonzero(~np.isfinite(single.gradient))
+        if len(bad):
+            return f"example {example!r}: feature {names[int(bad[0])]!r} is not finite"
+        if not np.isfinite(single.loss):
+            return f"example {example!r}: its loss is not finite"
+    return "the sums over the examples are too large for float64; rescale the features"

@@ -57,6 +57,10 @@ class Filed(lines.Lines):
         return {"first": write, "second": write}
 
     @property
+    def curve(self):
+        return lambda examples, predictions, path: Path(path).write_text("drawn")
+
+    @property
     def folder_formats(self):
         return {"folder": FolderFormat(lambda examples: ["0"], lambda *_: iter([b"0"]))}
 
@@ -115,13 +119,13 @@ COMMANDS = {
     "classify": (
         classify,
         ["c.yaml", "m", "{PREDICTIONS}"],
-        {"PREDICTIONS": [], "--metrics": ["--metrics", "{--metrics}"]},
+        {"PREDICTIONS": [], **{name: [name, f"{{{name}}}"] for name in ("--metrics", "--curve")}},
         [*OF_CONFIG, "m"],
     ),
     "classify a file": (
         classify,
         ["test.txt", "m", "{PREDICTIONS}"],
-        {"PREDICTIONS": [], "--metrics": ["--metrics", "{--metrics}"]},
+        {"PREDICTIONS": [], **{name: [name, f"{{{name}}}"] for name in ("--metrics", "--curve")}},
         ["test.txt", "test.txt.more", "m"],
     ),
     "show": (
@@ -238,7 +242,7 @@ def test_a_checkpoint_that_is_the_model_is_refused(folder, link):
 
 def test_every_file_of_a_command_is_in_these_lists():
     """An option that takes a path and is not declared would not be compared."""
-    told = {"config", "model", "examples", "predictions", "initial", "log", "metrics"}
+    told = {"config", "model", "examples", "predictions", "initial", "log", "metrics", "curve"}
     told |= {"csv_file", "json_file", "checkpoint", "out", "file", "data", "fit_file", "gold"}
     group = main.commands["simulate"]
     simulations = [group.get_command(None, name) for name in group.list_commands(None)]

@@ -88,7 +88,9 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
 
     metrics, curve = options["metrics"], options["curve"]
     trained = Model.load(model)
-    _check_curve(trained, curve)
+    if curve and trained.application.curve is None:
+        kind = trained.application.options.name
+        raise LssvmError(f"--curve: application {kind!r} has none; expected no --curve")
     form = _format(trained, options["format_name"], options["as_json"])
     config = test_config(examples, trained, options["label"], options["max_mb"])
     files = _classify_files(examples, config, trained, model)
@@ -97,7 +99,7 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     elif predictions != "-":
         files.writes("PREDICTIONS", predictions)
     files.writes("--metrics", metrics)
-    files.writes("--curve", curve)
+    files.writes("--curve", curve, _check_drawn)
     if predictions == "-" or not options["quiet"]:
         files.prints()
     files.check_outputs()
@@ -147,16 +149,13 @@ def _unlabelled(examples: str, options: dict[str, Any]) -> LssvmError:
     return LssvmError(f"{option}: {examples} has no labels; expected labelled examples")
 
 
-def _check_curve(trained: "Model", path: str | None) -> None:
-    """Raise LssvmError if a curve is asked for that cannot be drawn."""
-    if path is None:
-        return
+def _check_drawn(path: str) -> None:
+    """Raise LssvmError if a figure cannot be drawn in a file."""
     from lssvm.output.plots import check_file
+    from lssvm.output.whole import check_writable
 
-    if trained.application.curve is None:
-        kind = trained.application.options.name
-        raise LssvmError(f"--curve: application {kind!r} has none; expected no --curve")
     check_file(path)
+    check_writable(path)
 
 
 def _classified_in_parts(

@@ -46,7 +46,7 @@ from scipy import sparse
 from lssvm.applications import base
 from lssvm.applications.alignment import alignment_metrics, alignment_output, inference
 from lssvm.applications.alignment.alignment_explaining import AlignmentExplainer
-from lssvm.applications.alignment.alignment_options import AlignmentOptions
+from lssvm.applications.alignment.alignment_options import CRF, AlignmentOptions, check_model
 from lssvm.applications.alignment.alignment_output import Predictions
 from lssvm.applications.alignment.alignment_parts import (
     joined_labels,
@@ -64,7 +64,6 @@ from lssvm.errors import LssvmError
 from lssvm.kernels import _alignment
 from lssvm.plane import Plane
 
-CRF = "crf"
 HARD_NS, SOFT_NS = 1.0, 40.0  # of a cell, about
 
 
@@ -100,7 +99,7 @@ class Alignment(
     ) -> None:
         super().__init__(options, formulation or base.Formulation("ssvm"))
         form = self.formulation
-        _check(options, form)
+        check_model(options, form)
         self.hidden = form.model not in ("ssvm", CRF)
         self.pairs = options.task == "pairs"
         self.epsilon_y, self.epsilon_h = (1.0, 1.0) if form.model == CRF else form.temperatures
@@ -482,23 +481,3 @@ class Alignment(
             weights = examples.costs[examples.owners] * shares / sums[examples.owners]
             tops = tops + self.epsilon_y * np.log(sums)
         return tops, inference.expected(w, examples, weights, self.scoring, self.epsilon_h)
-
-
-def _check(options: AlignmentOptions, form: base.Formulation) -> None:
-    """Refuse what does not fit together. Raises LssvmError."""
-    if options.task == "pairs" and form.model not in ("ssvm", CRF):
-        raise LssvmError(
-            f"application.task: pairs: model {form.model} has hidden alignments, but here the "
-            "alignment is the output; expected objective.model: ssvm or crf"
-        )
-    if options.task == "homolog" and form.model == CRF:
-        raise LssvmError(
-            "application.task: homolog: model crf has no hidden values; expected objective.model: "
-            "ssvm (alignments are given), or lssvm, mssvm or hcrf (alignments are hidden)"
-        )
-    plain = form.rescaling == "margin" and form.slack_norm == 1
-    if not plain and (form.model != "ssvm" or options.task == "pairs"):
-        raise LssvmError(
-            "application alignment: rescaling: slack and slack_norm: 0 and 2 need task: homolog "
-            "and model: ssvm; expected rescaling: margin, slack_norm: 1"
-        )

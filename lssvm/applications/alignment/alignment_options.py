@@ -10,6 +10,7 @@ from lssvm.errors import LssvmError
 from lssvm.formats.blast_matrix import named_matrix, read_blast_matrix
 
 NONE = "none"
+CRF = "crf"
 ALPHABETS = {"protein": "ARNDCQEGHILKMFPSTWYV", "dna": "ACGT"}  # in the order of BLAST
 
 Score = Annotated[float, Field(ge=-checked.LARGEST, le=checked.LARGEST, allow_inf_nan=False)]
@@ -172,3 +173,23 @@ class AlignmentOptions(base.Options):
                         f"prior: {a} with {b} scores {prior[a][b]:g}, {b} with {a} "
                         f"{prior[b][a]:g}; expected symmetric: false"
                     )
+
+
+def check_model(options: AlignmentOptions, form: base.Formulation) -> None:
+    """Refuse options that do not fit the model. Raises LssvmError."""
+    if options.task == "pairs" and form.model not in ("ssvm", CRF):
+        raise LssvmError(
+            f"application.task: pairs: model {form.model} has hidden alignments, but here the "
+            "alignment is the output; expected objective.model: ssvm or crf"
+        )
+    if options.task == "homolog" and form.model == CRF:
+        raise LssvmError(
+            "application.task: homolog: model crf has no hidden values; expected objective.model: "
+            "ssvm (alignments are given), or lssvm, mssvm or hcrf (alignments are hidden)"
+        )
+    plain = form.rescaling == "margin" and form.slack_norm == 1
+    if not plain and (form.model != "ssvm" or options.task == "pairs"):
+        raise LssvmError(
+            "application alignment: rescaling: slack and slack_norm: 0 and 2 need task: homolog "
+            "and model: ssvm; expected rescaling: margin, slack_norm: 1"
+        )

@@ -23,12 +23,7 @@ import numpy as np
 
 from lssvm import checked, sparse
 from lssvm.applications import base, scaling
-from lssvm.applications.class_costs import (
-    BALANCED,
-    collapse,
-    listed,
-    weighted,
-)
+from lssvm.applications.class_costs import BALANCED, collapse, listed, weighted
 from lssvm.applications.index_base import IndexBase
 from lssvm.applications.multiclass.class_tree import WeightColumns
 from lssvm.applications.multiclass.given_rows import FromArrays
@@ -366,12 +361,6 @@ class RowClassifier(
             table = self.losses_of(examples.label_names[known:], self.classes)
             found[unseen] = table[examples.labels[unseen] - known, predictions.labels[unseen]]
         return found
-
-    def confusion(self, examples: LabelledRows, predictions: Predictions) -> np.ndarray:
-        """How often a label (row) was predicted as a class (column): (label_names, classes)."""
-        shape = len(examples.label_names), len(self.classes)
-        places = examples.labels.astype(np.int64) * shape[1] + predictions.labels
-        return np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape)
 
     @property
     def formats(self) -> Mapping[str, Callable[[LabelledRows, Predictions, TextIO], None]]:

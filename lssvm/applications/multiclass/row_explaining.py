@@ -22,7 +22,12 @@ class RowExplainer(Explainer[LabelledRows, Predictions], Picturer[LabelledRows, 
     classes: Sequence[str]
     _check_known: Any
     scores: Any
-    confusion: Any
+
+    def confusion(self, examples: LabelledRows, predictions: Predictions) -> np.ndarray:
+        """How often a label (row) was predicted as a class (column): (label_names, classes)."""
+        shape = len(examples.label_names), len(self.classes)
+        places = examples.labels.astype(np.int64) * shape[1] + predictions.labels
+        return np.bincount(places, minlength=shape[0] * shape[1]).reshape(shape)
 
     def as_truth(
         self, w: np.ndarray, examples: LabelledRows, predictions: Predictions

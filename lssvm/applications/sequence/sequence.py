@@ -492,10 +492,8 @@ class SequenceLabelling(
         self._check_trainable(examples)
         if not examples.is_sorted:
             examples = examples.with_inputs(examples.inputs.sorted_indices())
-        loss = self._loss(self.task, examples)
-        return _sequence_examples.ExampleOracle(
-            loss, examples.arrays, examples.labels, self._shape(examples)
-        )
+        loss, shape = self._loss(self.task, examples), self._shape(examples)
+        return _sequence_examples.ExampleOracle(loss, examples.arrays, examples.labels, shape)
 
     def _each(self, task: int, w: np.ndarray, examples: SequenceExamples) -> base.Maxima:
         _, values, losses, labels = self._search(task, w, examples)
