@@ -13,7 +13,7 @@ SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*) $(wildcard experimen
 READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
 EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref figure2 \
 	taxonomy ner alignment alignment-balibase parsing constraints passes mssvm-table2 mssvm-table3 \
-	mssvm-table4 mssvm-figure2 mssvm-figure3 mssvm-figure4 mssvm-figure5 mssvm-draws relation
+	mssvm-table4 mssvm-figure2 mssvm-figure3 mssvm-figure4 mssvm-figure5 mssvm-draws relation bags
 NEEDED = lssvm needs Python 3.11 or later; choose one, for example: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
@@ -121,6 +121,9 @@ mssvm-table4: $(VENV)/dev.installed ## objects in partly labelled photographs (T
 
 relation: $(VENV)/dev.installed ## relations trained for F over the data set (Haffari et al. 2015)
 	$(BIN)/python -m experiments.haffari_2015.relation --data "$(DATA)/riedel-nyt-lsvm" --out "$(OUT)/relation" $(FLAGS)
+
+bags: $(VENV)/dev.installed ## binary bags trained for F1 over the data set (multiple-instance learning)
+	$(BIN)/python -m experiments.haffari_2015.bags --data "$(DATA)/mil" --out "$(OUT)/bags" $(FLAGS)
 
 photographs: $(VENV)/dev.installed ## the same from photographs and label images, which you have to obtain
 	$(BIN)/python -m experiments.ping_2014.photographs --data "$(DATA)/msrc-photographs" --out "$(OUT)/photographs" $(FLAGS)

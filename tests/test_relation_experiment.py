@@ -1,6 +1,8 @@
 """The experiment on relations: its data, its baselines and its figures."""
 
+import gzip
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 import relation_files as files
 
+from experiments.haffari_2015 import bags as binary
 from experiments.haffari_2015 import evaluation, merged, perceptron, riedel, simulated
 from experiments.haffari_2015.evaluation import Outcome
 from lssvm.applications.base import Source
@@ -205,3 +208,94 @@ def test_the_short_run_writes_its_tables_and_figures(tmp_path):
     written = {path.name for path in tmp_path.iterdir()}
     figures = {"precision-recall.png", "objective.png", "training.png"}
     assert written >= {"relation.txt", "relation.csv", "relation.json", *figures}
+
+
+# binary bags
+
+
+def mil_folder(tmp_path, rows, folds):
+    for name, lines in {"musk1": rows, "musk1_folds5x10": ["bag,rep1", *folds]}.items():
+        with gzip.open(tmp_path / f"{name}.csv.gz", "wt") as file:
+            file.writelines(f"{line}\n" for line in lines)
+    return tmp_path
+
+
+def test_binary_bags_are_written_as_pairs_with_one_relation(tmp_path):
+    rows = ["1,1,0.5,-2", "0,2,1e-3,0", "1,1,3,4", "0,2,7,8", "1,3,9,9"]
+    source, folds = binary.written(
+        mil_folder(tmp_path, rows, ["1,6", "2,9", "3,1"]), tmp_path, "musk1"
+    )
+    application = Relation(RelationOptions())
+    found = application.read([source])
+    assert folds.tolist() == [6, 9, 1]
+    assert found.places.tolist() == [0, 2, 4, 5]
+    assert found.truth(1).ravel().tolist() == [True, False, True]
+    values = [[0.5, -2], [3, 4], [0.001, 0], [7, 8], [9, 9]]
+    np.testing.assert_array_equal(found.inputs.toarray(), np.column_stack([values, np.ones(5)]))
+
+
+def test_binary_bags_without_files_or_with_other_folds_are_one_line(tmp_path):
+    with pytest.raises(DataError, match="is missing; expected comma-separated bags"):
+        binary.written(tmp_path, tmp_path, "musk1")
+    with pytest.raises(DataError, match="has 1 bags; expected the 2 bags of the data"):
+        binary.written(mil_folder(tmp_path, ["1,1,1", "0,2,1"], ["1,6"]), tmp_path, "musk1")
+
+
+def test_bags_are_scaled_by_the_training_bags_alone(bags):
+    examples, _ = bags
+    half = len(examples) // 2
+    train, other = examples.take(np.arange(half)), examples.take(np.arange(half, len(examples)))
+    first, second = binary.scaled(train, other)
+    rows = train.inputs.toarray()[:, :-1]
+    varied = rows.std(axis=0) > 0
+    own = first.inputs.toarray()
+    np.testing.assert_allclose(own[:, :-1].mean(axis=0), 0.0, atol=1e-12)
+    np.testing.assert_allclose(own[:, :-1].std(axis=0)[varied], 1.0)
+    assert (own[:, -1] == 1.0).all()
+    expected = (other.inputs.toarray()[:, :-1] - rows.mean(axis=0))[:, varied]
+    expected /= rows.std(axis=0)[varied]
+    np.testing.assert_allclose(second.inputs.toarray()[:, :-1][:, varied], expected, atol=1e-12)
+
+
+def test_settings_of_binary_bags_are_never_chosen_on_test_bags(monkeypatch):
+    seen = []
+
+    def fitted(application, bags, inside, outside, loss, C, plan):
+        seen.append((inside.copy(), outside.copy(), C))
+        f1 = {0.1: 1, 1.0: 3, 10.0: 3}[C]
+        one = np.arange(4)[:, None] < f1
+        return Outcome(np.ones((4, 1), dtype=bool), one, one.astype(float)), None
+
+    folds = np.repeat(np.arange(1, 11), 2)
+    monkeypatch.setattr(binary, "fitted", fitted)
+    monkeypatch.setattr(binary.Relation, "read", lambda self, sources: None)
+    plan = binary.Plan(("musk1",), 10, (0.1, 1.0, 10.0), 1, 1)
+    files_of = binary.Files({"musk1": None}, {"musk1": folds}, plan)
+    fit = binary.solve(files_of, binary.Task("musk1", "F_1", 9))
+    assert fit.C == 1.0
+    for inside, outside, _ in seen[:3]:
+        assert sorted(set(folds[outside].tolist())) == [1, 10]
+        assert sorted(set(folds[inside].tolist())) == [2, 3, 4, 5, 6, 7, 8]
+    inside, outside, C = seen[3]
+    assert (C, set(folds[outside].tolist())) == (1.0, {9})
+    assert (inside == ~outside).all()
+
+
+@pytest.mark.skipif(not (DATA / "mil").exists(), reason="the bags are not there")
+def test_the_short_run_on_binary_bags_writes_its_table(tmp_path):
+    arguments = ["--data", str(DATA / "mil"), "--out", str(tmp_path), "--quick", "--jobs", "1"]
+    done = subprocess.run(
+        [sys.executable, "-m", "experiments.haffari_2015.bags", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    rows = {
+        (row["set"], row["loss"]): row
+        for row in json.loads((tmp_path / "bags.json").read_text())["runs"]
+    }
+    assert set(rows) == {(name, loss) for name in ("musk1", "elephant") for loss in binary.LOSSES}
+    assert all(row["met"] == 1.0 for (_, loss), row in rows.items() if loss == "F_1")
+    assert all(row["f1"] > 50.0 for row in rows.values())

@@ -61,7 +61,7 @@ class Plan(NamedTuple):
     rounds: int
 
 
-FULL = Plan(SETS, FOLDS, (0.001, 0.01, 0.1), 200, 10)
+FULL = Plan(SETS, FOLDS, (0.001, 0.01, 0.1), 200, 5)
 QUICK = Plan(SETS[:2], 2, (0.01,), 30, 3)
 
 
