@@ -192,6 +192,7 @@ def _installed(folder, monkeypatch):
 def test_every_command_and_configuration_shown_runs(folder):
     pytest.importorskip("logomaker")
     pytest.importorskip("sklearn")
+    pytest.importorskip("PIL")
     for language, name, text in blocks():
         if language == "python" and not name:
             run([sys.executable, "-W", "error", "-c", text], folder)
