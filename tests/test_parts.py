@@ -21,6 +21,7 @@ from lssvm.formats import (
     image_list,
     mrf_text,
     penn_trees,
+    relation_bags,
     svm_hmm,
     svmlight,
     text,
@@ -45,6 +46,8 @@ CONFIGS = {
     "neighbourhood: 2}",
     "parsing": "{name: parsing, loss: zero_one}",
     "latent_parsing": "{name: latent_parsing, tags: predicted, span_features: [length]}",
+    "relation": "{name: relation}",
+    "relation_numbers": "{name: relation, none_weights: true}",
 }
 FORMATS = {
     "multiclass": ["labels", "scores", "confusion"],
@@ -61,6 +64,8 @@ FORMATS = {
     "alignment_pairs": ["scores", "fasta", "text"],
     "parsing": ["trees", "drawing"],
     "latent_parsing": ["trees"],
+    "relation": ["facts", "candidates"],
+    "relation_numbers": ["facts", "candidates"],
 }
 EXAMPLES = {
     "multiclass": 300,
@@ -77,11 +82,13 @@ EXAMPLES = {
     "alignment_pairs": 60,
     "parsing": 60,
     "latent_parsing": 60,
+    "relation": 60,
+    "relation_numbers": 60,
 }
 SEVERAL = ("numeric_sequence", "motif", "sequence", "parsing")  # best outputs, with --top
 LATENT = (
     *("latent_sequence", "precision_at_k", "motif", "mrf", "coreference", "coreference_pairs"),
-    "latent_parsing",
+    *("latent_parsing", "relation", "relation_numbers"),
 )
 WHOLE = {"confusion", "trec"}  # formats, and for ranking JSON too
 TRAINED = """\
@@ -236,7 +243,46 @@ def bracketed(rng, count):
     return "".join(lines)
 
 
+def pairs_of_entities(rng, count):
+    """Relations of a pair, and the features of each of its mentions; the last relation is rare."""
+    for number in range(count):
+        own = np.flatnonzero(rng.random(4) < (0.3, 0.3, 0.3, 0.05)).tolist()
+        mentions = [[*np.flatnonzero(rng.random(20) < 0.1) + 5] for _ in range(rng.integers(1, 4))]
+        for relation, mention in zip(own, mentions, strict=False):
+            mention.insert(0, relation + 1)
+        yield number, own, mentions
+
+
+def described_pairs(rng, count):
+    """JSON lines with names of features and relations, some of pairs and mentions."""
+    lines = []
+    for number, own, mentions in pairs_of_entities(rng, count):
+        pair = {"relations": [f"r{relation}" for relation in own]}
+        if number % 3:
+            pair["entities"] = [f"a{number}", f"b{number}"]
+        told = [{"features": [f"f{feature}" for feature in mention]} for mention in mentions]
+        if number % 2:
+            told[0] |= {"id": f"s{number}", "text": "words"}
+        lines.append(json.dumps({**pair, "mentions": told}) + "\n" * (1 + (number % 4 == 0)))
+    return "".join(lines)
+
+
+def numbered_pairs(rng, count):
+    """The same numbers as text."""
+    lines = [f"{count} # pairs\n4\n"]
+    for _, own, mentions in pairs_of_entities(rng, count):
+        lines.append(f"{len(own)} # relations\n")
+        lines += [f"{relation + 1} # relation\n" for relation in own]
+        lines.append(f"{len(mentions)}\n")
+        for mention in mentions:
+            values = " ".join(f"{feature}:1" for feature in mention)
+            lines.append(f"{len(mention)} {values}\n")
+    return "".join(lines)
+
+
 DATA = {
+    "relation": described_pairs,
+    "relation_numbers": numbered_pairs,
     "alignment": natives,
     "alignment_pairs": rows_of_pairs,
     "parsing": bracketed,
@@ -248,6 +294,8 @@ DATA = {
     "coreference_pairs": pairs,
 }
 KNOWN = {  # what a label is in a line, and what stands for an unknown one
+    "relation": (r'"relations": \[[^]]*\]', '"relations": null'),
+    "relation_numbers": (r"\d+ # relations\n(\d+ # relation\n)*", "?\n"),
     "alignment": (r"role=(homolog|decoy)", "role=candidate"),
     "alignment_pairs": (r"(?m)(^>b.*\n[ABC]+)[ABC]$", r"\1"),
     "motif": (r"label=[+-]1", "label=?"),
@@ -314,6 +362,7 @@ PARTS = {
     mention_clustering: 400,
     gapped_fasta: 300,
     penn_trees: 60,
+    relation_bags: 40,
 }
 
 
@@ -356,7 +405,8 @@ def test_a_part_may_be_one_example(name, monkeypatch):
     expected = outcome()
     sizes = in_small_parts(monkeypatch, size=1, least=True)
     assert outcome() == expected
-    assert len(sizes) > 0.9 * EXAMPLES[name]  # the label of a query may begin a new one
+    share = 0.8 if name == "relation_numbers" else 0.9  # of pairs, where parts grow until one ends
+    assert len(sizes) > share * EXAMPLES[name]  # the label of a query may begin a new one
 
 
 @pytest.mark.parametrize("kernel", ["type: rbf, gamma: 0.1", "type: poly, degree: 2"])
@@ -452,6 +502,10 @@ def test_a_broken_line_far_down_leaves_what_was_there(name, monkeypatch):
         ("alignment_pairs", r">a40\n", ">", 0.4),
         ("alignment_pairs", r"(?m)^[ABC]+$", "A-A-A-A-A-A", 0.5),
         ("alignment_pairs", r">b40\n[ABC]+\n", "", 0.4),
+        ("relation", r'"mentions"', '"sentences"', 0.5),
+        ("relation", r'"f\d+"', "1", 0.5),
+        ("relation_numbers", r":1\n", ":x\n", 0.5),
+        ("relation_numbers", r"(?m)^\d+ # relation$", "9", 0.5),
     ],
     indirect=["name"],
 )
@@ -530,6 +584,7 @@ def test_examples_of_a_file_whose_labels_are_not_known_are_counted(name, monkeyp
     content = Path("test.txt").read_text(encoding="utf-8")
     ends = r"(?m)(?<=^#end document\n)" if name == "coreference" else r"(?m)^"
     ends = r"(?m)^(?=document)" if name == "coreference_pairs" else ends
+    ends = r"(?m)^(?=\d+ # relations)" if name == "relation_numbers" else ends
     ends = r"(?m)^(?=>[na]\d)" if name.startswith("alignment") else ends
     pieces = re.split(ends, content)
     for place in range(0, len(pieces), 9):
