@@ -227,6 +227,17 @@ def test_solvers_by_example_are_refused(method):
         )
 
 
+def test_what_no_solver_can_do_is_refused():
+    with pytest.raises(ConfigError, match="expected another objective or loss, as no solver"):
+        Config.from_dict(
+            {
+                "application": {"name": "multiclass", "loss": "f_beta"},
+                "objective": {"slack_norm": 2},
+                "solver": {"method": "n-slack"},
+            }
+        )
+
+
 @pytest.mark.parametrize(
     "formulation", [Formulation("ssvm", "slack"), Formulation("ssvm", slack_norm=2)]
 )
