@@ -1,6 +1,8 @@
 """Classes of rows with F_β over the whole data set: inference, certified gaps, training, scores."""
 
 import itertools
+import os
+import signal
 
 import clarabel
 import numpy as np
@@ -13,10 +15,11 @@ from lssvm.applications.multiclass.labelled_rows import in_memory
 from lssvm.applications.multiclass.multiclass import Multiclass, MulticlassOptions
 from lssvm.applications.relation.decomposition import NOT_MET
 from lssvm.config import Config
-from lssvm.errors import ConfigError, DataError, LssvmError
+from lssvm.errors import ConfigError, DataError, LssvmError, StoppedError
 from lssvm.executor import Executor
 from lssvm.oracle import DataOracle
 from lssvm.training import session, setup
+from lssvm.training.cccp import Observer
 
 SSVM = Formulation("ssvm")
 DATA_SETS = 300
@@ -161,6 +164,38 @@ def test_threads_change_no_byte_and_the_loss_is_what_is_printed(left_out):
     assert told < 1.0
 
 
+class Interrupting(Observer):
+    """Sends this process a signal after so many passes."""
+
+    def __init__(self, after):
+        self.left = after
+
+    def passed(self, passes, gap, goal, not_converged, objective):
+        self.left -= 1
+        if self.left == 0:
+            os.kill(os.getpid(), signal.SIGINT)
+
+
+@pytest.mark.parametrize("left_out", MEASURES)
+def test_a_resumed_run_ends_in_the_same_bytes(left_out, tmp_path):
+    rng = np.random.default_rng(1)
+    app, examples, _, _ = problem(rng, 60, features=5, left_out=left_out, iterations=5)
+    config = configuration(left_out=left_out, iterations=5)
+    whole = session.learn_on(app, examples, config)
+    path, stops, model = tmp_path / "m.checkpoint", 0, None
+    while model is None:
+        saving = session.Saving(path, 1, resume=stops > 0)
+        try:
+            model = session.learn_on(
+                app, examples, config, saving=saving, observer=Interrupting(4 + stops)
+            )
+        except StoppedError:
+            stops += 1
+    assert stops > 1
+    assert model.w.tobytes() == whole.w.tobytes()
+    assert model.record == whole.record
+
+
 def test_the_loss_of_predictions_is_that_of_scikit_learn():
     rng = np.random.default_rng(2)
     for left_out, beta in itertools.product(MEASURES, (0.5, 1.0)):
@@ -188,6 +223,17 @@ def test_solvers_by_example_are_refused(method):
             {
                 "application": {"name": "multiclass", "loss": "f_beta"},
                 "solver": {"method": method},
+            }
+        )
+
+
+def test_what_no_solver_can_do_is_refused():
+    with pytest.raises(ConfigError, match="expected another objective or loss, as no solver"):
+        Config.from_dict(
+            {
+                "application": {"name": "multiclass", "loss": "f_beta"},
+                "objective": {"slack_norm": 2},
+                "solver": {"method": "n-slack"},
             }
         )
 

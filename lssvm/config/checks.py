@@ -80,7 +80,8 @@ def _unsolvable(kind: type[Application], document: Document) -> list[tuple[Place
     needs = solver_class(method).needs
     unmet = needs.unmet(asked)
     if unmet:
-        expected = either(name for name in CLASSES if not solver_class(name).needs.unmet(asked))
+        able = [name for name in CLASSES if not solver_class(name).needs.unmet(asked)]
+        expected = either(able) if able else "another objective or loss, as no solver can do this"
         place = document.place(("solver", "method"))
         return [(place, f"solver.method: {method} {unmet}; expected {expected}")]
     if solver.get("cache") and not (needs.cache and gives_each(kind) and not kind.hidden):
