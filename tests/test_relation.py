@@ -2,6 +2,7 @@
 
 import itertools
 import os
+import pickle
 import signal
 
 import clarabel
@@ -278,3 +279,11 @@ def test_other_costs_of_examples_are_refused():
     app, examples = cases.problem(np.random.default_rng(0), costs=True, **F)
     with pytest.raises(LssvmError, match="costs of their own"):
         train.learn_on(app, examples, configuration(F))
+
+
+@pytest.mark.parametrize("loss", ["hamming", "f_beta"])
+def test_an_application_can_be_sent_to_another_process(loss):
+    config = Config.from_dict({"application": {"name": "relation", "loss": loss}})
+    again = pickle.loads(pickle.dumps(config.create_application()))
+    assert again.options == config.create_application().options
+    assert again.not_converged() == {}

@@ -93,6 +93,10 @@ class Tally:
         self._lock = threading.Lock()
         self._apart = self._of = 0
 
+    def __reduce__(self) -> tuple[type["Tally"], tuple[()]]:
+        """In another process counting begins anew; locks cannot be sent there."""
+        return Tally, ()
+
     def add(self, apart: bool) -> None:
         """Count a decomposition."""
         with self._lock:
