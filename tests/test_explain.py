@@ -1,5 +1,6 @@
 """Explanations: the score of a prediction is the sum of its contributions."""
 
+import itertools
 import json
 from functools import cache
 from pathlib import Path
@@ -300,3 +301,52 @@ def test_an_application_that_does_not_know_its_features_is_refused(tmp_path):
     model = Model(application, {}, np.ones(3), {})
     with pytest.raises(LssvmError, match="'lines' cannot explain example '1': the features of"):
         explain(model, data, 0)
+
+
+@pytest.mark.parametrize("name", ["relation", "relation, hamming"])
+def test_other_relations_are_the_best_mentions_that_have_them(name):
+    model, examples = trained(name)
+    application, w = model.application, prepared(model, examples)[0].w
+    relations, kinds = application.relations, set()
+    for row in range(40):
+        one = examples.take(np.array([row]))
+        linear, inner = prepared(model, one)
+        weights = linear.w.reshape(-1, application.columns.count)
+        scores = np.zeros((int(one.mention_counts[0]), len(relations) + 1))
+        scores[:, : weights.shape[1]] = inner.inputs @ weights
+        if len(scores) > 3:
+            continue
+        best = {}
+        for labels in itertools.product(range(len(relations) + 1), repeat=len(scores)):
+            own = frozenset(labels) - {len(relations)}
+            value = sum(scores[m, label] for m, label in enumerate(labels))
+            best[own] = max(best.get(own, -np.inf), value)
+        first, second = sorted(best.values(), reverse=True)[:2]
+        found = explain(model, examples, row)
+        kinds.add(found.against)
+        assert found.score == pytest.approx(first, abs=1e-9)
+        if found.against == "runner-up":
+            assert found.other_score == pytest.approx(second, abs=1e-9)
+        for own, value in itertools.islice(best.items(), 12):
+            label = ", ".join(relations[place] for place in sorted(own)) or "none"
+            given = explain(model, examples, row, against=label)
+            assert given.other_score == pytest.approx(value, abs=1e-9)
+            assert given.other_name == label
+    assert kinds == {"truth", "runner-up"}
+    assert w.shape == (application.dimension(examples),)
+
+
+def test_relations_that_cannot_be_compared_are_refused():
+    model, examples = trained("relation")
+    names = model.application.relations
+    row = int(np.argmin(examples.mention_counts))
+    assert examples.mention_counts[row] == 1
+    for text, wrong in (
+        ("nothing", "'nothing' is no relation of the model; expected relations with commas"),
+        (",".join(names[:2]), "2 relations need as many mentions, and the pair has 1; expected"),
+    ):
+        with pytest.raises(LssvmError, match=wrong):
+            explain(model, examples, row, against=text)
+    found = explain(model, examples, row)
+    assert found.shown[0] == "mention: its predicted relation"
+    assert len(found.shown) == 3

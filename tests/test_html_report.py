@@ -5,6 +5,7 @@ import json
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -335,3 +336,25 @@ def test_nothing_overflows_on_a_phone_or_a_screen(tmp_path, scheme):
         assert one["scroll"] <= one["width"], name
         red, green, blue = map(int, re.findall(r"\d+", one["background"])[:3])
         assert (red + green + blue > 380) == (scheme == "light")
+
+
+def test_the_curve_of_relations_counts_those_that_nothing_can_find():
+    model, examples = trained("relation")
+    predictions = classify(model, examples)
+    wanted = model.application.score(examples, predictions)
+    (curve,) = figures(page("relation"), "Precision and recall")
+    assert f"{wanted['average_precision'] / 100:.4f}" in curve.note
+    (table,) = figures(page("relation"), "By relation")
+    assert {row[0]: row[3] for row in table.rows} == {
+        name: pytest.approx(wanted[f"f1 ({name})"]) for name in model.application.relations
+    }
+    extra = replace(
+        examples,
+        relations=(*examples.relations, "unseen"),
+        labels=np.where(examples.labels == 0, len(examples.relations), examples.labels),
+    )
+    unseen = next(model.application.data_figures(model.w, extra, predictions))
+    share = model.application.score(extra, predictions)["average_precision"] / 100
+    assert f"{share:.4f}" in unseen.note
+    assert max(unseen.series[0].y) <= 1.0
+    assert max(unseen.series[0].x) < 1.0

@@ -39,8 +39,8 @@ class RelationExplainer(Explainer[Bags, Predictions], Picturer[Bags, Predictions
             count, mentions = int(chosen.sum()), int(examples.mention_counts[0])
             if count > mentions:
                 raise LssvmError(
-                    f"--against {label}: are {count} relations, and the pair has only {mentions} "
-                    "mentions; expected at most as many"
+                    f"--against {label}: {count} relations need as many mentions, and the pair has "
+                    f"{mentions}; expected at most so many relations"
                 )
         own = [name for name, there in zip(self.relations, chosen.tolist(), strict=True) if there]
         plane = self.completed(w, _with_relations(examples, chosen[None]))
