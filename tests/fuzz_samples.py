@@ -467,10 +467,11 @@ def model_targets(models: dict[str, bytes]) -> list[Target]:
             ("show", "a.model", "--json", "--top", "3"),
             ("config", "a.model"),
             ("plot", "a.model", "out.svg", "--kind", "objective"),
-            ("plot", "a.model", "out.svg", "--kind", "weights", "--top", "3"),
             ("report", "a.model", train, "--out", "out", "--mistakes", "1"),
             ("explain", "a.model", train, "--example", "#1", "--json", "out"),
         ]
+        if extra.get("kernel", {}).get("explicit", True):  # others have no weights by name
+            commands.append(("plot", "a.model", "out.svg", "--kind", "weights", "--top", "3"))
         application = PROBLEMS[problem][0]["name"]
         if application in SEVERAL:
             commands.append(("classify", train, "a.model", "out", "--top", "2", "-q"))

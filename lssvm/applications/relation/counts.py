@@ -18,7 +18,6 @@ cut is the lowest there as far as the labels tell that were found before (Kelley
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import linprog
 
 from lssvm.applications.relation.f_beta import FLoss
 from lssvm.kernels import _relation
@@ -125,6 +124,8 @@ class Cuts:
 
     def _cheapest(self, kept: int, extra: int) -> np.ndarray:
         """Prices whose cut is lowest at a point, as far as the labels found so far tell."""
+        from scipy.optimize import linprog  # takes longer to import than a short run
+
         points = np.array(self.points)
         slopes = points[:, 1:] - np.array([kept, extra])
         highest = MOST * float(np.abs(self.corner).max())
