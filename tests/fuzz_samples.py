@@ -470,7 +470,7 @@ def model_targets(models: dict[str, bytes]) -> list[Target]:
             ("report", "a.model", train, "--out", "out", "--mistakes", "1"),
             ("explain", "a.model", train, "--example", "#1", "--json", "out"),
         ]
-        if extra.get("kernel", {}).get("explicit", True):  # others have no weights by name
+        if extra.get("kernel", {"explicit": True}).get("explicit"):  # others have no named weights
             commands.append(("plot", "a.model", "out.svg", "--kind", "weights", "--top", "3"))
         application = PROBLEMS[problem][0]["name"]
         if application in SEVERAL:
