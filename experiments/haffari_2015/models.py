@@ -48,7 +48,7 @@ class Watch(Observer):
 
     @property
     def met(self) -> float | None:
-        """The share of passes of the decomposition whose bounds met; None without any."""
+        """The share of passes whose bounds met (``Bounds.apart``); None without any."""
         return 1.0 - self._open / self._passes if self._passes else None
 
 

@@ -22,7 +22,8 @@ method). Before that, the test data were read to find bags that occur twice, as 
     one best     logistic regression on the merged mentions of each bag (scikit-learn)
 
 "inf %" is the share of the time in inference, which is the decomposition for F_β; "met" is the
-share of passes whose bounds met. Then a simulation, see the module ``simulated``.
+share of passes whose bounds met, or differ by at most 1/1000 of the value. Then a simulation, see
+the module ``simulated``.
 """
 
 import time
