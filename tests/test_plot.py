@@ -15,7 +15,7 @@ from lssvm.errors import DataError, LssvmError, ModelError
 from lssvm.model import Model
 from lssvm.model.record import checked_record
 from lssvm.output.charts import Bars, Heat, Lines, Logo, Series
-from lssvm.output.plots import svg_of
+from lssvm.output.plots import draw, svg_of
 from lssvm.training.charts import KINDS, chart
 from lssvm.training.run_log import read_log
 
@@ -221,3 +221,12 @@ def test_a_chart_for_a_page_takes_the_colour_of_its_text(one):
     other = ET.fromstring(svg_of(one, "other key"))
     others = {each.attrib["id"] for each in other.iter() if "id" in each.attrib}
     assert not ids & others
+
+
+def test_names_with_characters_that_no_font_has_are_drawn_without_a_word(tmp_path, recwarn):
+    bars = Bars(title="", names=["a\x1bb\x01", "\U0001f9ec\u4e2d"], values=[1.0, 2.0], label="w")
+    draw(tmp_path / "bars.png", bars)
+    page = svg_of(bars, "bars")
+    assert [str(each.message) for each in recwarn] == []
+    assert r"a\x1bb\x01" in page
+    assert not set(page) & {"\x1b", "\x01"}

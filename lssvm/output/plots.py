@@ -2,7 +2,9 @@
 
 import io
 import re
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,6 +31,7 @@ LETTERS = {"A": "#009E73", "C": "#0072B2", "G": "#E69F00", "T": "#D55E00"}
 BAR, CELL = 0.26, 0.34  # inches
 MOST_CELLS = 12  # rows and columns of a matrix whose values are written into it
 LONGEST = 40  # characters of a name beside a bar
+_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")  # which a page must not have
 
 
 def check_installed() -> None:
@@ -113,14 +116,19 @@ def svg_of(chart: Drawn, key: str) -> str:
         figure.savefig(file, format="svg", transparent=True, metadata={"Date": None})
     text = file.getvalue()
     text = text[text.index("<svg") :].replace(INK, "currentColor")
+    text = _CONTROLS.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
     text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
     text = re.sub(r' id="[a-zA-Z0-9]+(\.[a-z]+)*_\d+"', "", text)
     text = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font: \1px system-ui, sans-serif", text)
     return re.sub(r' width="[\d.]+pt" height="[\d.]+pt"|\n\s*(?=\n)', "", text)
 
 
-def _settings(key: str, ink: str = "black") -> Any:
-    """matplotlib's settings, for the same bytes each time."""
+@contextmanager
+def _settings(key: str, ink: str = "black") -> Iterator[None]:
+    """matplotlib's settings, for the same bytes each time.
+
+    A character of a name that the font does not have is drawn as a box, without a warning.
+    """
     import matplotlib
 
     own: dict[str, Any] = {"svg.hashsalt": key}
@@ -130,7 +138,9 @@ def _settings(key: str, ink: str = "black") -> Any:
         own |= {"svg.fonttype": "none", "legend.framealpha": 0.0, "grid.color": "#888888"}
         own |= {"font.size": 11.5}
     settings: Any = own
-    return matplotlib.rc_context(settings)
+    with matplotlib.rc_context(settings), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing", UserWarning)
+        yield
 
 
 def _figure(chart: Drawn, *, titled: bool = True, width: float = SIZE[0]) -> "Figure":
