@@ -58,8 +58,9 @@ def essentials(model):
     return model.w.tobytes(), model.record
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("every", [1, 7, 1000])
+@pytest.mark.parametrize(
+    ("every", "number"), [(1, signal.SIGINT), (7, signal.SIGTERM), (1000, signal.SIGINT)]
+)
 @pytest.mark.parametrize("method", METHODS)
 def test_a_run_resumed_many_times_equals_one_that_was_not(method, tmp_path, number, every):
     app, pairs = toy.random_problem(0, n=20, signal=1.0)

@@ -4,11 +4,13 @@ The threads of BLAS collide with ours, and its sums depend on their number. What
 refused where it matters, by the example's name.
 """
 
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import lru_cache
 
 import numpy as np
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from lssvm.executor import ignore_overflow
 
@@ -16,6 +18,16 @@ from lssvm.executor import ignore_overflow
 @contextmanager
 def arithmetic() -> Iterator[None]:
     """Within the block BLAS works with one thread, and NumPy warns of no number."""
-    with threadpool_limits(1), np.errstate():
+    with _libraries(len(sys.modules)).limit(limits=1), np.errstate():
         ignore_overflow()
         yield
+
+
+@lru_cache(maxsize=1)
+def _libraries(modules: int) -> ThreadpoolController:
+    """The libraries of linear algebra that are loaded.
+
+    Looking for them takes longer than many a prediction: they are looked for again only when the
+    number of imported modules has changed, since an import is what loads another one.
+    """
+    return ThreadpoolController()
