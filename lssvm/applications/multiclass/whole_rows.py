@@ -1,9 +1,9 @@
 """Classes of rows with a loss over the whole data set: n (1 − F_β).
 
-A row is a pair with one mention, whose label is its class (``multivariate.labelling``). With a class
-left out, which is what ``none`` is there, F_β is that of all other classes together; without one it
-would be accuracy, and the loss is the mean over the classes that occur instead, each against all
-others. So loss-augmented inference and its certified bounds are those of the module
+A row is a pair with one mention, whose label is its class (``multivariate.labelling``). With a
+class left out, which is what ``none`` is there, F_β is that of all other classes together; without
+one it would be accuracy, and the loss is the mean over the classes that occur instead, each against
+all others. So loss-augmented inference and its certified bounds are those of the module
 ``multivariate.decomposition``: exact with two classes one of which is left out, by counts with a
 class left out, by pairs for the mean. The scores of all classes of all rows are in memory.
 """
