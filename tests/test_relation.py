@@ -11,8 +11,8 @@ import pytest
 import relation_cases as cases
 from scipy import sparse
 
+from lssvm.applications.multivariate.decomposition import NOT_MET, Bounds
 from lssvm.applications.relation import relation
-from lssvm.applications.relation.decomposition import NOT_MET, Bounds
 from lssvm.config import Config
 from lssvm.errors import ConfigError, DataError, LssvmError, StoppedError
 from lssvm.executor import Executor

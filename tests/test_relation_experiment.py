@@ -299,3 +299,18 @@ def test_the_short_run_on_binary_bags_writes_its_table(tmp_path):
     assert set(rows) == {(name, loss) for name in ("musk1", "elephant") for loss in binary.LOSSES}
     assert all(row["met"] == 1.0 for (_, loss), row in rows.items() if loss == "F_1")
     assert all(row["f1"] > 50.0 for row in rows.values())
+
+
+def test_the_best_threshold_is_the_one_of_all():
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        truth, scores = rng.random((6, 3)) < 0.4, rng.integers(-3, 4, (6, 2)) / 2
+        own = evaluation.Outcome(truth, scores > 0, scores)
+
+        def f1(threshold, own=own):
+            return evaluation.f_of(evaluation.above(own, threshold).counts.sum(axis=0))
+
+        found = evaluation.best_threshold(own)
+        best = max(f1(threshold) for threshold in np.unique(scores))
+        assert f1(found) == best
+        assert not any(f1(higher) == best for higher in np.unique(scores[scores > found]))

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 import relation_cases as cases
 
-from lssvm.applications.relation import inference, integer
-from lssvm.applications.relation.decomposition import Limits, decomposed
-from lssvm.applications.relation.f_beta import FLoss
-from lssvm.applications.relation.inference import Labelling, in_turn
+from lssvm.applications.multivariate import integer
+from lssvm.applications.multivariate.decomposition import Limits, decomposed
+from lssvm.applications.multivariate.f_beta import FLoss
+from lssvm.applications.multivariate.labelling import Labelling, chosen_by, in_turn
 from lssvm.kernels import _relation
 from lssvm.kernels.relation_arrays import BagArrays
 
@@ -53,7 +53,7 @@ def test_completion_is_the_best_labelling_with_the_relations_of_each_pair(seed):
     bags = random_bags(rng)
     truth, n = random_truth(rng, bags), len(bags.places) - 1
     found = Labelling.empty(bags)
-    short = inference.chosen_by(bags, matrix(truth, 3), np.arange(n), found)
+    short = chosen_by(bags, matrix(truth, 3), np.arange(n), found)
     assert not len(short)
     for row in range(n):
         best = cases.best_by_set(scores_of(bags, row))[truth[row]]
@@ -154,7 +154,7 @@ def bounded(seed, macro, counts, iterations=20, relations=3):
     n = len(truth)
     loss = FLoss(matrix(truth, relations), float(rng.choice([0.5, 1.0, 2.0])) ** 2, macro)
     right = Labelling.empty(bags)
-    inference.chosen_by(bags, loss.truth, np.arange(n), right)
+    chosen_by(bags, loss.truth, np.arange(n), right)
     carried = np.zeros((3, 2) if counts else (n, relations))
     limits = Limits(iterations, False, MANY, counts)
     found = decomposed(bags, loss, right, carried, limits, in_turn)
@@ -192,7 +192,7 @@ def test_the_maximum_with_a_single_relation_is_that_of_enumeration(macro, counts
 def test_a_pair_without_mentions_never_has_the_single_relation():
     bags = BagArrays(np.array([[1.0, 0.0]]), np.array([0, 0, 1]))
     loss, right = FLoss(np.array([[False], [True]]), 1.0, False), Labelling.empty(bags)
-    inference.chosen_by(bags, loss.truth, np.arange(2), right)
+    chosen_by(bags, loss.truth, np.arange(2), right)
     limits = Limits(1, False, MANY, True)
     found = decomposed(bags, loss, right, np.zeros((3, 2)), limits, in_turn)
     assert found.labels.tolist() == [1]  # Δ = 2 without the true label, more than its score 1

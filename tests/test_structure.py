@@ -151,6 +151,27 @@ def test_solvers_and_applications_meet_in_training_alone():
     assert users == KNOW_SOLVERS
 
 
+def test_losses_over_a_data_set_belong_to_no_application():
+    """Rows and pairs share them: ``multivariate`` knows neither, and neither knows the other."""
+
+    def package(name):
+        return ".".join(name.split(".")[2:-1]) if name.startswith("lssvm.applications.") else ""
+
+    users = {
+        package(name)
+        for name in MODULES
+        for other in ours(name)
+        if package(other) == "multivariate"
+    }
+    assert users == {"multiclass", "multivariate", "relation"}
+    for name in MODULES:
+        own = {package(other) for other in ours(name)}
+        if package(name) == "multivariate":
+            assert own <= {"", "multivariate"}, name
+        if package(name) == "multiclass":
+            assert "relation" not in own, name
+
+
 def test_nothing_of_the_package_imports_the_commands_or_experiments():
     for name in MODULES:
         if part(name) != "cli":

@@ -13,7 +13,7 @@ from sklearn.metrics import f1_score, fbeta_score
 from lssvm.applications.base import Formulation
 from lssvm.applications.multiclass.labelled_rows import in_memory
 from lssvm.applications.multiclass.multiclass import Multiclass, MulticlassOptions
-from lssvm.applications.relation.decomposition import NOT_MET
+from lssvm.applications.multivariate.decomposition import NOT_MET
 from lssvm.config import Config
 from lssvm.errors import ConfigError, DataError, LssvmError, StoppedError
 from lssvm.executor import Executor

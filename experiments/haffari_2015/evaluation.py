@@ -34,6 +34,23 @@ def f_of(counts: np.ndarray, beta: float = 1.0) -> np.ndarray:
     return 100.0 * (1.0 + weight) * both / np.maximum(weight * true + found, 1e-300)
 
 
+def best_threshold(outcome: Outcome) -> float:
+    """The score from which on relations are predicted with the highest F1; the highest such one."""
+    count = outcome.scores.shape[1]
+    order = np.argsort(-outcome.scores, axis=None, kind="stable")
+    scores = outcome.scores.ravel()[order]
+    both = np.cumsum(outcome.truth[:, :count].ravel()[order])
+    found = np.arange(1, len(scores) + 1)
+    ends = np.flatnonzero(np.append(scores[1:] != scores[:-1], True))  # of equal scores
+    sums = np.column_stack([np.full(len(ends), outcome.truth.sum()), found[ends], both[ends]])
+    return float(scores[ends[int(np.argmax(f_of(sums)))]])
+
+
+def above(outcome: Outcome, threshold: float) -> Outcome:
+    """The same scores, with every relation predicted whose score is not below a threshold."""
+    return outcome._replace(found=outcome.scores >= threshold)
+
+
 def resampled(counts: np.ndarray) -> np.ndarray:
     """Sums over bags drawn with replacement, (RESAMPLES, 3); the same bags for every method."""
     n = len(counts)

@@ -5,8 +5,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.haffari_2015.evaluation import Outcome
+from lssvm.applications.multivariate.decomposition import NOT_MET
 from lssvm.applications.relation.bags import Bags
-from lssvm.applications.relation.decomposition import NOT_MET
 from lssvm.applications.relation.relation import Relation
 from lssvm.applications.relation.relation_options import RelationOptions
 from lssvm.config import Config

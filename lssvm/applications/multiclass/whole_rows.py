@@ -1,11 +1,11 @@
 """Classes of rows with a loss over the whole data set: n (1 − F_β).
 
-A row is a pair of ``relation`` with one mention, whose label is its class. With a class left out,
-which is what ``none`` is there, F_β is that of all other classes together; without one it would be
-accuracy, and the loss is the mean over the classes that occur instead, each against all others. So
-loss-augmented inference and its certified bounds are those of the module
-``relation.decomposition``: exact with two classes one of which is left out, by counts with a class
-left out, by pairs for the mean. The scores of all classes of all rows are in memory.
+A row is a pair with one mention, whose label is its class (``multivariate.labelling``). With a
+class left out, which is what ``none`` is there, F_β is that of all other classes together; without
+one it would be accuracy, and the loss is the mean over the classes that occur instead, each against
+all others. So loss-augmented inference and its certified bounds are those of the module
+``multivariate.decomposition``: exact with two classes one of which is left out, by counts with a
+class left out, by pairs for the mean. The scores of all classes of all rows are in memory.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,10 +17,10 @@ from lssvm.applications import base
 from lssvm.applications.multiclass.labelled_rows import LabelledRows
 from lssvm.applications.multiclass.row_classifier import RowClassifier
 from lssvm.applications.multiclass.row_predictions import Predictions
-from lssvm.applications.relation.counts import ACTIVE
-from lssvm.applications.relation.decomposition import Limits, Tally, decomposed
-from lssvm.applications.relation.f_beta import FLoss
-from lssvm.applications.relation.inference import Labelling, in_turn
+from lssvm.applications.multivariate.counts import ACTIVE
+from lssvm.applications.multivariate.decomposition import Limits, Tally, decomposed
+from lssvm.applications.multivariate.f_beta import FLoss
+from lssvm.applications.multivariate.labelling import Labelling, in_turn
 from lssvm.errors import LssvmError
 from lssvm.kernels import _multiclass
 from lssvm.kernels.relation_arrays import BagArrays

@@ -32,13 +32,14 @@ import numpy as np
 
 from lssvm import sparse
 from lssvm.applications import base
+from lssvm.applications.multivariate.counts import ACTIVE
+from lssvm.applications.multivariate.decomposition import Limits, Tally, decomposed
+from lssvm.applications.multivariate.f_beta import FLoss
+from lssvm.applications.multivariate.labelling import Labelling, in_turn
 from lssvm.applications.names import LazyNames
 from lssvm.applications.relation import inference
 from lssvm.applications.relation.bags import Bags
-from lssvm.applications.relation.counts import ACTIVE
-from lssvm.applications.relation.decomposition import Limits, Tally, decomposed
-from lssvm.applications.relation.f_beta import FLoss
-from lssvm.applications.relation.inference import Columns, Labelling, in_turn
+from lssvm.applications.relation.inference import Columns
 from lssvm.applications.relation.predictions import NONE, Predictions
 from lssvm.applications.relation.relation_data import RelationData
 from lssvm.applications.relation.relation_explaining import RelationExplainer

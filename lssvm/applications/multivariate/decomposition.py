@@ -24,9 +24,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lssvm.applications.relation.counts import Cuts, Mixture
-from lssvm.applications.relation.f_beta import FLoss
-from lssvm.applications.relation.inference import Labelling, chosen_by
+from lssvm.applications.multivariate.counts import Cuts, Mixture
+from lssvm.applications.multivariate.f_beta import FLoss
+from lssvm.applications.multivariate.labelling import Labelling, chosen_by
 from lssvm.kernels.relation_arrays import BagArrays
 from lssvm.problem import Each
 

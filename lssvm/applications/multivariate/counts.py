@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from lssvm.applications.relation.f_beta import FLoss
+from lssvm.applications.multivariate.f_beta import FLoss
 from lssvm.kernels import _relation
 from lssvm.kernels.relation_arrays import BagArrays
 
