@@ -43,6 +43,7 @@ from lssvm.applications.relation.predictions import NONE, Predictions
 from lssvm.applications.relation.relation_data import RelationData
 from lssvm.applications.relation.relation_explaining import RelationExplainer
 from lssvm.applications.relation.relation_options import F_BETA, RelationOptions
+from lssvm.applications.relation.relation_written import FactsWritten
 from lssvm.errors import LssvmError
 from lssvm.kernels import _relation
 from lssvm.plane import Plane
@@ -71,6 +72,7 @@ class RelationNames(LazyNames):
 class Relation(
     RelationData,
     RelationExplainer,
+    FactsWritten,
     base.Application[Bags, Predictions],
     base.ByExample[Bags],
     base.Continuing[Bags],
