@@ -14,7 +14,17 @@ from lssvm.cli import main
 from lssvm.training.prediction import classify
 
 ROOT = Path(__file__).parent.parent
-NAMES = ("multiclass", "taxonomy", "sequence", "precision_at_k")
+NAMES = (
+    "multiclass",
+    "taxonomy",
+    "sequence",
+    "precision_at_k",
+    "motif-simulated",
+    "mrf",
+    "relation",
+    "parsing",
+    "alignment",
+)
 
 
 def run(*words):
@@ -27,7 +37,9 @@ def written(request, tmp_path):
     model, examples = trained(request.param)
     found = classify(model, examples)
     with open(tmp_path / "p", "w", encoding="utf-8") as file:
-        model.application.write(examples, found, file)
+        formats = getattr(model.application, "formats", {})
+        write = formats.get("candidates", model.application.write)
+        write(examples, found, file)
     return request.param, tmp_path / "p", model.application.score(examples, found)
 
 
@@ -164,6 +176,52 @@ def test_errors_are_one_line_and_leave_nothing(tmp_path, monkeypatch, lines, wor
 
 def test_an_application_that_reads_no_predictions_says_so(tmp_path):
     (tmp_path / "p").write_text("")
-    result = run(tmp_path / "p", ROOT / "configs" / "motif-simulated.yaml")
+    result = run(tmp_path / "p", ROOT / "configs" / "coreference.yaml")
     assert result.exit_code == 2
-    assert "application 'motif': cannot score files of predictions" in result.stderr
+    assert "application 'coreference': cannot score files of predictions" in result.stderr
+
+
+def test_the_ranking_of_some_candidates_has_no_average(tmp_path):
+    model, examples = trained("relation")
+    found = classify(model, examples)
+    with open(tmp_path / "p", "w", encoding="utf-8") as file:
+        model.application.write(examples, found, file)
+    result = run(tmp_path / "p", ROOT / "configs/relation.yaml", "--json", tmp_path / "s")
+    assert result.exit_code == 0, result.output
+    told = json.loads((tmp_path / "s").read_text())["metrics"]
+    assert told["average_precision"] == {"value": None, "interval": None}
+    assert told["f1"]["value"] == pytest.approx(model.application.score(examples, found)["f1"])
+
+
+SITES = "sequence_name\tprediction\tscore\n"
+SEQUENCE = ">a label=+1\n" + 12 * "A" + "\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "gold", "lines", "wrong"),
+    [
+        ("motif", SEQUENCE, "x\n", "p:1: the header has no column 'sequence_name'"),
+        ("motif", SEQUENCE, SITES, "has no prediction for sequence 'a'; expected one"),
+        ("motif", SEQUENCE, SITES + "b\t1\t2\n", "p:2: sequence 'b' is not in the file"),
+        ("motif", SEQUENCE, SITES + "a\t7\t2\n", "p:2: expected the prediction +1 or -1, got '7'"),
+        ("motif", SEQUENCE, SITES + "a\t1\n", "p:2: has 2 columns; expected 3"),
+        ("parsing", "(S (D a) (N b))\n", "(S (D a))\n", "p:1: has 1 words; expected 2"),
+        ("parsing", "(S (D a))\n", "(S (D a))\n(S (D a))\n", "has 2 trees; expected 1"),
+    ],
+)
+def test_what_does_not_fit_the_examples_is_named(tmp_path, monkeypatch, name, gold, lines, wrong):
+    monkeypatch.chdir(tmp_path)
+    Path("gold").write_text(gold)
+    Path("p").write_text(lines)
+    result = run("p", "gold", "--application", name)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert wrong in result.stderr
+
+
+def test_true_trees_against_themselves_are_perfect(tmp_path):
+    trees = tmp_path / "trees"
+    trees.write_text("(S (NP (D a) (N b)) (V c))\n(S (V d) (N e))\n")
+    result = run(trees, trees, "--application", "parsing", "--json", tmp_path / "s")
+    assert result.exit_code == 0, result.output
+    told = json.loads((tmp_path / "s").read_text())["metrics"]
+    assert {told[name]["value"] for name in ("f1", "exact_match", "tagging_accuracy")} == {100.0}

@@ -1,7 +1,8 @@
 """Scores of predictions that were written to a file, by whatever program, without a model."""
 
+import math
 from abc import ABC
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic
 
@@ -93,6 +94,62 @@ def read_lines(path: str, count: int, what: str) -> list[str]:
         wrong = f"has {len(rows):,d} predictions; expected {count:,d}, one for each {what}"
         raise DataError(path, None, wrong)
     return rows
+
+
+def read_table(path: str, columns: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    """The chosen columns of a table with tabs and a header, with the number of each line.
+
+    Raises DataError for a header without these columns, and for a line of another length.
+    """
+    with open_text(path) as file:
+        rows = ((number, line.rstrip("\r\n").split("\t")) for number, line in file if line.strip())
+        number, heads = next(rows, (1, list[str]()))
+        lost = [name for name in columns if name not in heads]
+        if lost:
+            wrong = f"the header has no column {lost[0]!r}; expected {', '.join(columns)}"
+            raise DataError(path, number, wrong)
+        places = [heads.index(name) for name in columns]
+        for number, words in rows:
+            if len(words) != len(heads):
+                wrong = f"has {len(words)} columns; expected {len(heads)} as in the header"
+                raise DataError(path, number, wrong)
+            yield number, [words[place] for place in places]
+
+
+def as_score(path: str, number: int, text: str) -> float:
+    """A finite number. Raises DataError."""
+    try:
+        score = float(text)
+    except ValueError:
+        score = math.nan
+    if not math.isfinite(score):
+        raise DataError(path, number, f"expected a score, got {text[:40]!r}")
+    return score
+
+
+def distinct_names(names: Sequence[str], path: str, what: str) -> dict[str, int]:
+    """The place of each name. Raises DataError if one occurs twice."""
+    places: dict[str, int] = {}
+    for place, name in enumerate(names):
+        if places.setdefault(name, place) != place:
+            wrong = f"has two {what}s {name!r}; expected distinct names"
+            raise DataError(path, None, wrong)
+    return places
+
+
+def place_of(places: Mapping[Any, int], name: Any, path: str, number: int, what: str) -> int:
+    """The place of a name that a line gives. Raises DataError for an unknown one."""
+    if name not in places:
+        shown = " ".join(name) if isinstance(name, tuple) else name
+        wrong = f"{what} {shown!r} is not in the file of labels; expected one of it"
+        raise DataError(path, number, wrong)
+    return places[name]
+
+
+def by_example(count: int) -> "sparse.csr_array":
+    """One column for each example: sums are then how often each example was drawn."""
+    rows = np.arange(count)
+    return sparse.csr_array((np.ones(count), (rows, rows)), shape=(count, count))
 
 
 def class_counts(truth: np.ndarray, found: np.ndarray, size: int) -> "sparse.csr_array":

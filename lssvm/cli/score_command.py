@@ -22,8 +22,9 @@ def score(predictions: str, gold: str, **options: Any) -> None:
     """Print the metrics of PREDICTIONS, written by whatever program, for the labels of GOLD.
 
     GOLD is a file of examples, or a configuration, whose test files and application are used. The
-    predictions are a label or a score a line in the order of GOLD, or columns whose last one is the
-    predicted label. The intervals hold 95 % of the values over bootstrap samples of the examples.
+    predictions are what lssvm-classify writes for the application: a label or a score a line in the
+    order of GOLD, columns whose last one is the predicted label, a table with tabs and a header, or
+    trees. The intervals hold 95 % of the values over bootstrap samples of the examples.
 
     \b
     lssvm score scores.txt test.txt --application precision_at_k --csv queries.csv

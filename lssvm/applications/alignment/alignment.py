@@ -54,6 +54,7 @@ from lssvm.applications.alignment.alignment_parts import (
     labels_alone,
     scores_alone,
 )
+from lssvm.applications.alignment.alignment_written import AlignmentWritten
 from lssvm.applications.alignment.examples import AlignmentExamples
 from lssvm.applications.alignment.given_alignments import FromSequences
 from lssvm.applications.alignment.inference import Alignments
@@ -80,6 +81,7 @@ class WithPrior(base.Formulation):
 class Alignment(
     FromSequences,
     AlignmentExplainer,
+    AlignmentWritten,
     base.Application[AlignmentExamples, Predictions],
     base.ByExample[AlignmentExamples],
     InParts[AlignmentExamples, Predictions],

@@ -62,6 +62,7 @@ from lssvm.applications.motif.given_sequences import FromTexts
 from lssvm.applications.motif.metrics import percent, roc_auc
 from lssvm.applications.motif.motif_explaining import MotifExplainer
 from lssvm.applications.motif.motif_output import Predictions, distinct, without_sites
+from lssvm.applications.motif.motif_written import SitesWritten
 from lssvm.applications.motif.options import CLASSES, MotifOptions
 from lssvm.applications.motif.sequences import (
     Reading,
@@ -84,6 +85,7 @@ from lssvm.plane import Plane
 class Motif(
     FromTexts,
     MotifExplainer,
+    SitesWritten,
     base.Application[Sequences, Predictions],
     InParts[Sequences, Predictions],
 ):

@@ -48,6 +48,7 @@ from lssvm.applications.mrf.elimination import Elimination, InferenceResult, Tem
 from lssvm.applications.mrf.given_graphs import FromGraphs
 from lssvm.applications.mrf.graph_classes import GraphClasses, GraphWeightNames
 from lssvm.applications.mrf.graph_explaining import GraphExplainer
+from lssvm.applications.mrf.graph_written import GraphWritten
 from lssvm.applications.mrf.graphs import Graphs, packed
 from lssvm.applications.mrf.inference import (
     AUGMENTED,
@@ -122,6 +123,7 @@ class MrfOptions(base.Options):
 class RandomField(
     FromGraphs,
     GraphExplainer,
+    GraphWritten,
     base.Application[Graphs, Predictions],
     InParts[Graphs, Predictions],
 ):

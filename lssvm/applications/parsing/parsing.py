@@ -40,6 +40,7 @@ from lssvm.applications.parsing.features import FeatureMap, ParsingNames
 from lssvm.applications.parsing.given_trees import FromTrees
 from lssvm.applications.parsing.parsing_explaining import ParsingExplainer
 from lssvm.applications.parsing.parsing_options import ParsingOptions
+from lssvm.applications.parsing.parsing_written import TreesWritten
 from lssvm.applications.parsing.predicted_trees import Predictions, Texts
 from lssvm.applications.parsing.reading import (
     FileRead,
@@ -63,6 +64,7 @@ MOST_TREES = 1000
 class GrammarParsing(
     FromTrees,
     ParsingExplainer,
+    TreesWritten,
     base.Application[Treebank, Predictions],
     base.ByExample[Treebank],
     InParts[Treebank, Predictions],

@@ -1,6 +1,5 @@
 """Scores of rankings that were written as svm_rank writes them: a score for each document."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,7 +8,7 @@ import numpy as np
 from lssvm.applications.ranking import ranking_metrics
 from lssvm.applications.ranking.queries import Queries
 from lssvm.applications.reading import Source
-from lssvm.applications.written import Scores, Written, WrittenScorer, read_lines
+from lssvm.applications.written import Scores, Written, WrittenScorer, as_score, read_lines
 from lssvm.errors import DataError
 
 
@@ -24,7 +23,7 @@ class RankingWritten(WrittenScorer[Queries, Any]):
         if not examples.labelled:
             raise DataError(sources[0].path, None, "labels are not known ('?'); expected labels")
         lines = read_lines(path, len(examples.labels), "document")
-        scores = np.array([_score(path, number, line) for number, line in enumerate(lines, 1)])
+        scores = np.array([as_score(path, number, line) for number, line in enumerate(lines, 1)])
         scores = scores[examples.positions]
         order = ranking_metrics.ranked(scores, examples.offsets)
         found = ranking_metrics.by_query(
@@ -39,13 +38,3 @@ class RankingWritten(WrittenScorer[Queries, Any]):
         return Written(
             examples.names, "query", np.column_stack(list(found.values())), metrics, each
         )
-
-
-def _score(path: str, number: int, text: str) -> float:
-    try:
-        score = float(text)
-    except ValueError:
-        score = math.nan
-    if not math.isfinite(score):
-        raise DataError(path, number, f"expected a score, got {text[:40]!r}")
-    return score

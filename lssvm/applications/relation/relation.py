@@ -44,6 +44,7 @@ from lssvm.applications.relation.predictions import NONE, Predictions
 from lssvm.applications.relation.relation_data import RelationData
 from lssvm.applications.relation.relation_explaining import RelationExplainer
 from lssvm.applications.relation.relation_options import F_BETA, RelationOptions
+from lssvm.applications.relation.relation_written import FactsWritten
 from lssvm.errors import LssvmError
 from lssvm.kernels import _relation
 from lssvm.plane import Plane
@@ -72,6 +73,7 @@ class RelationNames(LazyNames):
 class Relation(
     RelationData,
     RelationExplainer,
+    FactsWritten,
     base.Application[Bags, Predictions],
     base.ByExample[Bags],
     base.Continuing[Bags],

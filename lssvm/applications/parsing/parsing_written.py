@@ -1,0 +1,79 @@
+"""Scores of trees that were written one after another."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from lssvm.applications.parsing import bracket_metrics
+from lssvm.applications.parsing.examples import Treebank
+from lssvm.applications.parsing.reading import read_treebank
+from lssvm.applications.reading import Source
+from lssvm.applications.written import Scores, Written, WrittenScorer, shares
+from lssvm.errors import DataError
+
+
+class TreesWritten(WrittenScorer[Treebank, Any]):
+    """Parse trees."""
+
+    def written(self, path: str, sources: Sequence[Source]) -> Written:
+        """A tree in brackets for each sentence, in the order of the sentences; as evalb counts."""
+        options = self.options  # type: ignore[attr-defined]
+        gold, learnt = read_treebank(sources, options, None)
+        if not gold.labelled:
+            raise DataError(sources[0].path, None, "a sentence has no tree; expected trees")
+        found, _ = read_treebank([Source(path, limit=sources[0].limit)], options, learnt)
+        _check_words(path, gold, found)
+        names = list(dict.fromkeys((*gold.label_texts, *found.label_texts)))
+        number = {name: place for place, name in enumerate(names)}
+        mine, their = (
+            np.array([number[name] for name in each.label_texts], dtype=np.int64)
+            for each in (gold, found)
+        )
+        counts = bracket_metrics.count(
+            gold.brackets._replace(labels=mine[gold.brackets.labels]),
+            found.brackets._replace(labels=their[found.brackets.labels]),
+            gold.offsets,
+            (mine[gold.tags], their[found.tags]),
+            (names, names),
+            collins=options.exceptions == "collins",
+        )
+        return _written(list(gold.identifiers), counts)
+
+
+def _check_words(path: str, gold: Treebank, found: Treebank) -> None:
+    """Raise DataError unless both have the same numbers of words."""
+    if len(gold) != len(found):
+        wrong = f"has {len(found):,d} trees; expected {len(gold):,d}, one for each sentence"
+        raise DataError(path, None, wrong)
+    other = np.flatnonzero(gold.lengths != found.lengths)
+    if len(other):
+        row = int(other[0])
+        wrong = f"has {found.lengths[row]} words; expected {gold.lengths[row]} as in the true tree"
+        raise DataError(path, int(found.lines[row]), wrong)
+
+
+def _written(names: list[str], counts: bracket_metrics.Counts) -> Written:
+    exact = (counts.matched == counts.gold) & (counts.matched == counts.test)
+    none, few = counts.crossing == 0, counts.crossing <= bracket_metrics.FEW
+    columns = np.column_stack([*counts, exact, none, few]).astype(np.float64)
+
+    def metrics(sums: np.ndarray, count: int) -> Scores:
+        gold, test, matched, crossing, words, tagged, right, uncrossed, little = sums.tolist()
+        precision, recall, f1 = shares(gold, test, matched)
+        return {
+            "precision": precision,
+            "recall": recall,
+            "f1": f1,
+            "exact_match": 100.0 * right / count,
+            "crossing": crossing / count,
+            "no_crossing": 100.0 * uncrossed / count,
+            "few_crossing": 100.0 * little / count,
+            "tagging_accuracy": 100.0 * tagged / words if words else None,
+        }
+
+    each = {
+        "f1": [shares(*row)[2] for row in columns[:, :3].tolist()],
+        "crossing": columns[:, 3].tolist(),
+    }
+    return Written(names, "sentence", columns, metrics, each)
