@@ -1,5 +1,7 @@
 """Numbers that overflow are refused or end a run; no warning of NumPy's reaches a user."""
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -123,3 +125,40 @@ def test_what_a_program_asks_of_numpy_is_left_as_it_was():
             with arithmetic():
                 assert not np.isfinite(np.float64(1e308) * 10)
             assert set(np.geterr().values()) == {wanted}
+
+
+IMPORTED_LATER = """
+import numpy
+from threadpoolctl import threadpool_info
+from lssvm.training.arithmetic import arithmetic
+
+def threads():
+    return [library["num_threads"] for library in threadpool_info()]
+
+with arithmetic():
+    pass
+before = len(threads())
+import scipy.linalg
+assert len(threads()) > before, "SciPy brings no library of its own"
+free = threads()
+for _ in range(2):
+    with arithmetic():
+        assert set(threads()) == {1}
+        with arithmetic():
+            pass
+        assert set(threads()) == {1}
+    assert threads() == free
+"""
+
+
+def test_libraries_that_are_imported_later_work_with_one_thread_too():
+    environment = {"OPENBLAS_NUM_THREADS": "2", "PATH": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTED_LATER],
+        cwd=Path(__file__).parents[1],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr

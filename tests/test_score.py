@@ -195,6 +195,10 @@ def test_the_ranking_of_some_candidates_has_no_average(tmp_path):
 
 SITES = "sequence_name\tprediction\tscore\n"
 SEQUENCE = ">a label=+1\n" + 12 * "A" + "\n"
+NODES = "graph\tnode\tlabel\n"
+GRAPH = "graph g\nnode a y 3 1 1:1\nnode b y 3 0 2:1\n"
+FACTS = "pair\trelation\tscore\n"
+PAIR = '{"id": "a", "relations": ["r"], "mentions": [{"features": ["f"]}]}\n'
 
 
 @pytest.mark.parametrize(
@@ -205,6 +209,14 @@ SEQUENCE = ">a label=+1\n" + 12 * "A" + "\n"
         ("motif", SEQUENCE, SITES + "b\t1\t2\n", "p:2: sequence 'b' is not in the file"),
         ("motif", SEQUENCE, SITES + "a\t7\t2\n", "p:2: expected the prediction +1 or -1, got '7'"),
         ("motif", SEQUENCE, SITES + "a\t1\n", "p:2: has 2 columns; expected 3"),
+        ("mrf", GRAPH, NODES + "g\ta\t1\n", "has no label for node 'b' of graph 'g'; expected one"),
+        ("mrf", GRAPH, NODES + "g\tc\t1\n", "p:2: node 'g c' is not in the file"),
+        ("mrf", GRAPH, NODES + "g\ta\t-1\n", "p:2: expected a label from 0, got '-1'"),
+        ("mrf", GRAPH, NODES + 2 * "g\ta\t1\n", "p:3: node 'a' of graph 'g' has two labels"),
+        ("relation", PAIR, FACTS + "b\tr\t1\n", "p:2: pair 'b' is not in the file"),
+        ("relation", PAIR, FACTS + "a\ts\t1\n", "relation 's' and all others are not in the file"),
+        ("relation", PAIR, FACTS + "a\tr\tx\n", "p:2: expected a score, got 'x'"),
+        ("relation", PAIR, FACTS + 2 * "a\tr\t1\n", "p:3: pair 'a' has relation 'r' twice"),
         ("parsing", "(S (D a) (N b))\n", "(S (D a))\n", "p:1: has 1 words; expected 2"),
         ("parsing", "(S (D a))\n", "(S (D a))\n(S (D a))\n", "has 2 trees; expected 1"),
     ],

@@ -40,7 +40,11 @@ class GraphWritten(WrittenScorer[Graphs, Any]):
         for number, (graph, node, label) in read_table(path, ("graph", "node", "label")):
             if not label.isdecimal() or len(label) > 9:
                 raise DataError(path, number, f"expected a label from 0, got {label[:40]!r}")
-            found[place_of(places, (graph, node), path, number, "node")] = int(label)
+            place = place_of(places, (graph, node), path, number, "node")
+            if found[place] >= 0:
+                wrong = f"node {node!r} of graph {graph!r} has two labels; expected one"
+                raise DataError(path, number, wrong)
+            found[place] = int(label)
         lost = np.flatnonzero((truth >= 0) & (found < 0))
         if len(lost):
             graph = examples.identifiers[graphs[lost[0]]]

@@ -37,14 +37,21 @@ class FactsWritten(WrittenScorer[Bags, Any]):
         names = list(examples.identifiers)
         places = distinct_names(names, sources[0].path, "pair")
         relations = {name: number for number, name in enumerate(examples.relations)}
+        known = len(relations)
         rows: dict[tuple[int, int], float] = {}
         for number, (pair, relation, score) in read_table(path, ("pair", "relation", "score")):
             key = (
                 place_of(places, pair, path, number, "pair"),
                 relations.setdefault(relation, len(relations)),
             )
-            if rows.setdefault(key, value := as_score(path, number, score)) != value:
-                raise DataError(path, number, "the fact stands twice; expected each once")
+            if key in rows:
+                wrong = f"pair {pair!r} has relation {relation!r} twice; expected each once"
+                raise DataError(path, number, wrong)
+            rows[key] = as_score(path, number, score)
+        if rows and known and min(relation for _, relation in rows) >= known:
+            other = list(relations)[known]
+            wrong = f"relation {other!r} and all others are not in the file of labels"
+            raise DataError(path, None, f"{wrong}; expected some like {next(iter(relations))!r}")
         truth = examples.truth(len(relations))
         facts = np.array(list(rows), dtype=np.int64).reshape(-1, 2)
         scores = np.array(list(rows.values()), dtype=np.float64)
