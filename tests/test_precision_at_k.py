@@ -173,6 +173,21 @@ def test_long_lists_are_selected_as_a_stable_sort_would(read, kinds):
                 assert (chosen == -1).all()
 
 
+@pytest.mark.parametrize("documents", [1, 3, 7, 8, 9, 31, 33, 45, 90])
+def test_equal_documents_have_equal_scores_wherever_they_stand(documents):
+    rng = np.random.default_rng(documents)
+    empty = np.empty(0, dtype=np.int32), np.empty(0), np.empty(0, dtype=np.int64)
+    for width in range(1, 41):
+        values, w = rng.normal(size=width), rng.normal(size=width)
+        offsets = np.array([0, documents])
+        queries = QueryArrays(np.repeat(values, documents), *empty, offsets, width)
+        scores = _ranking.scores(queries, w)
+        assert len(set(np.asarray(scores).tolist())) == 1
+        # Both sums are off by a rounding for each term at most.
+        bound = 2 * width * np.finfo(float).eps * (np.abs(values) @ np.abs(w))
+        assert scores[0] == pytest.approx(values @ w, abs=bound)
+
+
 @pytest.mark.parametrize("shape", ["rising", "falling", "organ pipe", "equal"])
 def test_selection_does_not_slow_down_on_sorted_keys(read, shape):
     n = 20_000
