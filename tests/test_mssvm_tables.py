@@ -52,7 +52,8 @@ def test_c_is_chosen_on_the_validation_instances_alone():
         again = mssvm_trials.chosen(method, spoiled, grid)
         assert again[0] == C
         np.testing.assert_array_equal(again[1].w, model.w)
-        row = mssvm_trials.result(method, trial, grid)
+        fixed, row = mssvm_trials.results(method, trial, grid)
+        assert (fixed["rule"], fixed["C"], row["rule"], row["C"]) == ("1", 1.0, "picked", C)
         assert row["accuracy"] == mssvm_trials.accuracy(model, trial.test)
         assert row["certified"] is True
         assert row["gap"] <= mssvm_trials.EPSILON
@@ -68,7 +69,7 @@ def test_of_equal_values_the_smallest_is_chosen():
 def test_the_true_weights_predict_better_than_any_model_on_average():
     found = [new_trial(Draw(12, 1), number, 4) for number in range(3)]
     truth = np.mean([mssvm_trials.true_accuracy(trial, "mssvm") for trial in found])
-    learnt = np.mean([mssvm_trials.result(CCCP["HCRF"], t, (0.1,))["accuracy"] for t in found])
+    learnt = np.mean([mssvm_trials.results(CCCP["HCRF"], t, (0.1,))[1]["accuracy"] for t in found])
     assert truth > learnt > 25.0
 
 
@@ -78,12 +79,12 @@ def test_the_log_likelihood_is_that_of_enumeration():
     field = drawn(rng, draw)
     x, states = sampled(rng, field, 5)
     w = rng.normal(size=len(field.weights))
-    symbols = w[: field.symbols.size].reshape(field.symbols.shape)
-    pairs = w[field.symbols.size :].reshape(field.pairs.shape)
+    nodes, pairs = w[: -field.pairs.size].reshape(4, 3, 2), w[-field.pairs.size :]
+    symbols, single, pairs = nodes[:, :2], nodes[:, 2], pairs.reshape(field.pairs.shape)
     total = 0.0
     for own, seen in zip(x, states, strict=True):
         logs = {
-            every: sum(symbols[v, own[v], s] for v, s in enumerate(every))
+            every: sum(symbols[v, own[v], s] + single[v, s] for v, s in enumerate(every))
             + sum(
                 table[every[y], every[h]] for (y, h), table in zip(field.ends, pairs, strict=True)
             )
@@ -117,17 +118,18 @@ def test_table_2_has_every_method_on_every_field(monkeypatch, tmp_path):
     assert (tmp_path / "table2.txt").read_text() == text + "\n"
     rows = rows_of(tmp_path, "table2")
     methods = sum(len(own) for own in mssvm_table2.TRAINERS.values()) + 1
-    assert len(rows) == 2 * 2 * methods
+    assert len(rows) == 2 * 2 * (2 * methods - 1)  # the field itself has no C
     assert len(json.loads((tmp_path / "table2.json").read_text())["runs"]) == len(rows)
     own = [
         float(row["accuracy"])
         for row in rows
-        if (row["shape"], row["trainer"], row["method"]) == ("grid", "CCCP", "LSSVM")
+        if (row["shape"], row["trainer"], row["rule"], row["method"])
+        == ("grid", "CCCP", "picked", "LSSVM")
     ]
     (line,) = [
         line
         for line in text.splitlines()
-        if line.split()[:3] == ["grid", "CCCP", "LSSVM"] and "−" not in line
+        if line.split()[:4] == ["grid", "CCCP", "picked", "LSSVM"] and "−" not in line
     ]
     assert f"{np.mean(own):.2f} ± {np.std(own, ddof=1) / np.sqrt(2):.2f}" in line
     assert set(mssvm_table2.PAPER["chain", "CCCP"]) == set(CCCP)
@@ -140,18 +142,18 @@ def test_table_3_means_are_over_all_scales_by_trial(monkeypatch, tmp_path):
     text = mssvm_table3.experiment(command.Arguments(tmp_path, tmp_path, True, 1))
     assert (tmp_path / "table3.png").read_bytes().startswith(b"\x89PNG")
     rows = rows_of(tmp_path, "table3")
-    assert len(rows) == 2 * 2 * (len(mssvm_table3.METHODS) + 1)
+    assert len(rows) == 2 * 2 * (2 * len(mssvm_table3.METHODS) + 1)
     own = np.array(
         [
             [
                 float(row["accuracy"])
                 for row in rows
-                if (row["method"], float(row["sigma"])) == ("HCRF", sigma)
+                if (row["method"], row["rule"], float(row["sigma"])) == ("HCRF", "1", sigma)
             ]
             for sigma in plan.sigmas
         ]
     ).mean(axis=0)
-    (line,) = [line for line in text.splitlines() if line.split()[:1] == ["HCRF"]]
+    (line,) = [line for line in text.splitlines() if line.split()[:2] == ["HCRF", "1"]]
     assert f"{own.mean():.2f} ± {own.std(ddof=1) / np.sqrt(2):.2f}" in line
 
 
@@ -171,16 +173,16 @@ def test_figures_3_and_5_have_every_size(monkeypatch, tmp_path):
 
 
 def test_draws_are_what_their_names_say(monkeypatch, tmp_path):
-    assert mssvm_draws.DRAWS["chain, as taken"] == mssvm_table2.FULL.draws["chain"]
-    assert mssvm_draws.DRAWS["grid, as taken"] == mssvm_table2.FULL.draws["grid"]
+    assert mssvm_draws.DRAWS["chain, to the letter"] == mssvm_table2.FULL.draws["chain"]
+    assert mssvm_draws.DRAWS["grid, to the letter"] == mssvm_table2.FULL.draws["grid"]
     assert len(set(mssvm_draws.DRAWS.values())) == len(mssvm_draws.DRAWS)
-    plan = mssvm_draws.Plan({"chain": SHORT, "grid": Draw(2, 3)}, (0.1,), (0.03,), 2, 6)
+    plan = mssvm_draws.Plan({"chain": SHORT, "grid": Draw(2, 3)}, 2, 6)
     monkeypatch.setattr(mssvm_draws, "QUICK", plan)
     text = mssvm_draws.experiment(command.Arguments(tmp_path, tmp_path, True, 1))
     rows = rows_of(tmp_path, "draws")
     assert {(row["draw"], row["C"]) for row in rows if row["C"]} == {
-        ("chain", "0.1"),
-        ("grid", "0.03"),
+        ("chain", "1.0"),
+        ("grid", "1.0"),
     }
     assert "The paper's grid: MSSVM 74.08, LSSVM 73.38, HCRF 73.62" in text
 

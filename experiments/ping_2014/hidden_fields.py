@@ -2,25 +2,21 @@
 
 Ping, Liu & Ihler (ICML 2014, section 7.1) simulate discrete variables x, y, h from
 
-    p(x, y, h) ∝ exp{ Σ w_xy[x_i, y_i] + Σ w_xh[x_i, h_i] + Σ w_yh[y_i, h_j] },
+    p(x, y, h) ∝ exp{ Σ w_x[x_i] + Σ w_y[y_j] + Σ w_h[h_k]
+                      + Σ w_xy[x_i, y_j] + Σ w_xh[x_i, h_k] + Σ w_yh[y_j, h_k] },
 
-on a hidden chain and on a grid. The edges join an observed node with an output, an observed node
-with a hidden node, and an output with a hidden node. σ_h is the scale of the observations of hidden
-nodes: the smaller it is, the less x says about h. The following is assumed here:
+on a hidden chain and on a grid. All variables have four states. The weights of single nodes are
+normal with standard deviation 0.1, those of pairs with standard deviation 2; σ_h is the standard
+deviation of the weights of single hidden nodes, which Table 3 of the paper varies. ``Draw`` has
+these numbers. Two things that the text does not settle are read so:
 
 - Outputs and hidden nodes alternate, on a chain y, h, y, h, … or like the squares of a chessboard,
-  and each of them has an observed node of its own. The numbers of nodes in the paper are assumed to
-  include x: its grid of 6 × 6 × 2 has 36 nodes with their 36 x, its chain of 40 has 20 nodes with
-  their 20 x.
-- All variables have four states. x is drawn together with y and h from the joint density.
-- Every edge has its own table of weights, drawn independently from normal distributions: with
-  variance 2 for x–y and y–h, and with standard deviation σ_h for x–h.
+  and each of them has an observed node of its own. The numbers of nodes include x: the grid of
+  6 × 6 × 2 has 36 nodes with their 36 x, the chain of 40 nodes has 20 with their 20 x.
+- Every node and every edge has weights of its own.
 
-We do not know which of these assumptions hold for the paper's simulation. The variance, the same
-for both kinds of edges and for chain and grid, was chosen on trials other than the reported ones,
-so that fields and models came near the paper's accuracy on both. ``draws`` varies the assumptions:
-nodes counted without x, one table for all edges of a kind, other scales and numbers of states, and
-x that is drawn first.
+x is drawn together with y and h, as the paper says. The models have the same features as the
+density: the states of y and of h alone, and both pairs. ``draws`` reports other readings.
 
 Sampling is exact. Nodes are summed out from the last to the first, row by row; a partial sum
 depends on the states of the last ``columns`` nodes, and has one number for each combination of
@@ -28,7 +24,6 @@ them.
 """
 
 import itertools
-import math
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -45,17 +40,21 @@ class Draw(NamedTuple):
     """The assumptions from which a field is drawn.
 
     rows, columns : the size of the grid of y and h; a chain has one column
-    scale_xy, scale_yh, sigma : standard deviations of the weights of x–y, y–h and x–h
-    tied : whether all edges of a kind share their weights
-    joint : whether x is drawn from the joint density; otherwise x is uniform, and y and h are drawn
-        given x
+    scale_xy, scale_yh, scale_xh : standard deviations of the weights of pairs
+    scale_x, scale_y, sigma : standard deviations of the weights of single nodes x, y and h
+    tied : whether all nodes and edges of a kind share their weights
+    joint : whether x is drawn from the joint density; otherwise x is drawn by its own weights
+        alone, and y and h are drawn given x
     states : the number of states of each variable
     """
 
     rows: int = 20
     columns: int = 1
-    scale_xy: float = math.sqrt(2.0)
-    scale_yh: float = math.sqrt(2.0)
+    scale_xy: float = 2.0
+    scale_yh: float = 2.0
+    scale_xh: float = 2.0
+    scale_x: float = 0.1
+    scale_y: float = 0.1
     sigma: float = 0.1
     tied: bool = False
     joint: bool = True
@@ -67,12 +66,15 @@ class Field:
     """A field of V nodes, with E edges between them, and K states.
 
     hidden : (V,) bool; ends : (E, 2) int32, the nodes y and h of each edge
+    observed : (V, K) weights of x alone; single : (V, K) weights of the state of y or h alone
     symbols : (V, K, K) weights of x and state; pairs : (E, K, K) weights of y and h
     """
 
     draw: Draw
     hidden: np.ndarray
     ends: np.ndarray
+    observed: np.ndarray
+    single: np.ndarray
     symbols: np.ndarray
     pairs: np.ndarray
 
@@ -90,14 +92,19 @@ class Field:
             nodes = tuple(self.names)
             pairs = tuple(f"y{y} h{h}" for y, h in self.ends.tolist())
         k, n, m = self.draw.states, len(nodes), len(pairs)
-        return GraphClasses(nodes, (k,) * n, (k,) * n, pairs, ((k, k),) * m, (1,) * m)
+        return GraphClasses(nodes, (k,) * n, (k + 1,) * n, pairs, ((k, k),) * m, (1,) * m)
 
     @property
     def weights(self) -> np.ndarray:
-        """The weights in the order of the application, (d,)."""
+        """The weights in the order of the application, (d,).
+
+        A node has a feature for each state of its x, and one that is always 1. The weights of x
+        alone are the same for all y and h, and are left out.
+        """
+        nodes = np.concatenate([self.symbols, self.single[:, None]], axis=1)
         if self.draw.tied:
-            return np.concatenate([self.symbols[:2].ravel(), self.pairs[0].ravel()])
-        return np.concatenate([self.symbols.ravel(), self.pairs.ravel()])
+            return np.concatenate([nodes[:2].ravel(), self.pairs[0].ravel()])
+        return np.concatenate([nodes.ravel(), self.pairs.ravel()])
 
 
 def lattice(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
@@ -114,23 +121,33 @@ def lattice(rows: int, columns: int) -> tuple[np.ndarray, np.ndarray]:
 def drawn(rng: np.random.Generator, draw: Draw) -> Field:
     """A field with random weights; another scale multiplies the same random numbers."""
     hidden, ends = lattice(draw.rows, draw.columns)
-    shape = (draw.states, draw.states)
-    symbols, pairs = rng.normal(size=(len(hidden), *shape)), rng.normal(size=(len(ends), *shape))
+    nodes, edges, k = len(hidden), len(ends), draw.states
+    symbols, pairs = rng.normal(size=(nodes, k, k)), rng.normal(size=(edges, k, k))
+    observed, single = rng.normal(size=(2, nodes, k))
     if draw.tied:
-        symbols, pairs = symbols[hidden.astype(int)], np.repeat(pairs[:1], len(ends), axis=0)
-    scales = np.where(hidden, draw.sigma, draw.scale_xy)[:, None, None]
-    return Field(draw, hidden, ends, symbols * scales, pairs * draw.scale_yh)
+        first = hidden.astype(int)
+        symbols, observed, single = symbols[first], observed[first], single[first]
+        pairs = np.repeat(pairs[:1], edges, axis=0)
+    return Field(
+        draw,
+        hidden,
+        ends,
+        observed * draw.scale_x,
+        single * np.where(hidden, draw.sigma, draw.scale_y)[:, None],
+        symbols * np.where(hidden, draw.scale_xh, draw.scale_xy)[:, None, None],
+        pairs * draw.scale_yh,
+    )
 
 
 def sampled(rng: np.random.Generator, field: Field, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Draw samples: the symbols x and the states of the nodes, (count, V) each."""
-    nodes, k = np.arange(len(field.hidden)), field.draw.states
+    nodes = np.arange(len(field.hidden))
     if field.draw.joint:
-        states = _states(rng, field, logsumexp(field.symbols, axis=1), count)
-        logs = field.symbols[nodes, :, states]  # (count, V, K), log-weights of the symbols
-        return _chosen(rng, logs), states
-    x = rng.integers(0, k, (count, len(nodes)))
-    rows = [_states(rng, field, field.symbols[nodes, own], 1) for own in x]
+        given = field.observed[:, :, None] + field.symbols  # (V, K, K), log-weights of x and state
+        states = _states(rng, field, field.single + logsumexp(given, axis=1), count)
+        return _chosen(rng, given[nodes, :, states]), states
+    x = _chosen(rng, np.broadcast_to(field.observed, (count, *field.observed.shape)))
+    rows = [_states(rng, field, field.single + field.symbols[nodes, own], 1) for own in x]
     return x, np.concatenate(rows)
 
 
@@ -149,20 +166,25 @@ def graphs(field: Field, x: np.ndarray, states: np.ndarray) -> Graphs:
         node_classes=kinds * count,
         states=np.full(count * size, field.draw.states, dtype=np.int32),
         labels=np.where(field.hidden, HIDDEN, states).astype(np.int32).ravel(),
-        node_features=_one_each(x.ravel()),
+        node_features=_symbols(x.ravel(), field.draw.states),
         edge_classes=list(classes.edge_names) * (edges // len(classes.edge_names)) * count,
         ends=np.tile(field.ends, (count, 1)),
-        edge_features=_one_each(np.zeros(count * edges)),
+        edge_features=Features(
+            np.arange(count * edges + 1),
+            np.zeros(count * edges, dtype=np.int32),
+            np.ones(count * edges),
+        ),
         node_lines=None,
         edge_lines=None,
     )
     return packed([(Source("simulated"), file)], classes)
 
 
-def _one_each(indices: np.ndarray) -> Features:
-    """Rows with one feature each, of value 1."""
-    count = len(indices)
-    return Features(np.arange(count + 1), indices.astype(np.int32), np.ones(count))
+def _symbols(x: np.ndarray, states: int) -> Features:
+    """Rows with two features of value 1 each: the symbol, and one that all nodes have."""
+    count = len(x)
+    indices = np.column_stack([x, np.full(count, states)]).astype(np.int32)
+    return Features(2 * np.arange(count + 1), indices.ravel(), np.ones(2 * count))
 
 
 def _states(rng: np.random.Generator, field: Field, scores: np.ndarray, count: int) -> np.ndarray:
