@@ -159,7 +159,7 @@ def test_table_3_means_are_over_all_scales_by_trial(monkeypatch, tmp_path):
 
 def test_figures_3_and_5_have_every_size(monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
-    plan = mssvm_figure3.Plan(6, (4, 8), (0.03, 0.3), 2)
+    plan = mssvm_figure3.Plan(6, (4, 8), (0.3,), 2, 1, 20)
     monkeypatch.setattr(mssvm_figure3, "QUICK", plan)
     mssvm_figure3.experiment(command.Arguments(tmp_path, tmp_path, True, 1))
     for name in ("figure3", "figure5"):
@@ -189,29 +189,32 @@ def test_draws_are_what_their_names_say(monkeypatch, tmp_path):
 
 def test_figure_2_follows_algorithm_1_step_by_step(monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
-    plan = mssvm_figure2.Plan(6, 0.1, 10, 2, 6)
+    plan = mssvm_figure2.Plan(6, 0.1, (0.05, 0.01), 10, 2, 6)
     monkeypatch.setattr(mssvm_figure2, "QUICK", plan)
     mssvm_figure2.experiment(command.Arguments(tmp_path, tmp_path, True, 1))
     for name in ("figure2", "figure2-error"):
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     rows = rows_of(tmp_path, "figure2")
-    assert len(rows) == 3 * 2 * 11
+    assert len(rows) == 3 * 2 * 2 * 11
     trial = new_trial(Draw(6, 1), 1, 6)
-    for name, method in CCCP.items():
-        own = [row for row in rows if (row["method"], row["trial"]) == (name, "1")]
+    for (name, method), rate in itertools.product(CCCP.items(), plan.rates):
+        own = [
+            row
+            for row in rows
+            if (row["method"], row["trial"], float(row["rate"])) == (name, "1", rate)
+        ]
         assert [int(row["step"]) for row in own] == list(range(11))
         config = mssvm_trials.config_of(method, plan.C)
         application = config.create_application()
         application.dimension(trial.training)
         w = application.start(trial.training, np.random.default_rng([config.seed, 0]))
-        rate = float(own[0]["rate"])
-        for step, row in enumerate(own):
+        for row in own:
             plane = application.augmented(w, trial.training)[0]
             plane = plane - application.completed(w, trial.training)
             value = 0.5 * float(w @ w) + plan.C * plane.value(w)
             assert float(row["objective"]) == pytest.approx(value, rel=1e-9)
             assert float(row["excess"]) >= 0
-            w = w - rate / (1 + rate * step) * (w + plan.C * plane.gradient)
+            w = w - rate * (w + plan.C * plane.gradient)
 
 
 def test_steps_until_a_level_are_medians_over_trials():

@@ -72,18 +72,18 @@ class Trial(NamedTuple):
     test: Graphs
 
 
-def new_trial(draw: Draw, number: int, training: int = TRAINING) -> Trial:
+def new_trial(draw: Draw, number: int, training: int = TRAINING, test: int = TEST) -> Trial:
     """The trial of this number; its held-out instances do not depend on how many train."""
     rng = np.random.default_rng([STREAM, number])
     field = drawn(rng, draw)
-    x, states = sampled(rng, field, VALIDATION + TEST)
+    x, states = sampled(rng, field, VALIDATION + test)
     held = graphs(field, x, states)
     x, states = sampled(rng, field, training)
     return Trial(
         field,
         graphs(field, x, states),
         held.take(np.arange(VALIDATION)),
-        held.take(np.arange(VALIDATION, VALIDATION + TEST)),
+        held.take(np.arange(VALIDATION, VALIDATION + test)),
     )
 
 

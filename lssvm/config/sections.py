@@ -197,6 +197,12 @@ class SolverOptions(Section):
         description="gradient and sgd: inverse: step t has the size r / (1 + r·t), where r is the "
         "learning rate; constant: every step has the size r",
     )
+    gradient_norm: float | None = Field(
+        default=None,
+        gt=0,
+        description="gradient: a convex problem ends when the norm of its (sub)gradient is at most "
+        "this, as in Algorithm 2 of Ping, Liu & Ihler (2014); null: it ends by the duality gap",
+    )
     epochs: int = Field(default=100, ge=1, description="sgd: number of epochs")
     average: bool = Field(
         default=True,

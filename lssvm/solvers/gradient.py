@@ -5,15 +5,21 @@ and with the completion fixed
 
     w ← w − η s,   s = w + C (g − v) ∈ ∂P(w)
 
-where g is the gradient of that plane and v that of the completion. The paper leaves η open. The
-mean of the planes, moved by the same η, ḡ ← (1 − η) ḡ + η g, is a plane below Σ c_i U⁺_i again, so
+where g is the gradient of that plane and v that of the completion. The experiments of the paper
+have a constant η, 0.02 for mssvm and 0.001 for lssvm (section 7.1): ``learning_rate`` with ``decay:
+constant``. Algorithm 2 ends when the norm of the (sub)gradient is at most ε; that is
+``gradient_norm`` (for the whole of s: the sum that is printed there lacks w, and does not vanish at
+the minimum). Otherwise the gap ends the problem. The mean of the planes, moved by the same η, ḡ ←
+(1 − η) ḡ + η g, is a plane below Σ c_i U⁺_i again, so
 
     D = C (ℓ̄ − ℓ_c) − ½ ‖C (ḡ − v)‖² ≤ min P
 
-which costs no pass. Unless a learning rate is given, η = min(1, (P(w) − D) / ‖s‖²): Polyak's step
-(Introduction to Optimization, 1987, section 5.3) with D for the minimum that is not known. Once
-w = −C (ḡ − v), as it is from the start where w_0 = 0 and ever more nearly otherwise, that step
-raises D by as much as can be (Frank-Wolfe in the dual: Bach, SIAM J. Optimization 25, 2015).
+which costs no pass; the plane at the point alone gives such a bound too, P(w) − ½ ‖s‖², which comes
+near P(w) where P is smooth. Unless a learning rate is given, η = min(1, (P(w) − D) / ‖s‖²):
+Polyak's step (Introduction to Optimization, 1987, section 5.3) with D for the minimum that is not
+known. Once w = −C (ḡ − v), as it is from the start where w_0 = 0 and ever more nearly otherwise,
+that step raises D by as much as can be (Frank-Wolfe in the dual: Bach, SIAM J. Optimization 25,
+2015).
 """
 
 import time
@@ -27,6 +33,7 @@ from lssvm.checked import above, number, positive, whole
 from lssvm.oracle import Oracle
 from lssvm.plane import Plane
 from lssvm.solvers.kept import evaluated_shape, plane, value, vector
+from lssvm.solvers.solution import Solution
 from lssvm.solvers.solver import InnerProduct, SummedSolver
 from lssvm.solvers.steps import Steps, height
 
@@ -39,6 +46,7 @@ class Gradient(SummedSolver):
         before the first pass
     point : (d,) the current point; cut, cut_loss : the plane there; cut_slack : ``slack`` there
     mean, mean_loss : the mean of the planes; taken : number of steps so far
+    gradient_norm : the norm of the subgradient that ends a problem; None: its gap does
     completion : the plane of Σ c_i U⁻_i
     """
 
@@ -47,6 +55,7 @@ class Gradient(SummedSolver):
     w: np.ndarray = field(metadata=vector())
     completion: Plane = field(metadata=plane())
     steps: Steps = field(default_factory=Steps)
+    gradient_norm: float | None = None
     point: np.ndarray = field(init=False, metadata=vector())
     outputs: np.ndarray = field(
         default_factory=lambda: np.empty(0), metadata=vector(evaluated_shape)
@@ -66,7 +75,8 @@ class Gradient(SummedSolver):
     ) -> Self:
         """The solver that a configuration asks for, at w = 0."""
         w, section = np.zeros(dimension), config.solver
-        return cls(w, Plane(w, 0.0), Steps(section.learning_rate, section.decay))
+        steps = Steps(section.learning_rate, section.decay)
+        return cls(w, Plane(w, 0.0), steps, section.gradient_norm)
 
     def __post_init__(self) -> None:
         self.measure_from(self.completion)
@@ -93,6 +103,16 @@ class Gradient(SummedSolver):
         """The plane that was found at the best point."""
         return Plane(self.outputs, self.loss)
 
+    def is_unsolved(self, C: float, target: float) -> bool:
+        """Whether the subgradient at the point, or the gap, is still too large."""
+        if self.gradient_norm is None:
+            return super().is_unsolved(C, target)
+        return float(np.linalg.norm(self._slope())) > self.gradient_norm
+
+    def solution(self, C: float, w: np.ndarray, target: float) -> Solution:
+        """The solution of the problem, with its bound and gap."""
+        return super().solution(C, w, target)._replace(converged=not self.is_unsolved(C, target))
+
     def _begin(self, oracle: Oracle, C: float) -> None:
         """Set C; compute a first plane if there is none yet."""
         if C != self.C:
@@ -107,6 +127,7 @@ class Gradient(SummedSolver):
         """Make a step, and compute the plane at the new point."""
         self._step()
         self._ask(oracle)
+        self._raise_bound()
         return True
 
     def _ask(self, oracle: Oracle) -> None:
@@ -128,18 +149,26 @@ class Gradient(SummedSolver):
         plane = Plane(self.cut, self.cut_loss)
         return height(self.point, self.C, plane, self.completion, self.cut_slack)
 
+    def _slope(self) -> np.ndarray:
+        """s, a subgradient of P at the current point."""
+        return self.point + self.C * (self.cut - self.completion.gradient)
+
     def _dual(self) -> float:
         """D, a lower bound of every P(w)."""
-        move = self.C * (self.mean - self.completion.gradient)
-        return self.C * (self.mean_loss - self.completion.loss) - 0.5 * float(move @ move)
+        return self._least(Plane(self.mean, self.mean_loss))
+
+    def _least(self, plane: Plane) -> float:
+        """The least value of P with a plane in the place of Σ c_i U⁺_i."""
+        move = self.C * (plane.gradient - self.completion.gradient)
+        return self.C * (plane.loss - self.completion.loss) - 0.5 * float(move @ move)
 
     def _raise_bound(self) -> None:
-        self.lower = max(self.lower, self._dual())
+        self.lower = max(self.lower, self._dual(), self._least(Plane(self.cut, self.cut_loss)))
 
     def _step(self) -> None:
         """Move the point along −s, and update the mean of the planes."""
         began = time.perf_counter()
-        slope = self.point + self.C * (self.cut - self.completion.gradient)
+        slope = self._slope()
         if self.steps.learning_rate is None:
             square = float(slope @ slope)
             most = (self._here() - self._dual()) / square if square > 0.0 else 0.0
@@ -150,5 +179,4 @@ class Gradient(SummedSolver):
         self.mean = self.mean + size * (self.cut - self.mean)
         self.mean_loss += size * (self.cut_loss - self.mean_loss)
         self.taken += 1
-        self._raise_bound()
         self.seconds += time.perf_counter() - began

@@ -9,8 +9,9 @@ random order, and M times its sum stands for that of all:
 
     w ← w − η_t [ w + C M Σ_batch c_i (∇U⁺_i − ∇U⁻_i) ]
 
-With one batch of all examples that is Algorithm 1 as it is printed. The paper leaves η open: unless
-a learning rate is given, it is found by trial, as L. Bottou's SGD (COMPSTAT 2010) and CRFsuite do:
+With one batch of all examples, a constant η (the paper has 0.02 for mssvm and 0.001 for lssvm,
+section 7.1) and ``average: false``, that is Algorithm 1 as it is printed. Unless a learning rate is
+given, it is found by trial, as L. Bottou's SGD (COMPSTAT 2010) and CRFsuite do:
 an epoch over a sample of the batches with one rate after the other, from w_0; the one that ends
 lowest is taken. The point that is kept is the weighted mean of all points, the t-th one by t
 (Lacoste-Julien, Schmidt & Bach, 2012), or the last one, whichever has the lower F.
