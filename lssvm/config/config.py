@@ -65,6 +65,22 @@ class Config(Section):
     )
     search: SearchOptions = Field(default=SearchOptions(), description="what lssvm cv tries")
     seed: int = Field(default=0, ge=0, description="seed of the one random generator")
+    # Where a model is trained is no part of it: neither of these is stored or hashed.
+    executor: str = Field(
+        default="threads",
+        pattern=r"^(threads|dask|dask:.+)$",
+        exclude=True,
+        description="where training computes; threads: of this process; dask: processes of this "
+        "machine; dask:ADDRESS: the workers of a scheduler of Dask, by its address, such as "
+        "dask:tcp://host:8786, or by its scheduler file; the model is the same",
+    )
+    workers: int | None = Field(
+        default=None,
+        ge=1,
+        exclude=True,
+        description="number of workers of executor dask; null: one for each core, or all that the "
+        "scheduler has",
+    )
 
     _origin: str = PrivateAttr(default="configuration")
     _bases: dict[str, Path] = PrivateAttr(default_factory=dict)

@@ -16,7 +16,7 @@ from lssvm import sparse
 from lssvm.errors import ApplicationError, LssvmError
 from lssvm.executor import Executor
 from lssvm.oracle.answers import INEXACT, Answers, named
-from lssvm.oracle.block_sums import BlockSums
+from lssvm.oracle.block_sums import BlockSums, Summing
 from lssvm.plane import Plane
 from lssvm.problem import (
     ByExample,
@@ -165,6 +165,7 @@ class DataOracle(Generic[E]):
     completions : latent completion over the whole data set
     seconds : time spent in both
     whole : the oracle that this one is a part of; its time counts there too
+    summing : makes what adds up the answers about blocks, wherever these are
     """
 
     def __init__(
@@ -173,6 +174,7 @@ class DataOracle(Generic[E]):
         examples: E,
         executor: Executor,
         whole: "DataOracle[E] | None" = None,
+        summing: Summing = BlockSums,
     ) -> None:
         self.application = application
         self.examples = examples
@@ -186,7 +188,8 @@ class DataOracle(Generic[E]):
         if whole is None and isinstance(application, Gathering) and sums_in_c(type(application)):
             self._gathering = application if application.gathers(examples) else None
         self._answers = Answers(application)
-        self._sums = BlockSums(self._answers, self.blocks, executor)
+        self._summing = summing
+        self._sums = summing(self._answers, self.blocks, executor)
         self._last: list[Any] = []
         self.passes = 0.0
         self.completions = 0
@@ -198,7 +201,9 @@ class DataOracle(Generic[E]):
         if size >= n:
             return [self]
         slices = [self.examples.slice(k, min(k + size, n)) for k in range(0, n, size)]
-        return [DataOracle(self.application, own, self.executor, self) for own in slices]
+        return [
+            DataOracle(self.application, own, self.executor, self, self._summing) for own in slices
+        ]
 
     def augmented(self, w: np.ndarray) -> tuple[Plane, float]:
         """Σ c_i U⁺_i: a plane and an upper bound at w.
@@ -323,7 +328,7 @@ class DataOracle(Generic[E]):
 
     def not_converged(self) -> dict[str, tuple[int, int]]:
         """What the application says of its inference since the last call."""
-        return self.application.not_converged()
+        return self._sums.not_converged()
 
     @property
     def costs(self) -> np.ndarray:

@@ -1,7 +1,7 @@
 """Questions to an application about all blocks of a data set."""
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -11,7 +11,42 @@ from lssvm.oracle.tree import Node, TreeSum
 from lssvm.plane import Plane
 
 
-def node(answers: Answers[Any], ask: str, w: np.ndarray, number: int, block: Any) -> Node:
+class Sums(Protocol):
+    """Answers about the blocks of a data set, wherever the blocks are.
+
+    ask : ``augmented`` or ``completed`` for sums, ``coefficients`` for each block
+    """
+
+    def total(self, ask: str, w: np.ndarray) -> tuple[Plane, float]:
+        """The planes of all blocks and their slacks, added up by the tree of their numbers."""
+        ...
+
+    def each(self, ask: str, w: np.ndarray) -> list[Any]:
+        """The answer for every block, in their order."""
+        ...
+
+    def not_converged(self) -> dict[str, tuple[int, int]]:
+        """What the application says of its inference since the last call."""
+        ...
+
+
+Summing = Callable[[Answers[Any], Sequence[Any], Executor], Sums]
+
+
+def summed(
+    answers: Answers[Any],
+    ask: str,
+    w: np.ndarray,
+    numbered: Sequence[tuple[int, Any]],
+    executor: Executor,
+) -> TreeSum:
+    """The planes of some blocks, (number, block) each, added up as far as the tree has them."""
+    found = TreeSum()
+    executor.in_order(lambda each: _node(answers, ask, w, *each), numbered, found.add)
+    return found
+
+
+def _node(answers: Answers[Any], ask: str, w: np.ndarray, number: int, block: Any) -> Node:
     """The plane of one block, as a leaf of the tree."""
     if ask == "completed":
         return Node(0, number, answers.completed(w, block))
@@ -19,23 +54,21 @@ def node(answers: Answers[Any], ask: str, w: np.ndarray, number: int, block: Any
 
 
 class BlockSums:
-    """The blocks of this process, shared out among the threads of an executor.
-
-    ask : ``augmented`` or ``completed`` for sums, ``coefficients`` for each block
-    """
+    """The ``Sums`` of blocks of this process, shared out among the threads of an executor."""
 
     def __init__(self, answers: Answers[Any], blocks: Sequence[Any], executor: Executor) -> None:
-        self._answers, self._blocks, self._executor = answers, blocks, executor
+        self._answers, self._executor = answers, executor
+        self._numbered = list(enumerate(blocks))
 
     def total(self, ask: str, w: np.ndarray) -> tuple[Plane, float]:
         """The planes of all blocks and their slacks, added up by the tree of their numbers."""
-        found, blocks = TreeSum(), self._blocks
-        self._executor.in_order(
-            lambda k: node(self._answers, ask, w, k, blocks[k]), range(len(blocks)), found.add
-        )
-        return found.total()
+        return summed(self._answers, ask, w, self._numbered, self._executor).total()
 
     def each(self, ask: str, w: np.ndarray) -> list[Any]:
         """The answer for every block, in their order."""
         answer = getattr(self._answers.application, ask)
-        return self._executor.map(lambda block: answer(w, block), self._blocks)
+        return self._executor.map(lambda each: answer(w, each[1]), self._numbered)
+
+    def not_converged(self) -> dict[str, tuple[int, int]]:
+        """What the application says of its inference since the last call."""
+        return self._answers.application.not_converged()
