@@ -91,13 +91,11 @@ def _silence() -> Iterator[None]:
 
 def _local(distributed: ModuleType, workers: int | None) -> Any:
     """A cluster of processes on this machine."""
-    from importlib.util import find_spec
-
     return distributed.LocalCluster(
         n_workers=workers,
         threads_per_worker=1,
         processes=True,
-        dashboard_address="127.0.0.1:0" if find_spec("bokeh") else None,
+        dashboard_address="127.0.0.1:0",
         silence_logs=logging.CRITICAL + 1,
     )
 
