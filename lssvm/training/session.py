@@ -135,6 +135,7 @@ def learn_on(
     data = TrainingData(application, examples, held)
     where = executor or config.executor
     check_application(application, examples, where)
+    check_solver(config, where)
     with (
         arithmetic(),
         Executor(threads) as pool,
@@ -144,6 +145,8 @@ def learn_on(
             data, [config], pool, initial=initial, observer=observer, scored=scored, crew=crew
         )
         check_solver(session.stages[0].config, where)
+        if crew is not None and crew.dashboard:
+            session.observer.noted(f"dashboard of Dask: {crew.dashboard}")
         if saving is not None and saving.resume:
             session.resume(saving.path)
         with checkpoints.stoppable() as signalled:

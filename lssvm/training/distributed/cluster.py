@@ -5,23 +5,18 @@ import signal
 from collections.abc import Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
-from lssvm.errors import LssvmError, MissingExtraError
+from lssvm.errors import LssvmError, MissingExtraError, SchedulerLostError
 from lssvm.training.distributed.worker import Blocks, Recipe, versions
 
 DASK = "dask"
 CONNECT = 20.0  # seconds until a scheduler must answer
 LOOK = 2.0  # seconds between two looks whether a worker is still there
 WAIT = 50.0  # seconds until there must be workers
-
-
-class SchedulerLostError(LssvmError):
-    """The scheduler does not answer any more: nothing that the user has written is wrong."""
-
-    exit_code = 1
 
 
 class WorkerLostError(Exception):
@@ -133,11 +128,8 @@ class Cluster:
 
     @property
     def dashboard(self) -> str:
-        """The address of Dask's dashboard; empty if it is off."""
-        from importlib.util import find_spec
-
-        link = self._client.dashboard_link if find_spec("bokeh") else None
-        return str(link or "")
+        """The address of Dask's dashboard; empty if it is off, as without the package bokeh."""
+        return str(self._client.dashboard_link or "") if find_spec("bokeh") else ""
 
     def first(self) -> list[Worker]:
         """The workers to begin with. Raises LssvmError if they do not come."""

@@ -4,6 +4,7 @@ import itertools
 import time
 import weakref
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -65,6 +66,11 @@ class Crew:
             self._begin(worker)
         self.traffic = self.traffic._replace(workers=len(self._places))
 
+    @property
+    def dashboard(self) -> str:
+        """The address of Dask's dashboard; empty if it is off."""
+        return self._cluster.dashboard
+
     def sums(self, answers: Answers[Any], blocks: Sequence[Any], executor: Executor) -> Sums:
         """The ``Sums`` of a data set; a single block is not worth the way to a worker."""
         if len(blocks) == 1:
@@ -101,7 +107,12 @@ class Crew:
         """Let workers drop blocks of a data set, if they are still there."""
         for worker, numbers in at:
             if worker in self._actors:
-                self._actors[worker].drop(data, numbers)
+                with suppress(RuntimeError):  # lost, which the next question finds out
+                    self._actors[worker].drop(data, numbers)
+
+    def close(self) -> None:
+        """There are no more questions."""
+        self._actors.clear()
 
     def replies(
         self, data: int, shares: dict[Worker, list[int]], ask: str, w: np.ndarray

@@ -8,7 +8,7 @@ from lssvm.applications.base import Application
 from lssvm.config import Config
 from lssvm.errors import LssvmError
 from lssvm.problem import Continuing
-from lssvm.solvers.table import CLASSES, solver_class
+from lssvm.solvers.table import AUTO, CLASSES, solver_class
 from lssvm.training.distributed.cluster import cluster_of
 from lssvm.training.distributed.crew import Crew
 from lssvm.training.distributed.worker import Recipe
@@ -23,7 +23,11 @@ def crew_of(application: Application, executor: str, workers: int | None) -> Ite
         yield None
         return
     with cluster_of(executor, workers) as cluster:
-        yield Crew(cluster, Recipe.of(application))
+        crew = Crew(cluster, Recipe.of(application))
+        try:
+            yield crew
+        finally:
+            crew.close()
 
 
 def check_application(application: Application, examples: Any, executor: str) -> None:
@@ -40,10 +44,13 @@ def check_application(application: Application, examples: Any, executor: str) ->
 
 
 def check_solver(config: Config, executor: str) -> None:
-    """Raise LssvmError if a solver asks for more than sums over the examples."""
-    if executor == THREADS:
-        return
+    """Raise LssvmError if a solver asks for more than sums over the examples.
+
+    ``auto`` is not a solver yet.
+    """
     method = config.solver.method
+    if executor == THREADS or method == AUTO:
+        return
     if not solver_class(method).needs.sums_alone:
         able = ", ".join(each for each in CLASSES if solver_class(each).needs.sums_alone)
         raise LssvmError(
