@@ -152,9 +152,7 @@ def learn(config: str, model: str, **options: Any) -> None:
     from lssvm.output.locks import owned
 
     stopping.tell(lambda: "nothing was written")
-    settings = load_config(
-        config, [*options["settings"], *_places(options), *_letters(options)]
-    )
+    settings = load_config(config, [*options["settings"], *_places(options), *_letters(options)])
     log, initial = options["log"], options["initial"]
     _learn_files(settings, config, model, initial, log).check_outputs()
     verbosity = 0 if options["quiet"] else options["verbosity"]

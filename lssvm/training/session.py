@@ -15,7 +15,7 @@ Or without files:
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lssvm.applications.base import Application, Examples
 from lssvm.config import Config
@@ -29,7 +29,6 @@ from lssvm.training.arithmetic import arithmetic
 from lssvm.training.cccp import Observer, Run
 from lssvm.training.checkpoint import Progress
 from lssvm.training.choosing import with_solver
-from lssvm.training.distributed.crew import Crew
 from lssvm.training.distributed.place import check_application, check_solver, crew_of
 from lssvm.training.ending import model_of
 from lssvm.training.held_out import metric_of
@@ -38,6 +37,9 @@ from lssvm.training.prediction import classify, prepared
 from lssvm.training.problem import Stage, TrainingData, problem_of
 from lssvm.training.runs import Runs
 from lssvm.training.summary import summary
+
+if TYPE_CHECKING:
+    from lssvm.training.distributed.crew import Crew
 
 __all__ = [
     "Saving",
@@ -218,7 +220,7 @@ class Session:
         initial: Model | None = None,
         observer: Observer | None = None,
         scored: bool = True,
-        crew: Crew | None = None,
+        crew: "Crew | None" = None,
     ) -> None:
         """Check everything that can be checked before the first pass. Raises LssvmError.
 

@@ -10,7 +10,7 @@ import numpy as np
 from lssvm.plane import MEGABYTE
 from lssvm.solvers.table import solver_class
 from lssvm.training.cccp import Summary
-from lssvm.training.distributed.crew import Traffic
+from lssvm.training.distributed.traffic import Traffic
 
 
 class Spent(NamedTuple):

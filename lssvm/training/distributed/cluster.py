@@ -2,7 +2,7 @@
 
 import logging
 import signal
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -146,7 +146,7 @@ class Cluster:
     def present(self) -> list[Worker]:
         """The workers that are there now. Raises SchedulerLostError."""
         try:
-            threads = self._client.nthreads(callback_timeout=CONNECT)
+            threads = self._client.nthreads(callback_timeout=self._patience())
             new = threads.keys() - self.names.keys()
             if new:
                 known = self._client.scheduler_info(n_workers=-1)["workers"]
@@ -158,6 +158,10 @@ class Cluster:
                 f"the scheduler of Dask at {self._place} does not answer any more"
             ) from error
         return [self.names[address] for address in threads if address in self.names]
+
+    def _patience(self) -> float:
+        """How long the scheduler may take to answer: it can be busy, or no longer there."""
+        return CONNECT if self._client.status == "running" else LOOK
 
     def actor(self, worker: Worker, recipe: Recipe) -> Any:
         """A ``Blocks`` on a worker. Raises LssvmError if it has other versions, WorkerLostError."""
@@ -199,6 +203,13 @@ class Cluster:
         except Exception as error:
             self._judge(worker, error)
         return run[worker.address]
+
+    def call(self, worker: Worker, actor: Any, method: str, *arguments: Any) -> Any:
+        """The future of a method's result. Raises WorkerLostError, SchedulerLostError."""
+        try:
+            return getattr(actor, method)(*arguments)
+        except RuntimeError as error:  # which Dask raises where it knows of the loss
+            self._judge(worker, error)
 
     def result(self, future: Any, worker: Worker) -> Any:
         """What a future becomes. Raises WorkerLostError, SchedulerLostError."""

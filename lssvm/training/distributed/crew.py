@@ -3,46 +3,27 @@
 import itertools
 import time
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, SchedulerLostError
 from lssvm.executor import Executor
 from lssvm.oracle.answers import Answers
 from lssvm.oracle.block_sums import BlockSums, Sums
 from lssvm.oracle.tree import Node, TreeSum
 from lssvm.plane import Plane
 from lssvm.training.distributed.cluster import WAIT, Cluster, Worker, WorkerLostError
+from lssvm.training.distributed.traffic import Traffic
 from lssvm.training.distributed.worker import Recipe, Reply
 from lssvm.training.processes import raised_there
 
 ROUNDS = 4  # of losses in one pass, before the run ends
 NEWCOMERS = 1.0  # seconds between two looks for the successors of lost workers
-MEMORY = (
-    "use more workers, or workers with more memory (memory_limit in the configuration of Dask)"
-)
-
-
-class Traffic(NamedTuple):
-    """What went through the network.
-
-    workers : that took part at once; sent, received : bytes
-    seconds : of passes; computing : of these, while the slowest worker computed
-    """
-
-    workers: int = 0
-    sent: int = 0
-    received: int = 0
-    seconds: float = 0.0
-    computing: float = 0.0
-
-    @property
-    def share(self) -> float:
-        """The share of the passes' time in which no worker computed."""
-        return max(0.0, 1.0 - self.computing / self.seconds) if self.seconds else 0.0
+MEMORY = "use more workers, or workers with more memory (memory_limit in the configuration of Dask)"
 
 
 class Crew:
@@ -99,7 +80,7 @@ class Crew:
 
     def send(self, worker: Worker, data: int, number: int, block: Any) -> bool:
         """Give a worker a block of a data set; whether it is still there."""
-        future = self._actors[worker].hold(data, number, block)
+        future = self._asked(worker, "hold", data, number, block)
         self.traffic = self.traffic._replace(sent=self.traffic.sent + _nbytes(block))
         return self._reply(worker, future) is not None
 
@@ -107,8 +88,8 @@ class Crew:
         """Let workers drop blocks of a data set, if they are still there."""
         for worker, numbers in at:
             if worker in self._actors:
-                with suppress(RuntimeError):  # lost, which the next question finds out
-                    self._actors[worker].drop(data, numbers)
+                with suppress(WorkerLostError, SchedulerLostError):  # the next question tells
+                    self._cluster.call(worker, self._actors[worker], "drop", data, numbers)
 
     def close(self) -> None:
         """There are no more questions."""
@@ -123,7 +104,7 @@ class Crew:
         """
         began = time.perf_counter()
         asked = {
-            worker: self._actors[worker].ask(data, numbers, ask, w)
+            worker: self._asked(worker, "ask", data, numbers, ask, w)
             for worker, numbers in shares.items()
         }
         given = {worker: self._reply(worker, future) for worker, future in asked.items()}
@@ -150,8 +131,18 @@ class Crew:
             f"{self._lost[-1]} was lost in the pass, as others before; if memory ran out, {MEMORY}"
         )
 
+    def _asked(self, worker: Worker, method: str, *arguments: Any) -> Any:
+        """The future of an answer; None if the worker was lost."""
+        try:
+            return self._cluster.call(worker, self._actors[worker], method, *arguments)
+        except WorkerLostError:
+            self._lose(worker)
+            return None
+
     def _reply(self, worker: Worker, future: Any) -> Any:
         """What a worker answers; None if it was lost."""
+        if future is None:
+            return None
         try:
             return self._cluster.result(future, worker)
         except WorkerLostError:
@@ -162,7 +153,8 @@ class Crew:
         """Make an actor on a worker, unless that is lost already. Raises LssvmError."""
         try:
             actor = self._cluster.actor(worker, self._recipe)
-            _check(worker, self._cluster.result(actor.ready(), worker))
+            ready = self._cluster.call(worker, actor, "ready")
+            _check(worker, self._cluster.result(ready, worker))
             self._actors[worker] = actor
         except WorkerLostError:
             self._lose(worker)
@@ -189,9 +181,7 @@ class Crew:
 class RemoteSums:
     """The ``Sums`` of blocks that live on the workers of a crew, and of which copies are here."""
 
-    def __init__(
-        self, crew: Crew, answers: Answers[Any], blocks: Sequence[Any], data: int
-    ) -> None:
+    def __init__(self, crew: Crew, answers: Answers[Any], blocks: Sequence[Any], data: int) -> None:
         self._crew, self._application, self._blocks = crew, answers.application, blocks
         self._data = data
         self._owners: dict[int, Worker] = {}
@@ -242,9 +232,7 @@ class RemoteSums:
         Whether all that were sent to are still there.
         """
         there, count = self._crew.workers(), len(self._blocks)
-        load = dict.fromkeys(there, 0)
-        for owner in self._owners.values():
-            load[owner] = load.get(owner, 0) + 1
+        load = Counter(self._owners.values())
         for number, block in enumerate(self._blocks):
             owner, home = self._owners.get(number), self._crew.home(number, count)
             if owner in there and (owner == home or home is None):

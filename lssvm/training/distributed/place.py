@@ -2,26 +2,33 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lssvm.applications.base import Application
 from lssvm.config import Config
 from lssvm.errors import LssvmError
 from lssvm.problem import Continuing
 from lssvm.solvers.table import AUTO, CLASSES, solver_class
-from lssvm.training.distributed.cluster import cluster_of
-from lssvm.training.distributed.crew import Crew
-from lssvm.training.distributed.worker import Recipe
+
+if TYPE_CHECKING:
+    from lssvm.training.distributed.crew import Crew
 
 THREADS = "threads"
 
 
 @contextmanager
-def crew_of(application: Application, executor: str, workers: int | None) -> Iterator[Crew | None]:
+def crew_of(
+    application: Application, executor: str, workers: int | None
+) -> Iterator["Crew | None"]:
     """The workers of an executor; None for the threads of this process. Raises LssvmError."""
     if executor == THREADS:
         yield None
         return
+    # Imported here: most runs need none of it.
+    from lssvm.training.distributed.cluster import cluster_of
+    from lssvm.training.distributed.crew import Crew
+    from lssvm.training.distributed.worker import Recipe
+
     with cluster_of(executor, workers) as cluster:
         crew = Crew(cluster, Recipe.of(application))
         try:

@@ -43,7 +43,9 @@ class Recipe(NamedTuple):
     def made(self) -> Application:
         """The application. Raises LssvmError where it is not installed."""
         kind = applications.load(self.name)
-        options = kind.Options.model_validate_json(self.options, strict=True, context={"base": None})
+        options = kind.Options.model_validate_json(
+            self.options, strict=True, context={"base": None}
+        )
         application = kind(options, Formulation(**self.formulation))
         application.restore(self.state)
         return application
