@@ -56,6 +56,7 @@ def _joined(a: Node, b: Node) -> Node:
 
 def _added(a: Node, b: Node) -> Plane:
     """The sum of two planes, in the memory of one of them if it is no block's."""
-    out = next((each.plane.gradient for each in (a, b) if each.level > 0), None)
-    gradient = np.add(a.plane.gradient, b.plane.gradient, out=out)
-    return Plane(gradient, a.plane.loss + b.plane.loss)
+    left, right = a.plane, b.plane
+    out = left.gradient if a.level > 0 else right.gradient if b.level > 0 else None
+    gradient = np.add(left.gradient, right.gradient, out=out)
+    return Plane(gradient, left.loss + right.loss)
