@@ -61,6 +61,12 @@ class ApplicationCrashError(LssvmError):
     exit_code = 1
 
 
+class SchedulerLostError(LssvmError):
+    """The scheduler of the workers does not answer any more, which is no fault of the user."""
+
+    exit_code = 1
+
+
 class ContractError(LssvmError):
     """What an application does not keep of what training relies on, one line each."""
 

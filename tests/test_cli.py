@@ -253,7 +253,7 @@ def test_every_fault_of_a_configuration_has_its_own_line(run, folder):
     assert run(learn, "c.yaml", "m", expect=2).stderr.splitlines() == [
         "error: c.yaml:4:1: sed: unknown key; did you mean 'seed'? "
         "(known: version, application, data, kernel, objective, solver, cccp, held_out, "
-        "search, seed)",
+        "search, seed, executor, workers)",
         "error: c.yaml:5:8: cccp.restarts: expected a number of at least 1, got 0",
     ]
 

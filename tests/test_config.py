@@ -229,7 +229,7 @@ data: {train: {pth: x}, test: [3], validate: [{path: a, cost: 0}]}
         "c.yaml:5:3: application.bias: expected true or false, got 1",
         "c.yaml:6:1: modle: unknown key "
         "(known: version, application, data, kernel, objective, solver, cccp, held_out, "
-        "search, seed)",
+        "search, seed, executor, workers)",
         "c.yaml:8:3: objective.C: expected a number greater than 0, got -1",
         "c.yaml:9:3: objective.model: application 'lines' has no model 'hcrf' (known: lssvm, ssvm)",
         "c.yaml:10:10: solver.method: expected 'auto', 'bundle', 'bundle-newton', 'proximal', "
@@ -526,6 +526,8 @@ def test_the_schema_describes_the_sections_and_the_named_application():
         "held_out",
         "search",
         "seed",
+        "executor",
+        "workers",
     ]
     (section,) = schema["properties"]["application"]["anyOf"]
     assert section["properties"]["length"]["description"] == "numbers on a line"

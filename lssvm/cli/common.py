@@ -172,3 +172,16 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 threads_option = click.option(
     "--threads", type=click.IntRange(1), metavar="N", help="Number of threads. [default: all cores]"
 )
+executor_option = click.option(
+    "--executor",
+    metavar="WHERE",
+    help="threads; dask: processes of this machine; or dask:ADDRESS: the workers of a scheduler "
+    "of Dask, by its address or its scheduler file. The model is the same.  [default: the key "
+    "executor of the configuration]",
+)
+workers_option = click.option(
+    "--workers",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Number of workers for --executor dask.  [default: the key workers, or all cores]",
+)

@@ -282,7 +282,16 @@ def summary_lines(summary: Summary) -> list[str]:
         ", ".join(work),
         f"seconds: inference {summary.seconds_inference:.1f}, QP {summary.seconds_qp:.1f}, "
         f"rest {summary.seconds_rest:.1f}; peak memory {summary.peak_mb:.0f} MB",
+        *([_traffic(summary)] if summary.workers else []),
     ]
+
+
+def _traffic(summary: Summary) -> str:
+    return (
+        f"{counted(summary.workers, 'worker')}: {summary.sent_mb:.1f} MB sent, "
+        f"{summary.received_mb:.1f} MB received, {100 * summary.communication:.0f} % of the "
+        "passes' time in communication"
+    )
 
 
 def metric_lines(metrics: Mapping[str, float | str | None], width: int = 0) -> list[str]:

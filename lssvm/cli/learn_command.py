@@ -16,12 +16,14 @@ from lssvm.cli.common import (
     NOT_REACHED,
     Command,
     count_option,
+    executor_option,
     letter_option,
     quiet_option,
     settings_option,
     threads_option,
+    workers_option,
 )
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, SchedulerLostError
 from lssvm.output import stopping
 
 if TYPE_CHECKING:
@@ -73,6 +75,8 @@ KERNELS = {
     "without one; 0: never.",
 )
 @threads_option
+@executor_option
+@workers_option
 @count_option(
     "--checkpoint-every",
     "Passes between two checkpoints; one is also written after every CCCP iteration.",
@@ -148,7 +152,7 @@ def learn(config: str, model: str, **options: Any) -> None:
     from lssvm.output.locks import owned
 
     stopping.tell(lambda: "nothing was written")
-    settings = load_config(config, [*options["settings"], *_letters(options)])
+    settings = load_config(config, [*options["settings"], *_places(options), *_letters(options)])
     log, initial = options["log"], options["initial"]
     _learn_files(settings, config, model, initial, log).check_outputs()
     verbosity = 0 if options["quiet"] else options["verbosity"]
@@ -193,6 +197,12 @@ def _checkpoint_of(model: str) -> Path | None:
     from lssvm.output.whole import replaceable
 
     return Path(f"{model}.checkpoint") if replaceable(model) else None
+
+
+def _places(options: dict[str, Any]) -> list[str]:
+    """The settings that ``--executor`` and ``--workers`` stand for."""
+    given = {key: options[key] for key in ("executor", "workers")}
+    return [f"{key}={value}" for key, value in given.items() if value is not None]
 
 
 def _letters(options: dict[str, Any]) -> list[str]:
@@ -245,15 +255,18 @@ def _train(
 
     stopping.tell(how)
     console.event("start", version=__version__, config=config.to_dict(), resume=options["resume"])
-    model = train(
-        config,
-        threads=options["threads"] or available_cores(),
-        observer=console,
-        checkpoint=checkpoint,
-        checkpoint_every=options["checkpoint_every"],
-        resume=options["resume"],
-        initial=Model.load(initial) if initial else None,
-    )
+    try:
+        model = train(
+            config,
+            threads=options["threads"] or available_cores(),
+            observer=console,
+            checkpoint=checkpoint,
+            checkpoint_every=options["checkpoint_every"],
+            resume=options["resume"],
+            initial=Model.load(initial) if initial else None,
+        )
+    except SchedulerLostError as error:
+        raise SchedulerLostError(f"{error}; {how()}") from error
     model.save(path)
     stopping.tell(lambda: f"{path} was written")
     if checkpoint:

@@ -17,6 +17,7 @@ from pydantic import (
     PrivateAttr,
     SerializeAsAny,
     ValidationError,
+    field_validator,
 )
 
 from lssvm import applications
@@ -65,6 +66,29 @@ class Config(Section):
     )
     search: SearchOptions = Field(default=SearchOptions(), description="what lssvm cv tries")
     seed: int = Field(default=0, ge=0, description="seed of the one random generator")
+    # Where a model is trained is no part of it: neither of these is stored or hashed.
+    executor: str = Field(
+        default="threads",
+        exclude=True,
+        description="where training computes; threads: of this process; dask: processes of this "
+        "machine; dask:ADDRESS: the workers of a scheduler of Dask, by its address, such as "
+        "dask:tcp://host:8786, or by its scheduler file; the model is the same",
+    )
+    workers: int | None = Field(
+        default=None,
+        ge=1,
+        exclude=True,
+        description="number of workers of executor dask; null: one for each core, or all that the "
+        "scheduler has",
+    )
+
+    @field_validator("executor")
+    @classmethod
+    def _is_place(cls, value: str) -> str:
+        kind, _, address = value.partition(":")
+        if value not in ("threads", "dask") and not (kind == "dask" and address):
+            raise ValueError(f"expected threads, dask or dask:ADDRESS, got {shown(value)}")
+        return value
 
     _origin: str = PrivateAttr(default="configuration")
     _bases: dict[str, Path] = PrivateAttr(default_factory=dict)

@@ -34,6 +34,7 @@ class Needs(NamedTuple):
     slack_norms : those that it can solve
     kernels : whether it can work on rows of a kernel; cache : on planes that were kept
     curved : smoothed maxima
+    steps : answers about a few examples at a time, many of them for each pass
     """
 
     each: bool = False
@@ -43,6 +44,12 @@ class Needs(NamedTuple):
     kernels: bool = False
     cache: bool = False
     curved: bool = False
+    steps: bool = False
+
+    @property
+    def sums_alone(self) -> bool:
+        """Whether sums over many examples are all, which workers can add up."""
+        return not (self.each or self.curved or self.steps)
 
     def unmet(self, asked: Asked) -> str:
         """What of this the problem does not have, to follow the solver's name; empty if nothing."""

@@ -61,7 +61,7 @@ class Sgd(SummedSolver):
     """
 
     name: ClassVar[str] = "sgd"
-    needs: ClassVar[Needs] = Needs(decomposes=True)
+    needs: ClassVar[Needs] = Needs(decomposes=True, steps=True)
     on_objective: ClassVar[bool] = True
     single_problem: ClassVar[bool] = True
 

@@ -68,6 +68,8 @@ class Summary(NamedTuple):
         of their objectives
     seconds_… : wall time in inference, in the bundle and its QP, and elsewhere
     peak_mb : largest memory of the process so far, in MB
+    workers : of another executor than threads, 0 without; sent_mb, received_mb : through the
+        network; communication : the share of the passes' time in which no worker computed
     """
 
     objective: float
@@ -88,6 +90,10 @@ class Summary(NamedTuple):
     seconds_qp: float
     seconds_rest: float
     peak_mb: float
+    workers: int = 0
+    sent_mb: float = 0.0
+    received_mb: float = 0.0
+    communication: float = 0.0
 
 
 class Observer:

@@ -119,7 +119,7 @@ def _answers(pipes: Sequence[Pipe], tasks: Sequence[Any]) -> Iterator[tuple[int,
                 kind, value = pipe.recv()
                 number = busy.pop(pipe)
                 if kind == REFUSED:
-                    raise _error(*value)
+                    raise raised_there(*value)
                 if kind == FAILED:
                     raise RuntimeError(f"in another process:\n{value}")
                 hand(pipe)
@@ -156,7 +156,7 @@ def _answer(function: Callable[[Any, Any], Any], shared: Any, task: Any) -> tupl
         return FAILED, traceback.format_exc()
 
 
-def _error(name: str, text: str) -> LssvmError:
+def raised_there(name: str, text: str) -> LssvmError:
     """The error of another process. Most classes need more than a message to be made again."""
     kinds = {kind.__name__: kind for kind in (ApplicationCrashError, ApplicationError)}
     return kinds.get(name, LssvmError)(text)

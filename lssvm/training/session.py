@@ -15,19 +15,21 @@ Or without files:
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lssvm.applications.base import Application, Examples
 from lssvm.config import Config
 from lssvm.executor import Executor
 from lssvm.model import Model
 from lssvm.oracle import DataOracle
+from lssvm.oracle.block_sums import BlockSums
 from lssvm.training import checkpoint as checkpoints
 from lssvm.training import setup
 from lssvm.training.arithmetic import arithmetic
 from lssvm.training.cccp import Observer, Run
 from lssvm.training.checkpoint import Progress
 from lssvm.training.choosing import with_solver
+from lssvm.training.distributed.place import check_application, check_solver, crew_of
 from lssvm.training.ending import model_of
 from lssvm.training.held_out import metric_of
 from lssvm.training.keeper import Keeper, Saving, resume
@@ -35,6 +37,9 @@ from lssvm.training.prediction import classify, prepared
 from lssvm.training.problem import Stage, TrainingData, problem_of
 from lssvm.training.runs import Runs
 from lssvm.training.summary import summary
+
+if TYPE_CHECKING:
+    from lssvm.training.distributed.crew import Crew
 
 __all__ = [
     "Saving",
@@ -60,6 +65,8 @@ def learn(
     initial: Model | None = None,
     data: Mapping[str, Any] | None = None,
     held: Mapping[str, Any] | None = None,
+    executor: str | None = None,
+    workers: int | None = None,
 ) -> Model:
     """Read the training data that the configuration names and train on them.
 
@@ -69,6 +76,7 @@ def learn(
     checkpoint : file written after every CCCP iteration and every ``checkpoint_every``
         passes, and read first if ``resume``
     initial : a model of the same application whose weights training begins with
+    executor, workers : take the place of these keys of the configuration; they change no model
 
     Raises LssvmError for bad configuration or data, StoppedError after a signal.
     """
@@ -82,6 +90,8 @@ def learn(
         saving=Saving(checkpoint, checkpoint_every, resume) if checkpoint else None,
         initial=initial,
         held=read.held,
+        executor=executor,
+        workers=workers,
     )
 
 
@@ -115,6 +125,8 @@ def learn_on(
     initial: Model | None = None,
     held: Examples | None = None,
     scored: bool = True,
+    executor: str | None = None,
+    workers: int | None = None,
 ) -> Model:
     """Train on examples in memory; see :func:`learn`.
 
@@ -123,10 +135,20 @@ def learn_on(
     scored : False: the finished model is not scored, which can take longer than to train it
     """
     data = TrainingData(application, examples, held)
-    with arithmetic(), Executor(threads) as executor:
+    where = executor or config.executor
+    check_application(application, examples, where)
+    check_solver(config, where)
+    with (
+        arithmetic(),
+        Executor(threads) as pool,
+        crew_of(application, where, workers or config.workers) as crew,
+    ):
         session = Session(
-            data, [config], executor, initial=initial, observer=observer, scored=scored
+            data, [config], pool, initial=initial, observer=observer, scored=scored, crew=crew
         )
+        check_solver(session.stages[0].config, where)
+        if crew is not None and crew.dashboard:
+            session.observer.noted(f"dashboard of Dask: {crew.dashboard}")
         if saving is not None and saving.resume:
             session.resume(saving.path)
         with checkpoints.stoppable() as signalled:
@@ -198,11 +220,13 @@ class Session:
         initial: Model | None = None,
         observer: Observer | None = None,
         scored: bool = True,
+        crew: "Crew | None" = None,
     ) -> None:
         """Check everything that can be checked before the first pass. Raises LssvmError.
 
         configs : as they follow each other; they differ in ``objective.C`` alone
         initial : a model of the same application whose weights training begins with
+        crew : workers that compute sums over the examples; None: the threads of the executor do
         """
         self.began = time.perf_counter()
         self.problem = problem_of(data, configs[0], initial)
@@ -210,7 +234,10 @@ class Session:
         self.observer = observer or Observer()
         self.scored = scored
         n, hidden = len(self.problem.data.examples), data.application.hidden
-        oracle = DataOracle(data.application, self.problem.training.examples, executor)
+        self.crew = crew
+        summing = BlockSums if crew is None else crew.sums
+        examples = self.problem.training.examples
+        oracle = DataOracle(data.application, examples, executor, summing=summing)
         configs, choice = with_solver(configs, self.problem, oracle)
         self.stages = [
             Stage(config, setup.rules_of(config, n, hidden), Progress()) for config in configs
@@ -244,7 +271,9 @@ class Session:
             model = model_of(self.problem, stage, self.observer, self.scored)
             seconds = time.perf_counter() - self.began
             method = stage.config.solver.method
-            self.observer.finished(summary(model.record, method, self.runs.spent(), seconds))
+            traffic = None if self.crew is None else self.crew.traffic
+            spent = self.runs.spent()
+            self.observer.finished(summary(model.record, method, spent, seconds, traffic))
             models.append(model)
         return models
 

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from lssvm.plane import MEGABYTE
 from lssvm.solvers.table import solver_class
 from lssvm.training.cccp import Summary
+from lssvm.training.distributed.traffic import Traffic
 
 
 class Spent(NamedTuple):
@@ -23,8 +25,18 @@ class Spent(NamedTuple):
     osqp: int = 0
 
 
-def summary(record: Mapping[str, Any], method: str, spent: Spent, seconds: float) -> Summary:
-    """The summary of a run with this ``solver.method`` that took so many seconds in all."""
+def summary(
+    record: Mapping[str, Any],
+    method: str,
+    spent: Spent,
+    seconds: float,
+    traffic: Traffic | None = None,
+) -> Summary:
+    """The summary of a run with this ``solver.method`` that took so many seconds in all.
+
+    traffic : with workers; None without any
+    """
+    network = traffic or Traffic()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return Summary(
         objective=record["objective"],
@@ -45,4 +57,8 @@ def summary(record: Mapping[str, Any], method: str, spent: Spent, seconds: float
         seconds_qp=spent.solver,
         seconds_rest=max(0.0, seconds - spent.inference - spent.solver),
         peak_mb=peak / (1 << 20 if sys.platform == "darwin" else 1 << 10),
+        workers=network.workers,
+        sent_mb=network.sent / MEGABYTE,
+        received_mb=network.received / MEGABYTE,
+        communication=network.share,
     )

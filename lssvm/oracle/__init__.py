@@ -1,7 +1,7 @@
 """The plane sums of a data set, computed serially or by threads: the same bytes either way.
 
 The examples are cut into blocks once, by their work alone. However many threads there
-are, each takes whole blocks and the sums of the blocks are added in block order.
+are, each takes whole blocks, and the sums of the blocks are added by a fixed tree, see ``tree``.
 """
 
 import itertools
@@ -15,7 +15,9 @@ import numpy as np
 from lssvm import sparse
 from lssvm.errors import ApplicationError, LssvmError
 from lssvm.executor import Executor
-from lssvm.plane import Plane, Total
+from lssvm.oracle.answers import INEXACT, Answers, named
+from lssvm.oracle.block_sums import BlockSums, Summing
+from lssvm.plane import Plane
 from lssvm.problem import (
     ByExample,
     CompiledByExample,
@@ -35,10 +37,6 @@ from lssvm.smoothing import Smoothed, Smoothing, added
 
 BLOCK_WORK = 100_000  # about 0.1 ms: fan-out costs 25 µs
 MAX_BLOCKS = 64
-# Share of the sizes of summed terms that is more than their rounding. A sum of m terms is off by
-# m 1e-16 of their sizes at the very worst, by the root of m usually: 10^16 terms of n examples
-# and d coordinates stay below it then.
-INEXACT = 1e-8
 LOOKS = 16  # examples that are looked at alone where a convex problem ends
 MAXIMUM = "return the maximiser, or a finite upper bound"
 
@@ -167,6 +165,7 @@ class DataOracle(Generic[E]):
     completions : latent completion over the whole data set
     seconds : time spent in both
     whole : the oracle that this one is a part of; its time counts there too
+    summing : makes what adds up the answers about blocks, wherever these are
     """
 
     def __init__(
@@ -175,6 +174,7 @@ class DataOracle(Generic[E]):
         examples: E,
         executor: Executor,
         whole: "DataOracle[E] | None" = None,
+        summing: Summing = BlockSums,
     ) -> None:
         self.application = application
         self.examples = examples
@@ -187,6 +187,9 @@ class DataOracle(Generic[E]):
         self._gathering: Gathering[E] | None = None
         if whole is None and isinstance(application, Gathering) and sums_in_c(type(application)):
             self._gathering = application if application.gathers(examples) else None
+        self._answers = Answers(application)
+        self._summing = summing
+        self._sums = summing(self._answers, self.blocks, executor)
         self._last: list[Any] = []
         self.passes = 0.0
         self.completions = 0
@@ -198,7 +201,9 @@ class DataOracle(Generic[E]):
         if size >= n:
             return [self]
         slices = [self.examples.slice(k, min(k + size, n)) for k in range(0, n, size)]
-        return [DataOracle(self.application, own, self.executor, self) for own in slices]
+        return [
+            DataOracle(self.application, own, self.executor, self, self._summing) for own in slices
+        ]
 
     def augmented(self, w: np.ndarray) -> tuple[Plane, float]:
         """Σ c_i U⁺_i: a plane and an upper bound at w.
@@ -226,32 +231,23 @@ class DataOracle(Generic[E]):
         if self.carried_shape is not None:
             problem, each = cast(Continuing[E], self.application), self.executor.map
             plane, upper, carried = problem.augmented_from(w, self.examples, carried, each)
-            slack = self._slack(plane, upper, w, self.examples)
+            slack = self._answers.slack(plane, upper, w, self.examples)
+        elif self._gathering is None:
+            plane, slack = self._sums.total("augmented", w)
         else:
-            plane, slack = self._added(w) if self._gathering is None else self._gathered(w)
+            plane, slack = self._gathered(w)
         self._check(plane, w, lambda block: self.application.augmented(w, block)[0])
         self.passes += 1
         self._spend(began)
         return plane, plane.value(w) + slack, carried
 
-    def _added(self, w: np.ndarray) -> tuple[Plane, float]:
-        """The sum of the planes of all blocks, and the sum of upper bound minus plane at w."""
-        found, slacks = Total(), []
-
-        def take(part: tuple[Plane, float]) -> None:
-            found.add(part[0])
-            slacks.append(part[1])
-
-        self.executor.in_order(lambda block: self._augmented(w, block), self.blocks, take)
-        return found.plane, sum(slacks)
-
     def _gathered(self, w: np.ndarray) -> tuple[Plane, float]:
-        """The same from one sum over all examples."""
+        """The plane and its slack from one sum over all examples."""
         gathering = cast(Gathering[E], self._gathering)
         self._last = []  # goes before room for the next is taken
-        self._last = self.executor.map(lambda block: gathering.coefficients(w, block), self.blocks)
+        self._last = self._sums.each("coefficients", w)
         plane, upper = gathering.gathered(w, self.examples, self._last, self.executor.map)
-        return plane, self._slack(plane, upper, w, self.examples)
+        return plane, self._answers.slack(plane, upper, w, self.examples)
 
     def smoothed(self, w: np.ndarray, width: float) -> Smoothing:
         """The same smoothed, for an application that is ``Smoothed``."""
@@ -277,9 +273,7 @@ class DataOracle(Generic[E]):
     def completed(self, w: np.ndarray) -> Plane:
         """Σ c_i U⁻_i as a plane that touches it at w."""
         began = time.perf_counter()
-        found = Total()
-        self.executor.in_order(lambda own: self._completed(w, own), self.blocks, found.add)
-        plane = found.plane
+        plane, _ = self._sums.total("completed", w)
         self._check(plane, w, lambda block: self.application.completed(w, block))
         self.completions += 1
         self._spend(began)
@@ -296,7 +290,7 @@ class DataOracle(Generic[E]):
             row, value, truth = self._least(w)
             if truth - value > INEXACT * (abs(truth) + abs(value)):
                 raise self._below(row, value, truth)
-        raise ApplicationError(f"{_named(application)}{found}; {MAXIMUM}")
+        raise ApplicationError(f"{named(application)}{found}; {MAXIMUM}")
 
     def look(self, w: np.ndarray) -> None:
         """Compare a few examples with their true outputs, each alone: in a sum over all of them
@@ -314,7 +308,7 @@ class DataOracle(Generic[E]):
     def _below(self, row: int, value: float, truth: float) -> ApplicationError:
         name = str(self.examples.names[row])
         return ApplicationError(
-            f"{_named(self.application)}example {name!r}: loss-augmented inference is not a "
+            f"{named(self.application)}example {name!r}: loss-augmented inference is not a "
             f"maximum: its value {value:.6g} is below the true output's {truth:.6g}; {MAXIMUM}"
         )
 
@@ -334,7 +328,7 @@ class DataOracle(Generic[E]):
 
     def not_converged(self) -> dict[str, tuple[int, int]]:
         """What the application says of its inference since the last call."""
-        return self.application.not_converged()
+        return self._sums.not_converged()
 
     @property
     def costs(self) -> np.ndarray:
@@ -369,7 +363,7 @@ class DataOracle(Generic[E]):
         """Inference by example in C. Raises LssvmError if the application has none."""
         application = self.application
         if not isinstance(application, CompiledByExample) or not answers_in_c(type(application)):
-            raise LssvmError(f"{_named(self.application)}there is no compiled inference by example")
+            raise LssvmError(f"{named(self.application)}there is no compiled inference by example")
         return application.example_oracle(self.examples)
 
     def visited(self, count: int) -> None:
@@ -393,7 +387,9 @@ class DataOracle(Generic[E]):
     ) -> ExampleMaxima:
         began = time.perf_counter()
         w = np.ascontiguousarray(w)
-        parts = self.executor.map(lambda block: self._fitting(inference(w, block), block), blocks)
+        parts = self.executor.map(
+            lambda block: self._answers.fitting(inference(w, block), block), blocks
+        )
         found = ExampleMaxima(by_example(self.application), blocks, parts)
         bad = np.flatnonzero(~np.isfinite(found.values))
         if len(bad):
@@ -401,79 +397,10 @@ class DataOracle(Generic[E]):
         self._spend(began)
         return found
 
-    def _augmented(self, w: np.ndarray, block: E) -> tuple[Plane, float]:
-        plane, upper = self.application.augmented(w, block)
-        return plane, self._slack(plane, upper, w, block)
-
-    def _slack(self, plane: Plane, upper: float, w: np.ndarray, block: E) -> float:
-        """The upper bound at w minus the plane's value there. Raises ApplicationError.
-
-        Where inference is exact the bound is the plane's own value, not that value summed
-        in another order: the difference would be rounding and nothing else.
-        """
-        self._check_plane(plane, w, block)
-        value = plane.value(w)
-        if np.isnan(upper) and np.isfinite(value):
-            self._fault(block, "augmented: the upper bound is no number")
-        if upper < value and value - upper > INEXACT * plane.size(w):
-            self._fault(
-                block,
-                f"augmented: the upper bound {upper:.6g} is below the plane's own "
-                f"value {value:.6g}; expected at least that",
-            )
-        if plane.loss < 0.0 and self._hard and -plane.loss > INEXACT * plane.size(w):
-            self._fault(block, f"augmented: the loss is {plane.loss:.6g}; expected at least 0")
-        return upper - value
-
-    def _completed(self, w: np.ndarray, block: E) -> Plane:
-        plane = self.application.completed(w, block)
-        self._check_completion(plane, w, block, "completed")
-        return plane
-
     def begin(self, plane: Plane) -> None:
         """Check a first completion. Raises ApplicationError if it cannot be one."""
         size = self.application.dimension(self.examples)
-        self._check_completion(plane, np.zeros(size), self.examples, "start")
-
-    def _check_completion(self, plane: Plane, w: np.ndarray, block: E, method: str) -> None:
-        self._check_plane(plane, w, block)
-        if plane.loss and self._hard and abs(plane.loss) > INEXACT * plane.size(w):
-            self._fault(block, f"{method}: the loss is {plane.loss:.6g}; expected 0")
-
-    def _check_plane(self, plane: Plane, w: np.ndarray, block: E) -> None:
-        shape = np.shape(plane.gradient) if isinstance(plane, Plane) else ()
-        if not isinstance(plane, Plane) or shape != w.shape:
-            given = f"gradient of shape {shape}" if isinstance(plane, Plane) else str(type(plane))
-            self._fault(block, f"{given}; expected a plane of {w.shape[0]} coordinates")
-
-    def _fitting(self, found: Maxima, block: E) -> Maxima:
-        """What inference found for each example, if it can be."""
-        for name in ("values", "losses", "uppers"):
-            if np.shape(getattr(found, name)) != (len(block),):
-                shape = np.shape(getattr(found, name))
-                self._fault(block, f"{name} of shape {shape}; expected {(len(block),)}")
-        sizes = 1.0 + np.abs(found.values) + np.abs(found.losses)
-        below = found.values - found.uppers > INEXACT * sizes
-        negative = (found.losses < -INEXACT * sizes) if self._hard else np.zeros_like(below)
-        for wrong, text in (
-            (below, "the upper bound is below the value"),
-            (negative, "the loss is below 0"),
-        ):
-            if np.any(wrong):
-                row = int(np.argmax(wrong))
-                self._fault(block.slice(row, row + 1), text)
-        return found
-
-    @property
-    def _hard(self) -> bool:
-        """Whether U⁺ and U⁻ are maxima: the loss parts of planes are losses then."""
-        formulation = getattr(self.application, "formulation", None)
-        return formulation is not None and formulation.hard
-
-    def _fault(self, block: E, text: str) -> NoReturn:
-        names = [str(block.names[i]) for i in {0: [], 1: [0]}.get(len(block), [0, -1])]
-        where = ("example " if len(names) == 1 else "examples ") + "–".join(map(repr, names))
-        raise ApplicationError(f"{_named(self.application)}{where}: {text}")
+        self._answers.check_completion(plane, np.zeros(size), self.examples, "start")
 
     def _spend(self, began: float) -> None:
         spent = time.perf_counter() - began
@@ -488,9 +415,3 @@ class DataOracle(Generic[E]):
             return
         names = self.application.feature_names()
         raise LssvmError(why_not_finite(names, w, self.examples, inference))
-
-
-def _named(application: object) -> str:
-    """The application's name, to begin a message with."""
-    options = getattr(application, "options", None)
-    return f"application {getattr(options, 'name', type(application).__name__)!r}: "

@@ -1,0 +1,232 @@
+"""The one door to Dask: its workers, an actor on each of them, and what is lost on the way."""
+
+import logging
+import signal
+from collections.abc import Iterator
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NamedTuple, NoReturn
+
+from lssvm.errors import LssvmError, MissingExtraError, SchedulerLostError
+from lssvm.training.distributed.worker import Blocks, Recipe, versions
+
+DASK = "dask"
+CONNECT = 20.0  # seconds until a scheduler must answer
+LOOK = 2.0  # seconds between two looks whether a worker is still there
+WAIT = 50.0  # seconds until there must be workers
+
+
+class WorkerLostError(Exception):
+    """A worker is no longer there; what it had can be sent to others."""
+
+
+class Worker(NamedTuple):
+    """A worker as the scheduler knows it: its address, its name, and its threads."""
+
+    address: str
+    name: str
+    threads: int
+
+    def __str__(self) -> str:
+        return f"worker {self.name} ({self.address})"
+
+
+def _distributed() -> ModuleType:
+    try:
+        import distributed
+    except ImportError:
+        raise MissingExtraError("executor: dask", "dask and distributed", "dask") from None
+    return distributed
+
+
+@contextmanager
+def cluster_of(executor: str, workers: int | None) -> Iterator["Cluster"]:
+    """The workers that the value of ``executor`` names: started here, or those of a scheduler.
+
+    executor : ``dask``; or ``dask:`` and the address of a scheduler, or its scheduler file
+    workers : how many; None: all cores, or all that the scheduler has
+
+    Raises LssvmError if Dask is not installed, or if there is no such scheduler.
+    """
+    distributed = _distributed()
+    place = executor.removeprefix(DASK).removeprefix(":")
+    with _silence():
+        local = None if place else _local(distributed, workers)
+        try:
+            client = _client(distributed, local or place, place)
+            try:
+                yield Cluster(client, place or "the local cluster", workers)
+            finally:
+                with suppress(Exception):
+                    client.close(timeout=LOOK)
+        finally:
+            if local is not None:
+                with suppress(Exception):
+                    local.close(timeout=LOOK)
+
+
+@contextmanager
+def _silence() -> Iterator[None]:
+    """Dask tells of lost workers in many lines; here one line says what follows from it."""
+    logger = logging.getLogger("distributed")
+    names = [name for name in logging.Logger.manager.loggerDict if name.startswith("distributed.")]
+    loggers = [logger, *map(logging.getLogger, names)]
+    before = [each.level for each in loggers]
+    for each in loggers:
+        each.setLevel(logging.CRITICAL + 1)
+    try:
+        yield
+    finally:
+        for each, level in zip(loggers, before, strict=True):
+            each.setLevel(level)
+
+
+def _local(distributed: ModuleType, workers: int | None) -> Any:
+    """A cluster of processes on this machine."""
+    return distributed.LocalCluster(
+        n_workers=workers,
+        threads_per_worker=1,
+        processes=True,
+        dashboard_address="127.0.0.1:0",
+        silence_logs=logging.CRITICAL + 1,
+    )
+
+
+def _client(distributed: ModuleType, where: Any, place: str) -> Any:
+    options: dict[str, Any] = {"direct_to_workers": True, "timeout": CONNECT}
+    if place and "://" not in place and Path(place).suffix == ".json":
+        if not Path(place).is_file():
+            raise LssvmError(f"{place}: no such file; expected a scheduler file of Dask")
+        options["scheduler_file"] = place
+    else:
+        options["address"] = where
+    try:
+        return distributed.Client(**options)
+    except (OSError, ValueError, TimeoutError) as error:
+        why = str(error).partition("\n")[0] or type(error).__name__
+        raise LssvmError(
+            f"executor: no scheduler of Dask answers at {place}: {why}; expected an address such "
+            "as tcp://host:8786"
+        ) from None
+
+
+def leave_interrupts() -> None:
+    """On a worker: Ctrl-C is for the process that started it, which says what happens."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+class Cluster:
+    """The workers of a scheduler."""
+
+    def __init__(self, client: Any, place: str, wanted: int | None) -> None:
+        self._client, self._place = client, place
+        self._wanted = wanted
+        self.names: dict[str, Worker] = {}
+
+    @property
+    def dashboard(self) -> str:
+        """The address of Dask's dashboard; empty if it is off, as without the package bokeh."""
+        return str(self._client.dashboard_link or "") if find_spec("bokeh") else ""
+
+    def first(self) -> list[Worker]:
+        """The workers to begin with. Raises LssvmError if they do not come."""
+        try:
+            self._client.wait_for_workers(self._wanted or 1, timeout=WAIT)
+        except (TimeoutError, OSError):
+            found = len(self.present())
+            raise LssvmError(
+                f"executor: {found} workers at {self._place} after {WAIT:.0f} seconds; expected "
+                f"at least {self._wanted or 1}"
+            ) from None
+        return self.present()[: self._wanted]
+
+    def present(self) -> list[Worker]:
+        """The workers that are there now. Raises SchedulerLostError."""
+        try:
+            threads = self._client.nthreads(callback_timeout=self._patience())
+            new = threads.keys() - self.names.keys()
+            if new:
+                known = self._client.scheduler_info(n_workers=-1)["workers"]
+                for address in new & known.keys():
+                    worker = Worker(address, str(known[address]["name"]), threads[address])
+                    self.names[address] = worker
+        except Exception as error:
+            raise SchedulerLostError(
+                f"the scheduler of Dask at {self._place} does not answer any more"
+            ) from error
+        return [self.names[address] for address in threads if address in self.names]
+
+    def _patience(self) -> float:
+        """How long the scheduler may take to answer: it can be busy, or no longer there."""
+        return CONNECT if self._client.status == "running" else LOOK
+
+    def actor(self, worker: Worker, recipe: Recipe) -> Any:
+        """A ``Blocks`` on a worker. Raises LssvmError if it has other versions, WorkerLostError."""
+        self._check_versions(worker, recipe)
+        if self._place == "the local cluster":
+            self._run(worker, leave_interrupts)
+        future = self._client.submit(
+            Blocks,
+            recipe,
+            worker.threads,
+            actor=True,
+            workers=[worker.address],
+            allow_other_workers=False,
+            pure=False,
+        )
+        return self.result(future, worker)
+
+    def _check_versions(self, worker: Worker, recipe: Recipe) -> None:
+        found = self._run(worker, versions, recipe.name)
+        if isinstance(found, ImportError):
+            raise LssvmError(f"{worker}: {found}; expected lssvm {recipe.version}, as here")
+        if isinstance(found, BaseException):
+            raise WorkerLostError from found
+        version, package = found
+        if version != recipe.version:
+            raise LssvmError(f"{worker}: lssvm {version}; expected {recipe.version}, as here")
+        if package != recipe.package:
+            theirs, ours = (" ".join(each or ("none",)) for each in (package, recipe.package))
+            raise LssvmError(
+                f"{worker}: application {recipe.name!r} is from {theirs}; expected {ours}, as here"
+            )
+
+    def _run(self, worker: Worker, function: Any, *arguments: Any) -> Any:
+        """What a function returns on a worker, or what it raises there."""
+        try:
+            run = self._client.run(
+                function, *arguments, workers=[worker.address], on_error="return"
+            )
+        except Exception as error:
+            self._judge(worker, error)
+        return run[worker.address]
+
+    def call(self, worker: Worker, actor: Any, method: str, *arguments: Any) -> Any:
+        """The future of a method's result. Raises WorkerLostError, SchedulerLostError."""
+        try:
+            return getattr(actor, method)(*arguments)
+        except RuntimeError as error:  # which Dask raises where it knows of the loss
+            self._judge(worker, error)
+
+    def result(self, future: Any, worker: Worker) -> Any:
+        """What a future becomes. Raises WorkerLostError, SchedulerLostError."""
+        while True:
+            try:
+                return future.result(timeout=LOOK)
+            except TimeoutError as error:
+                if future.done() or worker not in self.present():
+                    raise WorkerLostError from error
+            except (OSError, RuntimeError, CancelledError) as error:
+                self._judge(worker, error)
+            except Exception as error:
+                if type(error).__module__.partition(".")[0] == "distributed":
+                    self._judge(worker, error)
+                raise
+
+    def _judge(self, worker: Worker, error: BaseException) -> NoReturn:
+        """A worker did not answer: it is lost, unless the scheduler is."""
+        self.present()
+        raise WorkerLostError from error

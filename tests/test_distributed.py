@@ -1,0 +1,366 @@
+"""Training by workers of Dask: the same bytes as by threads, whatever happens to the workers."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager
+from importlib import metadata
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import lssvm
+from lssvm import learn, load_config, oracle
+from lssvm.errors import LssvmError, MissingExtraError
+from lssvm.executor import Executor
+from lssvm.oracle.answers import Answers
+from lssvm.training.cccp import Observer
+from lssvm.training.distributed import crew
+from lssvm.training.distributed.cluster import Worker, WorkerLostError
+from lssvm.training.distributed.worker import Recipe, Reply
+
+distributed = pytest.importorskip(
+    "distributed", reason="needs Dask: pip install 'lssvm[dask]' (make test installs it)"
+)
+
+# What some coroutine of Dask leaves when its loop ends is not ours.
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::ResourceWarning"),
+    pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
+]
+
+CASES = {
+    "multiclass": ("multiclass", "solver.method=bundle"),
+    "multiclass-proximal": ("multiclass", "solver.method=proximal"),
+    "sequence-ssvm": ("sequence", "solver.method=cutting-plane", "solver.max_passes=60"),
+    "sequence-crf": ("sequence", "objective.model=crf", "solver.method=lbfgs"),
+    "sequence-gradient": (
+        *("sequence", "objective.model=crf", "solver.method=gradient", "solver.max_passes=30"),
+    ),
+    "motif": ("motif", "cccp.restarts=1", "cccp.max_iterations=2"),
+    "precision_at_k": ("precision_at_k", "solver.method=bundle", "solver.max_passes=60"),
+    "mrf": ("mrf", "solver.method=bundle", "solver.max_passes=10", "cccp.max_iterations=2"),
+    "coreference": ("coreference", "solver.method=bundle", "solver.max_passes=60"),
+}
+
+
+def config_of(case):
+    name, *settings = CASES[case]
+    return load_config(f"configs/{name}.yaml", settings)
+
+
+@pytest.fixture(scope="module")
+def scheduler():
+    """The address of a scheduler with three workers."""
+    with distributed.LocalCluster(
+        n_workers=3, threads_per_worker=1, dashboard_address=":0", silence_logs=60
+    ) as cluster:
+        yield cluster.scheduler_address
+
+
+@pytest.fixture(autouse=True)
+def _many_blocks(monkeypatch):
+    """Sample data in many blocks. They are cut here, so workers need not know."""
+    monkeypatch.setattr(oracle, "BLOCK_WORK", 300)
+
+
+def saved(model, folder):
+    model.save(folder / "found.model")
+    return (folder / "found.model").read_bytes()
+
+
+class Watching(Observer):
+    """Keeps the summary, and does something before a pass; ``at`` is the number of the pass."""
+
+    def __init__(self, at=-1, act=None):
+        self.at, self.act, self.warnings = at, act, []
+
+    def passed(self, passes, gap, goal, not_converged, objective):
+        if passes >= self.at >= 0:
+            self.at = -1
+            self.act()
+
+    def finished(self, summary):
+        self.summary = summary
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_workers_train_the_model_of_threads_to_the_last_byte(case, scheduler, tmp_path):
+    config = config_of(case)
+    expected = saved(learn(config), tmp_path)
+    for workers in (1, 2, 3):
+        watching = Watching()
+        found = learn(config, executor=f"dask:{scheduler}", workers=workers, observer=watching)
+        assert saved(found, tmp_path) == expected
+        assert watching.summary.workers == workers
+        assert watching.summary.sent_mb > 0
+        assert watching.summary.received_mb > 0
+        assert 0 < watching.summary.communication < 1
+
+
+def processes(scheduler):
+    """The processes of the workers by the names of these."""
+    with distributed.Client(scheduler, set_as_default=False) as client:
+        names = {
+            address: worker["name"]
+            for address, worker in client.scheduler_info(n_workers=-1)["workers"].items()
+        }
+        return {names[address]: pid for address, pid in client.run(os.getpid).items()}
+
+
+@pytest.mark.parametrize("delay", [0.0, 0.003, 0.02])
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_killed_worker_loses_nothing(scheduler, tmp_path, workers, delay):
+    config = config_of("sequence-ssvm")
+    expected = saved(learn(config), tmp_path)
+
+    def kill():
+        pid = processes(scheduler)[0]
+        threading.Timer(delay, os.kill, (pid, signal.SIGKILL)).start()
+
+    watching = Watching(20, kill)
+    found = learn(config, executor=f"dask:{scheduler}", workers=workers, observer=watching)
+    assert saved(found, tmp_path) == expected
+    with distributed.Client(scheduler, set_as_default=False) as client:
+        client.wait_for_workers(3, timeout=30)
+
+
+def run_learn(*arguments):
+    """The command in a process of its own, with sample data in many blocks."""
+    code = (
+        "import lssvm.oracle\n"
+        "lssvm.oracle.BLOCK_WORK = 300\n"
+        "from lssvm.cli import learn\n"
+        "if __name__ == '__main__':\n    learn()"
+    )
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+SEQUENCE = ["configs/sequence.yaml", "--set", "solver.method=cutting-plane"]
+SEQUENCE += ["--set", "solver.max_passes=300", "--set", "solver.epsilon=1e-9"]
+
+
+def test_a_lost_scheduler_ends_the_run_in_one_line_and_others_resume_it(tmp_path):
+    """By threads, and by workers of another number: the bytes of the uninterrupted run."""
+    model = tmp_path / "found.model"
+    whole = run_learn(*SEQUENCE, model, "-q")
+    whole.wait(60)
+    expected = model.read_bytes()
+    for then in (["--threads", "2"], ["--executor", "dask", "--workers", "2"]):
+        model.unlink()
+        file = tmp_path / "scheduler.json"
+        scheduler, *workers = started(file, 3)
+        run = run_learn(
+            *SEQUENCE,
+            model,
+            "-q",
+            *("--checkpoint-every", "5", "--executor", f"dask:{file}", "--workers", "3"),
+        )
+        checkpoint = Path(f"{model}.checkpoint")
+        while not checkpoint.exists():
+            assert run.poll() is None, run.stderr.read()
+            time.sleep(0.01)
+        scheduler.kill()
+        _, told = run.communicate(timeout=60)
+        for worker in workers:
+            worker.kill()
+            worker.wait()
+        scheduler.wait()
+        assert told == (
+            f"error: the scheduler of Dask at {file} does not answer any more; {checkpoint} is "
+            "safe, go on with the same command and --resume\n"
+        )
+        assert run.returncode == 1
+        assert not model.exists()
+        resumed = run_learn(*SEQUENCE, model, "-q", "--resume", *then)
+        resumed.communicate(timeout=60)
+        assert model.read_bytes() == expected
+        file.unlink()
+
+
+def started(file, count):
+    """A scheduler and workers that find it by a file, as on a cluster."""
+
+    def start(program, *arguments):
+        command = [sys.executable, "-m", f"distributed.cli.dask_{program}"]
+        null = subprocess.DEVNULL
+        return subprocess.Popen(
+            [*command, "--scheduler-file", str(file), *arguments], stdout=null, stderr=null
+        )
+
+    scheduler = start(
+        "scheduler", "--host", "127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0"
+    )
+    while not file.exists():
+        time.sleep(0.05)
+    return scheduler, *(start("worker", "--nthreads", "1", "--no-nanny") for _ in range(count))
+
+
+@contextmanager
+def changed(scheduler, code, back):
+    """Run code on one of the workers, and what undoes it at the end; the name of the worker."""
+    with distributed.Client(scheduler, set_as_default=False) as client:
+        address, worker = next(iter(client.scheduler_info(n_workers=-1)["workers"].items()))
+        client.run(exec, code, {}, workers=[address])
+        yield f"worker {worker['name']} ({address})"
+        client.run(exec, back, {}, workers=[address])
+
+
+def refusal(scheduler, **settings):
+    with pytest.raises(LssvmError) as caught:
+        learn(config_of("multiclass"), executor=f"dask:{scheduler}", **settings)
+    return str(caught.value)
+
+
+def test_a_worker_with_another_version_is_named(scheduler):
+    ours = lssvm.__version__
+    with changed(
+        scheduler,
+        "import lssvm; lssvm.__version__ = '0.0.1'",
+        f"import lssvm; lssvm.__version__ = {ours!r}",
+    ) as worker:
+        assert refusal(scheduler) == f"{worker}: lssvm 0.0.1; expected {ours}, as here"
+
+
+def test_a_worker_with_another_version_of_the_application_is_named(scheduler):
+    module = "import lssvm.training.distributed.worker as module\n"
+    with changed(
+        scheduler,
+        module + "module.kept, module._package = module._package, lambda name: ('plug', '3')",
+        module + "module._package = module.kept",
+    ) as worker:
+        assert refusal(scheduler) == (
+            f"{worker}: application 'multiclass' is from plug 3; expected lssvm "
+            f"{metadata.version('lssvm')}, as here"
+        )
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        ("MemoryError()", "{}: out of memory; use more workers, or workers with more memory"),
+        ("errors.ApplicationError('a wrong answer')", "a wrong answer"),
+        ("errors.ApplicationCrashError('it crashed')", "it crashed"),
+        ("SystemExit(3)", "<string>:5 called sys.exit(3); expected an exception"),
+    ],
+)
+def test_what_fails_on_a_worker_is_told_in_one_line(scheduler, error, told):
+    code = f"""
+from lssvm import errors
+import lssvm.training.distributed.worker as module
+def fails(*arguments):
+    raise {error}
+module.kept, module.summed = module.summed, fails
+"""
+    back = "import lssvm.training.distributed.worker as module; module.summed = module.kept"
+    with changed(scheduler, code, back) as worker:
+        found = refusal(scheduler)
+    assert found.startswith(told.format(worker))
+
+
+class Lossy:
+    """Workers that are lost again and again."""
+
+    def __init__(self):
+        self.number = 0
+
+    def first(self):
+        return self.present()
+
+    def present(self):
+        self.number += 1
+        return [Worker(f"tcp://{self.number}", str(self.number), 1)]
+
+    def actor(self, worker, recipe):
+        return worker
+
+    def call(self, worker, actor, method, *arguments):
+        return method
+
+    def result(self, method, worker):
+        if method == "ask":
+            raise WorkerLostError
+        return Reply()
+
+
+def test_a_pass_that_loses_worker_after_worker_is_given_up(monkeypatch):
+    monkeypatch.setattr(crew, "NEWCOMERS", 0.0)
+    application = config_of("multiclass").create_application()
+    examples = application.read(config_of("multiclass").sources("train"))
+    sums = crew.Crew(Lossy(), Recipe.of(application)).sums(
+        Answers(application), oracle.blocks(examples), Executor()
+    )
+    told = (
+        r"worker \d+ \(tcp://\d+\) was lost in the pass, as others before; if memory ran out, use"
+    )
+    with pytest.raises(LssvmError, match=told):
+        sums.total("augmented", np.zeros(application.dimension(examples)))
+
+
+def test_workers_that_do_not_come_back_are_waited_for_for_a_while(monkeypatch):
+    class Gone(Lossy):
+        def present(self):
+            return [Worker("tcp://1", "1", 1)]
+
+    monkeypatch.setattr(crew, "NEWCOMERS", 0.01)
+    monkeypatch.setattr(crew, "WAIT", 0.05)
+    application = config_of("multiclass").create_application()
+    examples = application.read(config_of("multiclass").sources("train"))
+    sums = crew.Crew(Gone(), Recipe.of(application)).sums(
+        Answers(application), oracle.blocks(examples), Executor()
+    )
+    with pytest.raises(LssvmError, match=r"^all workers were lost, the last one was worker 1 \("):
+        sums.total("augmented", np.zeros(application.dimension(examples)))
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (["solver.method=n-slack"], "solver.method: n-slack has no form for executor: dask; exp"),
+        (["solver.method=sgd"], "ected one of bundle, proximal, cutting-plane, lbfgs, gradient"),
+        (["solver.method=bundle-newton"], "solver.method: bundle-newton has no form for executor"),
+        (["solver.method=bundle", "solver.cache=2"], "expected solver.cache: 0"),
+        (["objective.C=0.001"], "solver.method: dual-coordinate has no form for executor: dask"),
+    ],
+)
+def test_a_method_without_such_a_form_is_refused(scheduler, settings, told):
+    name = "precision_at_k" if "bundle-newton" in settings[0] else "multiclass"
+    config = load_config(f"configs/{name}.yaml", settings)
+    with pytest.raises(LssvmError) as caught:
+        learn(config, executor=f"dask:{scheduler}")
+    assert told in str(caught.value).replace(f"dask:{scheduler}", "dask")
+
+
+def test_a_loss_of_the_whole_data_set_is_refused():
+    config = load_config("configs/relation.yaml")
+    with pytest.raises(
+        LssvmError, match="the loss of application 'relation' with these options is"
+    ):
+        learn(config, executor="dask")
+
+
+def test_where_a_model_is_trained_is_no_part_of_it():
+    plain = config_of("multiclass")
+    other = load_config("configs/multiclass.yaml", ["executor=dask:tcp://a:1", "workers=3"])
+    assert other.executor == "dask:tcp://a:1"
+    assert other.workers == 3
+    assert "executor" not in plain.to_dict()
+    assert load_config("configs/multiclass.yaml", ["executor=threads"]).to_dict() == (
+        load_config("configs/multiclass.yaml", ["executor=dask"]).to_dict()
+    )
+    with pytest.raises(LssvmError, match="executor: expected threads, dask or dask:ADDRESS"):
+        load_config("configs/multiclass.yaml", ["executor=spark"])
+
+
+def test_dask_is_asked_for_where_it_is_missing(monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'lssvm\[dask\]'"):
+        learn(config_of("multiclass"), executor="dask")
