@@ -65,7 +65,7 @@ def scheduler():
 @pytest.fixture(autouse=True)
 def _many_blocks(monkeypatch):
     """Sample data in many blocks. They are cut here, so workers need not know."""
-    monkeypatch.setattr(oracle, "BLOCK_WORK", 300)
+    monkeypatch.setattr(oracle, "BLOCK_RULES", ((300, 64),))
 
 
 def saved(model, folder):
@@ -133,7 +133,7 @@ def run_learn(*arguments):
     """The command in a process of its own, with sample data in many blocks."""
     code = (
         "import lssvm.oracle\n"
-        "lssvm.oracle.BLOCK_WORK = 300\n"
+        "lssvm.oracle.BLOCK_RULES = ((300, 64),)\n"
         "from lssvm.cli import learn\n"
         "if __name__ == '__main__':\n    learn()"
     )

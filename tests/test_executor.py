@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from lssvm.executor import Executor
+from lssvm.oracle import blocks
 from lssvm.plane import Plane, total
 
 
@@ -101,3 +102,31 @@ def test_a_sum_of_planes_has_the_same_bits_however_it_is_made():
     assert found.loss == sum((plane.loss for plane in planes[1:]), planes[0].loss)
     assert all(np.array_equal(a, b.gradient) for a, b in zip(before, planes, strict=True))
     assert total(planes[:1]).gradient is planes[0].gradient
+
+
+class Numbers:
+    """Examples that only count."""
+
+    def __init__(self, first, last):
+        self.first, self.last = first, last
+
+    def __len__(self):
+        return self.last - self.first
+
+    def slice(self, start, stop):
+        return Numbers(self.first + start, self.first + stop)
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "count"),
+    [(0.05, 1), (0.35, 3), (3.2, 32), (17, 32), (50, 50), (64, 64), (6_000, 64), (20_000, 200)],
+)
+def test_short_passes_have_few_blocks_and_long_ones_enough_for_many_machines(milliseconds, count):
+    n = 100_000
+    work = np.full(n, milliseconds * 1e6 / n)
+    found = blocks(Numbers(0, n), work)
+    assert len(found) == count
+    assert [own.first for own in found[1:]] == [own.last for own in found[:-1]]
+    assert (found[0].first, found[-1].last) == (0, n)
+    sizes = [len(own) for own in found]
+    assert max(sizes) - min(sizes) <= 2

@@ -223,7 +223,7 @@ class Counting(MarkovRandomField):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("method", ["bundle", "n-slack", "sgd"])
 def test_every_iteration_tells_how_often_beliefs_did_not_settle(threads, method, monkeypatch):
-    monkeypatch.setattr("lssvm.oracle.BLOCK_WORK", 1000)
+    monkeypatch.setattr("lssvm.oracle.BLOCK_RULES", ((1000, 64),))
     values = {
         "application": {"name": "mrf", "inference": "bp", "sweeps": 12},
         "objective": {"model": "mssvm", "C": 5.0},

@@ -45,7 +45,7 @@ def test_a_pass_of_a_random_field_has_the_same_bytes_in_blocks_and_threads(threa
     app, _, thin = large(rng, L=6, n=80, model="crf")
     w = rng.normal(size=app.dimension(thin))
     whole, value = app.augmented(w, thin)
-    monkeypatch.setattr(oracle, "BLOCK_WORK", 50)
+    monkeypatch.setattr(oracle, "BLOCK_RULES", ((50, 64),))
     with Executor(threads) as executor:
         data = DataOracle(app, thin, executor)
         assert len(data.blocks) > 3
@@ -88,7 +88,7 @@ def test_a_pass_of_a_few_milliseconds_is_cut_into_blocks_for_threads(model, leas
         assert len(work) == len(examples)
         data = DataOracle(app, examples, Executor(1))
         assert len(data.blocks) >= least
-        assert len(data.blocks) == min(64, int(work.sum() // oracle.BLOCK_WORK))
+        assert len(data.blocks) == min(32, int(work.sum() // 100_000))
 
 
 def test_blocks_with_long_sums_of_their_own_are_few_and_those_that_share_one_are_not():

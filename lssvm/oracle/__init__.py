@@ -35,8 +35,10 @@ from lssvm.problem import (
 )
 from lssvm.smoothing import Smoothed, Smoothing, added
 
-BLOCK_WORK = 100_000  # about 0.1 ms: fan-out costs 25 µs
-MAX_BLOCKS = 64
+# Blocks of so much work at least (a unit is about a nanosecond), and at most so many of them. A
+# block costs 25 µs, so short passes have few; a plane costs its coordinates, so only passes of
+# seconds have more blocks than one machine has cores.
+BLOCK_RULES = ((100_000, 32), (1_000_000, 64), (100_000_000, 4096))
 LOOKS = 16  # examples that are looked at alone where a convex problem ends
 MAXIMUM = "return the maximiser, or a finite upper bound"
 
@@ -149,8 +151,8 @@ def blocks(examples: E, work: np.ndarray | None = None) -> list[E]:
     """
     work = np.cumsum(examples.sizes if work is None else work)
     together = getattr(examples, "together", 1)
-    most = min(MAX_BLOCKS, max(1, len(examples) // together))
-    count = int(np.clip(work[-1] // BLOCK_WORK, 1, most))
+    count = max(min(int(work[-1] // least), most) for least, most in BLOCK_RULES)
+    count = max(1, min(count, len(examples) // together))
     marks = np.searchsorted(work, work[-1] * np.arange(1, count) / count, side="left") + 1
     marks = np.minimum(-(-marks // together) * together, len(examples))
     # np.unique would import NumPy's masked arrays, which takes longer than a short run.
@@ -252,7 +254,13 @@ class DataOracle(Generic[E]):
     def smoothed(self, w: np.ndarray, width: float) -> Smoothing:
         """The same smoothed, for an application that is ``Smoothed``."""
         began, problem = time.perf_counter(), cast(Smoothed[E], self.application)
-        found = added(self.executor.map(lambda own: problem.smoothed(w, own, width), self.blocks))
+        so_far: list[Smoothing] = []
+
+        def take(part: Smoothing) -> None:
+            so_far[:] = [added([*so_far, part])]
+
+        self.executor.in_order(lambda own: problem.smoothed(w, own, width), self.blocks, take)
+        (found,) = so_far
         self._check(found.plane, w, lambda own: self.application.augmented(w, own)[0])
         self.passes += 1
         self._spend(began)
