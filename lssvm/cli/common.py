@@ -160,7 +160,8 @@ class Group(_Guarded, click.Group):
         if self.get_command(context, name) or name.startswith("-") or context.resilient_parsing:
             return super().resolve_command(context, arguments)
         near = likest(name, [*self.list_commands(context), *self.elsewhere])
-        meant = f"the program {self.elsewhere[near]}" if near in self.elsewhere else repr(near)
+        program = self.elsewhere.get(near or "")
+        meant = f"the program {program}" if program else repr(near)
         hint = f"; did you mean {meant}?" if near else ""
         raise LssvmError(f"no command {name!r}{hint}; see '{context.command_path} --help'")
 

@@ -60,7 +60,13 @@ class Tools(Group):
 @click.group(cls=Tools, context_settings=CONTEXT, epilog=EXIT_CODES)
 @click.version_option(__version__)
 def main() -> None:
-    """Tools around lssvm-learn and lssvm-classify: structural SVMs with hidden variables."""
+    """Tools around lssvm-learn and lssvm-classify: structural SVMs with hidden variables.
+
+    \b
+    lssvm simulate motif --out planted --seed 1
+    lssvm-learn planted/motif.yaml planted.model
+    lssvm report planted.model --out planted.html
+    """
 
 
 main.add_command(simulate)
