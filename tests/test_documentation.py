@@ -325,6 +325,16 @@ def test_the_extras_listed_are_those_of_the_package():
     assert sorted(listed) == sorted(project["optional-dependencies"])
 
 
+def test_figures_beside_papers_are_those_that_were_measured():
+    """Every figure of the tables in papers.md with one digit after the point is measured."""
+    section = page("results/papers.md").partition("## Their tables")[2]
+    measured = page("results/measured.md")
+    columns = [row.strip("|").split("|") for row in re.findall(r"^\|.*\|$", section, re.MULTILINE)]
+    figures = {found for row in columns for cell in row for found in re.findall(r"\d+\.\d", cell)}
+    assert len(figures) > 40
+    assert [figure for figure in figures if figure not in measured] == []
+
+
 def test_readme_is_short():
     assert README.stat().st_size <= 12_000
 
