@@ -1,9 +1,31 @@
 """The one family of errors that a user can cause; each ends in one clear line, most in code 2."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 TRACEBACK = "LSSVM_TRACEBACK"  # of the environment; not empty: commands show an application's
+LONGEST_WORD = 100  # characters of a word that a known one is looked for
+
+
+def likest(word: object, known: Iterable[str]) -> str | None:
+    """The known word that differs from ``word`` in its case alone, or else is most like it, if any.
+
+    Of a word of more than ``LONGEST_WORD`` characters, none.
+    """
+    text, words = str(word), list(known)
+    if len(text) > LONGEST_WORD:
+        return None
+    import difflib  # for a fault only
+
+    near = [each for each in words if each.lower() == text.lower()]
+    near += difflib.get_close_matches(text, words, n=1)
+    return near[0] if near else None
+
+
+def nearest(word: object, known: Iterable[str]) -> str:
+    """``; did you mean 'x'?`` for the known word that is most like ``word``; empty without one."""
+    near = likest(word, known)
+    return "" if near is None else f"; did you mean {near!r}?"
 
 
 class LssvmError(Exception):

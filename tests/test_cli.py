@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 from contextlib import suppress
+from dataclasses import replace
 from importlib.metadata import EntryPoint
 from pathlib import Path
 
@@ -28,6 +29,7 @@ from lssvm.errors import LssvmError
 from lssvm.model import Model
 from lssvm.output import stopping
 from lssvm.training.cccp import Iteration, Summary
+from lssvm.training.shortfall import shortfall
 
 ROOT = Path(__file__).parent.parent
 TRAIN = "1 1 2\n1 2 1\n1 2 2\n-1 -1 -2\n-1 -2 -1\n-1 0 -2\n"
@@ -272,12 +274,41 @@ def test_exit_code_3_says_that_the_precision_was_not_reached(run):
     result = run(learn, "c.yaml", "m", "--set", "cccp.max_iterations=1", expect=3)
     last = result.stderr.splitlines()[-1]
     assert re.fullmatch(
-        r"warning: the requested precision was not reached \(the iterations ran out, gap \S+\); "
-        r"raise cccp\.max_iterations or solver\.max_passes, or solver\.epsilon",
+        r"warning: the requested precision was not reached "
+        r"\(the CCCP iterations ran out, gap \S+\); "
+        r"raise cccp\.max_iterations or cccp\.tolerance(, or solver\.epsilon)?",
         last,
     )
     assert not Model.load("m").record["converged"]
     assert "the requested precision was NOT reached" in run(main, "show", "m").stdout
+
+
+@pytest.mark.parametrize(
+    ("settings", "why", "keys"),
+    [
+        (["cccp.max_iterations=1"], "CCCP iterations", "cccp.max_iterations or cccp.tolerance"),
+        (["solver.max_passes=1"], "passes", "solver.max_passes or solver.epsilon"),
+        (["objective.model=ssvm", "solver.max_passes=1"], "passes", "solver.max_passes or solver."),
+    ],
+)
+def test_a_run_that_falls_short_names_the_keys_that_ended_it(run, settings, why, keys):
+    given = [word for setting in settings for word in ("--set", setting)]
+    last = run(learn, "c.yaml", "m", *given, expect=3).stderr.splitlines()[-1]
+    assert f"not reached (the {why} ran out, gap " in last
+    assert f"); raise {keys}" in last
+
+
+def test_a_gap_that_is_small_enough_was_short_of_the_tolerance(run):
+    run(learn, "c.yaml", "m", "--set", "solver.max_passes=1", expect=3)
+    model = Model.load("m")
+    assert shortfall(model) == (
+        "the passes ran out",
+        "raise solver.max_passes or solver.epsilon",
+    )
+    near = replace(model, record={**model.record, "gap": model.config["solver"]["epsilon"] / 2})
+    assert shortfall(near)[1] == "raise solver.max_passes or cccp.tolerance"
+    stalled = replace(near, record={**near.record, "stalled": True})
+    assert shortfall(stalled)[1] == "raise cccp.tolerance; more passes would not help"
 
 
 def test_a_failed_run_leaves_the_old_model(run, trained, folder):

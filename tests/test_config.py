@@ -234,7 +234,7 @@ data: {train: {pth: x}, test: [3], validate: [{path: a, cost: 0}]}
         "c.yaml:9:3: objective.model: application 'lines' has no model 'hcrf' (known: lssvm, ssvm)",
         "c.yaml:10:10: solver.method: expected 'auto', 'bundle', 'bundle-newton', 'proximal', "
         "'cutting-plane', 'n-slack', 'dual-coordinate', 'lbfgs', "
-        "'gradient' or 'sgd', got 'bundel'",
+        "'gradient' or 'sgd', got 'bundel'; did you mean 'bundle'?",
         "c.yaml:10:26: solver.epsilon: expected a finite number, got '.inf'",
         "c.yaml:10:41: solver.step: expected a number of at most 1, got 2",
         "c.yaml:11:1: seed: expected a whole number, got 1.0",

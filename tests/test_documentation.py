@@ -25,6 +25,7 @@ from lssvm.cli import classify, learn, main
 from lssvm.cli import common as command
 from lssvm.cli.console import HEADING
 from lssvm.config import Config
+from lssvm.config.renamed import RENAMED, RENAMED_VALUES
 from lssvm.config.yaml12 import dump_inline
 from lssvm.formats.fasta import read_fasta
 
@@ -54,6 +55,7 @@ SHOWN = (
     "how_to/from_svm_struct.md",
     "how_to/from_svm_rank.md",
     "how_to/from_crfsuite.md",
+    "how_to/from_sklearn_crfsuite.md",
     "how_to/from_pystruct.md",
     "reference/configuration.md",
     "reference/python.md",
@@ -90,7 +92,34 @@ def applications_table():
     return "\n".join(rows) + "\n"
 
 
-TABLES = {"configuration": configuration_table, "applications": applications_table}
+def renamed_table():
+    """The former names that are refused with the present ones."""
+    rows = ["| former name | present name |", "|---|---|"]
+    rows += [f"| `{former}` | `{present}` |" for former, present in RENAMED.items()]
+    rows += renamed_values(RENAMED_VALUES, "")
+    for name in applications.registered():
+        options = applications.load(name).Options
+        for former, present in options.renamed.items():
+            pair = f"`application.{former}` | `application.{present}`"
+            rows.append(f"| {pair} (application `{name}`) |")
+        values = {f"application.{key}": found for key, found in options.renamed_values.items()}
+        rows += renamed_values(values, f" (application `{name}`)")
+    return "\n".join(rows) + "\n"
+
+
+def renamed_values(values, note):
+    return [
+        f"| `{key}: {former}` | `{key}: {present}`{note} |"
+        for key, pairs in values.items()
+        for former, present in pairs.items()
+    ]
+
+
+TABLES = {
+    "configuration": (CONFIGURATION, configuration_table),
+    "applications": (CONFIGURATION, applications_table),
+    "renamed": (DOCS / "reference" / "deprecations.md", renamed_table),
+}
 
 
 def table_row(key, field):
@@ -245,9 +274,10 @@ def test_make_run_leaves_the_files_that_are_listed(tmp_path):
 
 @pytest.mark.parametrize("name", TABLES)
 def test_the_tables_of_keys_are_those_of_the_schema(name):
-    table = re.search(MARKED.format(name), CONFIGURATION.read_text(encoding="utf-8"), re.S)
+    path, made = TABLES[name]
+    table = re.search(MARKED.format(name), path.read_text(encoding="utf-8"), re.S)
     assert table is not None
-    assert table.group() == TABLES[name](), "run: python tests/test_documentation.py"
+    assert table.group() == made(), "run: python tests/test_documentation.py"
 
 
 def test_the_columns_of_a_run_are_explained_in_their_order():
@@ -295,6 +325,16 @@ def test_the_extras_listed_are_those_of_the_package():
     assert sorted(listed) == sorted(project["optional-dependencies"])
 
 
+def test_figures_beside_papers_are_those_that_were_measured():
+    """Every figure of the tables in papers.md with one digit after the point is measured."""
+    section = page("results/papers.md").partition("## Their tables")[2]
+    measured = page("results/measured.md")
+    columns = [row.strip("|").split("|") for row in re.findall(r"^\|.*\|$", section, re.MULTILINE)]
+    figures = {found for row in columns for cell in row for found in re.findall(r"\d+\.\d", cell)}
+    assert len(figures) > 40
+    assert [figure for figure in figures if figure not in measured] == []
+
+
 def test_readme_is_short():
     assert README.stat().st_size <= 12_000
 
@@ -319,7 +359,7 @@ def test_the_documentation_is_built_without_a_warning(tmp_path):
 
 
 if __name__ == "__main__":
-    text = CONFIGURATION.read_text(encoding="utf-8")
-    for table, written in TABLES.items():
+    for table, (path, written) in TABLES.items():
+        text = path.read_text(encoding="utf-8")
         text = re.sub(MARKED.format(table), lambda _, new=written: new(), text, flags=re.S)
-    CONFIGURATION.write_text(text, encoding="utf-8")
+        path.write_text(text, encoding="utf-8")

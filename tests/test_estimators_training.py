@@ -79,8 +79,17 @@ def test_a_signal_is_what_it_is_in_python(number, kind):
 
 
 def test_training_that_ends_early_warns():
-    with pytest.warns(exceptions.ConvergenceWarning, match="raise max_passes or epsilon"):
+    with pytest.warns(
+        exceptions.ConvergenceWarning, match=r"the passes ran out\); raise max_passes or epsilon"
+    ):
         StructuralSVC(C=100.0, solver="bundle", epsilon=1e-9, max_passes=3).fit(X, Y)
+
+
+def test_advice_names_the_parameters_that_ended_the_run():
+    advice = r"the CCCP iterations ran out\); raise max_iter or tolerance"
+    words, labels = [["a", "b", "a"], ["b", "b"]], [["x", "y", "x"], ["y", "x"]]
+    with pytest.warns(exceptions.ConvergenceWarning, match=advice):
+        LatentSequenceLabeler(C=10.0, max_iter=1, random_state=0).fit(words, labels)
 
 
 def test_verbose_prints_a_line_for_each_iteration_or_pass(capsys):

@@ -305,7 +305,10 @@ window.addEventListener('load', () => {
       if (box.right > view.innerWidth + 0.5) wide.push(one.outerHTML.slice(0, 80));
     }
     const heights = [...page.querySelectorAll('svg')].map(s => s.getBoundingClientRect().height);
+    const cut = [...page.querySelectorAll('.scroll > table')].filter(
+      table => table.parentNode.scrollWidth > table.parentNode.clientWidth);
     told[frame.title] = {
+      cut: cut.map(table => table.querySelector('tr').innerText.trim()),
       width: view.innerWidth, scroll: page.documentElement.scrollWidth, wide: wide,
       empty: heights.filter(height => height < 30).length,
       background: view.getComputedStyle(page.body).backgroundColor};
@@ -334,6 +337,7 @@ def test_nothing_overflows_on_a_phone_or_a_screen(tmp_path, scheme):
         assert one["width"] == int(name.split()[-1])
         assert (one["wide"], one["empty"]) == ([], 0), name
         assert one["scroll"] <= one["width"], name
+        assert one["cut"] == [], name  # tables that have to be pushed to be read
         red, green, blue = map(int, re.findall(r"\d+", one["background"])[:3])
         assert (red + green + blue > 380) == (scheme == "light")
 

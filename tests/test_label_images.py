@@ -173,7 +173,10 @@ def test_without_pillow_the_extra_is_named_and_nothing_is_written(folder, monkey
 
 def test_the_formats_of_other_applications_are_as_before(folder):
     result = CliRunner().invoke(classify, ["one/x.images", "m", "out", "--format", "image"])
-    expected = "application 'mrf' cannot write it (known: labels, marginals, images)"
+    expected = (
+        "application 'mrf' cannot write it; did you mean 'images'? "
+        "(known: labels, marginals, images)"
+    )
     assert (result.exit_code, result.stderr) == (2, f"error: --format image: {expected}\n")
 
 

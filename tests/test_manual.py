@@ -21,10 +21,57 @@ PAGES = dict(manual_pages())
 
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_what_another_program_does_is_pointed_to(name):
-    run = CliRunner().invoke(main, [name, "c.yaml", "m"])
+    run = CliRunner().invoke(main, [name, "c.yaml", "m"], prog_name="lssvm")
     assert (run.exit_code, run.stdout) == (2, "")
-    expected = f"error: no command '{name}'; did you mean the program {ELSEWHERE[name]}?\n"
-    assert run.stderr == expected
+    meant = f"did you mean the program {ELSEWHERE[name]}?"
+    assert run.stderr == f"error: no command '{name}'; {meant}; see 'lssvm --help'\n"
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("lern c.yaml m", "no command 'lern'; did you mean the program lssvm-learn?"),
+        ("clasify c.yaml", "no command 'clasify'; did you mean the program lssvm-classify?"),
+        ("chek c.yaml", "no command 'chek'; did you mean 'check'?"),
+        ("Init motif", "no command 'Init'; did you mean 'init'?"),
+        ("xyzzy", "no command 'xyzzy'"),
+        ("simulate motfi", "no command 'motfi'; did you mean 'motif'?"),
+        ("plot m f.png --kind objectve", "did you mean 'objective'?"),
+        ("completion fsh", "did you mean 'fish'?"),
+        ("plot m f.png --kind xyzzy", "'restarts', 'held_out', 'weights'"),
+        ("init motfi", "unknown application 'motfi'; did you mean 'motif'?"),
+    ],
+)
+def test_a_wrong_word_is_answered_with_the_nearest(words, told):
+    run = CliRunner().invoke(main, words.split(), prog_name="lssvm")
+    assert (run.exit_code, run.stdout) == (2, "")
+    (line,) = run.stderr.splitlines()
+    assert told in line
+    assert ("did you mean" in line) == ("did you mean" in told)
+
+
+@pytest.mark.parametrize(
+    ("setting", "meant"),
+    [
+        ("solver.method=bundel", "bundle"),
+        ("solver.method=LBFGS", "lbfgs"),
+        ("objective.model=ssvn", "ssvm"),
+        ("objective.c_scaling=men", "mean"),
+        ("application.loss=haming", "hamming"),
+        ("application.columns=[wrod, label]", "word"),
+        ("application.templates=['sufix(word, 3)']", "suffix"),
+        ("kernel.type=liner", "linear"),
+    ],
+)
+def test_a_wrong_value_is_answered_with_the_nearest(setting, meant):
+    templates = ["--set", "application.templates=[word]"] if "columns" in setting else []
+    words = ["config", str(ROOT / "configs" / "sequence.yaml"), *templates, "--set", setting]
+    run = CliRunner().invoke(main, words)
+    assert run.exit_code == 2
+    hints = [line for line in run.stderr.splitlines() if "did you mean" in line]
+    assert len(hints) == 1
+    if "columns" not in setting:
+        assert f"; did you mean '{meant}'?" in hints[0]
 
 
 @pytest.mark.parametrize(

@@ -271,7 +271,7 @@ def test_a_run_that_falls_short_says_that_scales_differ(folder):
     told = run(learn, "c.yaml", "m", "--set", "solver.max_passes=2", code=3).stderr
     assert "feature 2 is up to " in told
     last = told.splitlines()[-1]
-    assert "the requested precision was not reached (the iterations ran out, gap " in last
+    assert "the requested precision was not reached (the passes ran out, gap " in last
     assert last.endswith("); set application.scaling, as the scales of features differ much")
     assert Model.load("m").record["uneven"] in Model.load("m").record["warnings"]
 

@@ -10,7 +10,7 @@ import traceback
 from importlib.metadata import EntryPoint, entry_points
 
 from lssvm.applications.base import Application
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, nearest
 
 GROUP = "lssvm.applications"
 LONGEST = 60  # characters of an unknown name that a message quotes
@@ -35,10 +35,7 @@ def load(name: str) -> type[Application]:
     known = registered()
     if name not in known:
         quoted = name[:LONGEST] + "…" * (len(name) > LONGEST)
-        import difflib  # for a fault only
-
-        near = difflib.get_close_matches(quoted, known, n=1)
-        hint = f"; did you mean {near[0]!r}?" if near else ""
+        hint = nearest(name, known)
         raise LssvmError(f"unknown application {quoted!r}{hint} (known: {', '.join(known)})")
     try:
         kind = known[name].load()

@@ -21,7 +21,7 @@ from lssvm.cli.common import (
     quiet_option,
 )
 from lssvm.cli.messages import message, printable_json
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, nearest
 
 if TYPE_CHECKING:
     from lssvm.applications.base import FolderFormat, Source
@@ -324,8 +324,10 @@ def _format(
     name = next(iter(formats)) if name is None else name
     if name not in formats:
         kind = application.options.name
-        known = ", ".join(formats)
-        raise LssvmError(f"--format {name}: application {kind!r} cannot write it (known: {known})")
+        known, near = ", ".join(formats), nearest(name, formats)
+        raise LssvmError(
+            f"--format {name}: application {kind!r} cannot write it{near} (known: {known})"
+        )
     return formats[name]
 
 

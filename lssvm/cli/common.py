@@ -13,7 +13,14 @@ from typing import Any
 import click
 
 from lssvm.cli import streams
-from lssvm.errors import TRACEBACK, ApplicationCrashError, LssvmError, StoppedError
+from lssvm.errors import (
+    TRACEBACK,
+    ApplicationCrashError,
+    LssvmError,
+    StoppedError,
+    likest,
+    nearest,
+)
 from lssvm.output import stopping
 
 BAD_USAGE, NOT_REACHED, INTERRUPTED, BROKEN_PIPE = 2, 3, 130, 141
@@ -123,14 +130,40 @@ def _files(context: click.Context) -> list[str]:
     return [path for path in given if isinstance(path, str)]
 
 
+class Choice(click.Choice[str]):
+    """One of some words; a wrong one is answered with the nearest."""
+
+    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
+        """What is wrong, and what was meant."""
+        told = super().get_invalid_choice_message(value, ctx).rstrip(".")
+        return f"{told}{nearest(value, self.choices)}"
+
+
 class Command(_Guarded, click.Command):
     """A command whose user errors end in one line and exit code 2."""
 
 
 class Group(_Guarded, click.Group):
-    """A group of such commands."""
+    """A group of such commands; one that it does not have is answered with the nearest.
+
+    elsewhere : programs by the names of commands under which they may be looked for
+    """
 
     command_class = Command
+    elsewhere: Mapping[str, str] = {}
+
+    def resolve_command(
+        self, context: click.Context, arguments: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """The command that the first argument names. Raises LssvmError if there is none."""
+        name = arguments[0]
+        if self.get_command(context, name) or name.startswith("-") or context.resilient_parsing:
+            return super().resolve_command(context, arguments)
+        near = likest(name, [*self.list_commands(context), *self.elsewhere])
+        program = self.elsewhere.get(near or "")
+        meant = f"the program {program}" if program else repr(near)
+        hint = f"; did you mean {meant}?" if near else ""
+        raise LssvmError(f"no command {name!r}{hint}; see '{context.command_path} --help'")
 
 
 def letter_option(

@@ -27,7 +27,7 @@ from lssvm.cli.plot_command import plot
 from lssvm.cli.report_command import report
 from lssvm.cli.score_command import score
 from lssvm.cli.simulate_command import simulate
-from lssvm.errors import ContractError, LssvmError
+from lssvm.errors import ContractError, LssvmError, nearest
 from lssvm.output import stopping
 
 if TYPE_CHECKING:
@@ -45,6 +45,7 @@ def _print_text(text: str) -> None:
 
 
 ELSEWHERE = {
+    **{program: program for program in ("lssvm-learn", "lssvm-classify")},
     **dict.fromkeys(("learn", "train", "fit"), "lssvm-learn"),
     **dict.fromkeys(("classify", "predict", "test"), "lssvm-classify"),
 }
@@ -53,20 +54,19 @@ ELSEWHERE = {
 class Tools(Group):
     """A group that knows the names of the other programs."""
 
-    def resolve_command(
-        self, context: click.Context, arguments: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Raises LssvmError for what another program does."""
-        name = arguments[0] if arguments else ""
-        if name in ELSEWHERE:
-            raise LssvmError(f"no command {name!r}; did you mean the program {ELSEWHERE[name]}?")
-        return super().resolve_command(context, arguments)
+    elsewhere = ELSEWHERE
 
 
 @click.group(cls=Tools, context_settings=CONTEXT, epilog=EXIT_CODES)
 @click.version_option(__version__)
 def main() -> None:
-    """Tools around lssvm-learn and lssvm-classify: structural SVMs with hidden variables."""
+    """Tools around lssvm-learn and lssvm-classify: structural SVMs with hidden variables.
+
+    \b
+    lssvm simulate motif --out planted --seed 1
+    lssvm-learn planted/motif.yaml planted.model
+    lssvm report planted.model --out planted.html
+    """
 
 
 main.add_command(simulate)
@@ -233,9 +233,9 @@ def show(model: str, top: int, as_json: bool, named: tuple[str, ...]) -> None:
     for name, path in wanted.items():
         if name not in exports:
             kind = trained.application.options.name
-            offered = ", ".join(exports) or "nothing"
+            offered, near = ", ".join(exports) or "nothing", nearest(name, exports)
             raise LssvmError(
-                f"--export {name}: application {kind!r} cannot write it (known: {offered})"
+                f"--export {name}: application {kind!r} cannot write it{near} (known: {offered})"
             )
         files.writes(f"--export {name}", path)
     files.check_outputs()

@@ -32,9 +32,6 @@ if TYPE_CHECKING:
     from lssvm.config import Config
     from lssvm.model import Model
 
-RAN_OUT = "the iterations ran out"
-LONGER = "raise cccp.max_iterations or solver.max_passes, or solver.epsilon"
-
 # What svm_struct's letters stand for.
 N_SLACK = ("solver.method=n-slack",)
 METHODS = {"0": N_SLACK, "1": N_SLACK, "2": (), "3": (), "4": ()}
@@ -334,22 +331,10 @@ def _tell_written(config: "Config", model: "Model", path: str, console: "Console
     stopped = held is not None and held["stopped"]
     reached = bool(record["certified"] and record["converged"]) or stopped
     if not reached:
-        why, advice = _reasons(record)
+        from lssvm.training.shortfall import shortfall
+
+        why, advice = shortfall(model)
         console.warned(
             f"the requested precision was not reached ({why}, gap {record['gap']:.1e}); {advice}"
         )
     return reached
-
-
-def _reasons(record: dict[str, Any]) -> tuple[str, str]:
-    """Why the asked precision was not reached, and what may help."""
-    if not record["certified"]:
-        if record["converged"]:
-            advice = "no bound is known where inference is approximate, whatever the settings"
-            return "the gap is not certified", advice
-        return "the gap is not certified", LONGER
-    stalled = record.get("stalled", False)
-    why = "the solver stalled: its passes no longer narrow the gap" if stalled else RAN_OUT
-    if record.get("uneven"):
-        return why, "set application.scaling, as the scales of features differ much"
-    return why, "raise solver.epsilon; more passes would not help" if stalled else LONGER

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lssvm.applications.base import ANNEALED, Application, ByExample, answers_in_c
-from lssvm.config.faults import nearest, shown
+from lssvm.config.faults import shown
 from lssvm.config.yaml12 import Document, Place
+from lssvm.errors import nearest
 from lssvm.smoothing import Smoothed
 from lssvm.solvers.needs import Asked
 from lssvm.solvers.table import AUTO, CLASSES, solver_class

@@ -2,15 +2,17 @@
 
 import functools
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
 
 from lssvm.config.yaml12 import Document, KeyPath, Place, dotted, printable
+from lssvm.errors import nearest
 
 MOST_TOLD = 20  # faults of a configuration that are printed
-LONGEST_WORD = 100  # characters of a word that a known one is looked for
+_QUOTED = re.compile(r"'([^']*)'")
 
 
 def explained(
@@ -102,14 +104,22 @@ def _message(findings: list[Any], model: type[BaseModel]) -> str:
     if found["type"] == "extra_forbidden":
         known = known_keys(model, found["loc"][:-1])
         listed = f" (known: {', '.join(known)})" if known else ""
-        return f"unknown key{nearest(found['loc'][-1], known)}{listed}"
+        return f"unknown key{nearest_key(found['loc'][-1], known)}{listed}"
     if found["type"] == "missing":
         return "missing; expected a value, there is no default"
     ours = [each for each in findings if each["type"] == "value_error"]
     if ours:
         return ours[0]["msg"].removeprefix("Value error, ")
     expected = " or ".join(dict.fromkeys(_expected(each) for each in findings))
-    return f"expected {expected}, got {shown(found['input'])}"
+    given = found["input"]
+    near = nearest(given, _choices(findings)) if isinstance(given, str) else ""
+    return f"expected {expected}, got {shown(given)}{near}"
+
+
+def _choices(findings: list[Any]) -> list[str]:
+    """The words among which a value is to be one."""
+    told = [each["ctx"]["expected"] for each in findings if each["type"] == "literal_error"]
+    return [word for text in told for word in _QUOTED.findall(text)]
 
 
 def _expected(found: Any) -> str:
@@ -152,17 +162,10 @@ SYNONYMS = {
 }
 
 
-def nearest(word: object, known: Iterable[str]) -> str:
-    """``; did you mean 'x'?`` for the known word that means ``word`` or is most like it, if any."""
+def nearest_key(word: object, known: Iterable[str]) -> str:
+    """``; did you mean 'x'?`` for the known key that means ``word`` or is most like it, if any."""
     words, meant = list(known), SYNONYMS.get(str(word), "")
-    if len(str(word)) > LONGEST_WORD:
-        return ""
-    import difflib  # for a fault only
-
-    near = [each for each in words if each.lower() == str(word).lower()]
-    near += [meant] if meant in words else []
-    near += difflib.get_close_matches(str(word), words, n=1)
-    return f"; did you mean {near[0]!r}?" if near else ""
+    return nearest(meant if meant in words else word, words)
 
 
 def shown(value: Any, longest: int = 60) -> str:

@@ -28,6 +28,7 @@ from lssvm.estimators.watching import Callback, Pass, Watcher
 from lssvm.model import Model
 from lssvm.training.prediction import classify, prepared
 from lssvm.training.session import learn_on
+from lssvm.training.shortfall import shortfall
 
 _LARGEST_SEED = 2**31 - 1
 _FILE = "estimator.model"
@@ -158,9 +159,10 @@ class Structured(BaseEstimator):
         for text in self.warnings_:
             warnings.warn(text, UserWarning, stacklevel=3)
         if not self.converged_ and not watcher.stops():
+            why, advice = shortfall(self.model_)
             warnings.warn(
                 f"training ended at a relative gap of {self.gap_:.2g}, before the precision that "
-                "was asked for; raise max_passes or epsilon",
+                f"was asked for ({why}); {_of_parameters(advice)}",
                 ConvergenceWarning,
                 stacklevel=3,
             )
@@ -253,6 +255,13 @@ class Hidden(Structured):
             "max_iterations": self.max_iter,
         }
         return {"objective": {"model": self.model}, "cccp": cccp}
+
+
+def _of_parameters(advice: str) -> str:
+    """Advice about keys of the configuration, for those who know the parameters."""
+    for key in ("application.", "solver.", "cccp."):
+        advice = advice.replace(key, "")
+    return advice.replace("max_iterations", "max_iter")
 
 
 def _number(value: float | None) -> float:

@@ -16,7 +16,7 @@ from typing import IO
 
 import numpy as np
 
-from lssvm.errors import DataError, LssvmError, MissingExtraError
+from lssvm.errors import DataError, LssvmError, MissingExtraError, nearest
 from lssvm.formats import tokens
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.text import open_text
@@ -90,7 +90,8 @@ def named_matrix(name: str) -> dict[str, dict[str, float]]:
         raise MissingExtraError(f"matrix {name}", "Biopython", "bio") from None
     known = substitution_matrices.load()
     if name not in known:
-        raise LssvmError(f"matrix {name!r} is not known (known: {', '.join(known)})")
+        near = nearest(name, known)
+        raise LssvmError(f"matrix {name!r} is not known{near} (known: {', '.join(known)})")
     matrix = substitution_matrices.load(name)
     letters = str(matrix.alphabet) if isinstance(matrix.alphabet, str) else "".join(matrix.alphabet)
     return {a: {b: float(matrix[a, b]) for b in letters} for a in letters}

@@ -169,7 +169,10 @@ summary { cursor: pointer; color: var(--accent); }
 .group { margin: 1rem 0 1.6rem; padding: .2rem 1rem .6rem; border: 1px solid var(--line);
   border-radius: 8px; break-inside: avoid-page; }
 @media (max-width: 30rem) { body { padding: .8rem .7rem 2rem; } dl { grid-template-columns: 1fr; }
-  dt { margin-top: .3rem; } .group { padding: .2rem .6rem .6rem; } }
+  dt { margin-top: .3rem; } .group { padding: .2rem .6rem .6rem; } table { font-size: .7rem; }
+  th, td { padding: .25rem .12rem; white-space: normal; } th { vertical-align: bottom; }
+  td.number { white-space: nowrap; } th { font-weight: 500; }
+  td:not(.number) { min-width: 3.5rem; overflow-wrap: anywhere; } }
 @media print { :root { --ink: #000; --soft: #444; --paper: #fff; --card: #fff; --line: #bbb; }
   nav { display: none; } body { max-width: none; font-size: 11pt; padding: 0; }
   .scroll { overflow: visible; } pre { white-space: pre-wrap; width: auto; font-size: 8pt; }

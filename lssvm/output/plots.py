@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from lssvm.errors import LssvmError, MissingExtraError
+from lssvm.errors import LssvmError, MissingExtraError, nearest
 from lssvm.output.charts import Bars, Dots, Drawn, Heat, Lines, Logo, Series
 from lssvm.output.whole import replacing
 
@@ -54,6 +54,7 @@ def check_file(path: str | Path) -> None:
     if kind not in known:
         raise LssvmError(
             f"{path}: format {kind!r} is not known; expected one of {', '.join(known)}"
+            f"{nearest(kind, known)}"
         )
 
 

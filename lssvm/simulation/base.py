@@ -6,7 +6,6 @@ from pathlib import Path
 from string import Template
 
 from lssvm.errors import LssvmError
-from lssvm.output.whole import replacing
 
 
 @dataclass(frozen=True)
@@ -49,6 +48,8 @@ class Simulation:
 
         Raises LssvmError for impossible sizes and if the folder cannot be written.
         """
+        from lssvm.output.whole import replacing  # UUIDs and hashes: slow for a help text
+
         told = self.write(folder, seed=seed, **options)
         values = {option.name: option.default for option in self.options} | options
         for name, text in self.configurations.items():

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, nearest
 from lssvm.model import Model
 from lssvm.output.charts import Bars, Dots, Drawn, Lines, Series
 from lssvm.output.plots import check_file, draw
@@ -53,7 +53,8 @@ def chart(
 ) -> Drawn:
     """The chart of this kind; see :func:`plot`. Raises LssvmError if there is nothing to show."""
     if kind not in KINDS:
-        raise LssvmError(f"--kind {kind}: is not known; expected one of {', '.join(KINDS)}")
+        known, near = ", ".join(KINDS), nearest(kind, KINDS)
+        raise LssvmError(f"--kind {kind}: is not known; expected one of {known}{near}")
     if x not in X_LABELS:
         raise LssvmError(f"--x {x}: is not known; expected {' or '.join(X_LABELS)}")
     if x == SECONDS and log is None and kind in ("objective", "gap"):

@@ -23,7 +23,7 @@ import numpy as np
 
 from lssvm.applications.base import Application
 from lssvm.config import Config, set_values
-from lssvm.errors import LssvmError, ModelError
+from lssvm.errors import LssvmError, ModelError, nearest
 from lssvm.output.plain import finite
 from lssvm.output.tables import mean_and_error, plus_minus, text_table
 from lssvm.training.checkpoint import identity
@@ -350,7 +350,8 @@ def evaluate(
     runs = sorted(every, key=lambda run: (run.setting, run.fold, run.seed))
     metrics = list(runs[0].validation)
     if criterion is not None and criterion not in metrics:
-        raise LssvmError(f"unknown criterion {criterion!r} (known: {', '.join(metrics)})")
+        near = nearest(criterion, metrics)
+        raise LssvmError(f"unknown criterion {criterion!r}{near} (known: {', '.join(metrics)})")
     folds = study.config.search.fold_count
     return CrossValidation(study.settings, runs, folds, criterion or metrics[0])
 

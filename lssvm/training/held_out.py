@@ -11,7 +11,7 @@ import numpy as np
 
 from lssvm.applications.base import Application, Examples
 from lssvm.config.sections import HeldOutOptions
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, nearest
 from lssvm.training.cccp import Observer, Run
 
 LOWER_IS_BETTER = ("error", "loss")  # parts of names; all other metrics are better when higher
@@ -31,8 +31,8 @@ def metric_of(name: str, found: Mapping[str, float | None]) -> str:
     Raises LssvmError if there is none.
     """
     if name and name not in found:
-        known = ", ".join(found)
-        raise LssvmError(f"held_out.metric: {name!r} is not known here (known: {known})")
+        known, near = ", ".join(found), nearest(name, found)
+        raise LssvmError(f"held_out.metric: {name!r} is not known here{near} (known: {known})")
     return name or next(iter(found))
 
 

@@ -213,7 +213,10 @@ def _training(model: Model, log: RunLog | None) -> Iterator[Figure]:
 
 def _restart(number: int, row: dict[str, Any]) -> list[Cell]:
     names = ("objective", "lower_bound", "gap", "iterations", "passes", "planes")
-    return [number, *(row.get(name) for name in names)]
+    cells = {name: row.get(name) for name in names}
+    if cells["gap"] is not None:
+        cells["gap"] = float(f"{cells['gap']:.2g}")
+    return [number, *cells.values()]
 
 
 def _weights(model: Model) -> Figure:

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from lssvm.checked import LARGEST, ROUNDING, array, known
-from lssvm.errors import LssvmError, MissingExtraError, ModelError
+from lssvm.errors import LssvmError, MissingExtraError, ModelError, nearest
 from lssvm.formats.meme import LETTERS, write_motif
 from lssvm.output.whole import replacing
 
@@ -147,6 +147,7 @@ def draw_logo(w: np.ndarray, arrays: Mapping[str, np.ndarray], path: str | Path)
     if kind not in known:
         raise LssvmError(
             f"{path}: format {kind!r} is not known; expected one of {', '.join(known)}"
+            f"{nearest(kind, known)}"
         )
     p = probabilities(w, arrays)
     height = np.array([information_content(row[None]) for row in p])

@@ -11,7 +11,7 @@ from lssvm.applications.explaining import Explainer, Rival
 from lssvm.applications.multiclass.labelled_rows import LabelledRows
 from lssvm.applications.multiclass.row_predictions import Predictions
 from lssvm.applications.picturing import Picturer, by_label, confusions
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, nearest
 from lssvm.output.charts import Figure
 from lssvm.plane import Plane
 
@@ -45,9 +45,9 @@ class RowExplainer(Explainer[LabelledRows, Predictions], Picturer[LabelledRows, 
     ) -> Rival | None:
         """A class by its name, or the one with the second highest score."""
         if label is not None and label not in self.classes:
-            known = listed(list(self.classes))
+            known, near = listed(list(self.classes)), nearest(label, self.classes)
             raise LssvmError(
-                f"--against {label}: is no class of the model; expected one of {known}"
+                f"--against {label}: is no class of the model; expected one of {known}{near}"
             )
         if label is None and len(self.classes) == 1:
             return None

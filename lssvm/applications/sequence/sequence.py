@@ -45,7 +45,7 @@ from lssvm.applications.sequence.sequence_options import SequenceOptions
 from lssvm.applications.sequence.sequence_output import Predictions
 from lssvm.applications.sequence.sequence_written import SequenceWritten
 from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, nearest
 from lssvm.kernels import _sequence, _sequence_examples, _sequence_soft
 from lssvm.kernels.arrays import ChainLoss, ChainShape
 from lssvm.offsets import gathered
@@ -324,13 +324,12 @@ class LabelSequences(
         """Set the vocabulary: examples made in memory have their own. Raises LssvmError."""
         if self.vocabulary is not None:
             return
-        costs = self.options.class_costs
-        unknown = [name for name in costs if name not in examples.vocabulary.labels]
+        labels = examples.vocabulary.labels
+        unknown = [name for name in self.options.class_costs if name not in labels]
         if unknown:
-            known = ", ".join(examples.vocabulary.labels[:20])
-            raise LssvmError(
-                f"application.class_costs: no token has the label {unknown[0]!r} (known: {known})"
-            )
+            known, near = ", ".join(labels[:20]), nearest(unknown[0], labels)
+            wrong = f"no token has the label {unknown[0]!r}{near} (known: {known})"
+            raise LssvmError(f"application.class_costs: {wrong}")
         if self.task != _sequence.HAMMING and len(set(self._charges(examples))) > 1:
             raise LssvmError(
                 "application.class_costs: costs that differ need loss: hamming, "

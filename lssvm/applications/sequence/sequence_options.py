@@ -9,6 +9,7 @@ from lssvm.applications import base, scaling
 from lssvm.applications.scaling import DESCRIPTION as SCALING
 from lssvm.applications.scaling import Scaling
 from lssvm.applications.sequence import templates
+from lssvm.errors import nearest
 
 Cost = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -67,8 +68,8 @@ class SequenceOptions(base.Options):
                 f"scaling: {self.scaling} is for numeric features, format: svm_hmm; expected none"
             )
         if self.label and self.label not in self.columns:
-            known = ", ".join(self.columns)
-            raise ValueError(f"label: there is no column {self.label!r} (known: {known})")
+            known, near = ", ".join(self.columns), nearest(self.label, self.columns)
+            raise ValueError(f"label: there is no column {self.label!r}{near} (known: {known})")
         columns = [name for name in self.columns if name != self.label_column]
         seen = set()
         for text in self.templates:

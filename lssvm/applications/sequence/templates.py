@@ -27,6 +27,7 @@ from typing import Self
 
 import numpy as np
 
+from lssvm.errors import nearest
 from lssvm.kernels.text_arrays import paired, renumbered
 
 _TERM = re.compile(
@@ -123,10 +124,12 @@ def _term(text: str, columns: Sequence[str]) -> Term:
         raise ValueError(f"{text!r} is not a term; expected one such as word[-1] or lower(word)")
     column, function, length = match["column"], match["function"], match["length"]
     if column not in columns:
-        raise ValueError(f"there is no column {column!r} (known: {', '.join(columns)})")
+        near = nearest(column, columns)
+        raise ValueError(f"there is no column {column!r}{near} (known: {', '.join(columns)})")
     if function is not None and function not in {**FUNCTIONS, **CUTS}:
-        known = ", ".join([*CUTS, *FUNCTIONS])
-        raise ValueError(f"there is no function {function!r} (known: {known})")
+        functions = [*CUTS, *FUNCTIONS]
+        known, near = ", ".join(functions), nearest(function, functions)
+        raise ValueError(f"there is no function {function!r}{near} (known: {known})")
     if (length is not None) != (function in CUTS):
         example = "suffix(word, 3)" if function in CUTS else "lower(word)"
         raise ValueError(f"{text!r}: a length belongs to prefix and suffix; expected {example}")
