@@ -75,10 +75,6 @@ INLINE void begin_sum_row(const AlignmentSums *sums, long i, const int lanes, in
     }
 }
 
-INLINE void copy_row(double *to, const double *from, long count) {
-    for (long k = 0; k < count; k++) to[k] = from[k];
-}
-
 /* Row i from the one before; cells : where its numbers are kept, or NULL. Adds what ends here to
    task->best unless cells are kept. */
 INLINE void sum_row(const AlignmentSums *sums, long i, double *cells, const int lanes, int ends) {
@@ -275,13 +271,7 @@ INLINE void sum_lanes(const AlignmentSums *sums, const int lanes) {
     if (sums->weights) sum_backward(sums, lanes, sums->task.ends);
 }
 
-WIDE void sum_wide(const AlignmentSums *sums) { sum_lanes(sums, LANES); }
-static void sum_lone(const AlignmentSums *sums) { sum_lanes(sums, 1); }
-
-/* Sum over the alignments of the pairs of a task. lanes : LANES or 1 */
-static void sum_alignments(const AlignmentSums *sums, int lanes) {
-    if (lanes == 1) sum_lone(sums);
-    else sum_wide(sums);
-}
+/* Sum over the alignments of the pairs of a task. */
+WIDE void sum_alignments(const AlignmentSums *sums) { sum_lanes(sums, LANES); }
 
 #endif

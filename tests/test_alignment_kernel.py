@@ -158,23 +158,15 @@ def test_arrays_that_do_not_fit_are_refused():
         _alignment.best(arrays, np.zeros((3, 3)), (0.0, 0.0, _alignment.GLOBAL))
 
 
+@pytest.mark.parametrize("most", [1, 700])
 @pytest.mark.parametrize("mode", MODES)
-def test_long_sequences_alone_give_what_they_give_side_by_side(mode, monkeypatch):
-    _, arrays, table, model = problem(9, mode, count=11, most=60)
-    table = table + 1 / 3
-    weights = np.linspace(0.5, 1.5, 11)
-    values, partners = _alignment.best(arrays, table, model)
+def test_long_sequences_are_followed_back_in_blocks_of_rows(mode, most, monkeypatch):
+    _, arrays, table, model = problem(9, mode, count=17, most=60)  # the last one is alone
     truth = np.arange(len(arrays.codes), dtype=np.int32) % 7 - 1
-    losses = (truth, -weights, 1)
-    charged, _ = _alignment.best(arrays, table, model, losses)
-    sums, pairs, gaps = _alignment.sums(arrays, table, model, weights)
-    monkeypatch.setattr(_alignment, "MOST_TRACE", 1)
-    monkeypatch.setattr(_alignment, "MOST_CELLS", 1)
-    alone, again = _alignment.best(arrays, table, model)
-    np.testing.assert_array_equal(alone, values)
-    np.testing.assert_array_equal(again, partners)
-    np.testing.assert_array_equal(_alignment.best(arrays, table, model, losses)[0], charged)
-    others = _alignment.sums(arrays, table, model, weights)
-    np.testing.assert_allclose(others[0], sums, rtol=1e-13)  # vectors may round less often
-    np.testing.assert_allclose(others[1], pairs, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(others[2], gaps, rtol=1e-10, atol=1e-12)
+    losses = (truth, -np.linspace(0.5, 1.5, 17), 1)
+    every = [_alignment.best(arrays, table, model, given) for given in (None, losses)]
+    monkeypatch.setattr(_alignment, "MOST_TRACE", most)
+    for given, (values, partners) in zip((None, losses), every, strict=True):
+        again, others = _alignment.best(arrays, table, model, given)
+        np.testing.assert_array_equal(again, values)
+        np.testing.assert_array_equal(others, partners)
