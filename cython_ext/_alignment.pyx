@@ -18,7 +18,7 @@ backwards, to one that begins, then to a pair, then to a letter of x.
 
 import numpy as np
 
-from libc.math cimport ceil, sqrt
+from libc.math cimport cbrt, ceil, sqrt
 
 from _common cimport aligned
 
@@ -59,8 +59,9 @@ cdef extern from "alignment_sums.h" nogil:
 
     ctypedef struct AlignmentSums:
         AlignmentTask task
-        long block
+        long block, inner
         double* kept_rows
+        double* kept_inner
         double* cells
         double* starts
         double* masses
@@ -75,7 +76,8 @@ cdef extern from "alignment_sums.h" nogil:
 GLOBAL = GLOBAL_ENDS
 FREE = FREE_ENDS
 LOCAL = LOCAL_ENDS
-MOST_TRACE = 1 << 27  # bytes of the trace of pairs that are worked on together
+MOST_TRACE = 1 << 27  # bytes of the trace of pairs that are worked on together without blocks
+MOST_SUMS = 1 << 27  # bytes of the sums of such pairs without blocks of blocks
 cdef enum:
     IN_M, IN_X, IN_Y, COMES, COMES_IN_X  # the last two: the bits of the cell are not read yet
 
@@ -248,7 +250,9 @@ def best(arrays, const double[:, ::1] scores, model, losses=None, bint traced=Tr
         lanes = LANES if count > 1 else 1
         group.point(count, &order[first], lanes)
         row = group.task.columns * (5 if lanes > 1 else 1)
-        block = max(1, min(<Py_ssize_t>group.task.rows, <Py_ssize_t>MOST_TRACE // row))
+        block = group.task.rows
+        if block * row > <Py_ssize_t>MOST_TRACE:  # what is least with the rows that are kept
+            block = min(block, <Py_ssize_t>ceil(sqrt(16.0 * block * lanes / (5 if lanes > 1 else 1))))
         blocks = (group.task.rows + block - 1) // block
         if traced and group.trace.shape[0] < block * row:
             group.trace = np.empty(block * row, np.uint8)
@@ -285,7 +289,7 @@ def sums(arrays, const double[:, ::1] scores, model, weights=None):
     their further letters (2,); both are 0 without weights.
     """
     cdef const long long[::1] order = arrays.order
-    cdef Py_ssize_t p = order.shape[0], first = 0, k, l, count, size, block, blocks, a, b
+    cdef Py_ssize_t p = order.shape[0], first = 0, k, l, count, a, b
     cdef Py_ssize_t codes = scores.shape[0]
     values, pairs, gaps = np.zeros(p), np.zeros((codes, codes)), np.zeros(2)
     cdef double[::1] values_view = values, gaps_view = gaps, own
@@ -300,25 +304,27 @@ def sums(arrays, const double[:, ::1] scores, model, weights=None):
     cdef double[::1] counts = np.zeros(group.stride * group.stride), lane_weights = np.zeros(LANES)
     cdef double[::1] opens = np.zeros(LANES), extends = np.zeros(LANES), starts = np.zeros(1)
     cdef double[::1] masses = np.zeros(1), kept = np.zeros(1), cells = np.zeros(1)
+    cdef double[::1] inner = np.zeros(1)
     cdef AlignmentSums task
+    cdef Py_ssize_t sizes[3]
     cdef int lanes = LANES
     while first < p:
         count = min(<Py_ssize_t>LANES, p - first)
         group.point(count, &order[first], lanes)
-        block = <Py_ssize_t>ceil(sqrt(group.task.rows * 2.0 / SUM_KINDS))  # needs the least room
-        size = block * group.task.columns * SUM_KINDS * lanes
-        task.task, task.block = group.task, block
+        task.task = group.task
+        _blocks(&task, MOST_SUMS, sizes)
         task.weights, task.kept_rows = NULL, NULL
         if starts.shape[0] < group.task.columns + 1:
             starts = np.zeros(group.task.columns + 1)
         if weights is not None:
-            blocks = (group.task.rows + block - 1) // block
-            kept = _room(kept, 2 * blocks * (group.task.columns + 1) * lanes)
-            cells = _room(cells, size)
+            kept = _room(kept, sizes[0])
+            inner = _room(inner, sizes[1])
+            cells = _room(cells, sizes[2])
             masses = _room(masses, 2 * (group.task.columns + 2) * lanes)
             for l in range(lanes):
                 lane_weights[l] = own[order[first + l]] if l < count else 0.0
             task.weights, task.kept_rows = &lane_weights[0], &kept[0]
+            task.kept_inner = &inner[0]
         task.cells, task.starts, task.masses = &cells[0], &starts[0], &masses[0]
         task.pairs, task.opens, task.extends = &counts[0], &opens[0], &extends[0]
         with nogil:
@@ -333,6 +339,20 @@ def sums(arrays, const double[:, ::1] scores, model, weights=None):
         for b in range(codes):
             pairs_view[a, b] = counts[a * group.stride + b]
     return values, pairs, gaps
+
+
+cdef void _blocks(AlignmentSums* sums, Py_ssize_t most, Py_ssize_t* sizes):
+    """Choose blocks that need the least room; sizes : of kept_rows, kept_inner and cells."""
+    cdef double rows = sums.task.rows
+    cdef Py_ssize_t row = (sums.task.columns + 1) * LANES
+    sums.inner = sums.block = <long>ceil(sqrt(2.0 * rows / SUM_KINDS))
+    sizes[0], sizes[1] = 2 * (<Py_ssize_t>ceil(rows / sums.block)) * row, 0
+    sizes[2] = sums.inner * SUM_KINDS * row
+    if 8 * (sizes[0] + sizes[2]) > most:  # three equal shares
+        sums.inner = <long>ceil(cbrt(rows * 4.0 / (SUM_KINDS * SUM_KINDS)))
+        sums.block = sums.inner * <long>ceil(sums.inner * SUM_KINDS / 2.0)
+        sizes[0] = 2 * (<Py_ssize_t>ceil(rows / sums.block)) * row
+        sizes[1], sizes[2] = 2 * (sums.block // sums.inner) * row, sums.inner * SUM_KINDS * row
 
 
 cdef double[::1] _room(double[::1] given, Py_ssize_t size):

@@ -4,7 +4,7 @@
    On the way back the share of a state of a cell among all alignments is passed on to the states
    that it was made of. Rows are kept at the beginning of every block of rows, and the rows of one
    block at a time are computed again for the way back, so that memory grows with the root of the
-   number of rows. */
+   number of rows for each letter of z, or with its cube root if blocks have blocks of their own. */
 
 #ifndef LSSVM_ALIGNMENT_SUMS_H
 #define LSSVM_ALIGNMENT_SUMS_H
@@ -19,7 +19,9 @@ typedef struct {
     AlignmentTask task;
     long block;          /* rows of a block */
     double *kept_rows;   /* (blocks, 2, columns + 1, lanes) h and below where each block begins */
-    double *cells;       /* (block, columns, SUM_KINDS, lanes) */
+    long inner;          /* rows of a block of a block; block itself if there are none */
+    double *kept_inner;  /* (block / inner, 2, columns + 1, lanes) the same of the inner blocks */
+    double *cells;       /* (inner, columns, SUM_KINDS, lanes) */
     double *starts;      /* (columns + 1) of a row: ends that x and z begin with, free ends only */
     double *masses;      /* (2, columns + 2, lanes) shares of h and of the next X */
     const double *weights; /* (lanes) of the counts */
@@ -130,16 +132,20 @@ INLINE void sum_row(const AlignmentSums *sums, long i, double *cells, const int 
     if (ends == GLOBAL_ENDS) end_row(task, i, lanes);
 }
 
+/* Keep h and below as number k of the rows that are kept, or go on from them. */
+INLINE void keep_sums(const AlignmentTask *task, double *rows, long k, int again, const int lanes) {
+    long size = (task->columns + 1) * lanes;
+    double *h = rows + 2 * k * size, *below = h + size;
+    copy_row(again ? task->h : h, again ? h : task->h, size);
+    copy_row(again ? task->below : below, again ? below : task->below, size);
+}
+
 INLINE void sum_forward(const AlignmentSums *sums, const int lanes, int ends) {
     const AlignmentTask *task = &sums->task;
-    long size = (task->columns + 1) * lanes;
     begin_alignment(task, lanes);
     for (long i = 1; i <= task->rows; i++) {
-        if (sums->kept_rows && (i - 1) % sums->block == 0) {
-            double *kept = sums->kept_rows + (i - 1) / sums->block * 2 * size;
-            copy_row(kept, task->h, size);
-            copy_row(kept + size, task->below, size);
-        }
+        if (sums->kept_rows && (i - 1) % sums->block == 0)
+            keep_sums(task, sums->kept_rows, (i - 1) / sums->block, 0, lanes);
         sum_row(sums, i, 0, lanes, ends);
     }
 }
@@ -237,28 +243,41 @@ INLINE void spread_row(const AlignmentSums *sums, long i, const double *cells,
     }
 }
 
+/* Pass shares on through the rows first + 1 to last, the row first being that which goes on. */
+INLINE void spread_rows(const AlignmentSums *sums, long first, long last, const int lanes,
+                        int ends) {
+    const AlignmentTask *task = &sums->task;
+    long columns = task->columns, kept = columns * SUM_KINDS * lanes;
+    for (long i = first + 1; i <= last; i++)
+        sum_row(sums, i, sums->cells + (i - first - 1) * kept, lanes, ends);
+    for (long i = last; i > first; i--) {
+        const double *cells = sums->cells + (i - first - 1) * kept;
+        spread_row(sums, i, cells, task->below, lanes, ends);
+        for (long j = 1; j <= columns; j++)
+            for (int l = 0; l < lanes; l++)
+                task->below[j * lanes + l] = cells[((j - 1) * SUM_KINDS + SUM_X) * lanes + l];
+    }
+}
+
 /* Counts with weights, after sum_forward. */
 INLINE void sum_backward(const AlignmentSums *sums, const int lanes, int ends) {
     const AlignmentTask *task = &sums->task;
-    long columns = task->columns, size = (columns + 1) * lanes;
-    long rows = task->rows, blocks = (rows + sums->block - 1) / sums->block;
-    long kept = columns * SUM_KINDS * lanes;
+    long columns = task->columns, rows = task->rows, inner = sums->inner;
     for (long k = 0; k < 2 * (columns + 2) * lanes; k++) sums->masses[k] = 0.0;
     for (int l = 0; l < lanes; l++) sums->opens[l] = sums->extends[l] = 0.0;
-    for (long b = blocks - 1; b >= 0; b--) {
+    for (long b = (rows - 1) / sums->block; b >= 0; b--) {
         long first = b * sums->block, last = first + sums->block;
         if (last > rows) last = rows;
-        copy_row(task->h, sums->kept_rows + b * 2 * size, size);
-        copy_row(task->below, sums->kept_rows + b * 2 * size + size, size);
-        for (long i = first + 1; i <= last; i++)
-            sum_row(sums, i, sums->cells + (i - first - 1) * kept, lanes, ends);
-        for (long i = last; i > first; i--) {
-            spread_row(sums, i, sums->cells + (i - first - 1) * kept, task->below, lanes, ends);
-            for (long j = 1; j <= columns; j++)
-                for (int l = 0; l < lanes; l++)
-                    task->below[j * lanes + l] =
-                        sums->cells[(i - first - 1) * kept + ((j - 1) * SUM_KINDS + SUM_X) * lanes +
-                                    l];
+        keep_sums(task, sums->kept_rows, b, 1, lanes);
+        for (long i = first + 1; i <= last && inner < sums->block; i++) {
+            if ((i - 1 - first) % inner == 0)
+                keep_sums(task, sums->kept_inner, (i - 1 - first) / inner, 0, lanes);
+            sum_row(sums, i, sums->cells, lanes, ends);
+        }
+        for (long k = (last - first - 1) / inner; k >= 0; k--) {
+            long begin = first + k * inner, end = begin + inner;
+            if (inner < sums->block) keep_sums(task, sums->kept_inner, k, 1, lanes);
+            spread_rows(sums, begin, end < last ? end : last, lanes, ends);
         }
     }
     if (ends != GLOBAL_ENDS) return;
