@@ -72,6 +72,7 @@ cdef extern from "alignment_sums.h" nogil:
 
     void align_pairs(const AlignmentTask* task, int lanes, int kind)
     void sum_alignments(const AlignmentSums* sums)
+    void count_alignments(const AlignmentSums* sums)
 
 GLOBAL = GLOBAL_ENDS
 FREE = FREE_ENDS
@@ -328,7 +329,13 @@ def sums(arrays, const double[:, ::1] scores, model, weights=None):
         task.cells, task.starts, task.masses = &cells[0], &starts[0], &masses[0]
         task.pairs, task.opens, task.extends = &counts[0], &opens[0], &extends[0]
         with nogil:
-            sum_alignments(&task)
+            if task.weights != NULL and task.inner < task.block:
+                task.weights = NULL
+                sum_alignments(&task)
+                task.weights = &lane_weights[0]
+                count_alignments(&task)
+            else:
+                sum_alignments(&task)
             for k in range(count):
                 values_view[order[first + k]] = task.task.best[k]
                 if task.weights != NULL:

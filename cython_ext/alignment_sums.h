@@ -132,20 +132,16 @@ INLINE void sum_row(const AlignmentSums *sums, long i, double *cells, const int 
     if (ends == GLOBAL_ENDS) end_row(task, i, lanes);
 }
 
-/* Keep h and below as number k of the rows that are kept, or go on from them. */
-INLINE void keep_sums(const AlignmentTask *task, double *rows, long k, int again, const int lanes) {
-    long size = (task->columns + 1) * lanes;
-    double *h = rows + 2 * k * size, *below = h + size;
-    copy_row(again ? task->h : h, again ? h : task->h, size);
-    copy_row(again ? task->below : below, again ? below : task->below, size);
-}
-
 INLINE void sum_forward(const AlignmentSums *sums, const int lanes, int ends) {
     const AlignmentTask *task = &sums->task;
+    long size = (task->columns + 1) * lanes;
     begin_alignment(task, lanes);
     for (long i = 1; i <= task->rows; i++) {
-        if (sums->kept_rows && (i - 1) % sums->block == 0)
-            keep_sums(task, sums->kept_rows, (i - 1) / sums->block, 0, lanes);
+        if (sums->kept_rows && (i - 1) % sums->block == 0) {
+            double *kept = sums->kept_rows + (i - 1) / sums->block * 2 * size;
+            copy_row(kept, task->h, size);
+            copy_row(kept + size, task->below, size);
+        }
         sum_row(sums, i, 0, lanes, ends);
     }
 }
@@ -243,43 +239,58 @@ INLINE void spread_row(const AlignmentSums *sums, long i, const double *cells,
     }
 }
 
-/* Pass shares on through the rows first + 1 to last, the row first being that which goes on. */
-INLINE void spread_rows(const AlignmentSums *sums, long first, long last, const int lanes,
-                        int ends) {
+/* Pass shares on from row stop to row start, in blocks whose first rows are kept. */
+INLINE void spread_blocks(const AlignmentSums *sums, const double *rows, long block, long start,
+                          long stop, const int lanes, int ends) {
     const AlignmentTask *task = &sums->task;
-    long columns = task->columns, kept = columns * SUM_KINDS * lanes;
-    for (long i = first + 1; i <= last; i++)
-        sum_row(sums, i, sums->cells + (i - first - 1) * kept, lanes, ends);
-    for (long i = last; i > first; i--) {
-        const double *cells = sums->cells + (i - first - 1) * kept;
-        spread_row(sums, i, cells, task->below, lanes, ends);
-        for (long j = 1; j <= columns; j++)
-            for (int l = 0; l < lanes; l++)
-                task->below[j * lanes + l] = cells[((j - 1) * SUM_KINDS + SUM_X) * lanes + l];
+    long columns = task->columns, size = (columns + 1) * lanes;
+    long blocks = (stop - start + block - 1) / block, kept = columns * SUM_KINDS * lanes;
+    for (long b = blocks - 1; b >= 0; b--) {
+        long first = start + b * block, last = first + block;
+        if (last > stop) last = stop;
+        copy_row(task->h, rows + b * 2 * size, size);
+        copy_row(task->below, rows + b * 2 * size + size, size);
+        for (long i = first + 1; i <= last; i++)
+            sum_row(sums, i, sums->cells + (i - first - 1) * kept, lanes, ends);
+        for (long i = last; i > first; i--) {
+            spread_row(sums, i, sums->cells + (i - first - 1) * kept, task->below, lanes, ends);
+            for (long j = 1; j <= columns; j++)
+                for (int l = 0; l < lanes; l++)
+                    task->below[j * lanes + l] =
+                        sums->cells[(i - first - 1) * kept + ((j - 1) * SUM_KINDS + SUM_X) * lanes +
+                                    l];
+        }
+    }
+}
+
+/* The same, where the rows of a block are in blocks of their own. */
+INLINE void spread_blocks_of_blocks(const AlignmentSums *sums, const int lanes, int ends) {
+    const AlignmentTask *task = &sums->task;
+    long size = (task->columns + 1) * lanes, block = sums->block;
+    for (long b = (task->rows - 1) / block; b >= 0; b--) {
+        long start = b * block, stop = start + block < task->rows ? start + block : task->rows;
+        copy_row(task->h, sums->kept_rows + b * 2 * size, size);
+        copy_row(task->below, sums->kept_rows + b * 2 * size + size, size);
+        for (long i = start + 1; i <= stop; i++) {
+            double *kept = sums->kept_inner + (i - 1 - start) / sums->inner * 2 * size;
+            if ((i - 1 - start) % sums->inner == 0) {
+                copy_row(kept, task->h, size);
+                copy_row(kept + size, task->below, size);
+            }
+            sum_row(sums, i, sums->cells, lanes, ends);
+        }
+        spread_blocks(sums, sums->kept_inner, sums->inner, start, stop, lanes, ends);
     }
 }
 
 /* Counts with weights, after sum_forward. */
-INLINE void sum_backward(const AlignmentSums *sums, const int lanes, int ends) {
+INLINE void sum_backward(const AlignmentSums *sums, const int deep, const int lanes, int ends) {
     const AlignmentTask *task = &sums->task;
-    long columns = task->columns, rows = task->rows, inner = sums->inner;
+    long columns = task->columns;
     for (long k = 0; k < 2 * (columns + 2) * lanes; k++) sums->masses[k] = 0.0;
     for (int l = 0; l < lanes; l++) sums->opens[l] = sums->extends[l] = 0.0;
-    for (long b = (rows - 1) / sums->block; b >= 0; b--) {
-        long first = b * sums->block, last = first + sums->block;
-        if (last > rows) last = rows;
-        keep_sums(task, sums->kept_rows, b, 1, lanes);
-        for (long i = first + 1; i <= last && inner < sums->block; i++) {
-            if ((i - 1 - first) % inner == 0)
-                keep_sums(task, sums->kept_inner, (i - 1 - first) / inner, 0, lanes);
-            sum_row(sums, i, sums->cells, lanes, ends);
-        }
-        for (long k = (last - first - 1) / inner; k >= 0; k--) {
-            long begin = first + k * inner, end = begin + inner;
-            if (inner < sums->block) keep_sums(task, sums->kept_inner, k, 1, lanes);
-            spread_rows(sums, begin, end < last ? end : last, lanes, ends);
-        }
-    }
+    if (deep) spread_blocks_of_blocks(sums, lanes, ends);
+    else spread_blocks(sums, sums->kept_rows, sums->block, 0, task->rows, lanes, ends);
     if (ends != GLOBAL_ENDS) return;
     for (long j = 0; j <= columns; j++)
         for (int l = 0; l < lanes; l++) count_gap(sums, l, j, sums->masses[j * lanes + l]);
@@ -287,10 +298,16 @@ INLINE void sum_backward(const AlignmentSums *sums, const int lanes, int ends) {
 
 INLINE void sum_lanes(const AlignmentSums *sums, const int lanes) {
     sum_forward(sums, lanes, sums->task.ends);
-    if (sums->weights) sum_backward(sums, lanes, sums->task.ends);
+    if (sums->weights) sum_backward(sums, 0, lanes, sums->task.ends);
 }
 
 /* Sum over the alignments of the pairs of a task. */
 WIDE void sum_alignments(const AlignmentSums *sums) { sum_lanes(sums, LANES); }
+
+/* Counts with weights in less room and a little more time, after sum_alignments without weights:
+   blocks have blocks of their own. */
+WIDE void count_alignments(const AlignmentSums *sums) {
+    sum_backward(sums, 1, LANES, sums->task.ends);
+}
 
 #endif
