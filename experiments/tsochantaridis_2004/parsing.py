@@ -93,6 +93,7 @@ class Limit(NamedTuple):
 SEARCH = Limit(5e-2, 25)
 PARTS_SEARCH = Limit(5e-2, 12)
 LIMITS = {10: Limit(1e-2, 100), 15: Limit(1e-2, 40), 25: Limit(5e-2, 12), 40: Limit(5e-2, 9)}
+MORE = 3  # values of C beyond the grid
 PARTS_LIMITS = {2: (30, 2), 4: (20, 2)}  # passes of a convex problem, and these
 LONGEST = {"SVM_2 Δs": 25, "Δm + spans": 25, "2 parts": 10, "4 parts": 10}
 SAME_C = {"4 parts": "2 parts"}
@@ -254,9 +255,9 @@ def solve(setting: Setting, task: Task) -> dict[str, Any]:
     dev, test = (
         short(application.read(files(split)), task.length, plan.most) for split in ("dev", "test")
     )
-    C, began = task.C, time.process_time()
+    C, edge, began = task.C, False, time.process_time()
     if method.model and C is None:
-        C = chosen_C(method, application, training, dev, config, plan.grid)
+        C, edge = chosen_C(method, application, training, dev, config, plan.grid)
     searched = time.process_time() - began
     if C is not None:
         limit = LIMITS.get(task.length, LIMITS[10])
@@ -270,7 +271,7 @@ def solve(setting: Setting, task: Task) -> dict[str, Any]:
         "length": task.length,
         "method": task.method,
         "C": C,
-        "edge": len(plan.grid) > 1 and C in (plan.grid[0], plan.grid[-1]),
+        "edge": edge,
         "sentences": len(training),
         "weights": len(fit.w),
         "train_accuracy": train["exact_match"],
@@ -296,16 +297,26 @@ def chosen_C(
     dev: Treebank,
     config: Config,
     grid: Sequence[float],
-) -> float:
-    """The C with the best trees of dev, the first of equal ones."""
+) -> tuple[float, bool]:
+    """The C with the best trees of dev, the first of equal ones, and whether it is at an edge.
+
+    The grid grows by a factor of 10 at a time, up to 3 times, while the best C is at its edge.
+    """
     if len(grid) == 1:
-        return grid[0]
+        return grid[0], False
     config = limited(config, *(SEARCH if method.parts == 1 else PARTS_SEARCH))
-    path = [set_values(config, {"objective.C": C}) for C in grid]
-    models = learn_path(application, training, path, scored=False)
     key = "f1" if method.loss == "f1" else "exact_match"
-    values = [scored(application, dev, weights(model))[0][key] or 0.0 for model in models]
-    return grid[int(np.argmax(values))]
+    values: dict[float, float] = {}
+    more = list(grid)
+    while more and len(values) < len(grid) + MORE:
+        path = [set_values(config, {"objective.C": C}) for C in more]
+        for C, model in zip(
+            more, learn_path(application, training, path, scored=False), strict=True
+        ):
+            values[C] = scored(application, dev, weights(model))[0][key] or 0.0
+        best = max(sorted(values), key=lambda C: values[C])
+        more = [best / 10.0] * (best == min(values)) + [best * 10.0] * (best == max(values))
+    return best, bool(more)
 
 
 def weights(model: Model) -> np.ndarray:
