@@ -1,4 +1,4 @@
-"""Head tables that are no head tables are refused in one line, by every command that reads them."""
+"""Broken trees and head tables are refused in one line, by every command that reads them."""
 
 import gzip
 import os
@@ -6,9 +6,10 @@ import re
 
 import pytest
 from click.testing import CliRunner
+from test_penn_trees import MALFORMED as TREES
 
 from lssvm.applications.parsing.heads import head_of, read_heads
-from lssvm.cli import learn, main
+from lssvm.cli import classify, learn, main
 
 TABLE = "# heads\nS left VP\nNP right NN NNP\nVP left VB VBD\n* right\n"
 TREE = "(S (NP (DT the) (JJ big) (NN dog)) (VP (VBD barked)))\n"
@@ -19,7 +20,7 @@ objective: {model: ssvm}
 """
 
 # contents, line of the message (None: the file as a whole), what is wrong
-MALFORMED = {
+TABLES = {
     "empty": ("", None, "there are no lines"),
     "blank lines": ("\n \n\t\n", None, "there are no lines"),
     "only comments": ("# NP left NN\n  # VP left VB\n", None, "there are no lines"),
@@ -62,14 +63,52 @@ MALFORMED = {
 }
 
 
-def test_the_reader_is_tried_with_25_broken_files():
-    assert len(MALFORMED) >= 25
+def test_each_reader_is_tried_with_25_broken_files():
+    assert len(TABLES) >= 25
+    assert len(TREES) >= 25
 
 
-@pytest.mark.parametrize("name", MALFORMED)
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    """A trained model."""
+    folder = tmp_path_factory.mktemp("model")
+    (folder / "t.ptb").write_text(TREE)
+    (folder / "c.yaml").write_text(CONFIG.replace(", binarisation: head, heads: heads.txt", ""))
+    result = CliRunner().invoke(learn, [str(folder / "c.yaml"), str(folder / "m"), "-q"])
+    assert result.exit_code == 0, result.output
+    return str(folder / "m")
+
+
+@pytest.mark.parametrize("name", TREES)
+def test_broken_trees_are_refused_in_one_line(name, model, tmp_path, monkeypatch):
+    """As input of prediction, and as true trees and as predicted ones that are scored."""
+    monkeypatch.chdir(tmp_path)
+    text, number, wrong = TREES[name]
+    (tmp_path / "t.ptb").write_bytes(text if isinstance(text, bytes) else text.encode())
+    (tmp_path / "good.ptb").write_text(TREE)
+    (tmp_path / "out").write_text("what was there before")
+    before = sorted(os.listdir(tmp_path))
+    application = ["--application", "parsing", "--json", "out"]
+    for command, words in (
+        (classify, ["t.ptb", model, "out"]),
+        (classify, ["t.ptb", model, "pictures", "--format", "svg"]),
+        (main, ["score", "t.ptb", "good.ptb", *application]),
+        (main, ["score", "good.ptb", "t.ptb", *application]),
+    ):
+        result = CliRunner().invoke(command, words)
+        assert (result.exit_code, result.stdout) == (2, ""), result.output
+        (line,) = result.stderr.splitlines()
+        assert line.startswith("error: t.ptb: " if number is None else f"error: t.ptb:{number}: ")
+        assert wrong in line
+        assert "; expected " in line
+        assert sorted(os.listdir(tmp_path)) == before
+        assert (tmp_path / "out").read_text() == "what was there before"
+
+
+@pytest.mark.parametrize("name", TABLES)
 def test_a_broken_head_table_is_refused_in_one_line(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    text, number, wrong = MALFORMED[name]
+    text, number, wrong = TABLES[name]
     (tmp_path / "heads.txt").write_bytes(text if isinstance(text, bytes) else text.encode())
     (tmp_path / "t.ptb").write_text(TREE)
     (tmp_path / "c.yaml").write_text(CONFIG)
