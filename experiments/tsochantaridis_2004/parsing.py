@@ -15,20 +15,21 @@ symbol knowing one sister. Rows:
     + spans      SVM_2 Δm with features of brackets: length, first and last tag, tags outside
     m parts      a grammar with latent annotations (hcrf), m parts of each symbol; approximate trees
 
-C is chosen on sentences of dev for the shortest length, by F1 for the F1 loss and by whole trees
-for the others, the first of equal ones, and kept for the greater lengths; that of the 0/1 loss is
-chosen again for 15 tokens, and 4 parts have the C of 2 parts. Machines of the search are trained
-from C to C, each to a relative gap of 5e-2, and the chosen one anew. The gap to be reached is 1e-2
-up to 15 tokens and 5e-2 above, in a limited number of passes: the table says which gap was
-reached, and marks those that are greater. Methods whose inference is the slowest are not run for
-the greatest lengths. The files of the table are written whenever a row is done.
+C is chosen on sentences of dev, by F1 for the F1 loss and by whole trees for the others, the first
+of equal ones, from a grid that grows while the best C is at its edge. It is chosen for the shortest
+length and kept for the greater ones; only that of the 0/1 loss is chosen again, for 15 tokens, and
+4 parts have the C of 2 parts. The machines of the search are trained from C to C, each to a gap of
+5e-2, and the machine with the chosen C anew, to 1e-2 up to 15 tokens and to 5e-2 above. Passes are
+limited; the table has the relative gap that was reached, with the number of passes where their
+limit came first. Methods whose inference is the slowest are not run for the greatest lengths. Rows
+with parts come last; the files of the table are written whenever a row is done.
 
 Accuracy is the share of whole trees, and F1 that of evalb with COLLINS.prm, both in percent. A
 sentence without a parse has a flat tree of its best pieces. Constraints are the planes that n-slack
 keeps. Times are CPU seconds of one thread, without the search for C, and the share of the QP in
-them. McNemar's test compares
-each method with the PCFG: test sentences in which one of the two has fewer brackets that are wrong
-or missed, and p, the exact binomial probability of such a difference if both were as good.
+them. McNemar's test compares each method with the PCFG: test sentences in which one of the two has
+fewer brackets that are wrong or missed, and p, the exact binomial probability of such a difference
+if both were as good.
 
 In the paper the machines with the F1 loss have a clearly higher F1 than the PCFG, and the one with
 the 0/1 loss has slightly more whole trees.
