@@ -18,7 +18,7 @@ backwards, to one that begins, then to a pair, then to a letter of x.
 
 import numpy as np
 
-from libc.math cimport ceil, sqrt
+from libc.math cimport cbrt, ceil, sqrt
 
 from _common cimport aligned
 
@@ -49,14 +49,19 @@ cdef extern from "alignment_sums.h" nogil:
         double* kept
         double* rest
         double* keep
+        long first, last
+        double* kept_rows
+        long block
+        int again
         unsigned char* trace
         double* best
         double* place
 
     ctypedef struct AlignmentSums:
         AlignmentTask task
-        long block
+        long block, inner
         double* kept_rows
+        double* kept_inner
         double* cells
         double* starts
         double* masses
@@ -66,13 +71,16 @@ cdef extern from "alignment_sums.h" nogil:
         double* extends
 
     void align_pairs(const AlignmentTask* task, int lanes, int kind)
-    void sum_alignments(const AlignmentSums* sums, int lanes)
+    void sum_alignments(const AlignmentSums* sums)
+    void count_alignments(const AlignmentSums* sums)
 
 GLOBAL = GLOBAL_ENDS
 FREE = FREE_ENDS
 LOCAL = LOCAL_ENDS
-MOST_TRACE = 1 << 27  # bytes of the trace of pairs that are worked on together
-MOST_CELLS = 1 << 24  # numbers of a block of rows
+MOST_TRACE = 1 << 27  # bytes of the trace of pairs that are worked on together without blocks
+MOST_SUMS = 1 << 27  # bytes of the sums of such pairs without blocks of blocks
+cdef enum:
+    IN_M, IN_X, IN_Y, COMES, COMES_IN_X  # the last two: the bits of the cell are not read yet
 
 
 cdef class _Group:
@@ -91,6 +99,7 @@ cdef class _Group:
     cdef long[::1] heights, widths
     cdef int[::1] x, z, partners
     cdef unsigned char[::1] trace
+    cdef long long at[24]  # i, j and state of the end of each lane that is not followed yet
     cdef int stride
 
     def __init__(self, arrays, scores, model, losses, Py_ssize_t rows, Py_ssize_t columns):
@@ -161,52 +170,55 @@ cdef class _Group:
         self.task.rest += columns + LANES - columns % LANES
         self.task.keep = self.task.rest + lanes
         self.task.best, self.task.place = self.task.keep + lanes, self.task.keep + 2 * lanes
-        self.task.trace = NULL
+        self.task.first, self.task.last, self.task.again = 0, rows, 0
+        self.task.kept_rows, self.task.trace = NULL, NULL
 
     cdef inline Py_ssize_t size(self, Py_ssize_t sequence) noexcept nogil:
         return self.places[sequence + 1] - self.places[sequence]
 
     cdef bint bit(self, Py_ssize_t i, Py_ssize_t j, Py_ssize_t lane, int kind) noexcept nogil:
         """A bit of the cell of the first i and j letters."""
-        cdef Py_ssize_t cell = (i - 1) * self.task.columns + j - 1
+        cdef Py_ssize_t cell = (i - 1 - self.task.first) * self.task.columns + j - 1
         if self.lanes == 1:
             return self.trace[cell] >> kind & 1
         return self.trace[5 * cell + kind] >> lane & 1
 
-    cdef void follow(self, Py_ssize_t lane, int* partners) noexcept nogil:
-        """Write the partner of each letter of x, or -1, in the best alignment of a lane."""
-        cdef Py_ssize_t k, i, j, wide = self.task.columns + 1
-        cdef int state = 0  # 0 M, 1 X, 2 Y
+    cdef void end(self, Py_ssize_t lane, int* partners) noexcept nogil:
+        """Where the best alignment of a lane ends; its letters of x have no partners so far."""
+        cdef Py_ssize_t k, wide = self.task.columns + 1, place = <Py_ssize_t>self.task.place[lane]
         for k in range(self.heights[lane]):
             partners[k] = -1
-        i, j = <Py_ssize_t>self.task.place[lane] // wide, <Py_ssize_t>self.task.place[lane] % wide
-        if i == 0 or j == 0:
-            return
-        if self.task.ends == GLOBAL_ENDS:
-            state = self.state(i, j, lane)
-        while i > 0 and j > 0:
-            if state == 0:
-                partners[i - 1] = <int>(j - 1)
-                i, j = i - 1, j - 1
-                if i == 0 or j == 0:
-                    return
+        self.at[lane], self.at[LANES + lane] = place // wide, place % wide
+        self.at[2 * LANES + lane] = COMES if self.task.ends == GLOBAL_ENDS else IN_M
+
+    cdef void follow(self, Py_ssize_t lane, int* partners) noexcept nogil:
+        """Write the partner of each letter of x in the best alignment of a lane, in these rows."""
+        cdef Py_ssize_t i = self.at[lane], j = self.at[LANES + lane], first = self.task.first
+        cdef int state = <int>self.at[2 * LANES + lane]
+        while i > first and j > 0:
+            if state == COMES:
                 if self.task.ends != GLOBAL_ENDS and not self.bit(i, j, lane, GOES_ON):
-                    return
+                    i = 0
+                    break
                 state = self.state(i, j, lane)
-            elif state == 1:
-                i -= 1
-                if i > 0 and not self.bit(i, j, lane, EXTENDS_X):
-                    state = 0
+            elif state == COMES_IN_X:
+                state = IN_X if self.bit(i, j, lane, EXTENDS_X) else IN_M
+            elif state == IN_M:
+                partners[i - 1] = <int>(j - 1)
+                i, j, state = i - 1, j - 1, COMES
+            elif state == IN_X:
+                i, state = i - 1, COMES_IN_X
             else:
                 j -= 1
                 if j > 0 and not self.bit(i, j, lane, EXTENDS_Y):
-                    state = 1 if self.bit(i, j, lane, FROM_X) else 0
+                    state = IN_X if self.bit(i, j, lane, FROM_X) else IN_M
+        self.at[lane], self.at[LANES + lane], self.at[2 * LANES + lane] = i, j, state
 
     cdef int state(self, Py_ssize_t i, Py_ssize_t j, Py_ssize_t lane) noexcept nogil:
         """The best state of a cell."""
         if self.bit(i, j, lane, FROM_Y):
-            return 2
-        return 1 if self.bit(i, j, lane, FROM_X) else 0
+            return IN_Y
+        return IN_X if self.bit(i, j, lane, FROM_X) else IN_M
 
 
 def best(arrays, const double[:, ::1] scores, model, losses=None, bint traced=True, int kind=0):
@@ -232,27 +244,37 @@ def best(arrays, const double[:, ::1] scores, model, losses=None, bint traced=Tr
         return values, found
     cdef _Group group = _Group(arrays, scores, model, losses, *arrays.longest)
     cdef int lanes
-    cdef bint free = False
-    cdef size_t needed
+    cdef Py_ssize_t block, blocks, b, row
+    cdef double[::1] kept = np.zeros(1)
     while first < p:
-        lanes = LANES
         count = min(<Py_ssize_t>LANES, p - first)
+        lanes = LANES if count > 1 else 1
         group.point(count, &order[first], lanes)
-        cells = group.task.rows * group.task.columns
-        if traced and (5 * cells > MOST_TRACE or (count == 1 and cells > 5_000_000)):
-            lanes = count = 1
-            group.point(count, &order[first], lanes)
-            cells = group.task.rows * group.task.columns
-        if traced:
-            needed = cells * (5 if lanes > 1 else 1)
-            if <size_t>group.trace.shape[0] < needed:
-                group.trace = np.empty(needed, np.uint8)
+        row = group.task.columns * (5 if lanes > 1 else 1)
+        block = group.task.rows
+        if block * row > <Py_ssize_t>MOST_TRACE:  # what is least with the rows that are kept
+            block = min(block, <Py_ssize_t>ceil(sqrt(16.0 * block * lanes / (5 if lanes > 1 else 1))))
+        blocks = (group.task.rows + block - 1) // block
+        if traced and group.trace.shape[0] < block * row:
+            group.trace = np.empty(block * row, np.uint8)
+        if traced and blocks > 1:
+            kept = _room(kept, 2 * blocks * (group.task.columns + 1) * lanes)
+            group.task.kept_rows, group.task.block = &kept[0], block
+        elif traced:
             group.task.trace = &group.trace[0]
         with nogil:
             align_pairs(&group.task, lanes, kind)
             for k in range(count):
                 values_view[order[first + k]] = group.task.best[k]
                 if traced:
+                    group.end(k, &found_view[starts[order[first + k]]])
+            group.task.again, group.task.trace = blocks > 1, &group.trace[0]
+            for b in range(blocks - 1 if traced else -1, -1, -1):
+                group.task.first = b * block
+                group.task.last = min(group.task.first + block, group.task.rows)
+                if blocks > 1:
+                    align_pairs(&group.task, lanes, kind)
+                for k in range(count):
                     group.follow(k, &found_view[starts[order[first + k]]])
         first += count
     return values, found
@@ -268,7 +290,7 @@ def sums(arrays, const double[:, ::1] scores, model, weights=None):
     their further letters (2,); both are 0 without weights.
     """
     cdef const long long[::1] order = arrays.order
-    cdef Py_ssize_t p = order.shape[0], first = 0, k, l, count, size, block, blocks, a, b
+    cdef Py_ssize_t p = order.shape[0], first = 0, k, l, count, a, b
     cdef Py_ssize_t codes = scores.shape[0]
     values, pairs, gaps = np.zeros(p), np.zeros((codes, codes)), np.zeros(2)
     cdef double[::1] values_view = values, gaps_view = gaps, own
@@ -283,35 +305,37 @@ def sums(arrays, const double[:, ::1] scores, model, weights=None):
     cdef double[::1] counts = np.zeros(group.stride * group.stride), lane_weights = np.zeros(LANES)
     cdef double[::1] opens = np.zeros(LANES), extends = np.zeros(LANES), starts = np.zeros(1)
     cdef double[::1] masses = np.zeros(1), kept = np.zeros(1), cells = np.zeros(1)
+    cdef double[::1] inner = np.zeros(1)
     cdef AlignmentSums task
-    cdef int lanes
+    cdef Py_ssize_t sizes[3]
+    cdef int lanes = LANES
     while first < p:
-        lanes = LANES
         count = min(<Py_ssize_t>LANES, p - first)
         group.point(count, &order[first], lanes)
-        block = <Py_ssize_t>ceil(sqrt(<double>group.task.rows))
-        size = block * group.task.columns * SUM_KINDS * LANES
-        if size > MOST_CELLS:
-            lanes = count = 1
-            group.point(count, &order[first], lanes)
-            block = <Py_ssize_t>ceil(sqrt(<double>group.task.rows))
-            size = block * group.task.columns * SUM_KINDS
-        task.task, task.block = group.task, block
+        task.task = group.task
+        _blocks(&task, MOST_SUMS, sizes)
         task.weights, task.kept_rows = NULL, NULL
         if starts.shape[0] < group.task.columns + 1:
             starts = np.zeros(group.task.columns + 1)
         if weights is not None:
-            blocks = (group.task.rows + block - 1) // block
-            kept = _room(kept, 2 * blocks * (group.task.columns + 1) * lanes)
-            cells = _room(cells, size)
+            kept = _room(kept, sizes[0])
+            inner = _room(inner, sizes[1])
+            cells = _room(cells, sizes[2])
             masses = _room(masses, 2 * (group.task.columns + 2) * lanes)
             for l in range(lanes):
                 lane_weights[l] = own[order[first + l]] if l < count else 0.0
             task.weights, task.kept_rows = &lane_weights[0], &kept[0]
+            task.kept_inner = &inner[0]
         task.cells, task.starts, task.masses = &cells[0], &starts[0], &masses[0]
         task.pairs, task.opens, task.extends = &counts[0], &opens[0], &extends[0]
         with nogil:
-            sum_alignments(&task, lanes)
+            if task.weights != NULL and task.inner < task.block:
+                task.weights = NULL
+                sum_alignments(&task)
+                task.weights = &lane_weights[0]
+                count_alignments(&task)
+            else:
+                sum_alignments(&task)
             for k in range(count):
                 values_view[order[first + k]] = task.task.best[k]
                 if task.weights != NULL:
@@ -322,6 +346,20 @@ def sums(arrays, const double[:, ::1] scores, model, weights=None):
         for b in range(codes):
             pairs_view[a, b] = counts[a * group.stride + b]
     return values, pairs, gaps
+
+
+cdef void _blocks(AlignmentSums* sums, Py_ssize_t most, Py_ssize_t* sizes):
+    """Choose blocks that need the least room; sizes : of kept_rows, kept_inner and cells."""
+    cdef double rows = sums.task.rows
+    cdef Py_ssize_t row = (sums.task.columns + 1) * LANES
+    sums.inner = sums.block = <long>ceil(sqrt(2.0 * rows / SUM_KINDS))
+    sizes[0], sizes[1] = 2 * (<Py_ssize_t>ceil(rows / sums.block)) * row, 0
+    sizes[2] = sums.inner * SUM_KINDS * row
+    if 8 * (sizes[0] + sizes[2]) > most:  # three equal shares
+        sums.inner = <long>ceil(cbrt(rows * 4.0 / (SUM_KINDS * SUM_KINDS)))
+        sums.block = sums.inner * <long>ceil(sums.inner * SUM_KINDS / 2.0)
+        sizes[0] = 2 * (<Py_ssize_t>ceil(rows / sums.block)) * row
+        sizes[1], sizes[2] = 2 * (sums.block // sums.inner) * row, sums.inner * SUM_KINDS * row
 
 
 cdef double[::1] _room(double[::1] given, Py_ssize_t size):

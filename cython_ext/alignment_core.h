@@ -38,7 +38,11 @@ typedef struct {
     double *gap_of;               /* (columns + 1) score of a gap of so many letters */
     double *gaps, *kept;          /* (columns + 1, lanes) scores of ends of z, and 0 where nothing is left */
     double *rest, *keep;          /* (lanes) the same of x, for a row */
-    unsigned char *trace;         /* (rows, columns, TRACE_BYTES), or NULL */
+    long first, last;             /* the rows first + 1 to last are worked on */
+    double *kept_rows;            /* NULL, or h and below before each block of rows */
+    long block;                   /* rows of a block */
+    int again;                    /* whether the rows go on from those that were kept */
+    unsigned char *trace;         /* (last - first, columns, TRACE_BYTES), or NULL */
     double *best, *place;         /* (lanes) the best score, and i * (columns + 1) + j of its end */
 } AlignmentTask;
 
@@ -78,6 +82,18 @@ INLINE void begin_alignment(const AlignmentTask *task, const int lanes) {
             task->best[l] = gap_score(task->open, task->extend, task->heights[l]) +
                             gap_score(task->open, task->extend, task->widths[l]);
     }
+}
+
+INLINE void copy_row(double *to, const double *from, long size) {
+    for (long k = 0; k < size; k++) to[k] = from[k];
+}
+
+/* Keep the rows h and below before row i, or go on from them. */
+INLINE void keep_row(const AlignmentTask *task, long i, int again, const int lanes) {
+    long size = (task->columns + 1) * lanes;
+    double *kept = task->kept_rows + (i - 1) / task->block * 2 * size;
+    copy_row(again ? task->h : kept, again ? kept : task->h, size);
+    copy_row(again ? task->below : kept + size, again ? kept + size : task->below, size);
 }
 
 /* With free ends, the scores of what is left of x. */

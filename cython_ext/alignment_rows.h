@@ -21,7 +21,8 @@ TARGET INLINE void JOIN(align_row, KIND)(const AlignmentTask *task, long i, cons
     const double *table = task->table, *extra = task->extra, *gap_of = task->gap_of;
     const double *gaps = task->gaps, *kept = task->kept;
     double *h = task->h, *below = task->below;
-    unsigned char *trace = traced ? task->trace + (i - 1) * columns * TRACE_BYTES(COUNT) : 0;
+    unsigned char *trace = 0;
+    if (traced) trace = task->trace + (i - 1 - task->first) * columns * TRACE_BYTES(COUNT);
     OF(store)(h, OF(set)(border));
     for (long j = 1; j <= columns; j++, z += COUNT) {
         h += COUNT;
@@ -66,8 +67,11 @@ TARGET INLINE void JOIN(align_row, KIND)(const AlignmentTask *task, long i, cons
 
 TARGET INLINE void JOIN(align_all, KIND)(const AlignmentTask *task, const int ends,
                                          const int marked, const int traced) {
-    begin_alignment(task, COUNT);
-    for (long i = 1; i <= task->rows; i++) {
+    if (task->again) keep_row(task, task->first + 1, 1, COUNT);
+    else begin_alignment(task, COUNT);
+    for (long i = task->first + 1; i <= task->last; i++) {
+        if (task->kept_rows && !task->again && (i - 1) % task->block == 0)
+            keep_row(task, i, 0, COUNT);
         if (ends == FREE_ENDS) begin_row(task, i, COUNT);
         if (marked) mark_row(task, i - 1, 1, COUNT);
         JOIN(align_row, KIND)(task, i, ends, marked, traced);

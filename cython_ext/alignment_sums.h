@@ -4,7 +4,7 @@
    On the way back the share of a state of a cell among all alignments is passed on to the states
    that it was made of. Rows are kept at the beginning of every block of rows, and the rows of one
    block at a time are computed again for the way back, so that memory grows with the root of the
-   number of rows. */
+   number of rows for each letter of z, or with its cube root if blocks have blocks of their own. */
 
 #ifndef LSSVM_ALIGNMENT_SUMS_H
 #define LSSVM_ALIGNMENT_SUMS_H
@@ -19,7 +19,9 @@ typedef struct {
     AlignmentTask task;
     long block;          /* rows of a block */
     double *kept_rows;   /* (blocks, 2, columns + 1, lanes) h and below where each block begins */
-    double *cells;       /* (block, columns, SUM_KINDS, lanes) */
+    long inner;          /* rows of a block of a block; block itself if there are none */
+    double *kept_inner;  /* (block / inner, 2, columns + 1, lanes) the same of the inner blocks */
+    double *cells;       /* (inner, columns, SUM_KINDS, lanes) */
     double *starts;      /* (columns + 1) of a row: ends that x and z begin with, free ends only */
     double *masses;      /* (2, columns + 2, lanes) shares of h and of the next X */
     const double *weights; /* (lanes) of the counts */
@@ -73,10 +75,6 @@ INLINE void begin_sum_row(const AlignmentSums *sums, long i, const int lanes, in
         for (int l = 0; l < lanes; l++)
             task->extra[j * lanes + l] = sum[l] * keep[l] * task->kept[j * lanes + l];
     }
-}
-
-INLINE void copy_row(double *to, const double *from, long count) {
-    for (long k = 0; k < count; k++) to[k] = from[k];
 }
 
 /* Row i from the one before; cells : where its numbers are kept, or NULL. Adds what ends here to
@@ -241,19 +239,17 @@ INLINE void spread_row(const AlignmentSums *sums, long i, const double *cells,
     }
 }
 
-/* Counts with weights, after sum_forward. */
-INLINE void sum_backward(const AlignmentSums *sums, const int lanes, int ends) {
+/* Pass shares on from row stop to row start, in blocks whose first rows are kept. */
+INLINE void spread_blocks(const AlignmentSums *sums, const double *rows, long block, long start,
+                          long stop, const int lanes, int ends) {
     const AlignmentTask *task = &sums->task;
     long columns = task->columns, size = (columns + 1) * lanes;
-    long rows = task->rows, blocks = (rows + sums->block - 1) / sums->block;
-    long kept = columns * SUM_KINDS * lanes;
-    for (long k = 0; k < 2 * (columns + 2) * lanes; k++) sums->masses[k] = 0.0;
-    for (int l = 0; l < lanes; l++) sums->opens[l] = sums->extends[l] = 0.0;
+    long blocks = (stop - start + block - 1) / block, kept = columns * SUM_KINDS * lanes;
     for (long b = blocks - 1; b >= 0; b--) {
-        long first = b * sums->block, last = first + sums->block;
-        if (last > rows) last = rows;
-        copy_row(task->h, sums->kept_rows + b * 2 * size, size);
-        copy_row(task->below, sums->kept_rows + b * 2 * size + size, size);
+        long first = start + b * block, last = first + block;
+        if (last > stop) last = stop;
+        copy_row(task->h, rows + b * 2 * size, size);
+        copy_row(task->below, rows + b * 2 * size + size, size);
         for (long i = first + 1; i <= last; i++)
             sum_row(sums, i, sums->cells + (i - first - 1) * kept, lanes, ends);
         for (long i = last; i > first; i--) {
@@ -265,6 +261,36 @@ INLINE void sum_backward(const AlignmentSums *sums, const int lanes, int ends) {
                                     l];
         }
     }
+}
+
+/* The same, where the rows of a block are in blocks of their own. */
+INLINE void spread_blocks_of_blocks(const AlignmentSums *sums, const int lanes, int ends) {
+    const AlignmentTask *task = &sums->task;
+    long size = (task->columns + 1) * lanes, block = sums->block;
+    for (long b = (task->rows - 1) / block; b >= 0; b--) {
+        long start = b * block, stop = start + block < task->rows ? start + block : task->rows;
+        copy_row(task->h, sums->kept_rows + b * 2 * size, size);
+        copy_row(task->below, sums->kept_rows + b * 2 * size + size, size);
+        for (long i = start + 1; i <= stop; i++) {
+            double *kept = sums->kept_inner + (i - 1 - start) / sums->inner * 2 * size;
+            if ((i - 1 - start) % sums->inner == 0) {
+                copy_row(kept, task->h, size);
+                copy_row(kept + size, task->below, size);
+            }
+            sum_row(sums, i, sums->cells, lanes, ends);
+        }
+        spread_blocks(sums, sums->kept_inner, sums->inner, start, stop, lanes, ends);
+    }
+}
+
+/* Counts with weights, after sum_forward. */
+INLINE void sum_backward(const AlignmentSums *sums, const int deep, const int lanes, int ends) {
+    const AlignmentTask *task = &sums->task;
+    long columns = task->columns;
+    for (long k = 0; k < 2 * (columns + 2) * lanes; k++) sums->masses[k] = 0.0;
+    for (int l = 0; l < lanes; l++) sums->opens[l] = sums->extends[l] = 0.0;
+    if (deep) spread_blocks_of_blocks(sums, lanes, ends);
+    else spread_blocks(sums, sums->kept_rows, sums->block, 0, task->rows, lanes, ends);
     if (ends != GLOBAL_ENDS) return;
     for (long j = 0; j <= columns; j++)
         for (int l = 0; l < lanes; l++) count_gap(sums, l, j, sums->masses[j * lanes + l]);
@@ -272,16 +298,16 @@ INLINE void sum_backward(const AlignmentSums *sums, const int lanes, int ends) {
 
 INLINE void sum_lanes(const AlignmentSums *sums, const int lanes) {
     sum_forward(sums, lanes, sums->task.ends);
-    if (sums->weights) sum_backward(sums, lanes, sums->task.ends);
+    if (sums->weights) sum_backward(sums, 0, lanes, sums->task.ends);
 }
 
-WIDE void sum_wide(const AlignmentSums *sums) { sum_lanes(sums, LANES); }
-static void sum_lone(const AlignmentSums *sums) { sum_lanes(sums, 1); }
+/* Sum over the alignments of the pairs of a task. */
+WIDE void sum_alignments(const AlignmentSums *sums) { sum_lanes(sums, LANES); }
 
-/* Sum over the alignments of the pairs of a task. lanes : LANES or 1 */
-static void sum_alignments(const AlignmentSums *sums, int lanes) {
-    if (lanes == 1) sum_lone(sums);
-    else sum_wide(sums);
+/* Counts with weights in less room and a little more time, after sum_alignments without weights:
+   blocks have blocks of their own. */
+WIDE void count_alignments(const AlignmentSums *sums) {
+    sum_backward(sums, 1, LANES, sums->task.ends);
 }
 
 #endif

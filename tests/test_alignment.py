@@ -26,8 +26,10 @@ MODES = [{"mode": "local"}, {"mode": "global"}, {"mode": "global", "free_ends": 
 FORMS = [
     Formulation("ssvm"),
     Formulation("ssvm", "margin", 2),
-    Formulation("ssvm", "slack", 1),
+    Formulation("ssvm", "margin", 0),
     Formulation("ssvm", "slack", 0),
+    Formulation("ssvm", "slack", 1),
+    Formulation("ssvm", "slack", 2),
     Formulation("lssvm"),
     Formulation("mssvm"),
     Formulation("hcrf"),

@@ -112,6 +112,39 @@ MATRIX_FILES = {
     "a letter of the alphabet missing": b"  A B\nA 1 1\nB 1 1\n",
     "not symmetric": MATRIX.replace("B -1  3 -2", "B -1  3 -1").encode(),
 }
+TABLE = "native\tcandidate\tscore\nn\th\t2.5\nn\td\t-1\n"
+SCORE_FILES = {
+    "empty": b"",
+    "blank lines": b"\n\n",
+    "binary": bytes(range(128, 256)),
+    "zeros": bytes(100),
+    "not UTF-8": TABLE.encode().replace(b"2.5", b"\xff"),
+    "truncated gzip": gzip.compress(TABLE.encode() * 50)[:40],
+    "damaged gzip": gzip.compress(TABLE.encode() * 50)[:-9] + b"xxxxxxxxx",
+    "no header": TABLE.partition("\n")[2].encode(),
+    "blanks for tabs": TABLE.replace("\t", " ").encode(),
+    "commas": TABLE.replace("\t", ",").encode(),
+    "a column missing": TABLE.replace("\tscore", "\tvalue").encode(),
+    "capitals in the header": TABLE.replace("native", "Native").encode(),
+    "a header without rows": TABLE.partition("n\th")[0].encode(),
+    "a row missing": TABLE.replace("n\td\t-1\n", "").encode(),
+    "a row too many": (TABLE + "n\te\t0\n").encode(),
+    "a row twice": TABLE.replace("d\t-1", "h\t2.5").encode(),
+    "rows in another order": b"native\tcandidate\tscore\nn\td\t-1\nn\th\t2.5\n",
+    "another native": TABLE.replace("n\th", "m\th").encode(),
+    "another candidate": TABLE.replace("\td\t", "\tx\t").encode(),
+    "a cell too few": TABLE.replace("d\t-1", "d").encode(),
+    "a cell too many": TABLE.replace("d\t-1", "d\t-1\t0").encode(),
+    "an empty score": TABLE.replace("-1", "").encode(),
+    "a word for a score": TABLE.replace("-1", "low").encode(),
+    "a score that is no number": TABLE.replace("-1", "nan").encode(),
+    "an infinite score": TABLE.replace("-1", "-inf").encode(),
+    "a score beyond all numbers": TABLE.replace("-1", "1e999").encode(),
+    "a comma in a score": TABLE.replace("2.5", "2,5").encode(),
+    "JSON": b'{"native": "n", "candidate": "h", "score": 2.5}\n',
+    "FASTA": HOMOLOGS.encode(),
+}
+WHOLE_TABLES = ("a header without rows", "a row missing", "a row too many")  # without a line
 MULTIPLE_FILES = {
     "x.msf": {
         "empty": "",
@@ -174,7 +207,7 @@ def located(name, file):
 
 
 def test_each_reader_is_tried_with_25_broken_files():
-    for files in (HOMOLOG_FILES, PAIR_FILES, MATRIX_FILES):
+    for files in (HOMOLOG_FILES, PAIR_FILES, MATRIX_FILES, SCORE_FILES):
         assert len(files) >= 25
     assert sum(map(len, MULTIPLE_FILES.values())) >= 25
 
@@ -231,6 +264,23 @@ def test_a_broken_file_is_refused_by_prediction_as_by_training(name, tmp_path):
     assert (result.exit_code, result.stdout) == (2, "")
     assert result.stderr.splitlines() == [f"error: {expected}"]
     assert sorted(os.listdir(tmp_path)) == before
+
+
+@pytest.mark.parametrize("name", SCORE_FILES)
+def test_a_broken_table_of_scores_is_refused_in_one_line(name, tmp_path):
+    (tmp_path / "t.fa").write_text(HOMOLOGS)
+    (tmp_path / "p").write_bytes(SCORE_FILES[name])
+    (tmp_path / "out").write_text("what was there before")
+    before = sorted(os.listdir(tmp_path))
+    words = ["score", "p", "t.fa", "--application", "alignment", "--json", "out"]
+    result = CliRunner().invoke(main, words)
+    assert (result.exit_code, result.stdout) == (2, ""), result.output
+    (line,) = result.stderr.splitlines()
+    whole = "truncated gzip" in name or "damaged gzip" in name or name in WHOLE_TABLES
+    assert re.match(r"error: p: " if whole else r"error: p:\d+: ", line), line
+    assert "expected " in line
+    assert sorted(os.listdir(tmp_path)) == before
+    assert (tmp_path / "out").read_text() == "what was there before"
 
 
 @pytest.mark.parametrize("name", MATRIX_FILES)

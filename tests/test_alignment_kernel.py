@@ -1,5 +1,8 @@
 """The kernel of alignments beside an enumeration of all alignments."""
 
+import subprocess
+import sys
+
 import alignment_cases as cases
 import numpy as np
 import pytest
@@ -141,6 +144,48 @@ def test_expected_features_add_up_over_many_rows(mode):
     assert np.sum(pairs * move) + gaps @ of_gaps == pytest.approx(slope, rel=1e-6)
 
 
+@pytest.mark.parametrize("mode", MODES)
+def test_expectations_of_long_sequences_do_not_depend_on_blocks_of_blocks(mode, monkeypatch):
+    for most in (2, 30, 300):
+        _, arrays, table, model = problem(5, mode, count=9, most=most)
+        weights = np.linspace(0.5, 1.5, 9)
+        every = _alignment.sums(arrays, table, model, weights)
+        with monkeypatch.context() as patch:
+            patch.setattr(_alignment, "MOST_SUMS", 1)
+            again = _alignment.sums(arrays, table, model, weights)
+        for mine, other in zip(every, again, strict=True):
+            np.testing.assert_allclose(mine, other, rtol=1e-12, atol=1e-12)
+
+
+MEMORY = """
+import resource, sys
+import numpy as np
+from lssvm.kernels import _alignment
+from lssvm.kernels.alignment_arrays import AlignmentArrays
+def peak(): return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+rng, n = np.random.default_rng(0), int(sys.argv[1])
+codes, places = rng.integers(0, 4, 4 * n).astype(np.int32), n * np.arange(5)
+arrays = AlignmentArrays(codes, places, np.array([0, 2]), np.array([1, 3]))
+table, model = np.eye(4) - 0.5, (-1.0, -0.5, _alignment.LOCAL)
+_alignment.MOST_SUMS = 1 << 20
+before = peak()
+if sys.argv[2] == "best":
+    _alignment.best(arrays, table, model)
+else:
+    _alignment.sums(arrays, table, model, np.ones(2))
+print(peak() - before)
+"""
+
+
+@pytest.mark.parametrize(("what", "letters", "most"), [("best", 6000, 50), ("sums", 1500, 17)])
+def test_memory_does_not_grow_with_the_square_of_the_length(what, letters, most):
+    """One call of one thread, in MB. All bits of 6,000 letters are 180 MB; the rows that are kept
+    for the sums of 1,500 letters are 26 MB without blocks of blocks."""
+    command = [sys.executable, "-c", MEMORY, str(letters), what]
+    told = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert float(told) < most
+
+
 def test_arrays_that_do_not_fit_are_refused():
     codes, places = np.zeros(4, np.int32), np.array([0, 2, 4])
     one = np.array([0])
@@ -158,23 +203,15 @@ def test_arrays_that_do_not_fit_are_refused():
         _alignment.best(arrays, np.zeros((3, 3)), (0.0, 0.0, _alignment.GLOBAL))
 
 
+@pytest.mark.parametrize("most", [1, 700])
 @pytest.mark.parametrize("mode", MODES)
-def test_long_sequences_alone_give_what_they_give_side_by_side(mode, monkeypatch):
-    _, arrays, table, model = problem(9, mode, count=11, most=60)
-    table = table + 1 / 3
-    weights = np.linspace(0.5, 1.5, 11)
-    values, partners = _alignment.best(arrays, table, model)
+def test_long_sequences_are_followed_back_in_blocks_of_rows(mode, most, monkeypatch):
+    _, arrays, table, model = problem(9, mode, count=17, most=60)  # the last one is alone
     truth = np.arange(len(arrays.codes), dtype=np.int32) % 7 - 1
-    losses = (truth, -weights, 1)
-    charged, _ = _alignment.best(arrays, table, model, losses)
-    sums, pairs, gaps = _alignment.sums(arrays, table, model, weights)
-    monkeypatch.setattr(_alignment, "MOST_TRACE", 1)
-    monkeypatch.setattr(_alignment, "MOST_CELLS", 1)
-    alone, again = _alignment.best(arrays, table, model)
-    np.testing.assert_array_equal(alone, values)
-    np.testing.assert_array_equal(again, partners)
-    np.testing.assert_array_equal(_alignment.best(arrays, table, model, losses)[0], charged)
-    others = _alignment.sums(arrays, table, model, weights)
-    np.testing.assert_allclose(others[0], sums, rtol=1e-13)  # vectors may round less often
-    np.testing.assert_allclose(others[1], pairs, rtol=1e-10, atol=1e-12)
-    np.testing.assert_allclose(others[2], gaps, rtol=1e-10, atol=1e-12)
+    losses = (truth, -np.linspace(0.5, 1.5, 17), 1)
+    every = [_alignment.best(arrays, table, model, given) for given in (None, losses)]
+    monkeypatch.setattr(_alignment, "MOST_TRACE", most)
+    for given, (values, partners) in zip((None, losses), every, strict=True):
+        again, others = _alignment.best(arrays, table, model, given)
+        np.testing.assert_array_equal(again, values)
+        np.testing.assert_array_equal(others, partners)

@@ -351,14 +351,14 @@ objective: {model: ssvm}
 def test_commands_refuse_a_malformed_file_in_one_line(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c.yaml").write_text(CONFIG)
-    text = MALFORMED[name][0]
+    text, number, _ = MALFORMED[name]
     (tmp_path / "t.ptb").write_bytes(text if isinstance(text, bytes) else text.encode())
     before = sorted(tmp_path.iterdir())
     for command, arguments in ((learn, ("c.yaml", "m.model")), (main, ("check", "c.yaml"))):
         result = CliRunner().invoke(command, arguments)
         assert result.exit_code == 2, result.output
         (line,) = result.stderr.splitlines()
-        assert line.startswith("error: t.ptb")
+        assert line.startswith("error: t.ptb: " if number is None else f"error: t.ptb:{number}: ")
         assert sorted(tmp_path.iterdir()) == before
 
 

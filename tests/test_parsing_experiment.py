@@ -67,3 +67,45 @@ def test_every_method_is_trained_and_tested(gum, tmp_path):
     assert [row["method"] for row in rows] == list(table.METHODS)
     assert all(row["converged"] in (True, None) for row in rows)
     assert all(0 <= row["test_f1"] <= 100 for row in rows)
+
+
+def test_the_grid_of_c_grows_while_the_best_is_at_its_edge(monkeypatch):
+    """Scores of dev are highest at C = 1e-3; all else is only handed on."""
+    method = table.METHODS["SVM_2"]
+    config = table.config_of(method, 10, 1.0)
+    tried = []
+
+    def learnt(application, training, path, scored):
+        tried.extend(each.objective.C for each in path)
+        return [each.objective.C for each in path]
+
+    def scored(application, dev, C):
+        return {"exact_match": 50.0 - abs(round(np.log10(C)) + 3)}, None
+
+    monkeypatch.setattr(table, "learn_path", learnt)
+    monkeypatch.setattr(table, "weights", lambda model: model)
+    monkeypatch.setattr(table, "scored", scored)
+    C, edge = table.chosen_C(method, None, None, None, config, (0.1, 1.0))
+    assert np.log10(C) == pytest.approx(-3)
+    assert tried == pytest.approx([0.1, 1.0, 1e-2, 1e-3, 1e-4])
+    assert not edge
+    assert table.chosen_C(method, None, None, None, config, (10.0, 100.0)) == (
+        pytest.approx(0.01),
+        True,
+    )
+    assert table.chosen_C(method, None, None, None, config, (10.0,)) == (10.0, False)
+
+
+def test_parts_come_last_and_keep_their_c():
+    batches = table.batches(table.FULL)
+    names = [name for batch in batches for name, _ in batch]
+    assert names[:4] == ["PCFG"] * 4
+    assert names[-2:] == ["2 parts", "4 parts"]
+    assert max(len(batch) for batch in batches) == 4
+    rows = [
+        {"method": name, "length": 10, "C": C} for name, C in (("2 parts", 0.1), ("SVM_2", 9.0))
+    ]
+    assert table.task_of(table.FULL, rows, "4 parts", 10).C == 0.1
+    assert table.task_of(table.FULL, rows, "SVM_2", 15).C is None
+    rows.append({"method": "SVM_2", "length": 15, "C": 1.0})
+    assert table.task_of(table.FULL, rows[::-1], "SVM_2", 25).C == 1.0

@@ -36,7 +36,7 @@ def splits(case):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_max_rule_trees_have_the_highest_product_of_posteriors(kind):
-    for seed in range(100):
+    for seed in range(200):
         case = cases.Case(seed, **KINDS[kind])
         scores = np.array(list(map(case.score, case.all)))
         shares = np.exp(scores - scores.max())
@@ -57,7 +57,7 @@ def test_max_rule_trees_have_the_highest_product_of_posteriors(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_best_few_derivations_are_those_of_enumeration(kind):
-    for seed in range(100):
+    for seed in range(200):
         case = cases.Case(seed, **KINDS[kind])
         charts = _parsing.charts(
             case.grammar, case.sentences, 0, case.w, case.spans, case.emissions

@@ -15,17 +15,21 @@ symbol knowing one sister. Rows:
     + spans      SVM_2 Δm with features of brackets: length, first and last tag, tags outside
     m parts      a grammar with latent annotations (hcrf), m parts of each symbol; approximate trees
 
-C is chosen on sentences of dev for the shortest length, by F1 for the F1 loss and by whole trees
-for the others, the first of equal ones, and kept for the greater lengths. The relative gap is at
-most 1e-2. Methods whose inference is the slowest are not run for the greatest lengths: those with
-the F1 loss up to 25 tokens, with span features up to 15, and those with parts up to 10. The files
-of the table hold all rows that are done.
+C is chosen on sentences of dev, by F1 for the F1 loss and by whole trees for the others, the first
+of equal ones, from a grid that grows while the best C is at its edge. It is chosen for the shortest
+length and kept for the greater ones; only that of the 0/1 loss is chosen again, for 15 tokens, and
+4 parts have the C of 2 parts. The machines of the search are trained from C to C, each to a gap of
+5e-2, and the machine with the chosen C anew, to 1e-2 up to 15 tokens and to 5e-2 above. Passes are
+limited; the table has the relative gap that was reached, with the number of passes where their
+limit came first. Methods whose inference is the slowest are not run for the greatest lengths. Rows
+with parts come last; the files of the table are written whenever a row is done.
 
 Accuracy is the share of whole trees, and F1 that of evalb with COLLINS.prm, both in percent. A
 sentence without a parse has a flat tree of its best pieces. Constraints are the planes that n-slack
-keeps. Times are CPU seconds of one thread, and the share of the QP in them. McNemar's test compares
-each method with the PCFG: test sentences in which one of the two has fewer brackets that are wrong
-or missed, and p, the exact binomial probability of such a difference if both were as good.
+keeps. Times are CPU seconds of one thread, without the search for C, and the share of the QP in
+them. McNemar's test compares each method with the PCFG: test sentences in which one of the two has
+fewer brackets that are wrong or missed, and p, the exact binomial probability of such a difference
+if both were as good.
 
 In the paper the machines with the F1 loss have a clearly higher F1 than the PCFG, and the one with
 the 0/1 loss has slightly more whole trees.
@@ -48,10 +52,11 @@ from lssvm.applications.parsing.parsing import GrammarParsing
 from lssvm.applications.parsing.predicted_trees import Predictions
 from lssvm.config import Config, set_values
 from lssvm.errors import DataError
+from lssvm.model import Model
 from lssvm.output.tables import text_table, write_results
 from lssvm.training.cccp import Observer, Summary
 from lssvm.training.cross_validation import run_tasks
-from lssvm.training.session import learn_on
+from lssvm.training.session import learn_on, learn_path
 
 LIST = "splits.md"
 LOWEST = -30.0  # log of the probability of a rule that is not in these training trees
@@ -79,7 +84,20 @@ METHODS = {
 }
 
 
-LONGEST = {"SVM_2 Δs": 25, "SVM_2 Δm": 25, "Δm + spans": 15, "2 parts": 10, "4 parts": 10}
+class Limit(NamedTuple):
+    """When training stops: at a relative gap, or after so many passes."""
+
+    gap: float
+    passes: int
+
+
+SEARCH = Limit(5e-2, 25)
+PARTS_SEARCH = Limit(5e-2, 12)
+LIMITS = {10: Limit(1e-2, 100), 15: Limit(1e-2, 40), 25: Limit(5e-2, 12), 40: Limit(5e-2, 9)}
+MORE = 3  # values of C beyond the grid
+PARTS_LIMITS = {2: (30, 2), 4: (20, 2)}  # passes of a convex problem, and these
+LONGEST = {"SVM_2 Δs": 25, "Δm + spans": 25, "2 parts": 10, "4 parts": 10}
+SAME_C = {"4 parts": "2 parts"}
 
 
 class Plan(NamedTuple):
@@ -87,6 +105,7 @@ class Plan(NamedTuple):
 
     lengths : greatest numbers of tokens; grid : values of C; most : training sentences, at most
     files : of a split, at most; longest : methods that are not run for greater lengths than this
+    again : lengths for which C of a method is chosen again
     """
 
     lengths: tuple[int, ...]
@@ -94,10 +113,11 @@ class Plan(NamedTuple):
     most: int
     files: int
     longest: Mapping[str, int]
+    again: Mapping[str, int]
 
 
-FULL = Plan((10, 15, 25, 40), (0.1, 1.0, 10.0), 100_000, 1000, LONGEST)
-QUICK = Plan((6,), (1.0,), 80, 15, {})
+FULL = Plan((10, 15, 25, 40), (0.01, 0.1, 1.0, 10.0, 100.0), 100_000, 1000, LONGEST, {"SVM_2": 15})
+QUICK = Plan((6,), (1.0,), 80, 15, {}, {})
 
 
 class Task(NamedTuple):
@@ -121,27 +141,50 @@ def experiment(arguments: command.Arguments) -> str:
     setting = Setting(arguments.data, plan)
     read_split(arguments.data, "train")
     rows: list[dict[str, Any]] = []
-    chosen: dict[str, float | None] = dict.fromkeys(METHODS)
-    for length in plan.lengths:
-        names = [name for name in METHODS if length <= plan.longest.get(name, length)]
-        for batch in (names[:1], names[1:]):  # the first one is what others are compared with
-            tasks = [Task(name, length, chosen[name]) for name in batch]
-            for first in range(0, len(tasks), arguments.jobs):
-                found = run_tasks(
-                    solve,
-                    setting,
-                    tasks[first : first + arguments.jobs],
-                    jobs=arguments.jobs,
-                    progress=command.show_progress,
-                )
-                rows += found
-                chosen |= {row["method"]: row["C"] for row in found}
-                text = save(arguments.out, plan, rows)
-    return text
+
+    def keep(number: int, row: dict[str, Any]) -> None:
+        rows.append(row)
+        save(arguments.out, plan, rows)
+
+    for batch in batches(plan):
+        run_tasks(
+            solve,
+            setting,
+            [task_of(plan, rows, name, length) for name, length in batch],
+            jobs=arguments.jobs,
+            progress=command.show_progress,
+            finished=keep,
+        )
+    return save(arguments.out, plan, rows)
 
 
-def save(out: Path, plan: "Plan", rows: Sequence[dict[str, Any]]) -> str:
+def batches(plan: Plan) -> list[list[tuple[str, int]]]:
+    """Methods and lengths that do not wait for each other: PCFG first, parts last."""
+    wanted = [
+        [(name, length) for name in METHODS if length <= plan.longest.get(name, length)]
+        for length in plan.lengths
+    ]
+    first, *others = METHODS
+    single = [name for name in others if METHODS[name].parts == 1]
+    several = [name for name in others if METHODS[name].parts > 1]
+    return [
+        [(first, length) for length in plan.lengths],
+        *([each for each in own if each[0] in single] for own in wanted),
+        *([each for own in wanted for each in own if each[0] == name] for name in several),
+    ]
+
+
+def task_of(plan: Plan, rows: Sequence[Mapping[str, Any]], name: str, length: int) -> Task:
+    """A task, with the C of the last row of this method, or of that whose C it keeps."""
+    known = {row["method"]: row["C"] for row in sorted(rows, key=lambda row: row["length"])}
+    again = plan.again.get(name) == length
+    return Task(name, length, None if again else known.get(SAME_C.get(name, name)))
+
+
+def save(out: Path, plan: Plan, rows: Sequence[dict[str, Any]]) -> str:
     """Write what is done so far; returns the table."""
+    order = list(METHODS)
+    rows = sorted(rows, key=lambda row: (row["length"], order.index(row["method"])))
     for length in plan.lengths:
         compare([row for row in rows if row["length"] == length])
     text = report(rows)
@@ -187,10 +230,15 @@ def config_of(method: Method, length: int, C: float) -> Config:
                 "slack_norm": 2 if planes else 1,
                 "C": C,
             },
-            "solver": {"method": "n-slack" if planes else "lbfgs", "epsilon": 1e-2},
-            "cccp": {"max_iterations": 20},
+            "solver": {"method": "n-slack" if planes else "lbfgs"},
         }
     )
+
+
+def limited(config: Config, gap: float, passes: int, problems: int = 1) -> Config:
+    """The settings with limits of training. problems : convex ones, at most"""
+    limits = {"solver.epsilon": gap, "solver.max_passes": passes, "cccp.max_iterations": problems}
+    return set_values(config, limits)
 
 
 def solve(setting: Setting, task: Task) -> dict[str, Any]:
@@ -208,24 +256,23 @@ def solve(setting: Setting, task: Task) -> dict[str, Any]:
     dev, test = (
         short(application.read(files(split)), task.length, plan.most) for split in ("dev", "test")
     )
-    fits: list[Fit] = []
-    settings = plan.grid if task.C is None else (task.C,)
-    for C in settings if method.model else (0.0,):
-        chosen = set_values(config, {"objective.C": C}) if C else config
-        fits.append(fitted(method, application, training, chosen, C))
-    best = 0
-    if len(fits) > 1:
-        key = "f1" if method.loss == "f1" else "exact_match"
-        values = [scored(application, dev, fit.w)[0][key] or 0.0 for fit in fits]
-        best = int(np.argmax(values))
-    fit = fits[best]
+    C, edge, began = task.C, False, time.process_time()
+    if method.model and C is None:
+        C, edge = chosen_C(method, application, training, dev, config, plan.grid)
+    searched = time.process_time() - began
+    if C is not None:
+        limit = LIMITS.get(task.length, LIMITS[10])
+        passes = PARTS_LIMITS.get(method.parts, (limit.passes, 1))
+        config = limited(set_values(config, {"objective.C": C}), limit.gap, *passes)
+    fit = fitted(method, application, training, config)
     (train, _), (tested, predictions) = (
         scored(application, examples, fit.w) for examples in (training, test)
     )
     return {
         "length": task.length,
         "method": task.method,
-        "C": fit.C or None,
+        "C": C,
+        "edge": edge,
         "sentences": len(training),
         "weights": len(fit.w),
         "train_accuracy": train["exact_match"],
@@ -235,21 +282,59 @@ def solve(setting: Setting, task: Task) -> dict[str, Any]:
         "no_parse": tested["no_parse"],
         "constraints": fit.planes,
         "seconds": fit.seconds,
+        "seconds_search": searched,
+        "passes": fit.passes,
+        "gap": fit.gap,
         "qp_share": fit.share,
         "converged": fit.converged,
         "right": right_brackets(application, test, predictions),
     }
 
 
+def chosen_C(
+    method: Method,
+    application: GrammarParsing,
+    training: Treebank,
+    dev: Treebank,
+    config: Config,
+    grid: Sequence[float],
+) -> tuple[float, bool]:
+    """The C with the best trees of dev, the first of equal ones, and whether it is at an edge.
+
+    The grid grows by a factor of 10 at a time, up to 3 times, while the best C is at its edge.
+    """
+    if len(grid) == 1:
+        return grid[0], False
+    config = limited(config, *(SEARCH if method.parts == 1 else PARTS_SEARCH))
+    key = "f1" if method.loss == "f1" else "exact_match"
+    values: dict[float, float] = {}
+    more = list(grid)
+    while more and len(values) < len(grid) + MORE:
+        path = [set_values(config, {"objective.C": C}) for C in more]
+        for C, model in zip(
+            more, learn_path(application, training, path, scored=False), strict=True
+        ):
+            values[C] = scored(application, dev, weights(model))[0][key] or 0.0
+        best = max(sorted(values), key=lambda C: values[C])
+        more = [best / 10.0] * (best == min(values)) + [best * 10.0] * (best == max(values))
+    return best, bool(more)
+
+
+def weights(model: Model) -> np.ndarray:
+    """One weight for each feature, also of those that training examples do not have."""
+    return np.asarray(model.space.linear(model.w)) if hasattr(model.space, "linear") else model.w
+
+
 class Fit(NamedTuple):
-    """What was learnt. seconds : of the CPU; share : of the QP in percent"""
+    """What was learnt. seconds : of the CPU; share : of the QP in percent; gap : reached"""
 
     w: np.ndarray
-    C: float
     planes: int | None
     seconds: float
     share: float | None
     converged: bool | None
+    passes: int | None = None
+    gap: float | None = None
 
 
 def short(examples: Treebank, length: int, most: int) -> Treebank:
@@ -257,23 +342,21 @@ def short(examples: Treebank, length: int, most: int) -> Treebank:
     return examples.take(np.flatnonzero(examples.lengths <= length)[:most])
 
 
-def fitted(
-    method: Method, application: GrammarParsing, training: Treebank, config: Config, C: float
-) -> Fit:
+def fitted(method: Method, application: GrammarParsing, training: Treebank, config: Config) -> Fit:
     """Train a method."""
     began = time.process_time()
     if not method.model:
         w = frequencies(application, training)
-        return Fit(w, C, None, time.process_time() - began, None, None)
+        return Fit(w, None, time.process_time() - began, None, None)
     watch = Watch()
-    model = learn_on(application, training, config, observer=watch)
-    seconds, shared = time.process_time() - began, None
+    model = learn_on(application, training, config, observer=watch, scored=False)
+    seconds, shared, record = time.process_time() - began, None, model.record
     if method.model == "ssvm" and watch.summary is not None:
         whole = watch.summary.seconds_inference + watch.summary.seconds_qp
         shared = 100.0 * watch.summary.seconds_qp / max(whole, 1e-9)
-    planes = model.record["planes"] if method.model == "ssvm" else None
-    linear = np.asarray(model.space.linear(model.w)) if hasattr(model.space, "linear") else model.w
-    return Fit(linear, C, planes, seconds, shared, bool(model.record["converged"]))
+    planes = record["planes"] if method.model == "ssvm" else None
+    ended = (bool(record["converged"]), record["passes"], record["gap"])
+    return Fit(weights(model), planes, seconds, shared, *ended)
 
 
 class Watch(Observer):
@@ -342,12 +425,25 @@ def report(rows: Sequence[Mapping[str, Any]]) -> str:
                 "QP %": "–" if row["qp_share"] is None else f"{row['qp_share']:.0f}",
                 "better : worse": f"{row['better']} : {row['worse']}",
                 "p": f"{row['p']:.2g}",
-                "C": row["C"] or "–",
+                "gap": _gap(row),
+                "C": f"{row['C'] or '–'}{' (edge)' if row['edge'] else ''}",
             }
         )
     sizes = {row["length"]: row["sentences"] for row in rows}
     told = ", ".join(f"{count:,d} of at most {length}" for length, count in sizes.items())
-    return text_table(f"Trees of GUM; training sentences: {told} tokens", table)
+    spent = sum(row["seconds"] + row["seconds_search"] for row in rows)
+    title = (
+        f"Trees of GUM; training sentences: {told} tokens; {spent:.0f} CPU s of training, "
+        f"{sum(row['seconds_search'] for row in rows):.0f} of them to choose C"
+    )
+    return text_table(title, table)
+
+
+def _gap(row: Mapping[str, Any]) -> str:
+    """The gap that was reached, marked where the limit of passes came first."""
+    if row["gap"] is None:
+        return "–"
+    return f"{row['gap']:.1g}" + ("" if row["converged"] else f" ({row['passes']} passes)")
 
 
 if __name__ == "__main__":

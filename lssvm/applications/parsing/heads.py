@@ -4,7 +4,8 @@ A line of a table is a label, the end from which children are searched, and labe
 most likely ones first: ``VP left VB VBD VP``. The head is the first child from that end with the
 first of these labels that any child has, otherwise the first child from that end. The label ``*``
 is for all labels without a line of their own; without it the search is from the left. What
-follows ``#`` is a comment.
+follows ``#`` is a comment. Labels have no brackets and do not end with a comma or colon, those
+punctuation marks alone excepted, so that a table in another format is not taken for one.
 """
 
 from collections.abc import Sequence
@@ -32,10 +33,23 @@ def read_heads(path: Path) -> HeadTable:
                 )
             if words[0] in table:
                 raise ValueError(f"{path}:{number}: {words[0]!r} has two lines; expected one")
+            _check_labels(f"{path}:{number}", words[0], words[2:])
             table[words[0]] = words[1:]
     if not table:
         raise ValueError(f"{path}: there are no lines; expected a label, an end and heads in each")
     return table
+
+
+def _check_labels(place: str, label: str, heads: Sequence[str]) -> None:
+    """Raise ValueError for what can be no label of a tree, and for a head that stands twice."""
+    for word in (label, *heads):
+        if any(mark in word for mark in "()[]{}") or (len(word) > 1 and word[-1] in ",:;"):
+            raise ValueError(f"{place}: {word[:40]!r} is no label; expected labels between blanks")
+    if ANY in heads:
+        raise ValueError(f"{place}: '*' is among the heads; expected labels, or none for any head")
+    twice = next((head for k, head in enumerate(heads) if head in heads[:k]), None)
+    if twice is not None:
+        raise ValueError(f"{place}: {twice[:40]!r} stands twice; expected each head once")
 
 
 def check_heads(table: HeadTable) -> HeadTable:
