@@ -22,6 +22,7 @@ from lssvm.training.cccp import Observer
 from lssvm.training.distributed import crew
 from lssvm.training.distributed.cluster import Worker, WorkerLostError
 from lssvm.training.distributed.worker import Recipe, Reply
+from lssvm.training.session import rehearse
 
 distributed = pytest.importorskip(
     "distributed", reason="needs Dask: pip install 'lssvm[dask]' (make test installs it)"
@@ -330,6 +331,9 @@ def test_a_method_without_such_a_form_is_refused(scheduler, settings, told):
     with pytest.raises(LssvmError) as caught:
         learn(config, executor=f"dask:{scheduler}")
     assert told in str(caught.value).replace(f"dask:{scheduler}", "dask")
+    with pytest.raises(LssvmError) as caught:
+        rehearse(load_config(f"configs/{name}.yaml", [*settings, "executor=dask"]))
+    assert told in str(caught.value)
 
 
 def test_a_loss_of_the_whole_data_set_is_refused():

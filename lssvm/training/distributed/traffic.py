@@ -6,7 +6,8 @@ from typing import NamedTuple
 class Traffic(NamedTuple):
     """What went through the network.
 
-    workers : that took part at once; lost : those among them whose place became empty; sent, received : bytes
+    workers : that took part at once; lost : how many of them were lost
+    sent, received : bytes
     seconds : of passes; computing : of these, while the slowest worker computed
     """
 
