@@ -693,6 +693,11 @@ def test_the_summary_says_when_a_gap_is_not_certified():
         "3 quadratic programs solved by OSQP",
         "seconds: inference 1.0, QP 2.0, rest 3.0; peak memory 100 MB",
     ]
+    spread = summary._replace(workers=2, sent_mb=1.25, received_mb=30.0, communication=0.052)
+    traffic = "1.2 MB sent, 30.0 MB received, 5 % of the passes' time in communication"
+    assert summary_lines(spread)[4:] == [f"2 workers: {traffic}"]
+    lossy = spread._replace(workers_lost=1)
+    assert summary_lines(lossy)[4:] == [f"2 workers, 1 lost: {traffic}"]
     assert "50 passes, 20 planes" in summary_lines(summary._replace(passes_saved=0))[2]
 
 

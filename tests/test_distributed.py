@@ -22,6 +22,7 @@ from lssvm.training.cccp import Observer
 from lssvm.training.distributed import crew
 from lssvm.training.distributed.cluster import Worker, WorkerLostError
 from lssvm.training.distributed.worker import Recipe, Reply
+from lssvm.training.session import rehearse
 
 distributed = pytest.importorskip(
     "distributed", reason="needs Dask: pip install 'lssvm[dask]' (make test installs it)"
@@ -102,34 +103,29 @@ def test_workers_train_the_model_of_threads_to_the_last_byte(case, scheduler, tm
         assert 0 < watching.summary.communication < 1
 
 
-def processes(scheduler):
-    """The processes of the workers by the names of these."""
-    with distributed.Client(scheduler, set_as_default=False) as client:
-        names = {
-            address: worker["name"]
-            for address, worker in client.scheduler_info(n_workers=-1)["workers"].items()
-        }
-        return {names[address]: pid for address, pid in client.run(os.getpid).items()}
-
-
 @pytest.mark.parametrize("delay", [0.0, 0.003, 0.02])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_killed_worker_loses_nothing(scheduler, tmp_path, workers, delay):
+    """Its blocks are sent to others; or to its successor, where it was the only one."""
     config = config_of("sequence-ssvm")
     expected = saved(learn(config), tmp_path)
+    with distributed.Client(scheduler, set_as_default=False) as client:
+        client.wait_for_workers(2, timeout=30)
+        address, pid = next(iter(client.run(os.getpid).items()))
 
     def kill():
-        pid = processes(scheduler)[0]
         threading.Timer(delay, os.kill, (pid, signal.SIGKILL)).start()
 
     watching = Watching(20, kill)
     found = learn(config, executor=f"dask:{scheduler}", workers=workers, observer=watching)
     assert saved(found, tmp_path) == expected
+    assert watching.summary.workers_lost in ([1] if delay == 0.0 else [0, 1])
     with distributed.Client(scheduler, set_as_default=False) as client:
-        client.wait_for_workers(3, timeout=30)
+        while address in client.nthreads():
+            time.sleep(0.05)
 
 
-def run_learn(*arguments):
+def run_learn(*arguments, **options):
     """The command in a process of its own, with sample data in many blocks."""
     code = (
         "import lssvm.oracle\n"
@@ -141,21 +137,19 @@ def run_learn(*arguments):
         [sys.executable, "-c", code, *map(str, arguments)],
         stderr=subprocess.PIPE,
         text=True,
+        **options,
     )
 
 
 SEQUENCE = ["configs/sequence.yaml", "--set", "solver.method=cutting-plane"]
-SEQUENCE += ["--set", "solver.max_passes=300", "--set", "solver.epsilon=1e-9"]
+SEQUENCE += ["--set", "solver.max_passes=150", "--set", "solver.epsilon=1e-9"]
 
 
-def test_a_lost_scheduler_ends_the_run_in_one_line_and_others_resume_it(tmp_path):
+def test_a_lost_scheduler_ends_the_run_in_one_line_and_others_resume_it(tmp_path, uninterrupted):
     """By threads, and by workers of another number: the bytes of the uninterrupted run."""
     model = tmp_path / "found.model"
-    whole = run_learn(*SEQUENCE, model, "-q")
-    whole.wait(60)
-    expected = model.read_bytes()
     for then in (["--threads", "2"], ["--executor", "dask", "--workers", "2"]):
-        model.unlink()
+        model.unlink(missing_ok=True)
         file = tmp_path / "scheduler.json"
         scheduler, *workers = started(file, 3)
         run = run_learn(
@@ -182,7 +176,7 @@ def test_a_lost_scheduler_ends_the_run_in_one_line_and_others_resume_it(tmp_path
         assert not model.exists()
         resumed = run_learn(*SEQUENCE, model, "-q", "--resume", *then)
         resumed.communicate(timeout=60)
-        assert model.read_bytes() == expected
+        assert model.read_bytes() == uninterrupted
         file.unlink()
 
 
@@ -337,6 +331,9 @@ def test_a_method_without_such_a_form_is_refused(scheduler, settings, told):
     with pytest.raises(LssvmError) as caught:
         learn(config, executor=f"dask:{scheduler}")
     assert told in str(caught.value).replace(f"dask:{scheduler}", "dask")
+    with pytest.raises(LssvmError) as caught:
+        rehearse(load_config(f"configs/{name}.yaml", [*settings, "executor=dask"]))
+    assert told in str(caught.value)
 
 
 def test_a_loss_of_the_whole_data_set_is_refused():
@@ -364,3 +361,32 @@ def test_dask_is_asked_for_where_it_is_missing(monkeypatch):
     monkeypatch.setitem(sys.modules, "distributed", None)
     with pytest.raises(MissingExtraError, match=r"pip install 'lssvm\[dask\]'"):
         learn(config_of("multiclass"), executor="dask")
+
+
+@pytest.fixture(scope="module")
+def uninterrupted(tmp_path_factory):
+    """The bytes of the model that the command trains by threads."""
+    model = tmp_path_factory.mktemp("uninterrupted") / "found.model"
+    run_learn(*SEQUENCE, model, "-q").communicate(timeout=60)
+    return model.read_bytes()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_stopped_command_takes_its_workers_along(tmp_path, uninterrupted, number):
+    """Ctrl-C reaches the whole group, workers included; they compute until the pass has ended."""
+    model, checkpoint = tmp_path / "found.model", tmp_path / "found.model.checkpoint"
+    run = run_learn(
+        *[*SEQUENCE, model, "-q", "--checkpoint-every", "10", "--executor", "dask"],
+        *["--workers", "2"],
+        start_new_session=True,
+    )
+    while not checkpoint.exists():
+        assert run.poll() is None, run.stderr.read()
+        time.sleep(0.01)
+    (os.killpg if number == signal.SIGINT else os.kill)(run.pid, number)
+    _, told = run.communicate(timeout=30)  # standard error is closed by all processes then
+    stopped = f"stopped by {number.name}; {checkpoint} was written, go on with the same command"
+    assert told == ("" if number == signal.SIGKILL else f"{stopped} and --resume\n")
+    resumed = run_learn(*SEQUENCE, model, "-q", "--resume")
+    assert resumed.communicate(timeout=60)[1] == ""
+    assert model.read_bytes() == uninterrupted

@@ -287,8 +287,9 @@ def summary_lines(summary: Summary) -> list[str]:
 
 
 def _traffic(summary: Summary) -> str:
+    lost = f", {summary.workers_lost:,d} lost" if summary.workers_lost else ""
     return (
-        f"{counted(summary.workers, 'worker')}: {summary.sent_mb:.1f} MB sent, "
+        f"{counted(summary.workers, 'worker')}{lost}: {summary.sent_mb:.1f} MB sent, "
         f"{summary.received_mb:.1f} MB received, {100 * summary.communication:.0f} % of the "
         "passes' time in communication"
     )

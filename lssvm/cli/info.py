@@ -48,7 +48,7 @@ def data_facts(config: Config) -> dict[str, Any]:
         if examples is None:
             examples = application.read(config.sources(split))
         splits[split] = _split_facts(application, examples)
-        splits[split]["files"] = [entry.path for entry in config.entries(split)]
+        splits[split]["files"] = [entry.path for entry in config.files(split)]
         texts = application.warnings(examples)
         if split == "train":
             texts = [*texts, *application.scale_warnings(examples)]

@@ -4,6 +4,7 @@ What its sections hold is in :mod:`lssvm.config.sections`. The section ``applica
 validated by the application's own Options, so a plug-in brings its own keys.
 """
 
+import glob
 import json
 import math
 import os
@@ -127,12 +128,27 @@ class Config(Section):
             split
         ]
 
+    def files(self, split: str) -> list[Entry]:
+        """The same with every pattern replaced by the files that it matches, by their names.
+
+        Raises ConfigError if it matches none.
+        """
+        base = self._bases.get(split, Path())
+        found: list[Entry] = []
+        for entry in self.entries(split):
+            names = _matching(entry.path, base)
+            if not names:
+                wrong = f"{entry.path!r} matches no file; expected at least one"
+                raise ConfigError([f"{self.origin}: data.{split}: {wrong}"])
+            found += [entry.model_copy(update={"path": name}) for name in names]
+        return found
+
     def sources(self, split: str) -> list[Source]:
         """The files of ``train``, ``validate`` or ``test`` with paths that can be opened.
 
         Raises ConfigError if the split names none.
         """
-        entries = self.entries(split)
+        entries = self.files(split)
         if not entries:
             raise ConfigError([f"{self.origin}: data.{split}: no files; expected at least one"])
         return [
@@ -153,6 +169,17 @@ class Config(Section):
         return applications.load(self.application.name)(
             self.application, self.objective.formulation()
         )
+
+
+def _matching(path: str, base: Path) -> list[str]:
+    """The files that a pattern with ``*``, ``?``, ``[…]`` or ``**`` matches, in a fixed order.
+
+    Any other path, and that of a file that exists, stands for itself.
+    """
+    if not glob.has_magic(path) or (base / path).exists():
+        return [path]
+    found = glob.glob(path, root_dir=base, recursive=True)
+    return sorted(name for name in found if (base / name).is_file())
 
 
 def resolved(path: str, base: Path) -> str:

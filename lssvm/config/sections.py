@@ -35,7 +35,11 @@ def _as_label(value: Any) -> Any:
 class Entry(Section):
     """One file of a split."""
 
-    path: str = Field(min_length=1, description="name of the file; - is standard input")
+    path: str = Field(
+        min_length=1,
+        description="name of the file; - is standard input; a pattern such as part-*.txt stands "
+        "for all files that it matches, in the order of their names",
+    )
     label: Annotated[str | None, BeforeValidator(_as_label)] = Field(
         default=None,
         description="label of all examples of the file, if the file itself has no labels",
@@ -51,7 +55,9 @@ Entries = Annotated[list[Annotated[Entry, BeforeValidator(_as_entry)]], BeforeVa
 class Data(Section):
     """The files of each split; relative paths are relative to the folder of the configuration."""
 
-    train: Entries = Field(default=[], description="files to train on")
+    train: Entries = Field(
+        default=[], description="files to train on, or patterns such as part-*.txt"
+    )
     validate_: Entries = Field(
         default=[],
         alias="validate",

@@ -68,8 +68,9 @@ class Summary(NamedTuple):
         of their objectives
     seconds_… : wall time in inference, in the bundle and its QP, and elsewhere
     peak_mb : largest memory of the process so far, in MB
-    workers : of another executor than threads, 0 without; sent_mb, received_mb : through the
-        network; communication : the share of the passes' time in which no worker computed
+    workers : of another executor than threads, 0 without; workers_lost : on the way
+    sent_mb, received_mb : through the network; communication : the share of the passes' time in
+        which no worker computed
     """
 
     objective: float
@@ -94,6 +95,7 @@ class Summary(NamedTuple):
     sent_mb: float = 0.0
     received_mb: float = 0.0
     communication: float = 0.0
+    workers_lost: int = 0
 
 
 class Observer:

@@ -424,7 +424,7 @@ def given_folds(config: Config, examples: Any, names: Sequence[str]) -> np.ndarr
 
     Raises LssvmError if the files are not those of data.train, each once, or have no examples.
     """
-    entries = [entry.path for entry in config.entries("train")]
+    entries = [entry.path for entry in config.files("train")]
     if sorted(names) != sorted(entries) or len(set(names)) < len(names):
         raise LssvmError(
             f"{config.origin}: search.folds: {', '.join(names)}; expected the files of data.train "

@@ -194,10 +194,12 @@ def rehearse(
     Returns the data that training would begin with. Raises LssvmError where ``learn`` would.
     """
     data = _read(config)
+    check_application(data.application, data.examples, config.executor)
     with arithmetic(), Executor(threads) as executor:
         session = Session(data, [config], executor, initial=initial)
         if resumed is not None:
             session.resume(resumed)
+        check_solver(session.stages[0].config, config.executor)
         session.rehearse()
     return data
 

@@ -61,4 +61,5 @@ def summary(
         sent_mb=network.sent / MEGABYTE,
         received_mb=network.received / MEGABYTE,
         communication=network.share,
+        workers_lost=network.lost,
     )

@@ -1,11 +1,13 @@
 """The one door to Dask: its workers, an actor on each of them, and what is lost on the way."""
 
 import logging
+import os
 import signal
 from collections.abc import Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
+from multiprocessing import resource_tracker
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
@@ -86,13 +88,43 @@ def _silence() -> Iterator[None]:
 
 def _local(distributed: ModuleType, workers: int | None) -> Any:
     """A cluster of processes on this machine."""
-    return distributed.LocalCluster(
-        n_workers=workers,
-        threads_per_worker=1,
-        processes=True,
-        dashboard_address="127.0.0.1:0",
-        silence_logs=logging.CRITICAL + 1,
-    )
+    with _without_interrupts():
+        return distributed.LocalCluster(
+            n_workers=workers,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address="127.0.0.1:0",
+            silence_logs=logging.CRITICAL + 1,
+        )
+
+
+@contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """Threads that begin within, and processes that they ever start, are not reached by Ctrl-C.
+
+    It is for this process alone, which says what happens, and may need its workers once more.
+    """
+    _start_tracker()  # would let the signal through again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _start_tracker() -> None:
+    """Start what removes the semaphores of a killed process, as one that does so without a word."""
+    key = "PYTHONWARNINGS"
+    before = os.environ.get(key)
+    quiet = "ignore::UserWarning:multiprocessing.resource_tracker"
+    os.environ[key] = f"{before},{quiet}" if before else quiet
+    try:
+        resource_tracker.ensure_running()
+    finally:
+        if before is None:
+            del os.environ[key]
+        else:
+            os.environ[key] = before
 
 
 def _client(distributed: ModuleType, where: Any, place: str) -> Any:
@@ -111,11 +143,6 @@ def _client(distributed: ModuleType, where: Any, place: str) -> Any:
             f"executor: no scheduler of Dask answers at {place}: {why}; expected an address such "
             "as tcp://host:8786"
         ) from None
-
-
-def leave_interrupts() -> None:
-    """On a worker: Ctrl-C is for the process that started it, which says what happens."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 class Cluster:
@@ -166,8 +193,6 @@ class Cluster:
     def actor(self, worker: Worker, recipe: Recipe) -> Any:
         """A ``Blocks`` on a worker. Raises LssvmError if it has other versions, WorkerLostError."""
         self._check_versions(worker, recipe)
-        if self._place == "the local cluster":
-            self._run(worker, leave_interrupts)
         future = self._client.submit(
             Blocks,
             recipe,

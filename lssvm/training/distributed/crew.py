@@ -164,6 +164,7 @@ class Crew:
         if worker in self._places:
             self._places[self._places.index(worker)] = None
             self._lost.append(worker)
+            self.traffic = self.traffic._replace(lost=len(self._lost))
         self._looked = time.monotonic()
 
     def _fill(self) -> None:

@@ -6,7 +6,8 @@ from typing import NamedTuple
 class Traffic(NamedTuple):
     """What went through the network.
 
-    workers : that took part at once; sent, received : bytes
+    workers : that took part at once; lost : how many of them were lost
+    sent, received : bytes
     seconds : of passes; computing : of these, while the slowest worker computed
     """
 
@@ -15,6 +16,7 @@ class Traffic(NamedTuple):
     received: int = 0
     seconds: float = 0.0
     computing: float = 0.0
+    lost: int = 0
 
     @property
     def share(self) -> float:
