@@ -121,13 +121,13 @@ def test_a_pattern_stands_for_the_files_that_it_matches_in_the_order_of_their_na
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
     (tmp_path / "p-3.txt").mkdir()
-    entries = "[{path: 'p-*.txt', label: +1, cost: 0.5}, '[a].txt', '**/p-0.txt', 'p-[12].txt']"
+    entries = "[{path: 'p-*.txt', label: pos, cost: 0.5}, '[a].txt', '**/p-0.txt', 'p-[12].txt']"
     config = load(GOOD, f"data={{train: {entries}, test: 'q*'}}")
     monkeypatch.chdir(tmp_path)
     found = config.sources("train")
     names = ["p-1.txt", "p-10.txt", "p-2.txt", "[a].txt", "in/deep/p-0.txt", "p-1.txt", "p-2.txt"]
     assert [source.path for source in found] == names
-    assert [source.label for source in found[:4]] == ["+1", "+1", "+1", None]
+    assert [source.label for source in found[:4]] == ["pos", "pos", "pos", None]
     assert [source.cost for source in found[:4]] == [0.5, 0.5, 0.5, 1.0]
     assert config.to_dict()["data"]["train"][0]["path"] == "p-*.txt"
     with pytest.raises(ConfigError) as caught:

@@ -142,7 +142,7 @@ def run_learn(*arguments, **options):
 
 
 SEQUENCE = ["configs/sequence.yaml", "--set", "solver.method=cutting-plane"]
-SEQUENCE += ["--set", "solver.max_passes=150", "--set", "solver.epsilon=1e-9"]
+SEQUENCE += ["--set", "solver.max_passes=70", "--set", "solver.epsilon=1e-9"]
 
 
 def test_a_lost_scheduler_ends_the_run_in_one_line_and_others_resume_it(tmp_path, uninterrupted):
@@ -376,7 +376,7 @@ def test_a_stopped_command_takes_its_workers_along(tmp_path, uninterrupted, numb
     """Ctrl-C reaches the whole group, workers included; they compute until the pass has ended."""
     model, checkpoint = tmp_path / "found.model", tmp_path / "found.model.checkpoint"
     run = run_learn(
-        *[*SEQUENCE, model, "-q", "--checkpoint-every", "10", "--executor", "dask"],
+        *[*SEQUENCE, model, "-q", "--checkpoint-every", "5", "--executor", "dask"],
         *["--workers", "2"],
         start_new_session=True,
     )

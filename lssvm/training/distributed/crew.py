@@ -23,7 +23,7 @@ from lssvm.training.processes import raised_there
 
 ROUNDS = 4  # of losses in one pass, before the run ends
 NEWCOMERS = 1.0  # seconds between two looks for the successors of lost workers
-MEMORY = "use more workers, or workers with more memory (memory_limit in the configuration of Dask)"
+MEMORY = "use more workers, or workers with more memory (--memory-limit of dask worker)"
 
 
 class Crew:
