@@ -12,12 +12,11 @@ and validation.
 Protocol. Every method is trained for each value of its grid (C; epochs of the perceptron), and the
 value with the highest F on validation is kept: F_β for a model trained for F_β, F1 for the others;
 the first of equal ones. A structural SVM is trained along the path of C for this, each value going
-on with the cutting planes of those before and with few passes; with the C that is kept it is then
-trained anew, on the training bags alone, with more passes. β is chosen by F1 on validation among
-these models. Nothing is trained on validation data. Only then are the test data read, all methods
-tested, and 95 % intervals found by resampling the bags of the test data (2,000 times, the same bags
-for every method). Before that, the test data were read to find bags that occur twice, as told
-above.
+on with the cutting planes of those before and with few passes; the path up to the C that is kept is
+then gone anew with more passes. β is chosen by F1 on validation among the models at its end.
+Nothing is trained on validation data. Only then are the test data read, all methods tested, and
+95 % intervals found by resampling the bags of the test data (2,000 times, the same bags for every
+method). Before that, the test data were read to find bags that occur twice, as told above.
 
 Every fit is written to the folder ``fits`` when it is done, and read from there when the experiment
 is started again with the same settings and data, see the module ``kept``.
@@ -29,8 +28,8 @@ is started again with the same settings and data, see the module ``kept``.
 
 "gap" is that of the last convex problem, which the limit of passes can leave above 1e-2; "inf %" is
 the share of the time in inference, which is the decomposition for F_β; "met" is the share of passes
-whose bounds met, or differ by at most 1/1000 of the value. Then a simulation, see the module
-``simulated``.
+whose bounds met, or differ by at most 1/1000 of the value. CPU seconds and passes of a tested model
+are those of its whole path. Then a simulation, see the module ``simulated``.
 """
 
 import time
@@ -62,7 +61,7 @@ class Plan(NamedTuple):
 
     grid : values of C of the structural SVMs, increasing; logistic : of the logistic regression
     epochs : of the perceptron; betas : of β
-    choosing, final : passes of structural SVMs for the choice of C, and with the C that is chosen
+    choosing, final : for each C of a path that is chosen from, and that leads to the one chosen
     bags : of each part at most, None: all; simulation : see ``simulated``
     """
 
@@ -76,8 +75,8 @@ class Plan(NamedTuple):
     simulation: simulated.Plan
 
 
-FULL = Plan((0.003, 0.01, 0.03), (0.1, 1.0, 10.0), (1, 5, 20), BETAS, Effort(15, 2), Effort(40, 2),
-            None, simulated.FULL)  # fmt: skip
+FULL = Plan((0.01, 0.03, 0.1, 0.3), (0.1, 1.0, 10.0), (1, 5, 20), BETAS, Effort(15, 2),
+            Effort(25, 2), None, simulated.FULL)  # fmt: skip
 QUICK = Plan((0.1,), (1.0,), (3,), (1.0,), Effort(5, 1), Effort(10, 2), 120, simulated.QUICK)
 
 
@@ -130,7 +129,7 @@ def experiment(arguments: command.Arguments) -> str:
     data = kept.fingerprint([files["train"].path, files["valid"].path])
     setting = Setting(files["train"], files["valid"], data, arguments.out / "fits")
     tried = fitted(setting, tasks(plan), arguments.jobs)
-    fits = fitted(setting, finals(chosen(tried), plan), arguments.jobs)
+    fits = last(fitted(setting, finals(chosen(tried), plan), arguments.jobs))
     best = max((fit for fit in fits if fit.task.beta is not None), key=lambda fit: fit.facts["f1"])
     application, test = bags(files["train"], files["test"])
     outcomes = {fit.task.name: outcome(fit, application, test) for fit in fits}
@@ -164,11 +163,27 @@ def chosen(fits: Sequence[Fit]) -> list[Fit]:
 
 
 def finals(fits: Sequence[Fit], plan: Plan) -> list[Task]:
-    """The chosen methods as they are tested, structural SVMs with more passes."""
-    return [
-        fit.task._replace(values=(fit.value,), effort=plan.final) if fit.task.effort else fit.task
-        for fit in fits
-    ]
+    """The chosen methods as they are tested, structural SVMs by a path to the chosen C."""
+    found = []
+    for fit in fits:
+        path = fit.task.values[: fit.task.values.index(fit.value) + 1]
+        again = fit.task._replace(values=path, effort=plan.final)
+        found.append(again if fit.task.effort else fit.task)
+    return found
+
+
+def last(fits: Sequence[Fit]) -> list[Fit]:
+    """Of every method the fit at the end of its path, with the time and passes of all of it."""
+    found: dict[str, Fit] = {}
+    for fit in fits:
+        before = found.get(fit.task.name)
+        sums = (
+            {}
+            if before is None
+            else {name: before.facts[name] + fit.facts[name] for name in ("seconds", "passes")}
+        )
+        found[fit.task.name] = fit._replace(facts={**fit.facts, **sums})
+    return list(found.values())
 
 
 def fitted(setting: Setting, found: Sequence[Task], jobs: int) -> list[Fit]:
