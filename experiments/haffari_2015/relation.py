@@ -136,10 +136,11 @@ def experiment(arguments: command.Arguments) -> str:
     rows = [row(fit, outcomes, best.task.name) for fit in fits]
     text = "\n".join([*told, "", report(rows, best.task.name), "", report_of_choice(tried)])
     draw(arguments.out, outcomes, fits)
-    simulation, figures = simulated.run(plan.simulation, arguments.out, arguments.jobs)
-    text += "\n\n" + simulation
     tries = [{"method": fit.task.name, "value": fit.value, **fit.facts} for fit in tried]
     details = {"plan": plan._asdict(), "best": best.task.name, "tried": tries}
+    write_results(arguments.out, "relation", text, rows, details)  # before what takes long, too
+    simulation, figures = simulated.run(plan.simulation, arguments.out, arguments.jobs)
+    text += "\n\n" + simulation
     write_results(arguments.out, "relation", text, rows, {**details, "simulation": figures})
     return text
 
