@@ -16,6 +16,8 @@ from lssvm import sparse
 from lssvm.applications.relation.bags import Bags
 from lssvm.offsets import narrowed
 
+ITERATIONS = 2000  # at most; scikit-learn's 100 are too few for some classes
+
 
 def merged(bags: Bags) -> "sparse.csr_array":
     """The sums of the features of the mentions of each bag, (n, features)."""
@@ -33,7 +35,8 @@ def trained(bags: Bags, relations: int, C: float) -> dict[str, np.ndarray]:
     labels[np.repeat(bags.label_counts > 0, counts)] = bags.labels
     inputs, classes = merged(bags)[rows.astype(np.int32)], np.unique(labels)
     models = [
-        LogisticRegression(C=C, solver="liblinear").fit(inputs, labels == each) for each in classes
+        LogisticRegression(C=C, solver="liblinear", max_iter=ITERATIONS).fit(inputs, labels == each)
+        for each in classes
     ]
     weights = np.column_stack([model.coef_[0] for model in models])
     intercepts = np.array([model.intercept_[0] for model in models])

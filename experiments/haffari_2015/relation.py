@@ -109,6 +109,7 @@ class Setting(NamedTuple):
         """Where the fit of a task with one of its values is."""
         settings = {"task": task._asdict(), "value": value}
         settings |= {"epsilon": EPSILON} if task.effort else {}
+        settings |= {"iterations": merged.ITERATIONS} if task.method == ONE_BEST else {}
         name = f"{task.name}-{value:g}".replace(" ", "-")
         return kept.place(self.folder, name, settings, self.data)
 
