@@ -68,8 +68,8 @@ class FLoss:
     def value(self, chosen: np.ndarray) -> float:
         """The loss of labels (n, L) bool."""
         if not self.macro:
-            hits = np.count_nonzero(self.truth & chosen)
-            return float(self.counted(hits, np.count_nonzero(chosen) - hits))
+            kept = np.count_nonzero(self.truth & chosen)
+            return float(self.counted(kept, np.count_nonzero(chosen) - kept))
         hits = counted(self.truth & chosen)
         errors = self.square * (self.counts - hits) + (counted(chosen) - hits)
         whole = (1.0 + self.square) * hits + errors
@@ -83,7 +83,7 @@ class FLoss:
         Exact. Ties go to more true labels, then to fewer others; of equal prices the first ones.
         """
         kinds = np.ascontiguousarray(prices.T) if self.macro else [prices.ravel()]
-        some = max(1, np.count_nonzero(self.counts)) if self.macro else 1
+        some = max(1, int(np.count_nonzero(self.counts))) if self.macro else 1
         chosen, total = np.zeros((len(kinds), len(kinds[0])), dtype=bool), 0.0
         for (true, other), own, found in zip(self.places, kinds, chosen, strict=True):
             scale = self.scale / some if len(true) or not self.macro else 0.0
