@@ -16,10 +16,12 @@ _PIECE = 2**16  # coordinates of a difference that are in memory at a time
 
 def inner_difference(a: np.ndarray, b: np.ndarray, w: np.ndarray) -> float:
     """(a − b) · w, all (d,), without memory for a − b if d is large."""
-    if len(w) <= _PIECE:
-        return float((a - b) @ w)
-    pieces = [slice(k, k + _PIECE) for k in range(0, len(w), _PIECE)]
-    return float(sum(float((a[own] - b[own]) @ w[own]) for own in pieces))
+    return float(sum(float((a[own] - b[own]) @ w[own]) for own in pieces(len(w))))
+
+
+def pieces(dimension: int) -> list[slice]:
+    """The coordinates in pieces that are short enough to stay in the processor's cache."""
+    return [slice(k, min(k + _PIECE, dimension)) for k in range(0, dimension, _PIECE)]
 
 
 @dataclass(frozen=True)
@@ -140,6 +142,10 @@ class Planes:
         """One plane; its gradient is a view."""
         return Plane(self.gradients[row], float(self.losses[row]))
 
+    def above(self, row: int, other: Plane, w: np.ndarray) -> float:
+        """The difference between one plane and another one at w, as :meth:`Plane.above` has it."""
+        return self.plane(row).above(other, w)
+
     def dots(self, vector: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         """gradient · vector for every row, or for some of them, (count,)."""
         return (self.gradients if rows is None else self.gradients[rows]) @ vector
@@ -151,8 +157,7 @@ class Planes:
     def gram(self, origin: np.ndarray) -> np.ndarray:
         """Inner products of the gradients' differences from ``origin``, (count, count)."""
         found = np.zeros((self._count, self._count))
-        for first in range(0, len(origin), _PIECE):
-            own = slice(first, first + _PIECE)
+        for own in pieces(len(origin)):
             differences = self.gradients[:, own] - origin[own]
             found += differences @ differences.T
         return found

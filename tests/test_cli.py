@@ -16,6 +16,7 @@ from click.testing import CliRunner
 
 import lssvm
 from lssvm import applications
+from lssvm.applications.multivariate.decomposition import NOT_MET
 from lssvm.cli import classify, learn, main
 from lssvm.cli.console import (
     Console,
@@ -677,9 +678,23 @@ def test_lines_of_iterations_stand_under_their_heading():
     assert iteration_line(row) == (
         "  12       123457          0.5  0.2500  1.0e-03     300    4567    12.3"
     )
-    some = row._replace(not_converged={"propagation": (1012, 4000), "other": (0, 7)})
-    told = "  propagation: 1,012 of 4,000 did not converge"
-    assert iteration_line(some) == iteration_line(row) + told
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("propagation", "belief propagation did not converge in 1,012 of 4,000 runs"),
+        (
+            NOT_MET,
+            "the lower and the upper bound of loss-augmented inference did not meet in 1,012 of "
+            "4,000 passes",
+        ),
+        ("my search", "my search did not converge in 1,012 of 4,000 runs"),
+    ],
+)
+def test_lines_of_iterations_say_in_a_sentence_what_did_not_converge(name, sentence):
+    row = Iteration(0, 1, 2.0, 0.5, 0.25, 1e-3, 3, 4, 5.0, {name: (1012, 4000), "other": (0, 7)})
+    assert iteration_line(row) == f"{iteration_line(row._replace(not_converged={}))}  {sentence}"
 
 
 def test_the_summary_says_when_a_gap_is_not_certified():

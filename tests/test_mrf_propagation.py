@@ -261,7 +261,7 @@ def test_the_lines_and_the_log_of_a_run_tell_it(tmp_path, monkeypatch):
         told = ["c.yaml", "m", "--log", "l", "--set", f"application.sweeps={sweeps}", "-v", "3"]
         lines = CliRunner().invoke(learn, told).stderr.splitlines()
         (line,) = [line for line in lines if line.startswith("   1 ")]
-        assert line.endswith("propagation: 5 of 5 did not converge") == bool(failed)
+        assert line.endswith("  belief propagation did not converge in 5 of 5 runs") == bool(failed)
         log = [json.loads(line) for line in Path("l").read_text().splitlines()]
         (row,) = [row for row in log if row["event"] == "iteration"]
         assert row["not_converged"] == {"propagation": [failed, 5]}

@@ -11,9 +11,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 import relation_files as files
+from sklearn.linear_model import LogisticRegression
+from sklearn.multiclass import OneVsRestClassifier
 
+from experiments.common import command
 from experiments.haffari_2015 import bags as binary
-from experiments.haffari_2015 import evaluation, merged, perceptron, riedel, simulated
+from experiments.haffari_2015 import (
+    evaluation,
+    kept,
+    merged,
+    perceptron,
+    relation,
+    riedel,
+    simulated,
+)
 from experiments.haffari_2015.evaluation import Outcome
 from lssvm.applications.base import Source
 from lssvm.applications.relation.relation import Relation
@@ -157,6 +168,97 @@ def test_one_best_predicts_one_relation_or_none(bags):
     assert (chances.sum(axis=1) <= 1 + 1e-9).all()
     best = chances.argmax(axis=1)[found.any(axis=1)]
     np.testing.assert_array_equal(found.argmax(axis=1)[found.any(axis=1)], best)
+
+
+def test_one_best_has_the_probabilities_of_one_against_the_rest(bags):
+    examples, relations = bags
+    single = examples.take(np.flatnonzero(examples.label_counts == 1))
+    model = OneVsRestClassifier(LogisticRegression(C=2.0, solver="liblinear"))
+    expected = model.fit(merged.merged(single), single.labels).predict_proba(merged.merged(single))
+    _, found = merged.predicted(merged.trained(single, relations, 2.0), single, relations)
+    np.testing.assert_allclose(found[:, model.classes_], expected, atol=1e-12)
+
+
+# fits that are kept
+
+
+def test_kept_fits_are_those_of_the_same_settings_data_and_version(tmp_path, monkeypatch):
+    settings = {"beta": 0.5, "grid": (0.1, 1.0), "epsilon": 1e-2}
+    place = kept.place(tmp_path / "fits", "F", settings, "data")
+    assert place.facts is None
+    place.write({"w": np.arange(3.0)}, {"gap": 0.25})
+    again = kept.place(tmp_path / "fits", "F", dict(reversed(settings.items())), "data")
+    assert again.facts == {"gap": 0.25}
+    assert again.arrays["w"].tolist() == [0.0, 1.0, 2.0]
+    assert kept.place(tmp_path / "fits", "F", settings, "other").facts is None
+    for name in settings:
+        other = kept.place(tmp_path / "fits", "F", {**settings, name: 7}, "data")
+        assert other.facts is None
+    monkeypatch.setattr(kept.lssvm, "__version__", "another")
+    assert kept.place(tmp_path / "fits", "F", settings, "data").facts is None
+    monkeypatch.undo()
+    Path(f"{place.stem}.npz").unlink()
+    assert again.facts is None
+
+
+def test_fingerprints_are_of_what_files_hold_in_their_order(tmp_path):
+    for name, text in (("a", "xy"), ("b", "z"), ("c", "x"), ("d", "yz")):
+        (tmp_path / name).write_text(text)
+    paths = {name: tmp_path / name for name in "abcd"}
+    found = [kept.fingerprint([paths[name] for name in names]) for names in ("ab", "ba", "cd")]
+    assert len(set(found)) == 3
+
+
+def test_the_experiment_makes_again_only_what_is_not_kept(tmp_path, monkeypatch):
+    folder = files_of_experiment(tmp_path)
+    arguments = command.Arguments(folder, tmp_path / "out", quick=True, jobs=1)
+    arguments.out.mkdir()
+    first = results(arguments)
+    names = sorted(path.name for path in (arguments.out / "fits").iterdir())
+    made, own = [], relation.trained
+
+    def counted(application, train, path, beta, effort):
+        made.append((beta, effort))
+        return own(application, train, path, beta, effort)
+
+    for module in (relation, simulated):
+        monkeypatch.setattr(module, "trained", counted)
+    assert results(arguments) == first
+    assert made == []
+    for path in (arguments.out / "fits").glob("F_1-*.npz"):
+        path.unlink()
+    assert results(arguments) == first
+    assert made == [(1.0, relation.QUICK.choosing), (1.0, relation.QUICK.final)]
+    assert sorted(path.name for path in (arguments.out / "fits").iterdir()) == names
+
+
+def files_of_experiment(tmp_path):
+    """Bags whose relation is that of one of their features."""
+    rng = np.random.default_rng(5)
+
+    def drawn(count, none=False):
+        found = []
+        for _ in range(count):
+            label = 0 if none else int(rng.integers(1, 4))
+            features = [sorted({label + 1, *rng.integers(5, 60, 3).tolist()}) for _ in range(2)]
+            rows = [f"{len(x)} " + " ".join(f"{j}:1" for j in x) for x in features]
+            found.append(bag([label] if label else [], *rows))
+        return found
+
+    return folder_of(
+        tmp_path, train=drawn(40), valid=drawn(20), test=drawn(20), subset=drawn(20, none=True)
+    )
+
+
+def results(arguments):
+    """What the experiment finds, without what it measures of time and memory."""
+    relation.experiment(arguments)
+    told = json.loads((arguments.out / "relation.json").read_text())
+    told["simulation"].pop("passes")
+    timed = ("seconds", "inference")
+    for rows in (told["runs"], told["tried"]):
+        rows[:] = [{key: x for key, x in row.items() if key not in timed} for row in rows]
+    return told
 
 
 # figures

@@ -117,9 +117,9 @@ def test_integer_programming_is_asked_for_some_pair_of_those_data_sets():
 @pytest.mark.parametrize("seed", range(DATA_SETS // 3))
 def test_the_worst_loss_at_any_prices_is_that_of_enumeration(seed, macro):
     rng = np.random.default_rng(seed)
-    n, relations, beta = int(rng.integers(1, 4)), 3, float(rng.choice([0.5, 1.0, 2.0]))
-    truth = rng.random((n, relations)) < rng.choice([0.0, 0.3, 0.7])
-    for scale in (0, 4, 16):
+    for scale in (0, 4, 16):  # three data sets of each seed
+        n, relations, beta = int(rng.integers(1, 4)), 3, float(rng.choice([0.5, 1.0, 2.0]))
+        truth = rng.random((n, relations)) < rng.choice([0.0, 0.3, 0.7])
         prices = rng.integers(-scale, scale + 1, (n, relations)) / 8
         loss = FLoss(truth, beta**2, macro)
         reference = cases.macro_loss if macro else cases.micro_loss

@@ -196,6 +196,104 @@ def test_a_resumed_run_ends_in_the_same_bytes(left_out, tmp_path):
     assert model.record == whole.record
 
 
+# precision at k percent
+
+
+def at_percent(rng, n, classes, percent):
+    app = Multiclass(
+        MulticlassOptions(loss="precision", bias=0.0, left_out="b", percent=percent), SSVM
+    )
+    app.fix(tuple("abcdefgh"[:classes]), 2)
+    labels = rng.integers(0, classes, n)
+    x = rng.integers(-4, 5, (n, 2)) / 4
+    return app, in_memory(x, labels.astype(np.int32), app.classes, classes), x, labels
+
+
+def of_precision(labels, count, classes):
+    """Every labelling with ``count`` classes other than b (1), its Δ, and the true one with 0."""
+    found = [(np.array(labels), 0.0)]
+    for each in itertools.product(range(classes), repeat=len(labels)):
+        own = np.array(each)
+        if np.sum(own != 1) == count:
+            right = np.sum((own != 1) & (own == labels))
+            found.append((own, len(labels) * (1 - right / count)))
+    return found
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_the_worst_precision_is_that_of_enumeration(classes):
+    for seed in range(DATA_SETS // 2):
+        rng = np.random.default_rng(seed)
+        n, percent = int(rng.integers(1, 6)), float(rng.choice([1, 20, 50, 100]))
+        app, examples, x, labels = at_percent(rng, n, classes, percent)
+        w = rng.integers(-8, 9, 2 * classes) / 8 * (seed > 3)
+        count = min(n, max(1, round(n * percent / 100)))
+        every = of_precision(labels, count, classes)
+        best = max(loss + phi(x, own, classes) @ w for own, loss in every)
+        plane, upper = app.augmented(w, examples)
+        assert plane.value(w) == upper == pytest.approx(best, abs=1e-12)
+        assert any(
+            np.array_equal(plane.gradient, phi(x, own, classes))
+            and plane.loss == pytest.approx(loss, abs=1e-12)
+            for own, loss in every
+        )
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_the_certified_gap_of_precision_holds_the_optimum(seed):
+    rng = np.random.default_rng(seed)
+    app, examples, x, labels = at_percent(rng, 4, 3, 50.0)
+    config = configuration(loss="precision", left_out="b", percent=50.0)
+    told = []
+
+    class Last(Observer):
+        def iterated(self, row):
+            told.append(row)
+
+    session.learn_on(app, examples, config, observer=Last())
+    every = of_precision(labels, 2, 3)
+    rows = np.array([phi(x, own, 3) for own, _ in every])
+    best = optimum(rows, [loss for _, loss in every], phi(x, labels, 3))
+    row = told[-1]
+    room = 1e-6 * (1.0 + abs(best))
+    assert row.objective >= best - room
+    assert row.objective * (1.0 - row.gap) <= best + room
+
+
+def test_the_loss_of_precision_is_that_of_the_surest_rows():
+    rng = np.random.default_rng(3)
+    app, examples, x, labels = at_percent(rng, 40, 3, 25.0)
+    w = rng.normal(size=6)
+    scores = x @ w.reshape(2, 3)
+    sure = np.argsort(scores[:, 1] - np.maximum(scores[:, 0], scores[:, 2]), kind="stable")[:10]
+    best = np.where(scores[:, 0] >= scores[:, 2], 0, 2)
+    expected = 1 - np.mean(best[sure] == labels[sure])
+    assert app.score(examples, app.predict(w, examples))["loss"] == pytest.approx(expected)
+
+
+def test_training_for_precision_finds_what_is_sure():
+    rng = np.random.default_rng(0)
+    labels = (rng.random(300) < 0.3).astype(int)  # the base rate of b is 30 %
+    x = np.column_stack([labels + 0.8 * rng.normal(size=300), np.ones(300)])
+    app = Multiclass(MulticlassOptions(loss="precision", bias=0.0, left_out="a", percent=10), SSVM)
+    app.fix(("a", "b"), 2)
+    examples = in_memory(x, labels.astype(np.int32), app.classes, 2)
+    model = session.learn_on(
+        app, examples, configuration(loss="precision", left_out="a", percent=10.0)
+    )
+    surest = np.argsort(-x[:, 0], kind="stable")[:30]  # only the first feature tells rows apart
+    best = 1.0 - np.mean(labels[surest])
+    assert app.score(examples, app.predict(model.w, examples))["loss"] == pytest.approx(best)
+    assert best < 0.5 < 1.0 - np.mean(labels)
+
+
+def test_precision_without_a_class_left_out_is_refused():
+    with pytest.raises(
+        ConfigError, match="precision needs left_out; expected the label of a class"
+    ):
+        configuration(loss="precision")
+
+
 def test_the_loss_of_predictions_is_that_of_scikit_learn():
     rng = np.random.default_rng(2)
     for left_out, beta in itertools.product(MEASURES, (0.5, 1.0)):

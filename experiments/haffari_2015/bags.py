@@ -31,7 +31,7 @@ import numpy as np
 
 from experiments.common import command
 from experiments.haffari_2015.evaluation import Outcome, difference, f_of, measured
-from experiments.haffari_2015.models import Watch, outcome_of, trained
+from experiments.haffari_2015.models import Effort, outcome_of, trained
 from lssvm import sparse
 from lssvm.applications.base import Source
 from lssvm.applications.relation.bags import Bags
@@ -82,12 +82,12 @@ class Files(NamedTuple):
 
 
 class Fit(NamedTuple):
-    """What a task gave: C, what is said of the test bags, and figures."""
+    """What a task gave: C, what is said of the test bags, and figures of all that was trained."""
 
     task: Task
     C: float
     outcome: Outcome
-    watches: Sequence[Watch]
+    facts: Sequence[Mapping[str, Any]]
     seconds: float
 
 
@@ -152,14 +152,14 @@ def solve(files: Files, task: Task) -> Fit:
     bags, folds = application.read([files.sources[task.name]]), files.folds[task.name]
     own = np.isin(folds, [(task.fold + k) % FOLDS + 1 for k in range(VALIDATION)])
     test = folds == task.fold
-    began, watches, scores = time.process_time(), [], []
+    began, facts, scores = time.process_time(), [], []
     for C in plan.grid:
-        told, watch = fitted(application, bags, ~own & ~test, own, task.loss, C, plan)
-        watches.append(watch)
+        told, figures = fitted(application, bags, ~own & ~test, own, task.loss, C, plan)
+        facts.append(figures)
         scores.append(float(f_of(told.counts.sum(axis=0))))
     C = plan.grid[int(np.argmax(scores))]
-    told, watch = fitted(application, bags, ~test, test, task.loss, C, plan)
-    return Fit(task, C, told, [*watches, watch], time.process_time() - began)
+    told, figures = fitted(application, bags, ~test, test, task.loss, C, plan)
+    return Fit(task, C, told, [*facts, figures], time.process_time() - began)
 
 
 def fitted(
@@ -170,11 +170,12 @@ def fitted(
     loss: str,
     C: float,
     plan: Plan,
-) -> tuple[Outcome, Watch]:
-    """What a model trained on some bags (n,) bool says of others (n,) bool."""
+) -> tuple[Outcome, dict[str, Any]]:
+    """What a model trained on some bags (n,) bool says of others (n,) bool, and its figures."""
     train, other = scaled(bags.take(np.flatnonzero(inside)), bags.take(np.flatnonzero(outside)))
-    found = trained(application, train, C, LOSSES[loss], plan.passes, plan.rounds)
-    return outcome_of(application, found.w, other), found.watch
+    effort = Effort(plan.passes, plan.rounds)
+    (found,) = trained(application, train, (C,), LOSSES[loss], effort)
+    return outcome_of(application, found.w, other), found.facts
 
 
 def scaled(train: Bags, other: Bags) -> tuple[Bags, Bags]:
@@ -203,8 +204,8 @@ def row(fits: Sequence[Fit], name: str, loss: str) -> dict[str, Any]:
     outcome, reference = together(fits, name, loss), together(fits, name, "Hamming")
     own = [fit for fit in fits if (fit.task.name, fit.task.loss) == (name, loss)]
     more, low, high = difference(outcome, reference)
-    watches = [watch for fit in own for watch in fit.watches]
-    met = [watch.met for watch in watches if watch.met is not None]
+    facts = [each for fit in own for each in fit.facts]
+    met = [each["met"] for each in facts if each["met"] is not None]
     return {
         "set": name,
         "loss": loss,
@@ -215,7 +216,7 @@ def row(fits: Sequence[Fit], name: str, loss: str) -> dict[str, Any]:
         "more_low": low,
         "more_high": high,
         "C": [fit.C for fit in own],
-        "gap": max(watch.summary.gap for watch in watches),
+        "gap": max(each["gap"] for each in facts),
         "met": float(np.mean(met)) if met else None,
         "seconds": sum(fit.seconds for fit in own),
     }

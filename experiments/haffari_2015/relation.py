@@ -11,19 +11,25 @@ and validation.
 
 Protocol. Every method is trained for each value of its grid (C; epochs of the perceptron), and the
 value with the highest F on validation is kept: F_β for a model trained for F_β, F1 for the others;
-the first of equal ones. β is then chosen by F1 on validation among the chosen models. Nothing is
-trained again on validation data. Only then are the test data read, all methods tested, and 95 %
-intervals found by resampling the bags of the test data (2,000 times, the same bags for every
+the first of equal ones. A structural SVM is trained along the path of C for this, each value going
+on with the cutting planes of those before and with few passes; the path up to the C that is kept is
+then gone anew with more passes. β is chosen by F1 on validation among the models at its end.
+Nothing is trained on validation data. Only then are the test data read, all methods tested, and
+95 % intervals found by resampling the bags of the test data (2,000 times, the same bags for every
 method). Before that, the test data were read to find bags that occur twice, as told above.
+
+Every fit is written to the folder ``fits`` when it is done, and read from there when the experiment
+is started again with the same settings and data, see the module ``kept``.
 
     Hamming      latent structural SVM with the Hamming loss of each bag
     F_β          the same model with the loss n (1 − F_β) over all bags together
     perceptron   structured perceptron with deterministic OR, averaged (Hoffmann et al. 2011)
     one best     logistic regression on the merged mentions of each bag (scikit-learn)
 
-"inf %" is the share of the time in inference, which is the decomposition for F_β; "met" is the
-share of passes whose bounds met, or differ by at most 1/1000 of the value. Then a simulation, see
-the module ``simulated``.
+"gap" is that of the last convex problem, which the limit of passes can leave above 1e-2; "inf %" is
+the share of the time in inference, which is the decomposition for F_β; "met" is the share of passes
+whose bounds met, or differ by at most 1/1000 of the value. CPU seconds and passes of a tested model
+are those of its whole path. Then a simulation, see the module ``simulated``.
 """
 
 import time
@@ -34,9 +40,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.common import command
-from experiments.haffari_2015 import merged, perceptron, riedel, simulated
+from experiments.haffari_2015 import kept, merged, perceptron, riedel, simulated
 from experiments.haffari_2015.evaluation import Outcome, difference, f_of, measured
-from experiments.haffari_2015.models import Trained, Watch, outcome_of, trained
+from experiments.haffari_2015.models import EPSILON, Effort, outcome_of, trained
 from lssvm.applications.base import Source
 from lssvm.applications.relation import relation_metrics
 from lssvm.applications.relation.bags import Bags
@@ -53,8 +59,9 @@ BETAS = (0.5, 1.0, 2.0)
 class Plan(NamedTuple):
     """What is run.
 
-    grid : values of C of the structural SVMs, and of the logistic regression; epochs : of the
-    perceptron; passes : at most, for one convex problem; rounds : CCCP iterations at most
+    grid : values of C of the structural SVMs, increasing; logistic : of the logistic regression
+    epochs : of the perceptron; betas : of β
+    choosing, final : for each C of a path that is chosen from, and that leads to the one chosen
     bags : of each part at most, None: all; simulation : see ``simulated``
     """
 
@@ -62,22 +69,27 @@ class Plan(NamedTuple):
     logistic: tuple[float, ...]
     epochs: tuple[int, ...]
     betas: tuple[float, ...]
-    passes: int
-    rounds: int
+    choosing: Effort
+    final: Effort
     bags: int | None
     simulation: simulated.Plan
 
 
-FULL = Plan((0.01, 0.1, 1.0), (0.1, 1.0, 10.0), (1, 5, 20), BETAS, 100, 6, None, simulated.FULL)
-QUICK = Plan((0.1,), (1.0,), (3,), (1.0,), 10, 2, 120, simulated.QUICK)
+FULL = Plan((0.01, 0.03, 0.1, 0.3), (0.1, 1.0, 10.0), (1, 5, 20), BETAS, Effort(15, 2),
+            Effort(25, 2), None, simulated.FULL)  # fmt: skip
+QUICK = Plan((0.1,), (1.0,), (3,), (1.0,), Effort(5, 1), Effort(10, 2), 120, simulated.QUICK)
 
 
 class Task(NamedTuple):
-    """A method with one value of its grid. beta : None for other losses than F_β"""
+    """A method with values of its grid, which are a path of C for a structural SVM.
+
+    beta : None for other losses than F_β; effort : of a structural SVM, None for other methods
+    """
 
     method: str
-    value: float
+    values: tuple[float, ...]
     beta: float | None = None
+    effort: Effort | None = None
 
     @property
     def name(self) -> str:
@@ -86,20 +98,28 @@ class Task(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """The files of training and validation, and what is run."""
+    """The files of training and validation, their fingerprint, and the folder of the fits."""
 
     train: Source
     valid: Source
-    plan: Plan
+    data: str
+    folder: Path
+
+    def place(self, task: Task, value: float) -> kept.Place:
+        """Where the fit of a task with one of its values is."""
+        settings = {"task": task._asdict(), "value": value}
+        settings |= {"epsilon": EPSILON} if task.effort else {}
+        settings |= {"iterations": merged.ITERATIONS} if task.method == ONE_BEST else {}
+        name = f"{task.name}-{value:g}".replace(" ", "-")
+        return kept.place(self.folder, name, settings, self.data)
 
 
 class Fit(NamedTuple):
-    """A method with one value: F on validation, F1 on validation, what was learnt, its facts."""
+    """A method with one value: where it is, and its facts, among them F on validation."""
 
     task: Task
-    chosen_by: float
-    f1: float
-    model: Any
+    value: float
+    place: kept.Place
     facts: dict[str, Any]
 
 
@@ -107,34 +127,81 @@ def experiment(arguments: command.Arguments) -> str:
     """Train, choose, test, and write tables and figures."""
     plan = QUICK if arguments.quick else FULL
     files, told = riedel.divide(arguments.data, arguments.out, plan.bags)
-    fits = choose(files, plan, arguments.jobs)
-    best = max((fit for fit in fits if fit.task.beta is not None), key=lambda fit: fit.f1)
+    data = kept.fingerprint([files["train"].path, files["valid"].path])
+    setting = Setting(files["train"], files["valid"], data, arguments.out / "fits")
+    tried = fitted(setting, tasks(plan), arguments.jobs)
+    fits = last(fitted(setting, finals(chosen(tried), plan), arguments.jobs))
+    best = max((fit for fit in fits if fit.task.beta is not None), key=lambda fit: fit.facts["f1"])
     application, test = bags(files["train"], files["test"])
     outcomes = {fit.task.name: outcome(fit, application, test) for fit in fits}
     rows = [row(fit, outcomes, best.task.name) for fit in fits]
-    text = "\n".join([*told, "", report(rows, best.task.name)])
+    text = "\n".join([*told, "", report(rows, best.task.name), "", report_of_choice(tried)])
     draw(arguments.out, outcomes, fits)
+    tries = [{"method": fit.task.name, "value": fit.value, **fit.facts} for fit in tried]
+    details = {"plan": plan._asdict(), "best": best.task.name, "tried": tries}
+    write_results(arguments.out, "relation", text, rows, details)  # before what takes long, too
     simulation, figures = simulated.run(plan.simulation, arguments.out, arguments.jobs)
     text += "\n\n" + simulation
-    details = {"plan": plan._asdict(), "best": best.task.name, "simulation": figures}
-    write_results(arguments.out, "relation", text, rows, details)
+    write_results(arguments.out, "relation", text, rows, {**details, "simulation": figures})
     return text
 
 
-def choose(files: Mapping[str, Source], plan: Plan, jobs: int) -> list[Fit]:
-    """Every method with its best value on validation."""
-    tasks = [Task(HAMMING, C) for C in plan.grid]
-    tasks += [Task("F", C, beta) for beta in plan.betas for C in plan.grid]
-    tasks += [Task(PERCEPTRON, epochs) for epochs in plan.epochs]
-    tasks += [Task(ONE_BEST, C) for C in plan.logistic]
-    setting = Setting(files["train"], files["valid"], plan)
-    fits = run_tasks(solve, setting, tasks, jobs=jobs, progress=command.show_progress)
-    chosen: dict[str, Fit] = {}
+def tasks(plan: Plan) -> list[Task]:
+    """Every method with its grid."""
+    paths = [Task(HAMMING, plan.grid, None, plan.choosing)]
+    paths += [Task("F", plan.grid, beta, plan.choosing) for beta in plan.betas]
+    paths += [Task(PERCEPTRON, (epochs,)) for epochs in plan.epochs]
+    return [*paths, *(Task(ONE_BEST, (C,)) for C in plan.logistic)]
+
+
+def chosen(fits: Sequence[Fit]) -> list[Fit]:
+    """Every method with its best value on validation, the first of equal ones."""
+    found: dict[str, Fit] = {}
     for fit in fits:
-        own = chosen.setdefault(fit.task.name, fit)
-        if fit.chosen_by > own.chosen_by:
-            chosen[fit.task.name] = fit
-    return list(chosen.values())
+        own = found.setdefault(fit.task.name, fit)
+        if fit.facts["chosen_by"] > own.facts["chosen_by"]:
+            found[fit.task.name] = fit
+    return list(found.values())
+
+
+def finals(fits: Sequence[Fit], plan: Plan) -> list[Task]:
+    """The chosen methods as they are tested, structural SVMs by a path to the chosen C."""
+    found = []
+    for fit in fits:
+        path = fit.task.values[: fit.task.values.index(fit.value) + 1]
+        again = fit.task._replace(values=path, effort=plan.final)
+        found.append(again if fit.task.effort else fit.task)
+    return found
+
+
+def last(fits: Sequence[Fit]) -> list[Fit]:
+    """Of every method the fit at the end of its path, with the time and passes of all of it."""
+    found: dict[str, Fit] = {}
+    for fit in fits:
+        before = found.get(fit.task.name)
+        sums = (
+            {}
+            if before is None
+            else {name: before.facts[name] + fit.facts[name] for name in ("seconds", "passes")}
+        )
+        found[fit.task.name] = fit._replace(facts={**fit.facts, **sums})
+    return list(found.values())
+
+
+def fitted(setting: Setting, found: Sequence[Task], jobs: int) -> list[Fit]:
+    """The fits of tasks, made where they are not there yet."""
+    missing = [
+        task
+        for task in found
+        if any(setting.place(task, value).facts is None for value in task.values)
+    ]
+    run_tasks(solve, setting, missing, jobs=jobs, progress=command.show_progress)
+    fits = []
+    for task in found:
+        for value in task.values:
+            place = setting.place(task, value)
+            fits.append(Fit(task, value, place, place.facts or {}))
+    return fits
 
 
 def bags(train: Source, other: Source) -> tuple[Relation, Bags]:
@@ -144,65 +211,78 @@ def bags(train: Source, other: Source) -> tuple[Relation, Bags]:
     return application, application.read([other])
 
 
-def solve(setting: Setting, task: Task) -> Fit:
-    """Train a method with one value, and score it on validation."""
+def solve(setting: Setting, task: Task) -> None:
+    """Train a method with its values, score it on validation, and write the fits."""
     application = Relation(RelationOptions())
     train = application.read([setting.train])
     valid = application.read([setting.valid])
-    relations, plan, facts = len(application.relations), setting.plan, {}
-    began, model = time.process_time(), None
+    for value, (arrays, facts) in zip(task.values, learnt(application, train, task), strict=True):
+        counts = told(task, arrays, application, valid).counts.sum(axis=0)
+        scores = {"chosen_by": float(f_of(counts, task.beta or 1.0)), "f1": float(f_of(counts))}
+        scores |= {"valid_counts": counts.tolist()}
+        setting.place(task, value).write(arrays, {**scores, **facts})
+
+
+def learnt(
+    application: Relation, train: Bags, task: Task
+) -> list[tuple[dict[str, np.ndarray], dict[str, Any]]]:
+    """What a method learns with each of its values, and figures of it."""
+    relations = len(application.relations)
+    if task.effort is not None:
+        fits = trained(application, train, task.values, task.beta, task.effort)
+        return [({"w": own.w}, own.facts) for own in fits]
+    began, (value,) = time.process_time(), task.values
     if task.method == PERCEPTRON:
-        model = perceptron.trained(train, relations, int(task.value), seed=0)
-    elif task.method == ONE_BEST:
-        model = merged.trained(train, relations, task.value)
+        arrays = {"w": perceptron.trained(train, relations, int(value), seed=0)}
     else:
-        found = trained(application, train, task.value, task.beta, plan.passes, plan.rounds)
-        model, facts = found.w, facts_of(found)
-    facts["seconds"] = time.process_time() - began
-    fit = Fit(task, 0.0, 0.0, model, facts)
-    counts = outcome(fit, application, valid).counts.sum(axis=0)
-    f1, own = float(f_of(counts)), float(f_of(counts, task.beta or 1.0))
-    return fit._replace(chosen_by=own, f1=f1)
+        arrays = merged.trained(train, relations, value)
+    return [(arrays, {"seconds": time.process_time() - began})]
 
 
-def facts_of(found: Trained) -> dict[str, Any]:
-    """Figures of a structural SVM."""
-    watch: Watch = found.watch
-    return {
-        "iterations": watch.summary.iterations,
-        "passes": watch.summary.passes,
-        "gap": watch.summary.gap,
-        "inference": watch.share,
-        "met": watch.met,
-        "curve": watch.curve,
-    }
+def told(
+    task: Task, arrays: Mapping[str, np.ndarray], application: Relation, examples: Bags
+) -> Outcome:
+    """What a method says of bags with what it has learnt."""
+    relations, truth = len(application.relations), examples.truth(len(examples.relations))
+    if task.method == PERCEPTRON:
+        return Outcome(truth, *perceptron.predicted(arrays["w"], examples))
+    if task.method == ONE_BEST:
+        return Outcome(truth, *merged.predicted(arrays, examples, relations))
+    return outcome_of(application, arrays["w"], examples)
 
 
 def outcome(fit: Fit, application: Relation, examples: Bags) -> Outcome:
-    """What a fitted method says of bags."""
-    relations, truth = len(application.relations), examples.truth(len(examples.relations))
-    if fit.task.method == PERCEPTRON:
-        return Outcome(truth, *perceptron.predicted(fit.model, examples))
-    if fit.task.method == ONE_BEST:
-        return Outcome(truth, *merged.predicted(fit.model, examples, relations))
-    return outcome_of(application, fit.model, examples)
+    """What a fit says of bags."""
+    return told(fit.task, fit.place.arrays, application, examples)
 
 
 def row(fit: Fit, outcomes: Mapping[str, Outcome], best: str) -> dict[str, Any]:
     """The line of a method."""
     own, reference = outcomes[fit.task.name], outcomes[HAMMING]
     more, low, high = difference(own, reference)
-    facts = {name: value for name, value in fit.facts.items() if name != "curve"}
+    facts = {name: value for name, value in fit.facts.items() if name not in ("curve", "f1")}
     return {
         "method": fit.task.name,
-        "value": fit.task.value,
-        "valid_f1": fit.f1,
+        "value": fit.value,
+        "valid_f1": fit.facts["f1"],
         **measured(own),
         "more_than_hamming": more,
         "more_low": low,
         "more_high": high,
         "chosen": fit.task.name == best,
         **facts,
+    }
+
+
+def of_training(each: Mapping[str, Any]) -> dict[str, Any]:
+    """The columns of a line that tell how it was trained."""
+    return {
+        "CPU s": f"{each['seconds']:.1f}",
+        "passes": each.get("passes", "–"),
+        "gap": f"{each['gap']:.1e}" if "gap" in each else "–",
+        "objective": f"{each['objective']:.4g}" if "objective" in each else "–",
+        "inf %": f"{each['inference']:.0f}" if "inference" in each else "–",
+        "met": f"{each['met']:.2f}" if each.get("met") is not None else "–",
     }
 
 
@@ -222,14 +302,25 @@ def report(rows: Sequence[Mapping[str, Any]], best: str) -> str:
                 "AP": f"{each['average_precision']:.1f}",
                 "F1 − Hamming": f"{each['more_than_hamming']:+.1f} ({each['more_low']:+.1f} to "
                 f"{each['more_high']:+.1f})",
-                "CPU s": f"{each['seconds']:.1f}",
-                "passes": each.get("passes", "–"),
-                "gap": f"{each['gap']:.1e}" if "gap" in each else "–",
-                "inf %": f"{each['inference']:.0f}" if "inference" in each else "–",
-                "met": f"{each['met']:.2f}" if each.get("met") is not None else "–",
+                **of_training(each),
             }
         )
     return text_table(f"Relations of the test bags; β chosen on validation: {best}", table)
+
+
+def report_of_choice(fits: Sequence[Fit]) -> str:
+    """Every value that was tried, as text."""
+    table = [
+        {
+            "method": fit.task.name,
+            "C, epochs": f"{fit.value:g}",
+            "chosen by": f"{fit.facts['chosen_by']:.1f}",
+            "F1": f"{fit.facts['f1']:.1f}",
+            **of_training(fit.facts),
+        }
+        for fit in fits
+    ]
+    return text_table("Values that were tried: F_β and F1 of the validation bags", table)
 
 
 def draw(out: Path, outcomes: Mapping[str, Outcome], fits: Sequence[Fit]) -> None:

@@ -1,15 +1,15 @@
 """Training for F1 and for Hamming loss on simulated pairs whose best possible F1 is known.
 
 The pairs are those of ``lssvm simulate relation``. For each share of pairs without a relation, C is
-chosen on validation pairs by F1, and with it β for the model trained for F_β; both models are
-tested on the same pairs; "best" is the F1 of the rule that knows the distribution. "at 0" are the
-predictions of the models, relations with a score above 0; "cut" those above the score with the
-highest F1 on validation pairs, for which C and β are chosen anew. Then the time of
-one pass of loss-augmented inference over many pairs, with one thread, at the weights that are the
-mean of Φ(x_i, y_i, h_i) of the first labels, and the peak memory of the process.
+chosen on validation pairs by F1, and with it β for the model trained for F_β, each value of C going
+on with the cutting planes of those before; both models are tested on the same pairs; "best" is the
+F1 of the rule that knows the distribution. "at 0" are the predictions of the models, relations with
+a score above 0; "cut" those above the score with the highest F1 on validation pairs, for which C
+and β are chosen anew. Then the time of one pass of loss-augmented inference over many pairs, with
+one thread, at the weights that are the mean of Φ(x_i, y_i, h_i) of the first labels, and the peak
+memory of the process.
 """
 
-import itertools
 import resource
 import sys
 import time
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments.haffari_2015 import kept
 from experiments.haffari_2015.evaluation import (
     Outcome,
     above,
@@ -26,7 +27,7 @@ from experiments.haffari_2015.evaluation import (
     difference,
     f_of,
 )
-from experiments.haffari_2015.models import options_of, outcome_of, trained
+from experiments.haffari_2015.models import EPSILON, Effort, options_of, outcome_of, trained
 from lssvm.applications.base import Source
 from lssvm.applications.relation.bags import Bags
 from lssvm.applications.relation.relation import Relation
@@ -42,8 +43,7 @@ class Plan(NamedTuple):
     """What is run.
 
     shares : of pairs without a relation; pairs : of training, and twice as many of validation and
-    of test; relations, features : how many; grid : values of C; betas : of β;
-    passes, rounds : see ``relation``
+    of test; relations, features : how many; grid : values of C, increasing; betas : of β
     large : pairs, relations and features of the measured pass
     """
 
@@ -53,14 +53,13 @@ class Plan(NamedTuple):
     features: int
     grid: tuple[float, ...]
     betas: tuple[float, ...]
-    passes: int
-    rounds: int
+    effort: Effort
     large: tuple[int, int, int]
 
 
-FULL = Plan((0.0, 0.5, 0.8, 0.9), 5000, 5, 1000, (0.01, 0.03, 0.1, 0.3, 1.0), (0.5, 1.0), 60, 5,
+FULL = Plan((0.0, 0.5, 0.8, 0.9), 5000, 5, 1000, (0.03, 0.1, 0.3, 1.0), (0.5, 1.0), Effort(40, 3),
             (50_000, 50, 100_000))  # fmt: skip
-QUICK = Plan((0.5,), 60, 3, 200, (0.3,), (1.0,), 10, 2, (500, 5, 1000))
+QUICK = Plan((0.5,), 60, 3, 200, (0.3,), (1.0,), Effort(10, 2), (500, 5, 1000))
 
 
 class Shared(NamedTuple):
@@ -128,11 +127,11 @@ def compared(shared: Shared, none: float) -> dict[str, Any]:
     plan, application = shared.plan, Relation(RelationOptions())
     sources = {split: drawn(plan, none, split, shared.out) for split in SEEDS}
     train, valid, test = (application.read([sources[split][0]]) for split in SEEDS)
-    fits = []
-    for beta, C in itertools.product((None, *plan.betas), plan.grid):
-        w = trained(application, train, C, beta, plan.passes, plan.rounds).w
+    data, fits = kept.fingerprint([sources["train"][0].path]), []
+    for beta in (None, *plan.betas):
         name = "hamming" if beta is None else "f1"
-        fits.append(Fit(name, C, beta, w, outcome_of(application, w, valid)))
+        for C, w in path_of(shared, application, train, none, beta, data):
+            fits.append(Fit(name, C, beta, w, outcome_of(application, w, valid)))
     _, world, pairs = sources["test"]
     rule = simulation.best_rule(simulation.chances(world, pairs))
     best = Outcome(pairs.truth, rule, rule.astype(float))
@@ -141,6 +140,24 @@ def compared(shared: Shared, none: float) -> dict[str, Any]:
     return found | {
         f"cut_{name}": value for name, value in chosen(fits, application, test, cut=True).items()
     }
+
+
+def path_of(
+    shared: Shared, application: Relation, train: Bags, none: float, beta: float | None, data: str
+) -> list[tuple[float, np.ndarray]]:
+    """The weights for each C of the grid, read if they have been written before."""
+    plan, folder = shared.plan, shared.out / "fits"
+    settings = {"beta": beta, "grid": plan.grid, "effort": plan.effort, "epsilon": EPSILON}
+    label = "Hamming" if beta is None else f"F_{beta:g}"
+    places = [
+        kept.place(folder, f"simulated-{none:g}-{label}-{C:g}", {**settings, "C": C}, data)
+        for C in plan.grid
+    ]
+    if any(place.facts is None for place in places):
+        found = trained(application, train, plan.grid, beta, plan.effort)
+        for place, fit in zip(places, found, strict=True):
+            place.write({"w": fit.w}, fit.facts)
+    return [(C, place.arrays["w"]) for C, place in zip(plan.grid, places, strict=True)]
 
 
 def chosen(fits: Sequence[Fit], application: Relation, test: Bags, cut: bool) -> dict[str, Any]:

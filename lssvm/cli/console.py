@@ -27,6 +27,12 @@ HEADING = "iter    objective     decrease    loss      gap  planes  passes    se
 QUIET, NORMAL, MORE, EVERYTHING = 0, 1, 2, 3
 LOGGED_SECONDS = 1.0  # between two passes of the log, unless everything is told
 SILENT_SECONDS = 30.0  # away from a terminal
+SENTENCES = {  # by the names that applications give to their inference, which stand in the log
+    "propagation": "belief propagation did not converge in {failed:,d} of {runs:,d} runs",
+    "bounds of loss-augmented inference": "the lower and the upper bound of loss-augmented "
+    "inference did not meet in {failed:,d} of {runs:,d} passes",
+}
+OTHERWISE = "{name} did not converge in {failed:,d} of {runs:,d} runs"
 
 
 class Console(Observer):
@@ -249,8 +255,9 @@ def iteration_line(row: Iteration) -> str:
 
 
 def _told(not_converged: NotConverged) -> list[str]:
+    """A sentence for each kind of inference that did not converge every time."""
     return [
-        f"{name}: {failed:,d} of {runs:,d} did not converge"
+        SENTENCES.get(name, OTHERWISE).format(name=name, failed=failed, runs=runs)
         for name, (failed, runs) in not_converged.items()
         if failed
     ]

@@ -206,7 +206,7 @@ class Bundle(SummedSolver):
         """Store the parts of P at the incumbent, which is read many times in each pass."""
         if self.row >= 0:
             self.square = 0.5 * float(self.w @ self.w)
-            self.above = self.own_plane().above(self.completion, self.w)
+            self.above = self.planes.above(self.row, self.completion, self.w)
 
     def own_plane(self) -> Plane:
         """The cut that was computed at the incumbent."""
@@ -239,7 +239,10 @@ class Bundle(SummedSolver):
             or self.cached_cuts >= MOST_CACHED_CUTS
             or not self._cut_from_cache(C, point)
         ):
-            self._ask(oracle, C, self.w + self.step * (point - self.w))
+            point = point - self.w
+            point *= self.step
+            point += self.w
+            self._ask(oracle, C, point)
         return True
 
     def _objective(self, C: float, w: np.ndarray, plane: Plane, slack: float) -> float:
@@ -264,7 +267,7 @@ class Bundle(SummedSolver):
         self._use(self.qp.solve(C * self.gram, offsets, self.beta, tolerance).beta)
         slope, bound = self._combined(C)
         self.lower = max(self.lower, bound)
-        point = self._levelled(-slope, C, goal)
+        point = self._levelled(np.negative(slope, out=slope), C, goal)
         self.seconds += time.perf_counter() - began
         return point
 
@@ -278,7 +281,8 @@ class Bundle(SummedSolver):
         weights = C * self.beta[1:]
         model = self.planes.combine(weights)
         share = float(weights.sum())
-        slope = model.gradient - share * self.completion.gradient
+        slope = model.gradient
+        slope -= share * self.completion.gradient
         return slope, model.loss - share * self.completion.loss - 0.5 * float(slope @ slope)
 
     def _levelled(self, point: np.ndarray, C: float, goal: float) -> np.ndarray:
@@ -375,7 +379,7 @@ class Bundle(SummedSolver):
             self._compare(oracle, w, plane, slack, int(rows[np.argmax(heights)]))
 
     def _compare(self, oracle: Any, w: np.ndarray, plane: Plane, slack: float, row: int) -> None:
-        if np.isfinite(slack):
+        if np.isfinite(slack) and self.planes.above(row, plane, w) > slack:
             self.check_plane(oracle, w, plane, slack, self._cut(row))
 
     def _append(self, plane: Plane) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from lssvm.checked import Arrays, array, vector
 from lssvm.errors import ModelError
-from lssvm.plane import Plane, Planes, inner_difference
+from lssvm.plane import Plane, Planes, inner_difference, pieces
 from lssvm.solvers.kept import State
 
 LONG = 2**16  # weights from which a stack is long
@@ -45,10 +45,17 @@ class Row(NamedTuple):
         else:
             vector[self.indices] += factor * self.values
 
+    def part(self, piece: slice) -> "Row":
+        """The coordinates of a piece, counted from its start."""
+        if self.indices is None:
+            return Row(None, self.values[piece])
+        own = slice(*np.searchsorted(self.indices, [piece.start, piece.stop]).tolist())
+        return Row(self.indices[own] - np.int32(piece.start), self.values[own])
+
 
 def row_of(difference: np.ndarray) -> Row:
     """The row that stores a difference (d,) in the smaller of the two forms."""
-    indices = np.flatnonzero(difference)
+    indices = np.flatnonzero(difference != 0.0)  # much faster than of numbers
     if len(indices) * (np.dtype(np.int32).itemsize + 8) < difference.nbytes:
         return Row(indices.astype(np.int32), difference[indices])
     return Row(None, difference)
@@ -93,6 +100,15 @@ class LongPlanes:
         gradient = self.origin.copy()
         self._rows[row].add_to(gradient, 1.0)
         return Plane(gradient, self._losses[row])
+
+    def above(self, row: int, other: Plane, w: np.ndarray) -> float:
+        """The difference between one plane and another one at w, without memory for the plane."""
+        found = 0.0
+        for piece in pieces(len(w)):
+            gradient = self.origin[piece].copy()
+            self._rows[row].part(piece).add_to(gradient, 1.0)
+            found += float((gradient - other.gradient[piece]) @ w[piece])
+        return self._losses[row] - other.loss + found
 
     def dots(self, vector: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
         """gradient · vector for every row, or for some of them, (count,)."""

@@ -2,12 +2,13 @@
 
 Every class has its own weights, Φ(x, y) = x ⊗ e_y. With ``loss: zero_one``, margin rescaling and
 linear slack it is the machine of Crammer & Singer (JMLR 2001). A loss matrix gives the cost of each
-mistake instead; ``f_beta`` is a loss over the whole data set, see the module ``whole_rows``.
+mistake instead; ``f_beta`` and ``precision`` are losses over the whole data set, see the module
+``whole_rows``.
 """
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import (
@@ -16,6 +17,7 @@ from pydantic import (
     Field,
     ValidationInfo,
     field_validator,
+    model_validator,
 )
 
 from lssvm.applications import base
@@ -23,7 +25,7 @@ from lssvm.applications.multiclass.class_tree import WeightColumns
 from lssvm.applications.multiclass.labelled_rows import LabelledRows
 from lssvm.applications.multiclass.row_options import RowOptions
 from lssvm.applications.multiclass.row_predictions import Predictions, share
-from lssvm.applications.multiclass.whole_rows import F_BETA, WholeRows
+from lssvm.applications.multiclass.whole_rows import PRECISION, WHOLE, WholeRows
 from lssvm.errors import DataError
 from lssvm.formats.loss_matrix import read_loss_matrix
 
@@ -62,8 +64,9 @@ class MulticlassOptions(RowOptions):
     )
     loss: str | LossMatrix = Field(
         default=ZERO_ONE,
-        description="zero_one; the name of a file with a loss matrix (the model keeps it); or "
-        "f_beta: number of rows times 1 − F over the whole data set",
+        description="zero_one; the name of a file with a loss matrix (the model keeps it); "
+        "f_beta: number of rows times 1 − F over the whole data set; or precision: number of rows "
+        "times 1 − precision among the rows that are most surely not of the class left_out",
     )
     beta: float = Field(
         default=1.0,
@@ -74,7 +77,14 @@ class MulticlassOptions(RowOptions):
     left_out: str | None = Field(
         default=None,
         description="loss f_beta: label of a class that is left out: F is that of all other "
-        "classes together (micro); null: F is the mean over all classes (macro)",
+        "classes together (micro); null: F is the mean over all classes (macro); loss precision "
+        "needs one",
+    )
+    percent: float = Field(
+        default=10.0,
+        gt=0,
+        le=100,
+        description="loss precision: among so many percent of the rows",
     )
     iterations: int = Field(
         default=100,
@@ -89,12 +99,18 @@ class MulticlassOptions(RowOptions):
         """Replace the name of a file by the matrix in it."""
         if isinstance(value, LossMatrix):
             value.check()
-        if value in (ZERO_ONE, F_BETA) or isinstance(value, LossMatrix):
+        if value in (ZERO_ONE, *WHOLE) or isinstance(value, LossMatrix):
             return value
         try:
             return LossMatrix.read(base.named_file(value, info))
         except DataError as error:
             raise ValueError(str(error)) from None
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        if self.loss == PRECISION and self.left_out is None:
+            raise ValueError("loss: precision needs left_out; expected the label of a class")
+        return self
 
 
 class Multiclass(WholeRows):
@@ -109,7 +125,7 @@ class Multiclass(WholeRows):
     def losses_of(self, truths: Sequence[str], classes: Sequence[str]) -> np.ndarray:
         """0 or 1, or the entries of the matrix. Raises ValueError for a label without a row."""
         loss = self.options.loss
-        if loss in (ZERO_ONE, F_BETA):
+        if loss in (ZERO_ONE, *WHOLE):
             return 1.0 - np.equal.outer(np.array(truths), np.array(classes))
         number = {label: row for row, label in enumerate(loss.labels)}
         for label in (*truths, *classes):
@@ -120,14 +136,14 @@ class Multiclass(WholeRows):
 
     def losses_between(self, classes: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """As in the base; views of a few numbers if every mistake costs 1."""
-        if self.options.loss not in (ZERO_ONE, F_BETA):
+        if self.options.loss not in (ZERO_ONE, *WHOLE):
             return super().losses_between(classes)
         losses = np.ones(2 * len(classes) - 1)
         losses[len(classes) - 1] = 0.0
         return _by_difference(losses), _by_difference(self.formulation.margin(losses))
 
     def score(self, examples: LabelledRows, predictions: Predictions) -> dict[str, float | None]:
-        """error and macro_f1 in percent, and loss: the mean of Δ, or 1 − F_β for that loss.
+        """error and macro_f1 in percent, and loss: the mean of Δ, or 1 − F_β or 1 − precision.
 
         macro_f1 is the mean over the labels that are true or predicted for at least one example of
         2 right / (true + predicted). ``unseen_labels`` counts examples of labels that training

@@ -1,11 +1,12 @@
-"""Classes of rows with a loss over the whole data set: n (1 − F_β).
+"""Classes of rows with a loss over the whole data set: n (1 − F_β), or n (1 − precision at k).
 
 A row is a pair with one mention, whose label is its class (``multivariate.labelling``). With a
 class left out, which is what ``none`` is there, F_β is that of all other classes together; without
 one it would be accuracy, and the loss is the mean over the classes that occur instead, each against
 all others. So loss-augmented inference and its certified bounds are those of the module
 ``multivariate.decomposition``: exact with two classes one of which is left out, by counts with a
-class left out, by pairs for the mean. The scores of all classes of all rows are in memory.
+class left out, by pairs for the mean. Precision at k is exact, see ``multivariate.precision``. The
+scores of all classes of all rows are in memory.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,8 +18,9 @@ from lssvm.applications import base
 from lssvm.applications.multiclass.labelled_rows import LabelledRows
 from lssvm.applications.multiclass.row_classifier import RowClassifier
 from lssvm.applications.multiclass.row_predictions import Predictions
+from lssvm.applications.multivariate import precision
 from lssvm.applications.multivariate.counts import ACTIVE
-from lssvm.applications.multivariate.decomposition import Limits, Tally, decomposed
+from lssvm.applications.multivariate.decomposition import Bounds, Limits, Tally, decomposed
 from lssvm.applications.multivariate.f_beta import FLoss
 from lssvm.applications.multivariate.labelling import Labelling, in_turn
 from lssvm.errors import LssvmError
@@ -27,25 +29,26 @@ from lssvm.kernels.relation_arrays import BagArrays
 from lssvm.plane import Plane
 from lssvm.problem import Each
 
-F_BETA = "f_beta"
+F_BETA, PRECISION = "f_beta", "precision"
+WHOLE = (F_BETA, PRECISION)
 _AT_ONCE = 4096  # rows that a thread scores at a time
 _FAR = 1e3  # times the largest score and loss that the label no row has is below 0
-_EACH = "loss f_beta is that of the whole data set; expected the loss of each row"
+_EACH = "loss {} is that of the whole data set; expected the loss of each row"
 
 
 class WholeRows(RowClassifier, base.Continuing[LabelledRows]):
-    """Rows with a loss of each, or with n (1 − F_β).
+    """Rows with a loss of each, or with one of the whole data set.
 
-    options : has loss, beta, left_out and iterations
+    options : has loss, beta, left_out, percent and iterations
     """
 
     def __init__(self, options: Any, formulation: base.Formulation | None = None) -> None:
         super().__init__(options, formulation)
-        self.decomposes = options.loss != F_BETA
+        self.decomposes = options.loss not in WHOLE
         own = self.formulation
         if not self.decomposes and (own.rescaling, own.slack_norm) != ("margin", 1):
             raise LssvmError(
-                "loss f_beta is for margin rescaling and linear slack; expected "
+                f"loss {options.loss} is for margin rescaling and linear slack; expected "
                 "objective.rescaling: margin and objective.slack_norm: 1"
             )
         self.left_out = None if self.decomposes else options.left_out
@@ -55,7 +58,7 @@ class WholeRows(RowClassifier, base.Continuing[LabelledRows]):
     @classmethod
     def decomposes_with(cls, options: Mapping[str, Any]) -> bool:
         """False for the loss over the whole data set."""
-        return options.get("loss") != F_BETA
+        return options.get("loss") not in WHOLE
 
     def fix(self, classes: Sequence[str], features: int) -> None:
         """As in the base. Raises ValueError also if the class left out is not there."""
@@ -106,52 +109,80 @@ class WholeRows(RowClassifier, base.Continuing[LabelledRows]):
         """U⁺ of the whole data set: a plane, an upper bound, and what the next call begins with."""
         if carried is None:
             carried = np.zeros(self.carried_shape(examples))
-        rows = [examples.slice(k, k + _AT_ONCE) for k in range(0, len(examples), _AT_ONCE)]
-        scores = np.concatenate(each(lambda part: self.scores(w, part), rows))[:, self.order]
+        scores = self._ordered(w, examples, each)
         if not np.isfinite(scores).all():
             return Plane(np.full(len(w), np.nan), np.nan), np.nan, carried
+        truth = np.argsort(self.order)[examples.labels].astype(np.int32)
+        if self.options.loss == PRECISION:
+            count = precision.rows_at(self.options.percent, len(scores))
+            labels, loss, _ = precision.worst(scores, truth, count)
+            slack = 0.0
+        else:
+            found = self._decomposed(scores, truth, examples, carried, each)
+            labels, loss, carried = found.labels, found.loss, found.carried
+            slack = 0.0 if found.met else found.upper - found.value
+        cost = float(examples.costs[0])
+        chosen = np.ascontiguousarray(self.order[labels], dtype=np.int32)
+        gradient = _multiclass.combination(examples.rows, chosen, examples.costs, self._arrays)
+        plane = Plane(gradient, cost * loss)
+        return plane, plane.value(w) + cost * slack, carried
+
+    def _ordered(self, w: np.ndarray, examples: LabelledRows, each: Each) -> np.ndarray:
+        """The scores of all classes in their ``order``, (n, classes)."""
+        rows = [examples.slice(k, k + _AT_ONCE) for k in range(0, len(examples), _AT_ONCE)]
+        return np.concatenate(each(lambda part: self.scores(w, part), rows))[:, self.order]
+
+    def _decomposed(
+        self,
+        scores: np.ndarray,
+        truth: np.ndarray,
+        examples: LabelledRows,
+        carried: np.ndarray,
+        each: Each,
+    ) -> Bounds:
+        """What the decomposition finds for F_β, and counts it."""
         if self.left_out is None:
             lowest = -_FAR * (np.abs(scores).max() + len(scores))
             scores = np.column_stack([scores, np.full(len(scores), lowest)])
         bags = BagArrays(np.ascontiguousarray(scores), np.arange(len(scores) + 1))
-        truth = np.argsort(self.order)[examples.labels].astype(np.int32)
         right = Labelling(truth, scores[np.arange(len(truth)), truth], np.zeros(len(truth)))
         loss = self.loss_of(examples.labels)
         found = decomposed(bags, loss, right, carried, self.limits, each)
         self._tally.add(found.apart)
-        cost = float(examples.costs[0])
-        labels = np.ascontiguousarray(self.order[found.labels], dtype=np.int32)
-        gradient = _multiclass.combination(examples.rows, labels, examples.costs, self._arrays)
-        plane = Plane(gradient, cost * found.loss)
-        slack = 0.0 if found.met else cost * (found.upper - found.value)
-        return plane, plane.value(w) + slack, found.carried
+        return found
 
     def not_converged(self) -> dict[str, tuple[int, int]]:
         """How often the bounds of the decomposition did not meet, and of how many passes."""
         return self._tally.taken()
 
     def augmented_each(self, w: np.ndarray, examples: LabelledRows) -> base.Maxima:
-        """U⁺_i of each example. Raises LssvmError for loss f_beta."""
+        """U⁺_i of each example. Raises LssvmError for such a loss."""
         if not self.decomposes:
-            raise LssvmError(_EACH)
+            raise LssvmError(_EACH.format(self.options.loss))
         return super().augmented_each(w, examples)
 
     def has_example_oracle(self, examples: LabelledRows) -> bool:
-        """As in the base; there is none for loss f_beta."""
+        """As in the base; there is none for such a loss."""
         return self.decomposes and super().has_example_oracle(examples)
 
     def example_oracle(self, examples: LabelledRows) -> Any:
-        """Inference for one row at a time, in C. Raises LssvmError for loss f_beta."""
+        """Inference for one row at a time, in C. Raises LssvmError for such a loss."""
         if not self.decomposes:
-            raise LssvmError(_EACH)
+            raise LssvmError(_EACH.format(self.options.loss))
         return super().example_oracle(examples)
 
     def whole_loss(self, examples: LabelledRows, predictions: Predictions) -> float:
-        """1 − F_β of predictions; labels that training does not have are never found.
+        """1 − F_β, or 1 − precision, of predictions.
 
-        They count as missed, and for a mean over classes not at all.
+        Labels that training does not have are never found. They count as missed, and for a mean
+        over classes not at all.
         """
         known = examples.labels < len(self.classes)
+        if self.options.loss == PRECISION:
+            scores = self._ordered(predictions.w, examples, in_turn)
+            places = np.argsort(self.order)[np.where(known, examples.labels, 0)]
+            count = precision.rows_at(self.options.percent, len(scores))
+            return precision.missed(scores, np.where(known, places, -1), count)
         loss = self.loss_of(np.where(known, examples.labels, 0))
         truth = loss.truth & known[:, None]
         found = self.loss_of(predictions.labels).truth

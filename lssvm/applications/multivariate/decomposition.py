@@ -162,7 +162,7 @@ def _by_pairs(found: Bounds, bags: BagArrays, loss: FLoss, limits: Limits, each:
         used = model.used(bags)
         found.offer(model.labels, loss.value(used), _score(bags, model.labels))
         apart = chosen != used
-        rows = np.flatnonzero(apart.any(axis=1))
+        rows = _rows(apart)
         if not len(rows) or found.met:
             break
         _offer_chosen(found, bags, loss, chosen, rows, model)
@@ -171,6 +171,12 @@ def _by_pairs(found: Bounds, bags: BagArrays, loss: FLoss, limits: Limits, each:
         size = 1.0 / step if limits.inverse else step**-0.5
         prices[rows] -= size * (chosen[rows].astype(np.float64) - used[rows])
         model.improve(bags, -prices, rows, limits.label_sets, each)
+
+
+def _rows(apart: np.ndarray) -> np.ndarray:
+    """The rows of (n, L) bool that hold something, increasing."""
+    places = np.flatnonzero(apart) // apart.shape[1]
+    return places[np.diff(places, prepend=-1) > 0]
 
 
 def _by_counts(found: Bounds, bags: BagArrays, loss: FLoss, limits: Limits, each: Each) -> None:
