@@ -292,7 +292,7 @@ def test_borders_are_those_of_the_sentence():
         ("lower(word, 2)", "'lower(word, 2)': a length belongs to prefix and suffix; expected low"),
         (
             "lowr(word)",
-            "there is no function 'lowr'; did you mean 'lower'? (known: prefix, suffix, lower, shape",
+            "there is no function 'lowr'; did you mean 'lower'? (known: prefix, suffix, lower",
         ),
         ("word[0] & word", None),
     ],
