@@ -1,9 +1,13 @@
 """Settings of Sphinx; ``make docs`` builds the pages."""
 
+import sys
 from importlib.metadata import version as installed
+from pathlib import Path
 
 from pygments.lexers.special import TextLexer
 from sphinx.highlighting import lexers
+
+sys.path.insert(0, str(Path(__file__).parent))  # of the directive picture
 
 project = "lssvm"
 author = "the lssvm developers"
@@ -13,6 +17,7 @@ extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.mathjax",
     "sphinx_click",
+    "pictures",
 ]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3

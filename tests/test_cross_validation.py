@@ -280,7 +280,9 @@ def test_unknown_criterion_is_refused(config):
     single = set_values(config, {"search": {"grid": {}, "folds": 3}})
     with pytest.raises(LssvmError) as caught:
         cross_validate(single, criterion="eror")
-    assert str(caught.value).startswith("unknown criterion 'eror' (known: error, precision,")
+    assert str(caught.value).startswith(
+        "unknown criterion 'eror'; did you mean 'error'? (known: error,"
+    )
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

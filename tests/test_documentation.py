@@ -335,6 +335,16 @@ def test_figures_beside_papers_are_those_that_were_measured():
     assert [figure for figure in figures if figure not in measured] == []
 
 
+def test_every_tutorial_shows_a_picture_of_data_that_it_names():
+    for path in (DOCS / "tutorials").glob("*.md"):
+        text = path.read_text(encoding="utf-8")
+        shown = re.findall(r"^```\{picture\} (\S+)\n:title: \S.*\n```$", text, re.MULTILINE)
+        assert shown, path.name
+        for config in shown:
+            assert (ROOT / config).exists()
+            assert config in text.replace(f"{{picture}} {config}", ""), f"{path.name}: {config}"
+
+
 def test_readme_is_short():
     assert README.stat().st_size <= 12_000
 
@@ -356,6 +366,9 @@ def test_the_documentation_is_built_without_a_warning(tmp_path):
     words = [sys.executable, "-m", "sphinx", "-W", "-q", "-b", "html", str(DOCS), str(tmp_path)]
     assert run(words, ROOT).stderr == ""
     assert (tmp_path / "index.html").exists()
+    for path in (DOCS / "tutorials").glob("*.md"):
+        built = (tmp_path / "tutorials" / f"{path.stem}.html").read_text(encoding="utf-8")
+        assert built.count('<svg role="img"') == path.read_text().count("```{picture}")
 
 
 if __name__ == "__main__":

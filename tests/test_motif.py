@@ -628,7 +628,7 @@ def test_warnings_name_what_looks_wrong(read):
     app = _motif(length=4)
     long, other = "ACGTACGTAC", "GGGGACGTAC"
     assert app.warnings(read(app, [(long, 1, 1.0)])) == [
-        "all labels are +1: there is nothing to learn"
+        "all labels are +1: there is nothing to tell apart"
     ]
     assert app.warnings(read(app, [("ACG", 1, 1.0), (long, -1, 1.0), (long, -1, 1.0)])) == [
         "only 1 positive and 2 negative sequences",

@@ -284,13 +284,16 @@ def test_borders_are_those_of_the_sentence():
         ("lower(word", "'lower(word' is not a term; expected one such as word[-1] or lower(word)"),
         ("word)", "'word)' is not a term; expected one such as word[-1] or lower(word)"),
         ("%x[0,0]", "'%x[0,0]' is not a term; expected one such as word[-1] or lower(word)"),
-        ("wrod", "there is no column 'wrod' (known: word, pos)"),
+        ("wrod", "there is no column 'wrod'; did you mean 'word'? (known: word, pos)"),
         ("label", "there is no column 'label' (known: word, pos)"),
         ("word[21]", "'word[21]' reaches too far; expected offsets up to 20 and lengths from 1 to"),
         ("prefix(word, 0)", "'prefix(word, 0)' reaches too far; expected offsets up to 20"),
         ("prefix(word)", "'prefix(word)': a length belongs to prefix and suffix; expected suffix("),
         ("lower(word, 2)", "'lower(word, 2)': a length belongs to prefix and suffix; expected low"),
-        ("lowr(word)", "there is no function 'lowr' (known: prefix, suffix, lower, shape"),
+        (
+            "lowr(word)",
+            "there is no function 'lowr'; did you mean 'lower'? (known: prefix, suffix, lower",
+        ),
         ("word[0] & word", None),
     ],
 )

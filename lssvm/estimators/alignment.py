@@ -9,11 +9,12 @@ import numpy as np
 
 from lssvm.applications.alignment.alignment_output import aligned_rows
 from lssvm.estimators.base import Hidden, refused_as_value_error
+from lssvm.estimators.lists import Measured
 from lssvm.estimators.watching import Callback
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class Aligner(Hidden):
+class Aligner(Measured, Hidden):
     """Learns scores by which the best alignment is the true one, or the homolog ranks first.
 
     Parameters
@@ -49,10 +50,8 @@ class Aligner(Hidden):
     model: str = "ssvm"
 
     _application: ClassVar[str] = "alignment"
-
-    def _options(self) -> dict[str, Any]:
-        names = ("task", "alphabet", "mode", "free_ends", "gaps", "prior", "shift")
-        return {name: getattr(self, name) for name in names}
+    _kinds = ("string",)
+    _own = ("task", "alphabet", "mode", "free_ends", "gaps", "prior", "shift")
 
     def fit(
         self,
@@ -95,12 +94,6 @@ class Aligner(Hidden):
             return float(found["accuracy"] or 0.0) / 100.0
         return float(found["q_score"] or 0.0)
 
-    def metrics(self, X: Sequence[Any], y: Sequence[Any]) -> dict[str, float | None]:
-        """All scores, as the commands print them."""
-        examples = self._examples(X, y)
-        found: dict[str, float | None] = self._fitted.score(examples, self._classified(examples))
-        return found
-
     @property
     def substitution_(self) -> np.ndarray:
         """The scores of pairs of letters, in the order of the alphabet, (letters, letters)."""
@@ -113,12 +106,3 @@ class Aligner(Hidden):
         application = self._fitted
         with refused_as_value_error():
             application.exports["matrix"](self.model_.w, self.model_.arrays, path)
-
-    def __sklearn_tags__(self) -> Any:
-        """What scikit-learn needs to know."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        tags.target_tags.required = True
-        tags.no_validation = True
-        return tags

@@ -94,10 +94,11 @@ class Structured(BaseEstimator):
     settings: Mapping[str, Any] | None = None
 
     _application: ClassVar[str]
+    _own: ClassVar[tuple[str, ...]] = ()  # parameters that are options of the application
 
     def _options(self) -> dict[str, Any]:
         """The section ``application`` of the configuration, but for its name."""
-        return {}
+        return {name: getattr(self, name) for name in self._own}
 
     def _sections(self) -> dict[str, dict[str, Any]]:
         """What the other sections have beside the common parameters."""

@@ -7,11 +7,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from lssvm.estimators.base import Hidden
+from lssvm.estimators.lists import Measured
 from lssvm.estimators.watching import Callback
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class CoreferenceResolver(Hidden):
+class CoreferenceResolver(Measured, Hidden):
     """Puts the mentions of documents into clusters, by latent trees of links.
 
     Parameters
@@ -37,6 +38,7 @@ class CoreferenceResolver(Hidden):
     max_distance: int | None = None
 
     _application: ClassVar[str] = "coreference"
+    _kinds = ("dict",)
     _width: ClassVar[int | None]  # of an instance, once fit has seen X: features of a pair
 
     def _options(self) -> dict[str, Any]:
@@ -84,18 +86,3 @@ class CoreferenceResolver(Hidden):
     def score(self, X: Sequence[Any], y: Sequence[Sequence[Any]]) -> float:
         """F1 of links (MUC), from 0 to 1; see ``metrics`` for others."""
         return float(self.metrics(X, y)["muc"] or 0.0) / 100.0
-
-    def metrics(self, X: Sequence[Any], y: Sequence[Sequence[Any]]) -> dict[str, float | None]:
-        """MUC, and with the extra ``eval`` B³ and CEAF, in percent, as the commands print them."""
-        examples = self._examples(X, y)
-        found: dict[str, float | None] = self._fitted.score(examples, self._classified(examples))
-        return found
-
-    def __sklearn_tags__(self) -> Any:
-        """What scikit-learn needs to know."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.dict = True
-        tags.target_tags.required = True
-        tags.no_validation = True
-        return tags

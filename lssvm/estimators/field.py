@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.metaestimators import available_if
 
 from lssvm.estimators.base import Hidden, refused_as_value_error
+from lssvm.estimators.lists import Lists
 from lssvm.estimators.watching import Callback
 
 
@@ -16,7 +17,7 @@ def _is_probable(estimator: Any) -> bool:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class FieldLabeler(Hidden):
+class FieldLabeler(Lists, Hidden):
     """A Markov random field: the states of the nodes of graphs, some of which may be hidden.
 
     Parameters
@@ -47,10 +48,7 @@ class FieldLabeler(Hidden):
     initialisation_scale: float = 0.1
 
     _application: ClassVar[str] = "mrf"
-
-    def _options(self) -> dict[str, Any]:
-        names = ("inference", "max_table", "initialisation", "initialisation_scale")
-        return {name: getattr(self, name) for name in names}
+    _own = ("inference", "max_table", "initialisation", "initialisation_scale")
 
     def fit(
         self,
@@ -105,14 +103,6 @@ class FieldLabeler(Hidden):
         if found["accuracy"] is None:
             raise ValueError("y: no label is known; expected some")
         return float(found["accuracy"]) / 100.0
-
-    def __sklearn_tags__(self) -> Any:
-        """What scikit-learn needs to know."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.target_tags.required = True
-        tags.no_validation = True
-        return tags
 
 
 def _shaped(states: np.ndarray, graph: Any) -> np.ndarray:

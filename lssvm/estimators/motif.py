@@ -60,10 +60,13 @@ class MotifClassifier(ClassifierMixin, Hidden):
     model: str = "lssvm"
 
     _application: ClassVar[str] = "motif"
+    _own = (
+        *("length", "background_order", "background", "strands", "initialisation", "trials"),
+        "skip_unusable",
+    )
 
     def _options(self) -> dict[str, Any]:
-        names = ("length", "background_order", "background", "strands", "initialisation", "trials")
-        options = {name: getattr(self, name) for name in (*names, "skip_unusable")}
+        options = super()._options()
         if isinstance(self.class_weight, Mapping):
             signs = dict(zip(self.classes_.tolist(), ("-1", "+1"), strict=True))
             unknown = [label for label in self.class_weight if label not in signs]

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from lssvm.estimators.base import Hidden
+from lssvm.estimators.lists import Measured
 from lssvm.estimators.watching import Callback
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class TreeParser(Hidden):
+class TreeParser(Measured, Hidden):
     """Learns a weighted grammar from trees, and finds the best tree of a sentence.
 
     Parameters
@@ -52,14 +53,18 @@ class TreeParser(Hidden):
     rescaling: str = "margin"
     slack_norm: int = 1
 
+    _kinds = ("string",)
+    _own = (
+        *("loss", "binarisation", "vertical", "horizontal", "tags", "min_count"),
+        *("span_features", "unparsable", "max_words"),
+    )
+
     @property
     def _application(self) -> str:  # type: ignore[override]
         return "parsing" if self.substates == 1 else "latent_parsing"
 
     def _options(self) -> dict[str, Any]:
-        grammar = ("loss", "binarisation", "vertical", "horizontal", "tags", "min_count")
-        names = (*grammar, "span_features", "unparsable", "max_words")
-        options = {name: getattr(self, name) for name in names}
+        options = super()._options()
         return options if self.substates == 1 else {**options, "substates": self.substates}
 
     def _sections(self) -> dict[str, dict[str, Any]]:
@@ -106,18 +111,3 @@ class TreeParser(Hidden):
     def score(self, X: Sequence[Any] | None, y: Sequence[Any]) -> float:
         """F1 of labelled brackets, from 0 to 1, as evalb counts them."""
         return float(self.metrics(X, y)["f1"] or 0.0) / 100.0
-
-    def metrics(self, X: Sequence[Any] | None, y: Sequence[Any]) -> dict[str, float | None]:
-        """The figures of evalb and others, as the commands print them."""
-        examples = self._examples(X, y)
-        found: dict[str, float | None] = self._fitted.score(examples, self._classified(examples))
-        return found
-
-    def __sklearn_tags__(self) -> Any:
-        """What scikit-learn needs to know."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        tags.target_tags.required = True
-        tags.no_validation = True
-        return tags

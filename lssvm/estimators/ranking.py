@@ -51,10 +51,10 @@ class PrecisionRanker(Hidden):
 
     _application: ClassVar[str] = "precision_at_k"
     _relevant_from: ClassVar[float]  # of an instance, once fit has seen y
+    _own = ("k", "initialisation", "initialisation_weight", "scaling")
 
     def _options(self) -> dict[str, Any]:
-        names = ("k", "initialisation", "initialisation_weight", "scaling")
-        options = {name: getattr(self, name) for name in names}
+        options = super()._options()
         return options | {"relevant_from": self._relevant_from}
 
     def fit(

@@ -8,11 +8,12 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from lssvm.estimators.base import Hidden
+from lssvm.estimators.lists import Measured
 from lssvm.estimators.watching import Callback
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class RelationExtractor(Hidden):
+class RelationExtractor(Measured, Hidden):
     """Finds the relations of pairs of entities, each expressed by some mention of the pair.
 
     Parameters
@@ -49,10 +50,8 @@ class RelationExtractor(Hidden):
     initialisation: str = "labels"
 
     _application: ClassVar[str] = "relation"
-
-    def _options(self) -> dict[str, Any]:
-        names = ("loss", "beta", "average", "none_weights", "bias", "iterations", "initialisation")
-        return {name: getattr(self, name) for name in names}
+    _kinds = ("string",)
+    _own = ("loss", "beta", "average", "none_weights", "bias", "iterations", "initialisation")
 
     def fit(
         self,
@@ -104,18 +103,8 @@ class RelationExtractor(Hidden):
         """F1 over all pairs and relations, from 0 to 1; see ``metrics`` for others."""
         return float(self.metrics(X, y)["f1"] or 0.0) / 100.0
 
-    def metrics(self, X: Sequence[Any], y: Sequence[Any]) -> dict[str, float | None]:
-        """Precision, recall, average precision and others, as the commands print them."""
-        examples = self._examples(X, y)
-        found: dict[str, float | None] = self._fitted.score(examples, self._classified(examples))
-        return found
-
     def __sklearn_tags__(self) -> Any:
         """What scikit-learn needs to know."""
         tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = True
-        tags.target_tags.required = True
         tags.target_tags.multi_output = True
-        tags.no_validation = True
         return tags

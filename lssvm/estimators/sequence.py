@@ -10,6 +10,7 @@ from sklearn.utils.metaestimators import available_if
 
 from lssvm.applications.given import word
 from lssvm.estimators.base import Hidden, Structured, refused_as_value_error
+from lssvm.estimators.lists import Lists
 from lssvm.estimators.watching import Callback
 
 CRF = "crf"
@@ -21,7 +22,7 @@ def _has_marginals(estimator: Any) -> bool:
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
-class _Sequences(Structured):
+class _Sequences(Lists, Structured):
     """What both estimators of label sequences share.
 
     Parameters
@@ -47,6 +48,7 @@ class _Sequences(Structured):
     bias: float = 0.0
     scaling: str = "none"
 
+    _kinds = ("string", "dict")
     _texts: ClassVar[bool]  # of an instance, once fit has seen X: whether tokens are words
 
     def _options(self) -> dict[str, Any]:
@@ -180,15 +182,6 @@ class _Sequences(Structured):
             w[:emissions].reshape(width, count),
             w[emissions : emissions + count**2].reshape(count, count),
         )
-
-    def __sklearn_tags__(self) -> Any:
-        """What scikit-learn needs to know."""
-        tags = super().__sklearn_tags__()
-        tags.input_tags.two_d_array = False
-        tags.input_tags.string = tags.input_tags.dict = True
-        tags.target_tags.required = True
-        tags.no_validation = True
-        return tags
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

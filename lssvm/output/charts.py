@@ -51,8 +51,8 @@ class Lines(Figure):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Bars(Figure):
-    """Horizontal bars from 0, the first one at the top. marked : which one stands out, -1: none."""
+class Named(Figure):
+    """Values with names, the first one at the top. marked : which one stands out, -1: none."""
 
     names: Sequence[str]
     values: Sequence[float]
@@ -61,13 +61,13 @@ class Bars(Figure):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Dots(Figure):
-    """Values as dots with names, the first one at the top: where bars from 0 would all be alike."""
+class Bars(Named):
+    """Horizontal bars from 0."""
 
-    names: Sequence[str]
-    values: Sequence[float]
-    label: str
-    marked: int = -1
+
+@dataclass(frozen=True, kw_only=True)
+class Dots(Named):
+    """Dots: where bars from 0 would all be alike."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from lssvm.errors import LssvmError, MissingExtraError, nearest
-from lssvm.output.charts import Bars, Dots, Drawn, Heat, Lines, Logo, Series
+from lssvm.output.charts import Bars, Drawn, Heat, Lines, Logo, Named, Series
 from lssvm.output.whole import replacing
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _figure(chart: Drawn, *, titled: bool = True, width: float = SIZE[0]) -> "Fi
     match chart:
         case Lines():
             _lines(figure, axes, chart)
-        case Bars() | Dots():
+        case Named():
             _bars(axes, chart)
         case Heat():
             _heat(figure, axes, chart)
@@ -169,7 +169,7 @@ def _figure(chart: Drawn, *, titled: bool = True, width: float = SIZE[0]) -> "Fi
 def _height(chart: Drawn, lines: float) -> float:
     """Inches; lines : those of a chart of lines."""
     match chart:
-        case Bars() | Dots():
+        case Named():
             return BAR * len(chart.names) + 0.9
         case Heat():
             return min(9.0, max(3.2, CELL * len(chart.rows) + 1.6))
@@ -216,7 +216,7 @@ def _colour(hue: int) -> str:
     return str(matplotlib.rcParams["text.color"]) if colour == "#000000" else colour
 
 
-def _bars(axes: Any, chart: Bars | Dots) -> None:
+def _bars(axes: Any, chart: Named) -> None:
     places = np.arange(len(chart.names))
     values = np.asarray(chart.values, dtype=float)
     colours = np.where(values >= 0, COLOURS[0], COLOURS[1]).tolist()

@@ -30,7 +30,7 @@ def _of_classes(examples: Sequences) -> list[str]:
         return []
     if positives and negatives:
         return [f"only {positives} positive and {negatives} negative sequences"]
-    return [f"all labels are {'+1' if positives else '-1'}: there is nothing to learn"]
+    return [f"all labels are {'+1' if positives else '-1'}: there is nothing to tell apart"]
 
 
 def _of_windows(examples: Sequences, length: int, skip_unusable: bool) -> list[str]:

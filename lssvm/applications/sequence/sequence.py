@@ -291,7 +291,7 @@ class LabelSequences(
                 "they count as errors"
             )
         if examples.labelled and len(set(examples.tags)) == 1:
-            found.append(f"all labels are {examples.tags[0]!r}: there is nothing to learn")
+            found.append(f"all labels are {examples.tags[0]!r}: there is nothing to tell apart")
         return found + self._unscored(examples) + self.scaler.warnings(examples)
 
     def training_warnings(self, examples: SequenceExamples, predictions: Predictions) -> list[str]:
