@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -293,6 +294,20 @@ def test_trees_are_drawn_in_text_and_as_pictures():
     assert picture.count("<line") == 5
     assert "&lt;saw&gt;" in picture
     assert picture.startswith("<svg ")
+    assert '<rect width="100%" height="100%" fill="white"/>' in picture
+
+
+def test_the_tree_of_the_documentation_is_made_by_its_commands(tmp_path):
+    root = Path(__file__).parent.parent
+    model, test = str(tmp_path / "m"), str(root / "data/parsing/test.ptb")
+    for command, words in (
+        (learn, [str(root / "configs/parsing.yaml"), model, "-q"]),
+        (classify, [test, model, str(tmp_path / "pictures"), "--format", "svg"]),
+    ):
+        result = CliRunner().invoke(command, words)
+        assert result.exit_code == 0, result.output
+    made = (tmp_path / "pictures" / "1.svg").read_text("utf-8")
+    assert made == (root / "docs/tree.svg").read_text("utf-8")
 
 
 def test_trees_of_nltk_are_read_and_made(tmp_path):

@@ -5,8 +5,9 @@ trees in data/parsing, or off GUM's training trees if they are in the folder LSS
 application is a rule with two children at one split of one span, counted as if each rule were tried
 at every split; the chart adds and compares the children once for all rules of a pair, side by side
 for all spans of one width, and skips what no span of that width can be. For scale, the same
-addition and maximum of rows in the nearest cache by NumPy, one operation after the other. CPU time
-of one thread.
+addition and maximum of rows in the nearest cache by NumPy, one operation after the other. Beside it
+NLTK's Viterbi parser finds the most probable tree of one sentence with the relative frequencies of
+the same grammar, which must have the same probability. CPU time of one thread.
 
 Usage: python -m experiments.benchmarks.parsing_pass
 """
@@ -16,8 +17,10 @@ import time
 from pathlib import Path
 
 import numpy as np
+from nltk.grammar import PCFG, Nonterminal, ProbabilisticProduction
+from nltk.parse import ViterbiParser
 
-from experiments.tsochantaridis_2004.parsing import read_split
+from experiments.tsochantaridis_2004.parsing import frequencies, read_split
 from lssvm.applications.base import Source
 from lssvm.applications.parsing.parsing import Parsing, ParsingOptions
 from lssvm.kernels import _parsing
@@ -25,6 +28,7 @@ from lssvm.kernels.parsing_arrays import GrammarArrays, SentenceArrays
 
 ROOT = Path(__file__).parent.parent.parent
 LENGTHS = (10, 20, 40)
+NLTK_LENGTHS = (10, 20)
 SYMBOLS, RULES, TAGS = 100, 5000, 40
 
 
@@ -96,6 +100,35 @@ def told(name, grammar, block, length, count, w):
     )
 
 
+def nltk_grammar(grammar, w):
+    """NLTK's grammar with the probabilities exp(w), in which parts of speech are words."""
+    names = [Nonterminal(f"S{k}") for k in range(len(grammar.parts))]
+    root = Nonterminal("ROOT")
+    rules = [
+        ProbabilisticProduction(names[k], [f"t{k}"], prob=1.0) for k in range(int(grammar.tags))
+    ]
+    columns = (grammar.parent, grammar.left, grammar.right)
+    for (parent, *children), value in zip(zip(*columns, strict=True), w, strict=True):
+        right = [names[child] for child in children if child >= 0]
+        left = root if parent < 0 else names[parent]
+        rules.append(ProbabilisticProduction(left, right, prob=float(np.exp(value))))
+    return PCFG(root, rules)
+
+
+def told_nltk(grammar, w, block, length):
+    """The line of NLTK for one sentence."""
+    parser = ViterbiParser(nltk_grammar(grammar, w), max_time=None)
+    spans, none = np.zeros((0, grammar.labels)), np.zeros((0, grammar.tags))
+    best, *_ = _parsing.search(grammar, block, w, spans, none, _parsing.PREDICT, (0, 0, 0, 0))
+    began = time.process_time()
+    tree = next(iter(parser.parse([f"t{tag}" for tag in block.tags])))
+    seconds = time.process_time() - began
+    print(
+        f"NLTK, ViterbiParser, {length} words: {seconds:.1f} s; log probability of its tree "
+        f"{np.log(tree.prob()):.6f}, of ours {best[0]:.6f}"
+    )
+
+
 def main():
     """Print the time of sentences of each length with both grammars."""
     rng = np.random.default_rng(0)
@@ -119,6 +152,11 @@ def main():
             block = examples.take(rows).arrays
             name = f"grammar of {len(examples):,d} trees, {len(features.grammar.parent):,d} rules"
             told(name, features.grammar, block, length, len(rows), np.log(counts))
+    w = frequencies(application, examples)
+    for length in NLTK_LENGTHS:
+        rows = np.flatnonzero(examples.lengths == length)[:1]
+        if len(rows):
+            told_nltk(features.grammar, w, examples.take(rows).arrays, length)
 
 
 if __name__ == "__main__":

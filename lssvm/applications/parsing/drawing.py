@@ -94,7 +94,8 @@ def svg_drawing(text: str) -> str:
     inside = "\n".join([*lines, *words])
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
-        f'font-family="monospace" font-size="13">\n{inside}\n</svg>\n'
+        'font-family="monospace" font-size="13">\n<rect width="100%" height="100%" fill="white"/>\n'
+        f"{inside}\n</svg>\n"
     )
 
 
