@@ -93,10 +93,16 @@ class Limit(NamedTuple):
 
 SEARCH = Limit(5e-2, 25)
 PARTS_SEARCH = Limit(5e-2, 12)
-LIMITS = {10: Limit(1e-2, 100), 15: Limit(1e-2, 40), 25: Limit(5e-2, 12), 40: Limit(5e-2, 9)}
+LIMITS = {10: Limit(1e-2, 100), 15: Limit(1e-2, 40), 25: Limit(5e-2, 18), 40: Limit(5e-2, 9)}
 MORE = 3  # values of C beyond the grid
 PARTS_LIMITS = {2: (30, 2), 4: (20, 2)}  # passes of a convex problem, and these
-LONGEST = {"SVM_2 Δs": 25, "Δm + spans": 25, "2 parts": 10, "4 parts": 10}
+LONGEST = {
+    "SVM_2 Δs": 15,
+    "SVM_2 Δm": 25,
+    "Δm + spans": 25,
+    "2 parts": 10,
+    "4 parts": 10,
+}
 SAME_C = {"4 parts": "2 parts"}
 
 
