@@ -1,5 +1,6 @@
 """Alignment beside an enumeration of all candidates and alignments."""
 
+import functools
 import io
 import json
 from pathlib import Path
@@ -108,13 +109,22 @@ def soft(values, epsilon):
     return epsilon * cases.log_sum(np.array(values) / epsilon)
 
 
+@functools.lru_cache(maxsize=20_000)
+def every_score(x, z, table, shape, model):
+    """The scores of all alignments; every formulation asks for those of the same problems."""
+    table = np.frombuffer(table).reshape(shape)
+    return np.array(cases.every_score(encoded(x), encoded(z), table, model))
+
+
 def expected_values(app, w, truth):
     """U⁺ and U⁻ of each example, by enumeration."""
     table, model = app.scoring.scores(w)
+    table = np.ascontiguousarray(table, dtype=np.float64)
+    key = table.tobytes(), table.shape, tuple(map(float, model[:2])) + tuple(model[2:])
     form = app.formulation
     found = []
     for x, words, place, pairs, _ in truth:
-        every = [cases.every_score(encoded(x), encoded(z), table, model) for z in words]
+        every = [every_score(x, z, *key) for z in words]
         values = [soft(scores, app.epsilon_h) for scores in every]
         own = given_score(app, w, x, words[place], pairs)
         if form.model == "ssvm":

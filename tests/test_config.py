@@ -99,6 +99,7 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
             "batch_size": 8,
             "learning_rate": None,
             "decay": "inverse",
+            "gradient_norm": None,
             "epochs": 100,
             "average": True,
         },
@@ -404,7 +405,7 @@ def test_faults_of_overrides_name_the_override(faults):
     ) == [
         "--set solver.epsilom: unknown key; did you mean 'epsilon'? "
         "(known: method, epsilon, step, max_passes, max_planes, qp, cache, "
-        "max_cache_mb, sweeps, batch_size, learning_rate, decay, epochs, average)",
+        "max_cache_mb, sweeps, batch_size, learning_rate, decay, gradient_norm, epochs, average)",
         "--set seed: expected KEY=VALUE, such as solver.epsilon=1e-4",
         "--set =3: expected KEY=VALUE, such as solver.epsilon=1e-4",
         "--set solver..step=1: expected KEY=VALUE, such as solver.epsilon=1e-4",
@@ -450,7 +451,7 @@ def test_grid_entries_are_checked_against_the_schema(faults):
         f"c.yaml:7:60: search.grid.seed: cannot be searched; expected a key of {every}",
         "c.yaml:7:71: search.grid.solver.epsilom: unknown key; did you mean 'epsilon'? "
         "(known: method, epsilon, step, max_passes, max_planes, qp, cache, "
-        "max_cache_mb, sweeps, batch_size, learning_rate, decay, epochs, average)",
+        "max_cache_mb, sweeps, batch_size, learning_rate, decay, gradient_norm, epochs, average)",
         f"c.yaml:7:95: search.grid.application.name: cannot be searched; expected a key of {every}",
     ]
 

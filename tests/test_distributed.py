@@ -103,8 +103,7 @@ def test_workers_train_the_model_of_threads_to_the_last_byte(case, scheduler, tm
         assert 0 < watching.summary.communication < 1
 
 
-@pytest.mark.parametrize("delay", [0.0, 0.003, 0.02])
-@pytest.mark.parametrize("workers", [1, 2])
+@pytest.mark.parametrize(("workers", "delay"), [(1, 0.003), (2, 0.0), (2, 0.02)])
 def test_a_killed_worker_loses_nothing(scheduler, tmp_path, workers, delay):
     """Its blocks are sent to others; or to its successor, where it was the only one."""
     config = config_of("sequence-ssvm")

@@ -187,7 +187,7 @@ def test_blocks_are_few_where_the_weights_are_long():
         examples = in_memory(rows, np.zeros(rows.shape[0]), "a", classes)
         return len(blocks(examples))
 
-    assert count(np.zeros((20_000, 20)), 10) == 40
+    assert count(np.zeros((20_000, 20)), 10) == 32
     assert count(np.zeros((1_000, 400)), 400) == 3
     thin = sparse.random_array((2_000, 5_000), density=0.01, format="csr", rng=0)
     assert count(thin, 4) == 1

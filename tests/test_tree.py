@@ -1,6 +1,5 @@
 """Sums by the tree of block numbers: the same bits in any order and by any number of workers."""
 
-import gc
 import weakref
 from itertools import pairwise
 
@@ -95,7 +94,6 @@ def test_no_more_gradients_are_in_memory_than_the_tree_has_levels():
         seen.append(weakref.ref(gradient))
         tree.add(Node(0, k, Plane(gradient, 0.0)))
         del gradient
-        gc.collect()
         most = max(most, sum(each() is not None for each in seen))
         assert len(tree.nodes) <= 6
     assert most <= 6
