@@ -136,6 +136,13 @@ def test_a_pattern_stands_for_the_files_that_it_matches_in_the_order_of_their_na
     assert str(caught.value).endswith(": data.test: 'q*' matches no file; expected at least one")
 
 
+@pytest.mark.parametrize("name", ["*" + 300 * "x", 5000 * "[a]", "a*/" + 300 * "x", "["])
+def test_a_pattern_that_no_file_can_have_matches_none(load, name):
+    config = load(GOOD, f'data={{test: "{name}"}}')
+    with pytest.raises(ConfigError, match="matches no file"):
+        config.sources("test")
+
+
 def test_relative_paths_count_from_the_folder_of_the_file(load, tmp_path):
     config = load(GOOD)
     assert config.sources("train") == [

@@ -176,10 +176,11 @@ def _matching(path: str, base: Path) -> list[str]:
 
     Any other path, and that of a file that exists, stands for itself.
     """
-    if not glob.has_magic(path) or (base / path).exists():
+    # Those of os.path answer for names that no file can have, too.
+    if not glob.has_magic(path) or os.path.exists(base / path):
         return [path]
     found = glob.glob(path, root_dir=base, recursive=True)
-    return sorted(name for name in found if (base / name).is_file())
+    return sorted(name for name in found if os.path.isfile(base / name))
 
 
 def resolved(path: str, base: Path) -> str:
