@@ -327,6 +327,13 @@ class Continuing(ABC, Generic[E]):
         """
 
 
+def add_counts(total: dict[str, tuple[int, int]], latest: Mapping[str, tuple[int, int]]) -> None:
+    """Add what ``not_converged`` told to a total of the same form, in place."""
+    for name, (failed, runs) in latest.items():
+        before = total.get(name, (0, 0))
+        total[name] = before[0] + failed, before[1] + runs
+
+
 def squares_fit(values: np.ndarray, width: int) -> bool:
     """Whether the squared lengths of rows of ``width`` features with these values are finite."""
     if not values.size:

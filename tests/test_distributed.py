@@ -20,7 +20,7 @@ from lssvm.executor import Executor
 from lssvm.oracle.answers import Answers
 from lssvm.training.cccp import Observer
 from lssvm.training.distributed import crew
-from lssvm.training.distributed.cluster import Worker, WorkerLostError
+from lssvm.training.distributed.cluster import Cluster, Worker, WorkerLostError
 from lssvm.training.distributed.worker import Recipe, Reply
 from lssvm.training.session import rehearse
 
@@ -312,6 +312,38 @@ def test_workers_that_do_not_come_back_are_waited_for_for_a_while(monkeypatch):
     )
     with pytest.raises(LssvmError, match=r"^all workers were lost, the last one was worker 1 \("):
         sums.total("augmented", np.zeros(application.dimension(examples)))
+
+
+class Late:
+    """A future whose answer comes just after so many waits for it have ended."""
+
+    def __init__(self, waits):
+        self.left = waits
+
+    def result(self, timeout):
+        self.left -= 1
+        if self.left >= 0:
+            raise TimeoutError
+        return "found"
+
+    def done(self):
+        return self.left <= 0
+
+
+def test_an_answer_that_comes_as_the_wait_for_it_ends_is_taken(monkeypatch):
+    worker = Worker("tcp://1", "1", 1)
+    found = Cluster(None, "here", None)
+    monkeypatch.setattr(found, "present", lambda: [worker])
+    assert [found.result(Late(waits), worker) for waits in (0, 1, 3)] == ["found"] * 3
+    endless = Late(1)
+    endless.done = lambda: True  # the answer itself is that time is up
+    endless.left = 10
+    with pytest.raises(WorkerLostError):
+        found.result(endless, worker)
+    assert endless.left == 8
+    monkeypatch.setattr(found, "present", list)
+    with pytest.raises(WorkerLostError):
+        found.result(Late(1), worker)
 
 
 @pytest.mark.parametrize(

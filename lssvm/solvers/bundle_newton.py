@@ -27,7 +27,7 @@ from lssvm.solvers.kept import plane, value, vector
 from lssvm.solvers.needs import Needs
 from lssvm.solvers.solver import InnerProduct
 
-SUMS = 64  # of second derivatives, that may be in memory at a time
+SUMS = 64  # matrices of second derivatives for which there must be room
 WIDEST = 4.0  # at the beginning; beyond 2 even at w = 0 a hinge has a curvature
 SMOOTH_SHARE = 0.3  # of the goal, by which the maxima may be above the smoothed planes
 NARROWER, WIDER = 0.25, 4.0  # times the width before, at most
@@ -77,7 +77,7 @@ class BundleNewton(Bundle):
 
         Raises LssvmError if second derivatives would take too much memory.
         """
-        needed = 8 * dimension**2 * SUMS  # each block of the data has its own sum of them
+        needed = 8 * dimension**2 * SUMS  # blocks that are computed have their own sums
         if needed > config.solver.max_cache_mb * MEGABYTE:
             raise LssvmError(
                 f"the second derivatives of {dimension:,d} weights take "

@@ -20,7 +20,7 @@ from lssvm.checked import Values, above, below, flag, number, pair, positive, se
 from lssvm.errors import ApplicationError
 from lssvm.oracle import INEXACT, ExampleMaxima, Executor
 from lssvm.plane import Plane
-from lssvm.problem import ExampleOracle
+from lssvm.problem import ExampleOracle, add_counts
 from lssvm.smoothing import Smoothing
 from lssvm.solvers.kept import value
 from lssvm.solvers.solution import Solution
@@ -277,9 +277,7 @@ class Run:
     def _note(self, oracle: Any) -> NotConverged:
         """What did not converge since the last call, which is added to that of the iteration."""
         latest = oracle.not_converged()
-        for name, (failed, runs) in latest.items():
-            before = self.not_converged.get(name, (0, 0))
-            self.not_converged[name] = before[0] + failed, before[1] + runs
+        add_counts(self.not_converged, latest)
         return latest
 
     def _judge(

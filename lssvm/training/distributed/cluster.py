@@ -238,12 +238,15 @@ class Cluster:
 
     def result(self, future: Any, worker: Worker) -> Any:
         """What a future becomes. Raises WorkerLostError, SchedulerLostError."""
+        answered = False
         while True:
             try:
                 return future.result(timeout=LOOK)
             except TimeoutError as error:
-                if future.done() or worker not in self.present():
+                # The answer may come just after the wait has ended: it is asked for once more.
+                if answered or worker not in self.present():
                     raise WorkerLostError from error
+                answered = future.done()
             except (OSError, RuntimeError, CancelledError) as error:
                 self._judge(worker, error)
             except Exception as error:

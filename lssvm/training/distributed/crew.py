@@ -16,6 +16,7 @@ from lssvm.oracle.answers import Answers
 from lssvm.oracle.block_sums import BlockSums, Sums
 from lssvm.oracle.tree import Node, TreeSum
 from lssvm.plane import Plane
+from lssvm.problem import add_counts
 from lssvm.training.distributed.cluster import WAIT, Cluster, Worker, WorkerLostError
 from lssvm.training.distributed.traffic import Traffic
 from lssvm.training.distributed.worker import Recipe, Reply
@@ -110,9 +111,7 @@ class Crew:
         given = {worker: self._reply(worker, future) for worker, future in asked.items()}
         found = {worker: reply for worker, reply in given.items() if reply is not None}
         for reply in found.values():
-            for name, (failed, runs) in reply.not_converged.items():
-                before = self._counts.get(name, (0, 0))
-                self._counts[name] = before[0] + failed, before[1] + runs
+            add_counts(self._counts, reply.not_converged)
         for worker in sorted(found, key=lambda worker: shares[worker][0]):
             _check(worker, found[worker])
         traffic = self.traffic
@@ -205,9 +204,7 @@ class RemoteSums:
     def not_converged(self) -> dict[str, tuple[int, int]]:
         """What the application says of its inference since the last call, here and there."""
         found = dict(self._application.not_converged())
-        for name, (failed, runs) in self._crew.taken().items():
-            before = found.get(name, (0, 0))
-            found[name] = before[0] + failed, before[1] + runs
+        add_counts(found, self._crew.taken())
         return found
 
     def _asked(self, ask: str, w: np.ndarray) -> list[Any]:
