@@ -36,9 +36,9 @@ from lssvm.problem import (
 from lssvm.smoothing import Smoothed, Smoothing, added
 
 # Blocks of so much work at least (a unit is about a nanosecond), and at most so many of them. A
-# block costs 25 µs, so short passes have few; a plane costs its coordinates, so only passes of
-# seconds have more blocks than one machine has cores.
-BLOCK_RULES = ((100_000, 32), (1_000_000, 64), (100_000_000, 4096))
+# block costs 20 to 130 µs, so short passes have few; a plane costs its coordinates, so only passes
+# of seconds have more blocks than one machine has cores.
+BLOCK_RULES = ((250_000, 16), (2_000_000, 64), (100_000_000, 4096))
 LOOKS = 16  # examples that are looked at alone where a convex problem ends
 MAXIMUM = "return the maximiser, or a finite upper bound"
 
