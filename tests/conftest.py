@@ -1,5 +1,6 @@
 """What all tests need of the process that they run in."""
 
+import gc
 import signal
 
 import pytest
@@ -8,6 +9,16 @@ from hypothesis import settings
 # The same examples in every run and on every machine, however slow it is, and no file is left.
 settings.register_profile("same", derandomize=True, database=None, deadline=None, max_examples=60)
 settings.load_profile("same")
+
+
+# Thousands of tests live until the end: looking for garbage among them takes a tenth of a run.
+gc.set_threshold(10_000, 20, 20)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_finish():
+    """The garbage collector need not look at what has been collected."""
+    gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
