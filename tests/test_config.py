@@ -655,7 +655,7 @@ def test_keys_and_values_in_messages_are_printable(faults):
 
 def test_a_search_of_too_many_settings_is_refused(faults):
     grid = ", ".join(
-        f"solver.{key}: [1, 2, 3, 4]" for key in ("batch_size", "sweeps", "epochs", "cache")
+        f"solver.{key}: [1, 2, 3, 4]" for key in ("batch_size", "sweeps", "max_passes", "cache")
     )
     more = ", ".join(f"cccp.{key}: [1, 2, 3, 4, 5, 6, 7]" for key in ("restarts", "max_iterations"))
     assert faults(f"{GOOD}search: {{grid: {{{grid}, {more}}}}}") == [

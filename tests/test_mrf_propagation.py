@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from mrf_cases import Graph, Problem, graph_file
+from solver_cases import solving
 
 from lssvm.applications.base import Formulation, Source
 from lssvm.applications.mrf.graphs import packed
@@ -228,7 +229,7 @@ def test_every_iteration_tells_how_often_beliefs_did_not_settle(threads, method,
         "application": {"name": "mrf", "inference": "bp", "sweeps": 12},
         "objective": {"model": "mssvm", "C": 5.0},
         "cccp": {"max_iterations": 3},
-        "solver": {"epsilon": 0.05, "method": method, "epochs": 4, "batch_size": 20},
+        "solver": solving(method, epsilon=0.05, epochs=4, batch_size=20),
     }
     settings = Config.from_dict(values)
     app = Counting(settings.application, settings.objective.formulation())

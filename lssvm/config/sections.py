@@ -124,7 +124,10 @@ class Objective(Section):
 
 
 class SolverOptions(Section):
-    """How each convex problem is solved."""
+    """How each convex problem is solved.
+
+    A key that the method does not use is refused, unless it has its default value.
+    """
 
     method: Method = Field(
         default=AUTO,
@@ -150,8 +153,8 @@ class SolverOptions(Section):
         default=0.08,
         gt=0,
         le=1,
-        description="bundle: step from the best iterate towards the minimiser of the "
-        "cutting-plane model; 1: no stabilisation",
+        description="bundle and bundle-newton: step from the best iterate towards the minimiser of "
+        "the cutting-plane model; 1: no stabilisation",
     )
     max_passes: int = Field(
         default=10000,
@@ -159,13 +162,15 @@ class SolverOptions(Section):
         description="largest number of passes over the data for one convex problem",
     )
     max_planes: int = Field(
-        default=300, ge=10, description="largest number of cutting planes that are kept"
+        default=300,
+        ge=10,
+        description="bundle methods and cutting-plane: largest number of cutting planes kept",
     )
     qp: Literal["auto", "osqp", "exact"] = Field(
         default="auto",
-        description="solver of the quadratic programs; auto: a warm-started active-set method, "
-        "then OSQP if that is not precise enough; osqp: OSQP alone; exact: the active-set method "
-        "alone",
+        description="bundle methods and cutting-plane: solver of the quadratic programs; auto: a "
+        "warm-started active-set method, then OSQP if that is not precise enough; osqp: OSQP "
+        "alone; exact: the active-set method alone",
     )
     cache: int = Field(
         default=0,
@@ -177,8 +182,8 @@ class SolverOptions(Section):
     max_cache_mb: float = Field(
         default=4000.0,
         gt=0,
-        description="largest size in megabytes of the planes that are kept for single examples, "
-        "and of the second derivatives of bundle-newton",
+        description="bundle, cutting-plane, n-slack and dual-coordinate: largest size in megabytes "
+        "of the planes that are kept for single examples; bundle-newton: of the second derivatives",
     )
     sweeps: int = Field(
         default=20,

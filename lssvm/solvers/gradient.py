@@ -51,6 +51,7 @@ class Gradient(SummedSolver):
     """
 
     name: ClassVar[str] = "gradient"
+    keys: ClassVar[frozenset[str]] = frozenset({"learning_rate", "decay", "gradient_norm"})
 
     w: np.ndarray = field(metadata=vector())
     completion: Plane = field(metadata=plane())

@@ -36,3 +36,8 @@ def solver_class(name: str, compiled: bool = True) -> "type[Solver]":
     """
     module, kind = CLASSES[name] if compiled else BY_ROWS.get(name, CLASSES[name])
     return getattr(import_module(f"lssvm.solvers.{module}"), kind)
+
+
+def keys_of(name: str) -> frozenset[str]:
+    """The keys of the section ``solver`` that this solver reads, in one form or the other."""
+    return solver_class(name).keys | solver_class(name, compiled=False).keys
