@@ -261,6 +261,7 @@ def test_metrics_and_outputs_count_what_is_known(tmp_path):
         "labels": 3,
         "missing": 1,
         "hidden": 1,
+        "approximate": 0,
         "not_converged": 0,
     }
     worst = app.predict(-w, examples)
