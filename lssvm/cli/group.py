@@ -1,6 +1,5 @@
 """The group ``lssvm``: everything beside training and prediction."""
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
 
 
 def _print_json(value: Any) -> None:
+    import json  # slow for a help text
+
     with streams.results() as file:
         file.write(printable_json(json.dumps(value, indent=1, ensure_ascii=False)) + "\n")
 
