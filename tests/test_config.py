@@ -68,7 +68,7 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
             "widths": [],
             "bias": True,
         },
-        "data": {"train": [], "validate": [], "test": [], "max_mb": 1000.0},
+        "data": {"train": [], "validate": [], "test": [], "max_mb": 1000.0, "skip_bad": 0},
         "kernel": {
             "type": "linear",
             "degree": 3,

@@ -362,6 +362,7 @@ def _cross_validate(config: "Config", checkpoint: Path, options: dict[str, Any])
         progress=progress,
         checkpoint=checkpoint,
         resume=resume,
+        warned=lambda text: None if quiet else streams.tell(f"warning: {text}"),
     )
     if options["csv_file"]:
         write_csv(Path(options["csv_file"]), result.rows())

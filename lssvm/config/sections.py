@@ -75,6 +75,14 @@ class Data(Section):
         "the data need; what is larger is refused",
     )
 
+    skip_bad: int = Field(
+        default=0,
+        ge=0,
+        description="largest number of bad examples of data.train, and of data.validate, that are "
+        "skipped, each with a warning; 0: the first one ends the run (files of rows of svmlight, "
+        "FASTA, columns and graphs; each example skipped means that the files are read once more)",
+    )
+
     @property
     def limit(self) -> Limit:
         """How large a file may be."""
