@@ -96,6 +96,7 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
             "cache": 0,
             "max_cache_mb": 4000.0,
             "sweeps": 20,
+            "violation": 0.1,
             "batch_size": 8,
             "learning_rate": None,
             "decay": "inverse",

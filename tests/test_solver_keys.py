@@ -21,7 +21,7 @@ from lssvm.training.session import learn
 
 OTHERS = {  # of each key a value that is not the default
     **{"step": 0.5, "max_planes": 10, "qp": "osqp", "cache": 3, "max_cache_mb": 3999.0},
-    **{"sweeps": 2, "batch_size": 3, "learning_rate": 0.01, "decay": "constant"},
+    **{"sweeps": 2, "violation": 0.5, "batch_size": 3, "learning_rate": 0.01, "decay": "constant"},
     **{"gradient_norm": 0.1, "epochs": 3, "average": False},
 }
 ROOT = Path(__file__).parent.parent

@@ -110,7 +110,8 @@ class Objective(Section):
     slack_norm: Literal[0, 1, 2] = Field(
         default=1,
         description="1: C Σ ξ; 2: C/2 Σ ξ², with the square root of the loss as the margin; 0: "
-        "hard margin, without slack (2 and 0 need the solver n-slack)",
+        "hard margin, without slack (0 needs the solver n-slack; 2 that one, "
+        "working-set or dual-coordinate)",
     )
 
     epsilon_y: float | None = Field(
@@ -145,7 +146,9 @@ class SolverOptions(Section):
         "method whose cuts are computed at the points of Newton's method on the smoothed "
         "objective, for few weights; proximal: proximal bundle "
         "method; cutting-plane: cutting planes without stabilisation (1-slack); n-slack: cutting "
-        "planes for each example, which needs the fewest passes; dual-coordinate: exact steps in "
+        "planes for each example, which needs the fewest passes; working-set: the "
+        "algorithm of Tsochantaridis et al. (2004) to the letter, for comparison: a plane of one "
+        "example at a time; dual-coordinate: exact steps in "
         "the dual for one example at a time, for many examples, many weights or expensive "
         "inference; lbfgs: limited-memory BFGS, for smooth "
         "models such as crf; gradient: (sub)gradient descent; sgd: stochastic (sub)gradient "
@@ -197,6 +200,12 @@ class SolverOptions(Section):
         default=20,
         ge=1,
         description="n-slack: largest number of sweeps over the planes between two passes",
+    )
+    violation: float = Field(
+        default=0.1,
+        gt=0,
+        description="working-set: by how much an output must violate its margin, beyond the slack, "
+        "to be added; training ends when no output does",
     )
     batch_size: int = Field(
         default=8,

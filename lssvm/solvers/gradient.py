@@ -104,6 +104,11 @@ class Gradient(SummedSolver):
         """The plane that was found at the best point."""
         return Plane(self.outputs, self.loss)
 
+    @property
+    def ends_itself(self) -> bool:
+        """Whether the norm of the (sub)gradient ends a problem."""
+        return self.gradient_norm is not None
+
     def is_unsolved(self, C: float, target: float) -> bool:
         """Whether the subgradient at the point, or the gap, is still too large."""
         if self.gradient_norm is None:

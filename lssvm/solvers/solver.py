@@ -157,6 +157,11 @@ class Solver(ABC):
         """The absolute duality gap."""
         return self.primal(C) - self.lower
 
+    @property
+    def ends_itself(self) -> bool:
+        """Whether a problem is solved by another measure than the gap, which may then be large."""
+        return False
+
     def is_unsolved(self, C: float, target: float) -> bool:
         """Whether the problem is not solved yet."""
         return self.at_zero or self.gap(C) > target

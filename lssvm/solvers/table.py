@@ -15,6 +15,7 @@ CLASSES = {  # the value of ``solver.method``: module of this package, class
     "proximal": ("proximal", "Proximal"),
     "cutting-plane": ("bundle", "CuttingPlane"),
     "n-slack": ("n_slack", "NSlack"),
+    "working-set": ("by_constraint", "WorkingSet"),
     "dual-coordinate": ("dual_coordinate", "DualCoordinate"),
     "lbfgs": ("lbfgs", "Lbfgs"),
     "gradient": ("gradient", "Gradient"),
