@@ -306,6 +306,7 @@ SOLVERS: dict[str, dict] = {
     "proximal": {"qp": "osqp", "max_planes": 12},
     "cutting-plane": {"cache": 3},
     "n-slack": {"sweeps": 3},
+    "working-set": {},
     "dual-coordinate": {},
     "gradient": {"max_passes": 6},
     "sgd": {"epochs": 4},

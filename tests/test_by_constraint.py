@@ -4,14 +4,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import toy
 from scipy import optimize
+from test_checkpoint import Stopper, essentials
 
-from lssvm.config import load_config
+from lssvm.config import Config, load_config
+from lssvm.errors import StoppedError
 from lssvm.executor import Executor
 from lssvm.oracle import DataOracle
 from lssvm.solvers.by_constraint import WorkingSet, most_constraints
 from lssvm.solvers.solver import Initialisation
-from lssvm.training.session import learn_on
+from lssvm.training.session import Saving, learn_on
 
 ROOT = Path(__file__).parent.parent
 SMALL = {"multiclass": 30, "sequence": 12}
@@ -110,7 +113,7 @@ def test_each_constraint_raises_the_dual_by_what_the_theorem_says(rescaling):
 
 
 def test_nothing_is_dropped_and_no_output_joins_twice():
-    _, application, examples = problem("sequence", method="working-set")
+    _, application, examples = problem("multiclass", method="working-set")
     solver, _ = followed(application, examples, 1, 0.05)
     assert len(solver.sets) == solver.sets.added == len(solver.made)
     seen = {(row, delta.tobytes(), loss) for row, delta, loss in solver.made}
@@ -172,3 +175,29 @@ def test_the_bound_of_the_theorem():
     """(C Δ² R² + n Δ) / ε² with the paper's C, which is n times the one of here."""
     assert most_constraints(0.5, 2.0, 10, 3.0, 4.0, slack=True) == (20 * 9 * 16 + 30) / 0.25
     assert most_constraints(0.5, 2.0, 10, 3.0, 4.0, slack=False) == (20 * 3 * 16 + 30) / 0.25
+
+
+@pytest.mark.parametrize("norm", [1, 2])
+def test_a_run_resumed_after_every_other_epoch_gives_the_same_model(norm, tmp_path):
+    config, application, examples = problem("multiclass", norm, method="working-set")
+    whole = learn_on(application, examples, config)
+    path, stops, model = tmp_path / "model.checkpoint", 0, None
+    while model is None:
+        saving = Saving(path, 1000, resume=stops > 0)
+        try:
+            model = learn_on(application, examples, config, saving=saving, observer=Stopper(3))
+        except StoppedError:
+            stops += 1
+    assert stops >= 2
+    assert essentials(model) == essentials(whole)
+
+
+def test_hidden_values_are_completed_between_its_problems():
+    app, pairs = toy.random_problem(0, n=20, signal=1.0)
+    settings = {"method": "working-set", "violation": 0.01}
+    values = {"application": {"name": "multiclass"}, "objective": {"C": 3.0}, "solver": settings}
+    record = learn_on(app, pairs, Config.from_dict(values)).record
+    assert record["converged"]
+    objectives = [objective for objective, _ in record["restarts"][0]["history"]]
+    assert 1 < len(objectives) < 100
+    assert objectives[-1] < objectives[0]

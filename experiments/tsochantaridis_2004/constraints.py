@@ -38,13 +38,14 @@ from lssvm.output import plots as report
 from lssvm.output.tables import text_table, write_results
 from lssvm.solvers.by_constraint import most_constraints
 from lssvm.training.cccp import Observer
+from lssvm.training.session import learn_on
 from lssvm.training.setup import new_run, rules_of
 
 EPSILON = 1e-2
 C = 0.1
 FULL = (50, 100, 200, 500, 1000, 2000, 4000, 6000)
 QUICK = (25, 50, 100)
-LITERAL, LITERAL_QUICK = (25, 50, 100, 200, 400), (5, 10, 20)
+LITERAL, LITERAL_QUICK = (10, 20, 40, 80), (5, 10, 20)  # examples; each takes many programs
 VIOLATION = 0.1
 COUNTS = {"kept": "with a positive multiplier", "added": "added in all"}
 
@@ -152,23 +153,17 @@ def to_the_letter(subject: Subject, n: int) -> dict[str, Any]:
     }
     config = set_values(subject.config, changes)
     application = config.create_application()
-    application.restore(subject.application.state())
+    if known := subject.application.state():
+        application.restore(known)
     examples = subject.examples.slice(0, min(n, len(subject.examples)))
-    rules = rules_of(config, len(examples), hidden=False)
     with Executor() as executor:
-        oracle = DataOracle(application, examples, executor)
-        length, loss = longest(oracle)
-        run = new_run(application, examples, oracle, config, 0, None)
-        run.proceed(oracle, rules, Observer())
-    solver: Any = run.solver
+        length, loss = longest(DataOracle(application, examples, executor))
+    record = learn_on(application, examples, config, scored=False).record
     return {
         "n": len(examples),
-        "added": solver.sets.added,
+        "added": record["planes"],  # nothing is dropped
         "bound": most_constraints(VIOLATION, C, len(examples), loss, length, slack=True),
-        "passes": round(run.passes),
-        "objective": run.objective,
-        "gap": run.gap,
-        "converged": run.converged,
+        **{key: record[key] for key in ("passes", "objective", "gap", "converged")},
     }
 
 

@@ -32,7 +32,9 @@ from lssvm.solvers.room import check_room
 from lssvm.solvers.solution import Solution
 from lssvm.solvers.solver import InnerProduct
 
-QP_SHARE = 0.01  # of what ε is worth for an example: the gap that a quadratic program may leave
+# The gap that a quadratic program may leave, as a share of what a slack of ε costs an example: with
+# squared slack, a slack can be wrong by the root of it.
+QP_SHARES = {1: 0.1, 2: 0.01}
 QP_ROUNDS = 1000  # at most, for one quadratic program
 
 
@@ -120,9 +122,8 @@ class WorkingSet(ByExample):
     def _solve(self) -> None:
         """Solve the quadratic program over all working sets."""
         limits = self.sets.limits
-        goal = QP_SHARE * self.violation * float(limits[limits > 0.0].min())
-        if self.norm == 2:
-            goal *= self.violation
+        cost = self.violation if self.norm == 1 else self.violation**2
+        goal = QP_SHARES[self.norm] * cost * float(limits[limits > 0.0].min())
         self.passes_saved += self.sets.settle(QP_ROUNDS, goal)
 
 
