@@ -93,7 +93,7 @@ alignment-balibase: $(VENV)/dev.installed ## learn to align proteins of BAliBASE
 passes: $(VENV)/dev.installed ## passes of inference that each solver needs, with and without hidden variables
 	$(BIN)/python -m experiments.benchmarks.passes --out "$(OUT)/passes" $(FLAGS)
 
-constraints: $(VENV)/dev.installed ## number of constraints of n-slack for growing numbers of examples, two data sets
+constraints: $(VENV)/dev.installed ## number of constraints of n-slack and of Algorithm 1 to the letter for growing numbers of examples, two data sets
 	$(BIN)/python -m experiments.tsochantaridis_2004.constraints --data "$(DATA)" --out "$(OUT)/constraints" $(FLAGS)
 
 mssvm-table2: $(VENV)/dev.installed ## models of hidden variables on a chain and a grid (Ping et al. 2014, Table 2)

@@ -52,7 +52,7 @@ class DataError(LssvmError):
     def __init__(self, path: str | Path, line: int | None, message: object) -> None:
         where = f"{path}:{line}" if line is not None else f"{path}"
         super().__init__(f"{where}: {message}")
-        self.place = where
+        self.place, self.path, self.line, self.text = where, str(path), line, str(message)
         self.files = (str(path),)
 
 

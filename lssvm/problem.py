@@ -142,7 +142,8 @@ class Problem(ABC, Generic[E]):
     def not_converged(self) -> dict[str, tuple[int, int]]:
         """How often iterative inference did not converge, and of how many times, by its name.
 
-        Of loss-augmented inference and latent completion since the last call; nothing by default.
+        Of loss-augmented inference, latent completion and marginals since the last call; nothing by
+        default.
         """
         return {}
 

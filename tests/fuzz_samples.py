@@ -25,8 +25,6 @@ ROOT = Path(__file__).parent.parent
 LIMIT_MB = 5  # of data, where the schema has such a limit
 LIMITS = {
     "solver.max_passes": 4,
-    "solver.epochs": 1,
-    "solver.sweeps": 3,
     "cccp.max_iterations": 2,
     "cccp.restarts": 1,
     "search.folds": 3,
@@ -307,7 +305,8 @@ SOLVERS: dict[str, dict] = {
     "bundle-osqp": {"method": "bundle", "qp": "osqp", "max_planes": 12},
     "proximal": {"qp": "osqp", "max_planes": 12},
     "cutting-plane": {"cache": 3},
-    "n-slack": {},
+    "n-slack": {"sweeps": 3},
+    "working-set": {},
     "dual-coordinate": {},
     "gradient": {"max_passes": 6},
     "sgd": {"epochs": 4},
@@ -316,9 +315,9 @@ SOLVERS: dict[str, dict] = {
 # name of a model: problem, other sections
 MODELS: dict[str, tuple[str, dict]] = {
     **{name: (name, {}) for name in PROBLEMS if name not in ("gzip", "bzip2", "xz", "paths")},
-    "rbf": ("svmlight", {"kernel": {"type": "rbf"}, "solver": {"method": "n-slack"}}),
+    "rbf": ("svmlight", {"kernel": {"type": "rbf"}, "solver": {"method": "n-slack", "sweeps": 3}}),
     "explicit": ("svm_hmm", {"kernel": {"type": "poly", "degree": 2, "explicit": True}}),
-    "poly": ("svm_hmm", {"kernel": {"type": "poly"}, "solver": {"method": "n-slack"}}),
+    "poly": ("svm_hmm", {"kernel": {"type": "poly"}, "solver": {"method": "n-slack", "sweeps": 3}}),
     "soft-motif": ("fasta", {"objective": {"model": "hcrf"}}),
     "annealed": ("graphs", {"objective": {"model": "epsilon", "epsilon_y": 0.5, "epsilon_h": 0.5}}),
 }
@@ -332,8 +331,8 @@ CHECKPOINTS: dict[str, tuple[str, dict]] = {
     },
     "restarts": ("fasta", {"cccp": {"restarts": 3, "max_iterations": 3}}),
     "held-out": ("svmlight", {"held_out": {"every": 1}, "data": {"validate": ["t.txt"]}}),
-    "gram": ("svmlight", {"kernel": {"type": "rbf"}, "solver": {"method": "n-slack"}}),
-    "hidden": ("graphs", {"solver": {"method": "n-slack"}}),
+    "gram": ("svmlight", {"kernel": {"type": "rbf"}, "solver": {"method": "n-slack", "sweeps": 3}}),
+    "hidden": ("graphs", {"solver": {"method": "n-slack", "sweeps": 3}}),
 }
 SETTINGS = words("""
 solver.epsilon=1e-3 objective.C=10 seed=3 data.train=t.txt data.train=[t.txt,t.txt]
@@ -365,7 +364,7 @@ def settings_of(name: str, extra: dict) -> dict:
     values: dict = {
         "application": bounds,
         "data": {"train": [train], "test": [train], **limit()},
-        "solver": {"max_passes": 4, "epsilon": 0.05, "sweeps": 3},
+        "solver": {"max_passes": 4, "epsilon": 0.05},
         "cccp": {"max_iterations": 2, "tolerance": 0.1},
     }
     for more in (sections, extra):

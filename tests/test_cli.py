@@ -103,6 +103,8 @@ def test_help_and_version_import_nothing_heavy(command, option):
     assert "lssvm.cli" in loaded
     heavy = {"numpy", "scipy", "pydantic", "yaml", "rich", "osqp", "lssvm.applications"}
     assert not loaded & heavy
+    slow = {"dataclasses", "string", "traceback"} | ({"json"} if command != "classify" else set())
+    assert not slow & (loaded - modules_after("import click"))
 
 
 def test_dense_rows_are_learnt_and_predicted_without_what_others_need(tmp_path):

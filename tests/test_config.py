@@ -68,7 +68,7 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
             "widths": [],
             "bias": True,
         },
-        "data": {"train": [], "validate": [], "test": [], "max_mb": 1000.0},
+        "data": {"train": [], "validate": [], "test": [], "max_mb": 1000.0, "skip_bad": 0},
         "kernel": {
             "type": "linear",
             "degree": 3,
@@ -96,6 +96,7 @@ def test_values_not_given_are_the_defaults_of_the_schema(load):
             "cache": 0,
             "max_cache_mb": 4000.0,
             "sweeps": 20,
+            "violation": 0.1,
             "batch_size": 8,
             "learning_rate": None,
             "decay": "inverse",
@@ -262,7 +263,7 @@ data: {train: {pth: x}, test: [3], validate: [{path: a, cost: 0}]}
         "c.yaml:8:3: objective.C: expected a number greater than 0, got -1",
         "c.yaml:9:3: objective.model: application 'lines' has no model 'hcrf' (known: lssvm, ssvm)",
         "c.yaml:10:10: solver.method: expected 'auto', 'bundle', 'bundle-newton', 'proximal', "
-        "'cutting-plane', 'n-slack', 'dual-coordinate', 'lbfgs', "
+        "'cutting-plane', 'n-slack', 'working-set', 'dual-coordinate', 'lbfgs', "
         "'gradient' or 'sgd', got 'bundel'; did you mean 'bundle'?",
         "c.yaml:10:26: solver.epsilon: expected a finite number, got '.inf'",
         "c.yaml:10:41: solver.step: expected a number of at most 1, got 2",
@@ -412,7 +413,8 @@ def test_faults_of_overrides_name_the_override(faults):
     ) == [
         "--set solver.epsilom: unknown key; did you mean 'epsilon'? "
         "(known: method, epsilon, step, max_passes, max_planes, qp, cache, "
-        "max_cache_mb, sweeps, batch_size, learning_rate, decay, gradient_norm, epochs, average)",
+        "max_cache_mb, sweeps, violation, batch_size, learning_rate, decay, gradient_norm, epochs, "
+        "average)",
         "--set seed: expected KEY=VALUE, such as solver.epsilon=1e-4",
         "--set =3: expected KEY=VALUE, such as solver.epsilon=1e-4",
         "--set solver..step=1: expected KEY=VALUE, such as solver.epsilon=1e-4",
@@ -458,7 +460,8 @@ def test_grid_entries_are_checked_against_the_schema(faults):
         f"c.yaml:7:60: search.grid.seed: cannot be searched; expected a key of {every}",
         "c.yaml:7:71: search.grid.solver.epsilom: unknown key; did you mean 'epsilon'? "
         "(known: method, epsilon, step, max_passes, max_planes, qp, cache, "
-        "max_cache_mb, sweeps, batch_size, learning_rate, decay, gradient_norm, epochs, average)",
+        "max_cache_mb, sweeps, violation, batch_size, learning_rate, decay, gradient_norm, epochs, "
+        "average)",
         f"c.yaml:7:95: search.grid.application.name: cannot be searched; expected a key of {every}",
     ]
 
@@ -655,7 +658,7 @@ def test_keys_and_values_in_messages_are_printable(faults):
 
 def test_a_search_of_too_many_settings_is_refused(faults):
     grid = ", ".join(
-        f"solver.{key}: [1, 2, 3, 4]" for key in ("batch_size", "sweeps", "epochs", "cache")
+        f"solver.{key}: [1, 2, 3, 4]" for key in ("batch_size", "sweeps", "max_passes", "cache")
     )
     more = ", ".join(f"cccp.{key}: [1, 2, 3, 4, 5, 6, 7]" for key in ("restarts", "max_iterations"))
     assert faults(f"{GOOD}search: {{grid: {{{grid}, {more}}}}}") == [

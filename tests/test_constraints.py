@@ -11,8 +11,13 @@ import pytest
 from experiments.common import command
 from experiments.tsochantaridis_2004 import constraints
 from lssvm.applications.base import Source
+from lssvm.config import Config
 from lssvm.errors import MissingExtraError
+from lssvm.executor import Executor
+from lssvm.oracle import DataOracle
+from lssvm.training.cccp import Observer
 from lssvm.training.session import learn_on
+from lssvm.training.setup import new_run, rules_of
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("LSSVM_DATA", ROOT / "../shared/data"))
@@ -51,6 +56,32 @@ def test_counts_are_those_of_a_training_run():
     assert row["gap"] <= constraints.EPSILON
 
 
+def test_the_papers_algorithm_stays_within_its_theorem():
+    subject = sentences()
+    row = constraints.to_the_letter(subject, 12)
+    assert row["n"] == 12
+    assert row["converged"]
+    assert 12 < row["added"] <= row["bound"]
+    changes = {
+        "objective": {"model": "ssvm", "C": constraints.C, "slack_norm": 2, "rescaling": "slack"},
+        "solver": {"method": "working-set", "violation": constraints.VIOLATION},
+    }
+    config = Config.from_dict({**subject.config.to_dict(), **changes})
+    application = config.create_application()
+    application.restore(subject.application.state())
+    examples = subject.examples.slice(0, 12)
+    assert learn_on(application, examples, config).record["objective"] == row["objective"]
+    with Executor() as executor:
+        oracle = DataOracle(application, examples, executor)
+        length, loss = constraints.longest(oracle)
+        run = new_run(application, examples, oracle, config, 0, None)
+        run.proceed(oracle, rules_of(config, 12, hidden=False), Observer())
+    sets = run.solver.sets
+    # With slack rescaling and squared slack, a plane is √Δ δ, and its loss part √Δ.
+    assert np.all(sets.losses**2 <= loss)
+    assert np.all(np.sqrt(sets.column("squares")) / sets.losses <= length)
+
+
 def test_training_sets_hold_the_smaller_ones():
     subject = sentences()
     whole = subject.application.read([Source(str(ROOT / "data/sequence/train.conll"))])
@@ -64,6 +95,7 @@ def test_the_experiment_writes_figure_table_and_runs(monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(constraints, "SUBJECTS", {"sentences": sentences})
     monkeypatch.setattr(constraints, "QUICK", GRID)
+    monkeypatch.setattr(constraints, "LITERAL_QUICK", (5, 10, 15))
     text = constraints.experiment(command.Arguments(tmp_path, tmp_path, True, 1))
     assert (tmp_path / "constraints.png").read_bytes().startswith(b"\x89PNG")
     assert (tmp_path / "constraints.txt").read_text() == text + "\n"
@@ -76,6 +108,11 @@ def test_the_experiment_writes_figure_table_and_runs(monkeypatch, tmp_path):
     slope, _ = found["exponents"]["sentences, kept"]
     assert slope == pytest.approx(np.polyfit(np.log(GRID), np.log(kept), 1)[0])
     assert f"n^{slope:.2f}" in text
+    literal = found["to the letter"]
+    assert [row["n"] for row in literal] == [5, 10, 15]
+    assert all(row["added"] <= row["bound"] for row in literal)
+    slope, error = constraints.exponent(literal, "sentences", "added")
+    assert f"Algorithm 1 to the letter: n^{slope:.2f} ± {error:.2f}" in text
 
 
 def test_missing_matplotlib_is_told_before_any_work(monkeypatch, tmp_path):

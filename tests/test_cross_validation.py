@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from solver_cases import solving
 
 from lssvm.cli import main
 from lssvm.config import Config, load_config, set_values
@@ -126,7 +127,7 @@ def test_every_value_of_c_is_solved_as_if_it_were_the_only_one(model, method):
     values = {
         "application": {"name": "sequence", "columns": ["word", "pos", "label"]},
         "data": {"train": [str(Path(__file__).parents[1] / "data/sequence/train.conll")]},
-        "solver": {"method": method, "epochs": 5},
+        "solver": solving(method, epochs=5),
     }
     path = [
         Config.from_dict(values | {"objective": {"model": model, "C": C}}) for C in (0.01, 0.1, 1)

@@ -10,6 +10,7 @@ import pytest
 import toy
 from click.testing import CliRunner
 from mrf_cases import Problem
+from solver_cases import solving
 from test_checkpoint import Stopper, essentials
 
 from lssvm.applications.per_example import Pairs
@@ -84,7 +85,7 @@ def test_a_step_on_f_is_along_the_difference_of_the_subgradients(seed):
 @pytest.mark.parametrize("seed", range(5))
 def test_the_objective_of_the_record_is_f_at_the_weights(seed, method):
     app, pairs, _, _ = problem(seed, n_hidden=3, n=20)
-    model = learn_on(app, pairs, config(method, max_passes=100, epochs=5))
+    model = learn_on(app, pairs, config(**solving(method, max_passes=100, epochs=5)))
     value, _ = enumerated(app, pairs, model.w, 0.3)
     assert model.record["objective"] == pytest.approx(value, rel=1e-12)
     assert value < enumerated(app, pairs, np.zeros(5), 0.3)[0]
@@ -453,7 +454,7 @@ def test_the_objective_of_random_fields_is_that_of_enumeration(name, method):
             {
                 "application": {"name": "mrf"},
                 "objective": objective,
-                "solver": {"method": method, "epochs": 20, "max_passes": 200},
+                "solver": solving(method, epochs=20, max_passes=200),
             }
         )
         trained = learn_on(found.app, found.examples, settings)
@@ -580,7 +581,7 @@ def test_a_run_is_told_as_what_it_was(method, model, expected, tmp_path):
     config.write_text(
         "application: {name: sequence, columns: [word, tag, label]}\n"
         f"data: {{train: {data}}}\nobjective: {{model: {model}}}\n"
-        f"solver: {{method: {method}, epochs: 2, epsilon: 0.1}}\n"
+        f"solver: {json.dumps(solving(method, epochs=2, epsilon=0.1))}\n"
     )
     result = CliRunner().invoke(learn, [str(config), str(tmp_path / "m")])
     assert result.exit_code == 0, result.stderr

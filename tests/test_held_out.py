@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from solver_cases import solving
 
 from lssvm.config import Config
 from lssvm.config.sections import HeldOutOptions
@@ -213,7 +214,7 @@ def fields(method, inference, **held):
         "application": {"name": "mrf", "inference": inference},
         "data": {"train": "train.txt", "validate": "test.txt"},
         "objective": {"model": "mssvm", "C": 0.03},
-        "solver": {"method": method, "epsilon": 0.01, "epochs": 3},
+        "solver": solving(method, epsilon=0.01, epochs=3),
         "held_out": {"every": 1, "metric": "loss", **held},
     }
     return Config.from_dict(values, base=DATA.parent / "mrf")

@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 from mrf_cases import Problem, write_npz
 from scipy import optimize
+from solver_cases import solving
 
 from lssvm.applications.base import Formulation, Source
 from lssvm.applications.mrf.graphs import LANES, packed
@@ -138,7 +139,7 @@ def test_solvers_of_single_graphs_certify_the_optimum_of_the_convex_problem(meth
 @pytest.mark.parametrize("method", list(KINDS))
 @pytest.mark.parametrize("model", ["lssvm", "mssvm", "hcrf", "loss_augmented_likelihood"])
 def test_cccp_with_planes_of_single_graphs_lowers_the_objective_itself(model, method):
-    settings = config(model, 0.3, solver={"method": method, "epsilon": 1e-3, "batch_size": 4})
+    settings = config(model, 0.3, solver=solving(method, epsilon=1e-3, batch_size=4))
     app = settings.create_application()
     examples = app.read(settings.sources("train")).slice(0, 12)
     model = learn_on(app, examples, settings)
@@ -260,6 +261,7 @@ def test_metrics_and_outputs_count_what_is_known(tmp_path):
         "labels": 3,
         "missing": 1,
         "hidden": 1,
+        "approximate": 0,
         "not_converged": 0,
     }
     worst = app.predict(-w, examples)

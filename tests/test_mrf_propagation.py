@@ -2,18 +2,20 @@
 
 import itertools
 import json
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
 from mrf_cases import Graph, Problem, graph_file
+from solver_cases import solving
 
 from lssvm.applications.base import Formulation, Source
 from lssvm.applications.mrf.graphs import packed
 from lssvm.applications.mrf.inference import AUGMENTED, COMPLETED
 from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
-from lssvm.cli import learn
+from lssvm.cli import classify, learn
 from lssvm.config import Config
 from lssvm.errors import LssvmError
 from lssvm.formats.mrf_text import HIDDEN
@@ -203,6 +205,36 @@ def test_beliefs_that_do_not_settle_are_counted():
     ]
 
 
+@pytest.mark.parametrize("labelled", [True, False])
+def test_predictions_by_propagation_are_marked_counted_and_told(labelled, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(3)
+    text = "\n\n".join(SQUARE.replace("1:1", f"1:{rng.normal():.3f}") for _ in range(3))
+    chain = text.split("\n\n")[0].rsplit("edge", 1)[0]  # without an edge it is a chain
+    Path("x.txt").write_text(f"{text}\n\n{chain}")
+    Path("c.yaml").write_text(
+        "application: {name: mrf, max_table: 4, sweeps: 1}\ndata: {train: x.txt}\n"
+        "objective: {model: lssvm, C: 10}\nsolver: {max_passes: 5}\n"
+    )
+    invoke = CliRunner().invoke
+    assert invoke(learn, ["c.yaml", "m", "-q"]).exit_code in (0, 3)
+    unknown = re.sub(r"^(node \S+ \S+ \S+) \d", r"\1 ?", Path("x.txt").read_text(), flags=re.M)
+    if not labelled:
+        Path("x.txt").write_text(unknown)
+    result = invoke(classify, ["x.txt", "m", "out", "--json"])
+    assert result.exit_code == 0, result.stderr
+    told = "3 of 4 predictions are approximate, by belief propagation, which did not converge for "
+    assert f"warning: {told}3 of them\n" in result.stderr
+    records = [json.loads(line) for line in Path("out").read_text().splitlines()]
+    marks = [(record.get("approximate"), record.get("converged")) for record in records]
+    assert marks == [(True, False)] * 3 + [(None, None)]
+    assert ("approximate   3" in result.stdout) == labelled
+    result = invoke(classify, ["x.txt", "m", "out", "--format", "marginals"])
+    sentence = "marginals: belief propagation did not converge in 3 of 3 runs"
+    assert f"warning: {sentence}\n" in result.stderr
+    assert invoke(classify, ["x.txt", "m", "out", "-q"]).stderr == ""
+
+
 class Counting(MarkovRandomField):
     """Counts by itself what is asked and what does not converge."""
 
@@ -228,7 +260,7 @@ def test_every_iteration_tells_how_often_beliefs_did_not_settle(threads, method,
         "application": {"name": "mrf", "inference": "bp", "sweeps": 12},
         "objective": {"model": "mssvm", "C": 5.0},
         "cccp": {"max_iterations": 3},
-        "solver": {"epsilon": 0.05, "method": method, "epochs": 4, "batch_size": 20},
+        "solver": solving(method, epsilon=0.05, epochs=4, batch_size=20),
     }
     settings = Config.from_dict(values)
     app = Counting(settings.application, settings.objective.formulation())

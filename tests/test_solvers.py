@@ -96,7 +96,7 @@ def test_what_a_problem_lacks_is_said_and_nothing_else(needs, change, message):
 def test_solvers_that_would_do_are_named():
     with pytest.raises(
         ConfigError,
-        match=r"cannot solve objective.slack_norm: 2; expected n-slack or dual-coordinate$",
+        match=r"slack_norm: 2; expected n-slack, working-set or dual-coordinate$",
     ):
         Config.from_dict(
             {

@@ -145,11 +145,12 @@ def problem(plan: Plan, task: Task, solver: Mapping[str, Any]) -> tuple[DataOrac
     if not model.hidden:
         field = replace(field, hidden=np.zeros_like(field.hidden))
     examples = graphs(field, x, states)
+    epochs = {"epochs": plan.budget} if "batch_size" in solver else {}
     config = Config.from_dict(
         {
             "application": {"name": "mrf"},
             "objective": {"model": model.name, "C": task.C},
-            "solver": {"epsilon": 1e-4, "epochs": plan.budget, **solver},
+            "solver": {"epsilon": 1e-4, **epochs, **solver},
             "cccp": {"tolerance": 1e-5, "max_iterations": plan.budget},
             "seed": task.trial,
         }

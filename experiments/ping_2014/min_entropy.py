@@ -92,7 +92,9 @@ class MinEntropy(RandomField):
             self.alpha,
         )
         best = self._clamped(w, examples, outputs, states, 0.0, marginals=True)
-        return Predictions(modes(examples, best.marginals), values, best.converged, w)
+        return Predictions(
+            modes(examples, best.marginals), values, best.converged, w, ~best.converged
+        )
 
     def _best(
         self, w: np.ndarray, examples: Graphs, outputs: np.ndarray, charged: bool

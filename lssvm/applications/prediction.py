@@ -1,11 +1,24 @@
 """Prediction, and scores of predictions."""
 
 from abc import ABC, abstractmethod
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from lssvm.problem import E
+
+
+class Approximations(NamedTuple):
+    """Predictions that need not be the best.
+
+    by : the method that finds them; number : of them; not_converged : those for which the method
+        did not converge
+    """
+
+    by: str
+    number: int
+    not_converged: int
+
 
 P = TypeVar("P")  # the predictions of an application
 
@@ -26,6 +39,10 @@ class Predictor(ABC, Generic[E, P]):
 
         Only tests use it (``lssvm.testing``); None by default, which means unknown.
         """
+        return None
+
+    def approximations(self, predictions: P) -> Approximations | None:
+        """How many of the predictions are approximate; None if inference is always exact."""
         return None
 
     def training_losses(self, examples: E, predictions: P) -> np.ndarray | None:

@@ -1,15 +1,16 @@
 """Reading of data, and the state that is learnt from the first data."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Generic
 
 import numpy as np
 
 from lssvm.checked import known
-from lssvm.errors import LssvmError
+from lssvm.errors import DataError, LssvmError
 from lssvm.formats.limit import DEFAULT, Limit
+from lssvm.formats.skipping import Skipped
 from lssvm.problem import E
 
 
@@ -103,6 +104,28 @@ class Reader(ABC, Generic[E]):
     def warnings(self, examples: E) -> list[str]:
         """Warnings about a data set, one sentence each."""
         return []
+
+
+def read_without_bad(
+    application: Callable[[], Any], sources: Sequence[Source], most: int
+) -> tuple[Any, Any, list[str]]:
+    """Read sources without bad examples: the application, its examples, and what was skipped.
+
+    application : returns the application that reads; it is asked again after every bad example,
+        because one that has met a bad example may have learnt from it
+    most : how many may be skipped; with more of them the last one's DataError is raised
+    """
+    skipped = Skipped(most)
+    if most:
+        sources = [
+            replace(source, limit=replace(source.limit, skipped=skipped)) for source in sources
+        ]
+    while True:
+        own = application()
+        try:
+            return own, own.read(sources), skipped.told
+        except DataError as error:
+            skipped.add(error)
 
 
 def labelled_part(examples: Any) -> Any:

@@ -173,12 +173,13 @@ def _classified_in_parts(
     if not options["as_json"]:
         name = _written(options) or next(iter(application.formats))
         form = application.part_writer(name) or form
-    kept, count, scored = [], 0, 0
+    kept, count, scored, doubts = [], 0, 0, Doubts(trained)
     with _opened(predictions) as file:
         for packed in parts:
             model, examples = prepared(trained, packed)
             found = predicted(model, examples, top=options["top"])
             form(examples, found, file)
+            doubts.add(found)
             known = application.to_score(examples)
             count += len(examples)
             if known is not None:
@@ -192,6 +193,7 @@ def _classified_in_parts(
             raise _unlabelled(path, options)
     if whole is not None and scored == count:
         _warn(trained, whole[0], options)
+    doubts.tell(count, options)
     _scored(trained, whole, count - scored, predictions, options)
 
 
@@ -209,7 +211,8 @@ def _classified(
 
     names = form.names(packed) if isinstance(form, FolderFormat) else ()
     trained, packed = prepared(trained, packed)
-    found = predicted(trained, packed, top=options["top"])
+    doubts, found = Doubts(trained), predicted(trained, packed, top=options["top"])
+    doubts.add(found)
     if isinstance(form, FolderFormat):
         contents = form.contents(packed, found)
         write_folder(predictions, zip(names, contents, strict=True))
@@ -217,11 +220,42 @@ def _classified(
         with _opened(predictions) as file:
             form(packed, found, file)
     _warn(trained, packed, options)
+    doubts.tell(len(packed), options)
     known, whole, rest = labelled_part(packed), None, len(packed)
     if known is not None:
         whole = known, found if known is packed else predicted(trained, known)
         rest -= len(known)
     _scored(trained, whole, rest, predictions, options)
+
+
+class Doubts:
+    """Counts what is approximate in the predictions of a file, to say it once."""
+
+    def __init__(self, trained: "Model") -> None:
+        self._application: Any = trained.application
+        self._counts: dict[str, tuple[int, int]] = {}
+        self._application.not_converged()  # forget what training left
+
+    def add(self, predictions: Any) -> None:
+        """Count those of one part."""
+        found = self._application.approximations(predictions)
+        if found is not None:
+            count, failed = self._counts.get(found.by, (0, 0))
+            self._counts[found.by] = count + found.number, failed + found.not_converged
+
+    def tell(self, of: int, options: dict[str, Any]) -> None:
+        """Print a warning for each method; marginals are those that were written."""
+        from lssvm.cli.console import sentences
+
+        told = [
+            f"{count:,d} of {of:,d} predictions are approximate, by {by}, which did not converge "
+            f"for {failed:,d} of them"
+            for by, (count, failed) in self._counts.items()
+            if count
+        ]
+        told += [f"marginals: {text}" for text in sentences(self._application.not_converged())]
+        for text in () if options["quiet"] else told:
+            streams.tell(f"warning: {text}")
 
 
 def _warn(trained: "Model", examples: Any, options: dict[str, Any]) -> None:

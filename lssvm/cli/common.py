@@ -6,7 +6,6 @@ Nothing heavy is imported here, so that help and completion are quick.
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -94,6 +93,8 @@ def _exit_code(run: Callable[[], Any]) -> int:
         if isinstance(error, streams.OutputError):
             streams.abandon_output()
         if isinstance(error, ApplicationCrashError) and (error.traced or os.environ.get(TRACEBACK)):
+            import traceback  # rarely used, and slow for a help text
+
             click.echo("".join(traceback.format_exception(error.__cause__ or error)), err=True)
         streams.tell_error(error)
         return error.exit_code

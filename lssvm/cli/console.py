@@ -144,7 +144,7 @@ class Console(Observer):
     ) -> None:
         """Move the bar: the distance to the goal is measured in logarithms of the gap."""
         known = f"gap {gap:.1e}, goal {goal:.1e}" if math.isfinite(gap) else "no gap is known"
-        self.say("; ".join([f"pass {passes}: {known}", *_told(not_converged)]), EVERYTHING)
+        self.say("; ".join([f"pass {passes}: {known}", *sentences(not_converged)]), EVERYTHING)
         self._asked = now = time.monotonic()
         value = f"objective {objective:.6g}, " if math.isfinite(objective) else ""
         self._state = f"after {counted(passes, 'pass', 'passes')}: {value}{known}"
@@ -251,10 +251,10 @@ def iteration_line(row: Iteration) -> str:
         f"{row.iteration:4d} {row.objective:12.6g} {decrease} {row.loss:7.4f} {gap} "
         f"{row.planes:7d} {row.passes:7d} {row.seconds:7.1f}"
     )
-    return "  ".join([columns, *_told(row.not_converged)])
+    return "  ".join([columns, *sentences(row.not_converged)])
 
 
-def _told(not_converged: NotConverged) -> list[str]:
+def sentences(not_converged: NotConverged) -> list[str]:
     """A sentence for each kind of inference that did not converge every time."""
     return [
         SENTENCES.get(name, OTHERWISE).format(name=name, failed=failed, runs=runs)

@@ -3,7 +3,6 @@
 Nothing heavy is imported before it runs, so that help and completion are quick.
 """
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -145,6 +144,8 @@ def explanation_lines(found: "Explanation", top: int) -> list[str]:
 def _plain(value: Any) -> Any:
     """A hidden value for one line: JSON where it is more than a list of words."""
     if isinstance(value, list) and value and isinstance(value[0], list | dict):
+        import json  # slow for a help text
+
         return json.dumps(value, ensure_ascii=False)
     return value
 

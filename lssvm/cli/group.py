@@ -1,6 +1,5 @@
 """The group ``lssvm``: everything beside training and prediction."""
 
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -35,6 +34,8 @@ if TYPE_CHECKING:
 
 
 def _print_json(value: Any) -> None:
+    import json  # slow for a help text
+
     with streams.results() as file:
         file.write(printable_json(json.dumps(value, indent=1, ensure_ascii=False)) + "\n")
 
@@ -361,6 +362,7 @@ def _cross_validate(config: "Config", checkpoint: Path, options: dict[str, Any])
         progress=progress,
         checkpoint=checkpoint,
         resume=resume,
+        warned=lambda text: None if quiet else streams.tell(f"warning: {text}"),
     )
     if options["csv_file"]:
         write_csv(Path(options["csv_file"]), result.rows())

@@ -38,9 +38,10 @@ def data_facts(config: Config) -> dict[str, Any]:
 
     Raises LssvmError at the first fault of a file, and where training would.
     """
-    application, *begun = rehearse(config)
+    skipped: list[str] = []
+    application, *begun = rehearse(config, warned=skipped.append)
     known = dict(zip(("train", "validate"), begun, strict=True))
-    splits, warnings, seen = {}, [], {}
+    splits, warnings, seen = {}, skipped, {}
     for split in SPLITS:
         if not config.entries(split):
             continue

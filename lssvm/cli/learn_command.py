@@ -80,6 +80,12 @@ KERNELS = {
     100,
 )
 @click.option(
+    "--skip-bad",
+    type=click.IntRange(0),
+    metavar="N",
+    help="Sets data.skip_bad: up to N bad examples are skipped, each with a warning.",
+)
+@click.option(
     "--dry-run",
     is_flag=True,
     help="Do everything up to the first pass over the data, but do not train.",
@@ -197,8 +203,9 @@ def _checkpoint_of(model: str) -> Path | None:
 
 
 def _places(options: dict[str, Any]) -> list[str]:
-    """The settings that ``--executor`` and ``--workers`` stand for."""
+    """The settings that ``--executor``, ``--workers`` and ``--skip-bad`` stand for."""
     given = {key: options[key] for key in ("executor", "workers")}
+    given["data.skip_bad"] = options["skip_bad"]
     return [f"{key}={value}" for key, value in given.items() if value is not None]
 
 
@@ -302,6 +309,7 @@ def _dry_run(
         threads=options["threads"] or available_cores(),
         resumed=checkpoint if options["resume"] else None,
         initial=Model.load(initial) if initial else None,
+        warned=console.warned,
     )
     console.say(
         f"{counted(len(examples), 'training example')}, d = {application.dimension(examples):,d}; "

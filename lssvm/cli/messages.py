@@ -17,25 +17,26 @@ _UNSAFE = (
     "\x00-\x1f\x7f-\x9f\u2028\u2029\u061c"
     "\u00ad\u200b-\u200f\u2060-\u2064\ufeff\u202a-\u202e\u2066-\u2069\ud800-\udfff"
 )
-_CONTROLS = re.compile(f"[{_UNSAFE}]")
-_INLINE = re.compile(f"[{_UNSAFE}]".replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
-_QUOTED = re.compile(r"'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"")
+# Compiled where they are used first, which a help text does without.
+_CONTROLS = f"[{_UNSAFE}]"
+_INLINE = _CONTROLS.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f")
+_QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _NAMED = {"\n": r"\n", "\r": r"\r", "\t": r"\t"}
 
 
 def printable(text: str) -> str:
     r"""One line: control characters are written out, such as ``\n``, ``\x1b`` and ``\u202e``."""
-    return _CONTROLS.sub(_written_out, text)
+    return re.sub(_CONTROLS, _written_out, text)
 
 
 def printable_lines(text: str) -> str:
     """The same, but line ends and tabs stay."""
-    return _INLINE.sub(_written_out, text)
+    return re.sub(_INLINE, _written_out, text)
 
 
 def printable_json(text: str) -> str:
     """JSON with control characters in strings written out as JSON has it; the meaning stays."""
-    return _INLINE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return re.sub(_INLINE, lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def _written_out(found: re.Match[str]) -> str:
@@ -82,7 +83,7 @@ def _with_short_words(parts: list[str], excess: int) -> list[str]:
     words = [
         (len(found[0]), place, found.end() - 1)
         for place, part in enumerate(parts)
-        for found in _QUOTED.finditer(part)
+        for found in re.finditer(_QUOTED, part)
         if len(found[0]) > _TOKEN
     ]
     cuts: list[tuple[int, int, int]] = []

@@ -40,6 +40,7 @@ from lssvm.config.sections import (
     Section,
     SolverOptions,
 )
+from lssvm.config.solver_keys import forget_unused, unused
 from lssvm.config.yaml12 import DEEPEST, Document, KeyPath, NotAMappingError, Place, dotted, is_text
 from lssvm.errors import ConfigError, LssvmError
 from lssvm.solvers.table import AUTO
@@ -202,8 +203,14 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
 
 
 def set_values(config: Config, values: Mapping[str, Any]) -> Config:
-    """A copy of ``config`` with the values at dotted keys replaced. Raises ConfigError."""
-    return _validated(Config, _replaced(config, values), config.origin, config._bases)
+    """A copy of ``config`` with the values at dotted keys replaced. Raises ConfigError.
+
+    If ``solver.method`` is among them, keys that the new method does not use are left out.
+    """
+    document = _replaced(config, values)
+    if "solver.method" in values:
+        forget_unused(document)
+    return _validated(Config, document, config.origin, config._bases)
 
 
 def stored_config(values: Mapping[str, Any], origin: str) -> Config:
@@ -276,7 +283,8 @@ def _validated(
     if config is None or faults:
         raise ConfigError(told(faults))
     config._origin, config._bases, config._written = origin, dict(bases), document.value
-    faults = unstoppable(config, document) + _unsearchable(config, document)
+    faults = unstoppable(config, document) + unused(config, document)
+    faults += _unsearchable(config, document)
     if faults:
         raise ConfigError(told(faults))
     return config

@@ -75,6 +75,14 @@ class Data(Section):
         "the data need; what is larger is refused",
     )
 
+    skip_bad: int = Field(
+        default=0,
+        ge=0,
+        description="largest number of bad examples of data.train, and of data.validate, that are "
+        "skipped, each with a warning; 0: the first one ends the run (files of rows of svmlight, "
+        "FASTA, columns and graphs; each example skipped means that the files are read once more)",
+    )
+
     @property
     def limit(self) -> Limit:
         """How large a file may be."""
@@ -102,7 +110,8 @@ class Objective(Section):
     slack_norm: Literal[0, 1, 2] = Field(
         default=1,
         description="1: C Σ ξ; 2: C/2 Σ ξ², with the square root of the loss as the margin; 0: "
-        "hard margin, without slack (2 and 0 need the solver n-slack)",
+        "hard margin, without slack (0 needs the solver n-slack; 2 that one, "
+        "working-set or dual-coordinate)",
     )
 
     epsilon_y: float | None = Field(
@@ -124,7 +133,10 @@ class Objective(Section):
 
 
 class SolverOptions(Section):
-    """How each convex problem is solved."""
+    """How each convex problem is solved.
+
+    A key that the method does not use is refused, unless it has its default value.
+    """
 
     method: Method = Field(
         default=AUTO,
@@ -134,7 +146,9 @@ class SolverOptions(Section):
         "method whose cuts are computed at the points of Newton's method on the smoothed "
         "objective, for few weights; proximal: proximal bundle "
         "method; cutting-plane: cutting planes without stabilisation (1-slack); n-slack: cutting "
-        "planes for each example, which needs the fewest passes; dual-coordinate: exact steps in "
+        "planes for each example, which needs the fewest passes; working-set: the "
+        "algorithm of Tsochantaridis et al. (2004) to the letter, for comparison: a plane of one "
+        "example at a time; dual-coordinate: exact steps in "
         "the dual for one example at a time, for many examples, many weights or expensive "
         "inference; lbfgs: limited-memory BFGS, for smooth "
         "models such as crf; gradient: (sub)gradient descent; sgd: stochastic (sub)gradient "
@@ -150,8 +164,8 @@ class SolverOptions(Section):
         default=0.08,
         gt=0,
         le=1,
-        description="bundle: step from the best iterate towards the minimiser of the "
-        "cutting-plane model; 1: no stabilisation",
+        description="bundle and bundle-newton: step from the best iterate towards the minimiser of "
+        "the cutting-plane model; 1: no stabilisation",
     )
     max_passes: int = Field(
         default=10000,
@@ -159,13 +173,15 @@ class SolverOptions(Section):
         description="largest number of passes over the data for one convex problem",
     )
     max_planes: int = Field(
-        default=300, ge=10, description="largest number of cutting planes that are kept"
+        default=300,
+        ge=10,
+        description="bundle methods and cutting-plane: largest number of cutting planes kept",
     )
     qp: Literal["auto", "osqp", "exact"] = Field(
         default="auto",
-        description="solver of the quadratic programs; auto: a warm-started active-set method, "
-        "then OSQP if that is not precise enough; osqp: OSQP alone; exact: the active-set method "
-        "alone",
+        description="bundle methods and cutting-plane: solver of the quadratic programs; auto: a "
+        "warm-started active-set method, then OSQP if that is not precise enough; osqp: OSQP "
+        "alone; exact: the active-set method alone",
     )
     cache: int = Field(
         default=0,
@@ -177,13 +193,19 @@ class SolverOptions(Section):
     max_cache_mb: float = Field(
         default=4000.0,
         gt=0,
-        description="largest size in megabytes of the planes that are kept for single examples, "
-        "and of the second derivatives of bundle-newton",
+        description="bundle, cutting-plane, n-slack and dual-coordinate: largest size in megabytes "
+        "of the planes that are kept for single examples; bundle-newton: of the second derivatives",
     )
     sweeps: int = Field(
         default=20,
         ge=1,
         description="n-slack: largest number of sweeps over the planes between two passes",
+    )
+    violation: float = Field(
+        default=0.1,
+        gt=0,
+        description="working-set: by how much an output must violate its margin, beyond the slack, "
+        "to be added; training ends when no output does",
     )
     batch_size: int = Field(
         default=8,

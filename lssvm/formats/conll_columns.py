@@ -19,6 +19,7 @@ from lssvm.errors import DataError
 from lssvm.formats.blocks import Utf8, append, each_block, read_blocks, shifted
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.separators import Separator, check_filled
+from lssvm.formats.skipping import after_blank
 from lssvm.kernels._text import cells
 from lssvm.kernels.text_arrays import CellBuffers, DistinctWords
 from lssvm.offsets import cumulated
@@ -102,7 +103,7 @@ def read_columns(
     the lines before it, another separator than those lines, or an empty column.
     """
     reader = _Reader(names, optional, words or _new_words(names))
-    read_blocks(path, limit, reader.block, reader.line)
+    read_blocks(path, limit, reader.block, reader.line, begins=after_blank)
     if not reader.lines:
         raise DataError(path, None, f"no tokens; expected lines of {_listed(names)}")
     return reader.columns()

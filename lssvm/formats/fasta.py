@@ -22,6 +22,7 @@ import numpy as np
 from lssvm.errors import DataError
 from lssvm.formats.blocks import append, each_block, read_blocks
 from lssvm.formats.limit import DEFAULT, Limit
+from lssvm.formats.skipping import at_header
 from lssvm.formats.text import decoded
 from lssvm.kernels._text import letters as encoded
 from lssvm.kernels.text_arrays import DistinctWords
@@ -96,7 +97,7 @@ def read_fasta(
     Raises DataError, with the line, if it is not FASTA of DNA with distinct names.
     """
     reader = _Reader(path, given)
-    read_blocks(path, limit, reader.block, reader.line, longest=None)
+    read_blocks(path, limit, reader.block, reader.line, longest=None, begins=at_header)
     return reader.file(empty)
 
 

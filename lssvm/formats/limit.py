@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from lssvm.errors import DataError
 
@@ -14,10 +15,12 @@ class Limit:
     """Largest size of a file after decompression, in megabytes (10⁶ bytes).
 
     key : the setting that raises the limit, for messages; empty where there is none
+    skipped : a :class:`lssvm.formats.skipping.Skipped`, if bad examples may be left out
     """
 
     megabytes: float = DEFAULT_MAX_MB
     key: str = field(default="", compare=False)
+    skipped: Any = field(default=None, compare=False, repr=False)
 
     @property
     def bytes(self) -> int:

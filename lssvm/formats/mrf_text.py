@@ -25,6 +25,7 @@ from lssvm.errors import DataError
 from lssvm.formats import tokens
 from lssvm.formats.blocks import append, each_block, read_blocks
 from lssvm.formats.limit import DEFAULT, Limit
+from lssvm.formats.skipping import after_blank
 from lssvm.kernels._text import EDGE, NODE, graph_lines
 from lssvm.kernels.text_arrays import DistinctWords, RowBuffers
 from lssvm.offsets import cumulated
@@ -339,7 +340,7 @@ def read_graphs(path: str | Path, limit: Limit = DEFAULT) -> GraphFile:
     Raises DataError with the line for what is not in the format.
     """
     reader = _Reader(path)
-    read_blocks(path, limit, reader.block, reader.line)
+    read_blocks(path, limit, reader.block, reader.line, begins=after_blank)
     reader.check_end()
     return reader.file()
 

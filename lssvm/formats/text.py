@@ -23,6 +23,8 @@ from typing import Any, BinaryIO
 from lssvm.errors import DataError
 from lssvm.formats.limit import DEFAULT, Limit
 
+Line = bytes | bytearray
+Begins = Callable[[Line, Line], bool]  # whether an example begins at a line, after another line
 STDIN = "-"
 LONGEST = 32_000_000  # bytes of a line: its words take some thirty times as much memory
 _PIECE = 1 << 18
@@ -58,9 +60,14 @@ def open_text(
 
 @contextmanager
 def open_blocks(
-    path: str | Path, limit: Limit = DEFAULT, longest: int | None = LONGEST
+    path: str | Path,
+    limit: Limit = DEFAULT,
+    longest: int | None = LONGEST,
+    begins: Begins | None = None,
 ) -> Iterator[Iterator[tuple[int, bytearray]]]:
     """A text file as blocks of whole lines, each with the number of its first line.
+
+    begins : where examples begin, if bad ones can be left out (``limit.skipped``)
 
     Every line but perhaps the last one of the file ends in LF. They are not checked for
     UTF-8, see :func:`decoded`. Parameters and other errors are those of :func:`open_text`.
@@ -73,7 +80,8 @@ def open_blocks(
         except OSError as error:
             message = f"cannot be read: {error.strerror or error}; expected a file"
             raise DataError(path, None, message) from None
-        yield _blocks(path, kind, stream, limit, longest)
+        blocks = _blocks(path, kind, stream, limit, longest)
+        yield blocks if limit.skipped is None else limit.skipped.kept(path, blocks, begins)
 
 
 def decoded(path: str | Path, number: int, raw: bytes | bytearray) -> str:

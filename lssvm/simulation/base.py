@@ -1,15 +1,13 @@
 """The parts of a simulation: its options, its files, and the function that writes them."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
-from string import Template
+from typing import NamedTuple
 
 from lssvm.errors import LssvmError
 
 
-@dataclass(frozen=True)
-class Option:
+class Option(NamedTuple):
     """A number that a simulation depends on: ``n_test`` is ``--n-test`` of the command line."""
 
     name: str
@@ -18,8 +16,7 @@ class Option:
     metavar: str | None = None
 
 
-@dataclass(frozen=True)
-class Simulation:
+class Simulation(NamedTuple):
     """A kind of simulated data.
 
     text : one sentence about the data
@@ -48,7 +45,9 @@ class Simulation:
 
         Raises LssvmError for impossible sizes and if the folder cannot be written.
         """
-        from lssvm.output.whole import replacing  # UUIDs and hashes: slow for a help text
+        from string import Template  # slow for a help text, as are UUIDs and hashes
+
+        from lssvm.output.whole import replacing
 
         told = self.write(folder, seed=seed, **options)
         values = {option.name: option.default for option in self.options} | options

@@ -114,6 +114,9 @@ class Bundle(SummedSolver):
 
     name: ClassVar[str] = "bundle"
     needs: ClassVar[Needs] = Needs(cache=True)
+    keys: ClassVar[frozenset[str]] = frozenset(
+        {"qp", "step", "max_planes", "cache", "max_cache_mb"}
+    )
     opens: ClassVar[bool] = True  # whether a run may begin as ``opening`` has it
 
     w: np.ndarray = field(metadata=vector())
@@ -457,6 +460,7 @@ class CuttingPlane(Bundle):
     """The plain cutting-plane method: cuts are computed at the model's minimiser itself."""
 
     name: ClassVar[str] = "cutting-plane"
+    keys: ClassVar[frozenset[str]] = Bundle.keys - {"step"}
     opens: ClassVar[bool] = False
 
     @classmethod

@@ -58,6 +58,7 @@ class BundleNewton(Bundle):
 
     name: ClassVar[str] = "bundle-newton"
     needs: ClassVar[Needs] = Needs(curved=True)
+    keys: ClassVar[frozenset[str]] = Bundle.keys - {"cache"}
     opens: ClassVar[bool] = False
 
     width: float = field(default=WIDEST, metadata=value(positive))

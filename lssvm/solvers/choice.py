@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from lssvm.solvers.needs import Asked
 
+CANDIDATES = ("bundle", "bundle-newton", "dual-coordinate", "lbfgs", "n-slack")  # of the rule
 WEIGHTS = 100  # vectors of length d that the bundle reads in one pass
 LARGE = 200_000  # with fewer weights, the bundle is never slow without compiled inference
 HARD = 150.0  # above this C times squared length of an example's features, many steps are needed

@@ -78,6 +78,7 @@ class DualCoordinate(Epochs):
 
     name: ClassVar[str] = "dual-coordinate"
     needs: ClassVar[Needs] = Needs(each=True, slack_norms=frozenset({1, 2}))
+    keys: ClassVar[frozenset[str]] = frozenset({"max_cache_mb"})
 
     dimension: int
     norm: int = 1

@@ -42,6 +42,7 @@ class DualCoordinateRows(Epochs, ByExample):
 
     name: ClassVar[str] = "dual-coordinate"
     needs: ClassVar[Needs] = Needs(each=True, slack_norms=frozenset({1, 2}))
+    keys: ClassVar[frozenset[str]] = frozenset({"max_cache_mb", "batch_size"})
 
     # Inference takes long here, in Python most of all: more is done over what is kept. The pass
     # of a certificate is not lost, since its examples are visited.

@@ -51,6 +51,7 @@ class Gradient(SummedSolver):
     """
 
     name: ClassVar[str] = "gradient"
+    keys: ClassVar[frozenset[str]] = frozenset({"learning_rate", "decay", "gradient_norm"})
 
     w: np.ndarray = field(metadata=vector())
     completion: Plane = field(metadata=plane())
@@ -102,6 +103,11 @@ class Gradient(SummedSolver):
     def own_plane(self) -> Plane:
         """The plane that was found at the best point."""
         return Plane(self.outputs, self.loss)
+
+    @property
+    def ends_itself(self) -> bool:
+        """Whether the norm of the (sub)gradient ends a problem."""
+        return self.gradient_norm is not None
 
     def is_unsolved(self, C: float, target: float) -> bool:
         """Whether the subgradient at the point, or the gap, is still too large."""

@@ -39,6 +39,7 @@ class NSlack(ByExample):
 
     name: ClassVar[str] = "n-slack"
     needs: ClassVar[Needs] = Needs(each=True, slack_norms=frozenset({0, 1, 2}), kernels=True)
+    keys: ClassVar[frozenset[str]] = frozenset({"sweeps", "max_cache_mb"})
 
     sweeps: int = 20
     first_phase: bool = field(default=True, metadata=value(flag))

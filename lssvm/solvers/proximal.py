@@ -60,6 +60,7 @@ class Proximal(Bundle):
 
     name: ClassVar[str] = "proximal"
     needs: ClassVar[Needs] = Needs()
+    keys: ClassVar[frozenset[str]] = frozenset({"qp", "max_planes"})
     opens: ClassVar[bool] = False
 
     near_qp: SimplexQP = field(init=False, metadata=kept(KeptQP()))

@@ -62,6 +62,9 @@ class Sgd(SummedSolver):
 
     name: ClassVar[str] = "sgd"
     needs: ClassVar[Needs] = Needs(decomposes=True, steps=True)
+    keys: ClassVar[frozenset[str]] = frozenset(
+        {"learning_rate", "decay", "epochs", "batch_size", "average"}
+    )
     on_objective: ClassVar[bool] = True
     single_problem: ClassVar[bool] = True
 

@@ -43,6 +43,7 @@ class Solver(ABC):
 
     name : the value of ``solver.method``
     needs : what it needs of a problem
+    keys : of the section ``solver``, those that it reads, but for method, epsilon and max_passes
     on_objective : whether it works on F itself, and completes hidden values as it proceeds
     single_problem : whether a run calls ``minimise`` only once, even with hidden values
 
@@ -62,6 +63,7 @@ class Solver(ABC):
 
     name: ClassVar[str]
     needs: ClassVar[Needs] = Needs()
+    keys: ClassVar[frozenset[str]] = frozenset()
     on_objective: ClassVar[bool] = False
     single_problem: ClassVar[bool] = False
 
@@ -154,6 +156,11 @@ class Solver(ABC):
     def gap(self, C: float) -> float:
         """The absolute duality gap."""
         return self.primal(C) - self.lower
+
+    @property
+    def ends_itself(self) -> bool:
+        """Whether a problem is solved by another measure than the gap, which may then be large."""
+        return False
 
     def is_unsolved(self, C: float, target: float) -> bool:
         """Whether the problem is not solved yet."""

@@ -15,6 +15,7 @@ CLASSES = {  # the value of ``solver.method``: module of this package, class
     "proximal": ("proximal", "Proximal"),
     "cutting-plane": ("bundle", "CuttingPlane"),
     "n-slack": ("n_slack", "NSlack"),
+    "working-set": ("by_constraint", "WorkingSet"),
     "dual-coordinate": ("dual_coordinate", "DualCoordinate"),
     "lbfgs": ("lbfgs", "Lbfgs"),
     "gradient": ("gradient", "Gradient"),
@@ -36,3 +37,8 @@ def solver_class(name: str, compiled: bool = True) -> "type[Solver]":
     """
     module, kind = CLASSES[name] if compiled else BY_ROWS.get(name, CLASSES[name])
     return getattr(import_module(f"lssvm.solvers.{module}"), kind)
+
+
+def keys_of(name: str) -> frozenset[str]:
+    """The keys of the section ``solver`` that this solver reads, in one form or the other."""
+    return solver_class(name).keys | solver_class(name, compiled=False).keys

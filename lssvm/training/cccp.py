@@ -285,6 +285,7 @@ class Run:
     ) -> None:
         """Stop, or ask the next problem for more precision where F has stopped falling."""
         precise = self.gap <= rules.epsilon and gap <= smallest_decrease
+        precise |= reached and self.solver.ends_itself
         if decrease < smallest_decrease or not rules.hidden:
             self.done = precise or not reached
             self.converged = precise

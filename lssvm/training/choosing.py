@@ -5,6 +5,7 @@ from typing import Any
 
 from lssvm.config import Config, set_values
 from lssvm.config.checks import asked_of
+from lssvm.config.solver_keys import changed, uses
 from lssvm.oracle import DataOracle
 from lssvm.problem import CompiledByExample, compiled_by_example
 from lssvm.solvers.choice import Sizes, chosen
@@ -35,6 +36,9 @@ def with_solver(
     sizes = _sizes(problem.dimension, oracle, C, offering)
     name, why = chosen(asked, sizes, kernel=kernel, cache=first.solver.cache > 0)
     told = f"solver: {name}, because {why} (solver.method: {AUTO})"
+    left_out = [f"solver.{key}" for key in changed(first.solver) if not uses(name, key)]
+    if left_out:
+        told += f"; it does not use {', '.join(left_out)}"
     return [set_values(config, {"solver.method": name}) for config in configs], told
 
 

@@ -31,6 +31,7 @@ from lssvm.training.held_out import sign_of
 from lssvm.training.journal import Journal
 from lssvm.training.prediction import classify
 from lssvm.training.processes import run_tasks
+from lssvm.training.reading import Told, ignore, read_training
 from lssvm.training.session import learn_path
 
 C_KEY = "objective.C"
@@ -236,6 +237,7 @@ def cross_validate(
     checkpoint: Path | None = None,
     resume: bool = False,
     data: Mapping[str, Any] | None = None,
+    warned: Told = ignore,
 ) -> CrossValidation:
     """Cross-validate the grid of ``config.search`` on the training data.
 
@@ -246,11 +248,12 @@ def cross_validate(
     progress : told how many of how many tasks are done
     checkpoint : file to which each finished run is added, and which is read first if ``resume``;
         it stays, for whoever keeps the results to remove
+    warned : told of bad examples that were skipped
 
     Raises LssvmError for bad data, an unknown criterion, more folds than examples, or a
     checkpoint of another configuration or other data.
     """
-    study = study_of(config, data=data)
+    study = study_of(config, data=data, warned=warned)
     journal = Journal(checkpoint, _identity(study), resume=resume) if checkpoint else None
     return evaluate(study, jobs=jobs, criterion=criterion, progress=progress, journal=journal)
 
@@ -266,10 +269,11 @@ def study_of(
     groups: np.ndarray | None = None,
     counted: Callable[[Any], np.ndarray] | None = None,
     data: Mapping[str, Any] | None = None,
+    warned: Told = ignore,
 ) -> Study:
     """Read the data and lay out the comparison.
 
-    data : see :func:`cross_validate`
+    data, warned : see :func:`cross_validate`
     groups : (n,) the classes to stratify by, by default the application's
     counted : which of the examples are scored, by default all; all can be trained on
     """
@@ -285,15 +289,7 @@ def study_of(
         variant = _applied(config, settings[path[0]])
         key = variant.application.model_dump_json()
         if key not in known:
-            application = variant.create_application()
-            known[key] = (
-                application,
-                (
-                    application.read(config.sources("train"))
-                    if data is None
-                    else application.examples_from(**data)
-                ),
-            )
+            known[key] = read_training(variant, data, warned)
         pairs.append(known[key])
     application, examples = pairs[0]
     if groups is None:

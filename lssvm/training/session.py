@@ -35,6 +35,7 @@ from lssvm.training.held_out import metric_of
 from lssvm.training.keeper import Keeper, Saving, resume
 from lssvm.training.prediction import classify, prepared
 from lssvm.training.problem import Stage, TrainingData, problem_of
+from lssvm.training.reading import Told, ignore, read_data
 from lssvm.training.runs import Runs
 from lssvm.training.summary import summary
 
@@ -80,7 +81,8 @@ def learn(
 
     Raises LssvmError for bad configuration or data, StoppedError after a signal.
     """
-    read = _read(config, data, held)
+    told = ignore if observer is None else observer.warned
+    read = read_data(config, data, held, told)
     return learn_on(
         read.application,
         read.examples,
@@ -93,25 +95,6 @@ def learn(
         executor=executor,
         workers=workers,
     )
-
-
-def _read(
-    config: Config,
-    data: Mapping[str, Any] | None = None,
-    held: Mapping[str, Any] | None = None,
-) -> TrainingData:
-    """The data that are given, or that a configuration names. Raises LssvmError for bad data."""
-    application = config.create_application()
-    if data is not None:
-        examples = application.examples_from(**data)
-    else:
-        examples = application.read(config.sources("train"))
-    if held is not None:
-        validation = application.examples_from(**held)
-    else:
-        named = config.data.validate_
-        validation = application.read(config.sources("validate")) if named else None
-    return TrainingData(application, examples, validation)
 
 
 def learn_on(
@@ -186,14 +169,16 @@ def rehearse(
     threads: int = 1,
     resumed: Path | None = None,
     initial: Model | None = None,
+    warned: Told = ignore,
 ) -> TrainingData:
     """Do everything that :func:`learn` does up to its first pass, and one prediction.
 
     resumed : the checkpoint to go on from, if any
+    warned : told of bad examples that were skipped
 
     Returns the data that training would begin with. Raises LssvmError where ``learn`` would.
     """
-    data = _read(config)
+    data = read_data(config, warned=warned)
     check_application(data.application, data.examples, config.executor)
     with arithmetic(), Executor(threads) as executor:
         session = Session(data, [config], executor, initial=initial)

@@ -61,6 +61,13 @@ class Inference:
             return self.approximate.infer(w, examples, groups, temperatures, charged=charged)
         return self._both(w, examples, groups, temperatures, fits, charged)
 
+    def approximated(self, examples: Graphs, temperatures: Temperatures) -> np.ndarray:
+        """The graphs whose prediction is approximate, (n,) bool."""
+        if self.kind in ("exact", "bp"):
+            return np.full(len(examples), self.kind == "bp")
+        groups = _groups(PREDICTED, examples.labels[examples.nodes], temperatures.apart)
+        return ~self.exact.fits(examples, groups)
+
     def fits(self, examples: Graphs) -> bool:
         """Whether inference is exact for all of these graphs at equal temperatures."""
         groups = _groups(AUGMENTED, examples.labels[examples.nodes], apart=False)

@@ -60,6 +60,7 @@ from lssvm.applications.mrf.inference import (
 from lssvm.applications.mrf.mrf_output import Predictions
 from lssvm.applications.mrf.propagation import Propagation, modes
 from lssvm.applications.parts import Form, InParts, headed
+from lssvm.applications.prediction import Approximations
 from lssvm.errors import LssvmError
 from lssvm.formats import image_list
 from lssvm.formats.mrf_text import HIDDEN, MISSING
@@ -190,11 +191,11 @@ class RandomField(
 
     def joined(self, parts: Sequence[tuple[Graphs, Predictions]]) -> tuple[Graphs, Predictions]:
         """The labels and states of all parts."""
-        states, converged = (
+        states, converged, approximate = (
             np.concatenate([getattr(found, name) for _, found in parts])
-            for name in ("states", "converged")
+            for name in ("states", "converged", "approximate")
         )
-        found = replace(parts[0][1], states=states, converged=converged)
+        found = replace(parts[0][1], states=states, converged=converged, approximate=approximate)
         return graph_parts.joined_labels([part for part, _ in parts]), found
 
     def state(self) -> dict[str, np.ndarray]:
@@ -267,7 +268,15 @@ class RandomField(
             raise LssvmError(f"--top {top}: application 'mrf' finds the best states only")
         temperatures = Temperatures(self.epsilon_h, 0.0)
         found = self.inference.infer(PREDICTED, w, examples, temperatures, marginals=True)
-        return Predictions(modes(examples, found.marginals), found.values, found.converged, w)
+        rough = self.inference.approximated(examples, temperatures)
+        states = modes(examples, found.marginals)
+        return Predictions(states, found.values, found.converged, w, rough)
+
+    def approximations(self, predictions: Predictions) -> Approximations | None:
+        """Those that belief propagation found."""
+        rough = predictions.approximate
+        failed = int(np.sum(rough & ~predictions.converged))
+        return Approximations("belief propagation", int(np.sum(rough)), failed)
 
     def prediction_values(self, examples: Graphs, predictions: Predictions) -> np.ndarray | None:
         """ε_h log Σ_h exp(w · Φ / ε_h) of the predicted y, (n,); None if it is not a maximum."""
@@ -281,8 +290,9 @@ class RandomField(
 
         Raises DataError as ``augmented`` does.
         """
-        temperatures = Temperatures(1.0, 1.0)
-        return self.inference.infer(SUMMED, w, examples, temperatures, marginals=True).marginals
+        found = self.inference.infer(SUMMED, w, examples, Temperatures(1.0, 1.0), marginals=True)
+        self._note(found)
+        return found.marginals
 
     def losses(self, examples: Graphs, predictions: Predictions) -> np.ndarray:
         """Δ of the predictions, (n,): wrong labels among those that are known."""
@@ -294,7 +304,8 @@ class RandomField(
     def score(self, examples: Graphs, predictions: Predictions) -> dict[str, float | None]:
         """Share of wrong labels in percent among those that are known, None without any; mean Δ.
 
-        not_converged : graphs for which belief propagation did not converge
+        approximate : graphs whose prediction is by belief propagation; not_converged : those for
+            which it did not converge
         """
         labels = examples.labels[examples.nodes]
         known = labels >= 0
@@ -308,6 +319,7 @@ class RandomField(
             "labels": int(np.sum(known)),
             "missing": int(np.sum(labels == MISSING)),
             "hidden": int(np.sum(labels == HIDDEN)),
+            "approximate": int(np.sum(predictions.approximate)),
             "not_converged": int(np.sum(~predictions.converged)),
         }
 
@@ -394,9 +406,12 @@ class RandomField(
     ) -> InferenceResult:
         """Inference in training; graphs for which belief propagation is used are counted."""
         found = self.inference.infer(task, w, examples, temperatures, charged=charged)
+        self._note(found)
+        return found
+
+    def _note(self, found: InferenceResult) -> None:
         if found.propagated:
             self._propagated.append((int(np.sum(~found.converged)), found.propagated))
-        return found
 
 
 class MarkovRandomField(RandomField, base.CompiledByExample[Graphs]):

@@ -23,12 +23,14 @@ class Predictions:
     values : (n,) float64, the value that the states of the other nodes maximise
     converged : (n,) bool, False if belief propagation did not converge
     w : (d,), the weights that they were made with
+    approximate : (n,) bool, True if they were found by belief propagation
     """
 
     states: np.ndarray
     values: np.ndarray
     converged: np.ndarray
     w: np.ndarray
+    approximate: np.ndarray
 
 
 def write_labels(examples: Graphs, predictions: Predictions, file: TextIO) -> None:
@@ -104,7 +106,8 @@ def records(
     """One dictionary per graph.
 
     id; y : states of its nodes by name; h : those of its hidden nodes; score : the value that y
-    maximises; and if labels are known gold : the labels, loss : the number of errors
+    maximises; approximate, converged : only of predictions by belief propagation; and if labels are
+    known gold : the labels, loss : the number of errors
     """
     offsets = examples.node_offsets - examples.node_offsets[0]
     names, labels = examples.node_names[examples.nodes], examples.labels[examples.nodes]
@@ -116,6 +119,8 @@ def records(
             "h": {names[j]: int(predictions.states[j]) for j in own if labels[j] == HIDDEN},
             "score": float(predictions.values[i]),
         }
+        if predictions.approximate[i]:
+            record |= {"approximate": True, "converged": bool(predictions.converged[i])}
         gold = {names[j]: int(labels[j]) for j in own if labels[j] not in (HIDDEN, MISSING)}
         if gold:
             record |= {"gold": gold, "loss": float(losses[i])}

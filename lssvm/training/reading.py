@@ -1,0 +1,65 @@
+"""The data of a run: those that are given, or those of files, without bad examples if so asked."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from lssvm.applications.base import Application, Examples
+from lssvm.applications.reading import read_without_bad
+from lssvm.config import Config
+from lssvm.training.problem import TrainingData
+
+Told = Callable[[str], None]  # gets a warning, one sentence
+
+
+def ignore(text: str) -> None:
+    """Tell nobody."""
+
+
+def read_data(
+    config: Config,
+    data: Mapping[str, Any] | None = None,
+    held: Mapping[str, Any] | None = None,
+    warned: Told = ignore,
+) -> TrainingData:
+    """The data that are given, or that a configuration names. Raises LssvmError for bad data."""
+    application, examples = read_training(config, data, warned)
+    validation = None
+    if held is not None:
+        validation = application.examples_from(**held)
+    elif config.data.validate_:
+        validation = read_split(config, "validate", application, warned)[1]
+    return TrainingData(application, examples, validation)
+
+
+def read_training(
+    config: Config, data: Mapping[str, Any] | None = None, warned: Told = ignore
+) -> tuple[Application, Examples]:
+    """The training data alone, with the application that they have taught."""
+    if data is None:
+        return read_split(config, "train", warned=warned)
+    application = config.create_application()
+    return application, application.examples_from(**data)
+
+
+def read_split(
+    config: Config,
+    split: str,
+    application: Application | None = None,
+    warned: Told = ignore,
+) -> tuple[Application, Examples]:
+    """The examples of a split, and the application that has read them. Raises DataError.
+
+    application : that has read the training data; None: a new one reads these
+    warned : told of every bad example that was skipped
+    """
+    own, examples, skipped = read_without_bad(
+        lambda: application or config.create_application(),
+        config.sources(split),
+        config.data.skip_bad,
+    )
+    for text in skipped:
+        warned(f"bad example skipped: {text}")
+    if skipped:
+        count = len(skipped)
+        warned(f"data.{split}: {count:,d} bad example{'s' * (count > 1)} skipped in all")
+    return own, examples
