@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from lssvm.config.checks import either
+from lssvm.config.sections import SolverOptions
 from lssvm.config.yaml12 import Document, Place
 from lssvm.solvers.choice import CANDIDATES
 from lssvm.solvers.table import AUTO, CLASSES, keys_of
@@ -37,13 +38,18 @@ def unused(config: Any, document: Document) -> list[tuple[Place, str]]:
 
 
 def forget_unused(document: Document) -> None:
-    """Take the keys that the document's own method does not use out of it."""
+    """Take the keys that the document's own method does not use out of it.
+
+    Those with the default value may stay: so no other solver is imported for them.
+    """
     section = document.value.get("solver")
     method = section.get("method", AUTO) if isinstance(section, dict) else None
     if not isinstance(section, dict) or method not in (AUTO, *CLASSES):
         return  # the schema refuses them
-    for key in [key for key in section if not uses(method, key)]:
-        del section[key]
+    fields = SolverOptions.model_fields
+    for key in [key for key in section if key not in fields or section[key] != fields[key].default]:
+        if not uses(method, key):
+            del section[key]
 
 
 def changed(section: Any) -> list[str]:
@@ -54,12 +60,12 @@ def changed(section: Any) -> list[str]:
 
 def uses(method: str, key: str) -> bool:
     """Whether a solver uses a key of the section ``solver``."""
-    return not _unmet(key, [method])
+    able = CANDIDATES if method == AUTO else [method]
+    return key in COMMON or any(key in keys_of(name) for name in able)
 
 
 def _unmet(key: str, methods: Iterable[str]) -> list[str]:
     """The solvers that use a key, if none of these methods does and it is not for all."""
-    able = [name for method in methods for name in (CANDIDATES if method == AUTO else [method])]
-    if key in COMMON or any(key in keys_of(name) for name in able):
+    if any(uses(method, key) for method in methods):
         return []
     return [name for name in CLASSES if key in keys_of(name)]
