@@ -142,22 +142,35 @@ class ExampleMaxima:
         return sparse.csr_array(pieces[0] if len(pieces) == 1 else sparse.vstack(pieces, "csr"))
 
 
-def blocks(examples: E, work: np.ndarray | None = None) -> list[E]:
+def blocks(
+    examples: E, work: np.ndarray | None = None, shares: Sequence[int] | None = None
+) -> list[E]:
     """Contiguous blocks of about equal work, their number fixed by data and model alone.
 
     work : (n,) of ``Problem.work``; by default the sizes of the examples
+    shares : where those begin that no block is part of two of, and the end; by default there is one
 
     Examples may say how many of them a kernel works on ``together``: blocks are multiples of it.
     """
-    work = np.cumsum(examples.sizes if work is None else work)
+    total = np.cumsum(examples.sizes if work is None else work)
     together = getattr(examples, "together", 1)
-    count = max(min(int(work[-1] // least), most) for least, most in BLOCK_RULES)
-    count = max(1, min(count, len(examples) // together))
-    marks = np.searchsorted(work, work[-1] * np.arange(1, count) / count, side="left") + 1
-    marks = np.minimum(-(-marks // together) * together, len(examples))
+    count = max(min(int(total[-1] // least), most) for least, most in BLOCK_RULES)
+    edges = {0}
+    for first, last in itertools.pairwise((0, len(examples)) if shares is None else shares):
+        before = total[first - 1] if first else 0
+        own = total[first:last] - before
+        part = count if last - first == len(examples) else round(count * own[-1] / total[-1])
+        edges.update(first + edge for edge in _cuts(own, int(part), together))
     # np.unique would import NumPy's masked arrays, which takes longer than a short run.
-    edges = sorted({0, *marks.tolist(), len(examples)})
-    return [examples.slice(a, b) for a, b in itertools.pairwise(edges)]
+    return [examples.slice(a, b) for a, b in itertools.pairwise(sorted(edges))]
+
+
+def _cuts(work: np.ndarray, count: int, together: int) -> list[int]:
+    """The ends of blocks, about ``count``. work : (n,) of the examples so far"""
+    n = len(work)
+    count = max(1, min(count, n // together))
+    marks = np.searchsorted(work, work[-1] * np.arange(1, count) / count, side="left") + 1
+    return [*np.minimum(-(-marks // together) * together, n).tolist(), n]
 
 
 class DataOracle(Generic[E]):
@@ -168,6 +181,8 @@ class DataOracle(Generic[E]):
     seconds : time spent in both
     whole : the oracle that this one is a part of; its time counts there too
     summing : makes what adds up the answers about blocks, wherever these are
+    shares : where those begin that blocks are cut within, and the end; by default those that the
+        examples have, if they have any
     """
 
     def __init__(
@@ -177,14 +192,17 @@ class DataOracle(Generic[E]):
         executor: Executor,
         whole: "DataOracle[E] | None" = None,
         summing: Summing = BlockSums,
+        shares: Sequence[int] | None = None,
     ) -> None:
         self.application = application
         self.examples = examples
         self.executor = executor
         self.whole = whole
+        found = getattr(examples, "shares", (0, len(examples))) if shares is None else shares
+        self._shares = [int(edge) for edge in found]
         self.blocks = [examples]
         if application.decomposes:
-            self.blocks = blocks(examples, application.work(examples))
+            self.blocks = blocks(examples, application.work(examples), self._shares)
         # A part of the data has only a few passes, too few to pay for its columns.
         self._gathering: Gathering[E] | None = None
         if whole is None and isinstance(application, Gathering) and sums_in_c(type(application)):
@@ -202,10 +220,13 @@ class DataOracle(Generic[E]):
         n = len(self.examples)
         if size >= n:
             return [self]
-        slices = [self.examples.slice(k, min(k + size, n)) for k in range(0, n, size)]
-        return [
-            DataOracle(self.application, own, self.executor, self, self._summing) for own in slices
-        ]
+        return [self._part(k, min(k + size, n)) for k in range(0, n, size)]
+
+    def _part(self, first: int, last: int) -> "DataOracle[E]":
+        own = self.examples.slice(first, last)
+        inner = [edge - first for edge in self._shares if first < edge < last]
+        edges = (0, *inner, last - first)
+        return DataOracle(self.application, own, self.executor, self, self._summing, edges)
 
     def augmented(self, w: np.ndarray) -> tuple[Plane, float]:
         """Σ c_i U⁺_i: a plane and an upper bound at w.

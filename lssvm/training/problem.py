@@ -1,11 +1,13 @@
 """What training works on, checked before the first pass."""
 
+import hashlib
 from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from lssvm.applications import feature_space
+from lssvm.applications.apart import slices
 from lssvm.applications.base import Application, Examples
 from lssvm.applications.feature_space import Linear, Training
 from lssvm.applications.occurring import Occurring
@@ -90,7 +92,15 @@ def problem_of(data: TrainingData, config: Config, initial: Model | None = None)
     if w0 is not None and isinstance(training.space, Occurring):
         w0 = training.space.restricted(w0)
     held = "" if data.held is None else data.held.fingerprint()
-    return Problem(data, w0, training, data.examples.fingerprint(), held)
+    return Problem(data, w0, training, _fingerprint(data.examples), held)
+
+
+def _fingerprint(examples: Examples) -> str:
+    """That of the examples; of several shares, which may be in several places, that of theirs."""
+    parts = slices(examples)
+    if len(parts) == 1:
+        return examples.fingerprint()
+    return hashlib.sha256(" ".join(part.fingerprint() for part in parts).encode()).hexdigest()
 
 
 def _trainable(data: TrainingData, config: Config) -> Examples:

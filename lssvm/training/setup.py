@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from lssvm.applications.apart import ReadsApart, slices
 from lssvm.applications.base import Application, FirstProblem
 from lssvm.config import Config
 from lssvm.oracle import DataOracle
+from lssvm.oracle.tree import Node, TreeSum
 from lssvm.plane import Plane
 from lssvm.problem import by_example as apart_of
 from lssvm.problem import compiled_by_example
@@ -125,12 +127,29 @@ def _first(
     rng: np.random.Generator,
 ) -> Any:
     """What the application begins with: weights, a completion, or a problem that gives weights."""
-    by_example = solver_class(config.solver.method).needs.each
-    start = apart_of(application).start_each if by_example else application.start
-    first = start(examples, rng)
+    if solver_class(config.solver.method).needs.each:
+        first: Any = apart_of(application).start_each(examples, rng)
+    elif isinstance(application, ReadsApart):
+        first = _by_shares(application, examples, rng)
+    else:
+        first = application.start(examples, rng)
     if isinstance(first, Plane):
         oracle.begin(first)
     return first
+
+
+def _by_shares(application: Any, examples: Any, rng: np.random.Generator) -> Any:
+    """The start of an application that reads files apart: the sum of those of all shares.
+
+    Each share has a generator of its own, so that shares need not wait for each other.
+    """
+    parts = slices(examples)
+    if len(parts) == 1:
+        return application.start(examples, rng)
+    found = TreeSum()
+    for number, (part, own) in enumerate(zip(parts, rng.spawn(len(parts)), strict=True)):
+        found.add(Node(0, number, application.start(part, own)))
+    return found.total()[0]
 
 
 def _solved(
