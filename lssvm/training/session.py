@@ -29,7 +29,8 @@ from lssvm.training.arithmetic import arithmetic
 from lssvm.training.cccp import Observer, Run
 from lssvm.training.checkpoint import Progress
 from lssvm.training.choosing import with_solver
-from lssvm.training.distributed.place import check_application, check_solver, crew_of
+from lssvm.training.distributed.place import THREADS, check_application, check_solver, crew_of
+from lssvm.training.distributed.spread import Spread
 from lssvm.training.ending import model_of
 from lssvm.training.held_out import metric_of
 from lssvm.training.keeper import Keeper, Saving, resume
@@ -80,29 +81,43 @@ def learn(
 
     Raises LssvmError for bad configuration or data, StoppedError after a signal.
     """
-    read = _read(config, data, held)
-    return learn_on(
-        read.application,
-        read.examples,
-        config,
-        threads=threads,
-        observer=observer,
-        saving=Saving(checkpoint, checkpoint_every, resume) if checkpoint else None,
-        initial=initial,
-        held=read.held,
-        executor=executor,
-        workers=workers,
-    )
+    where, application = executor or config.executor, config.create_application()
+    if where != THREADS:
+        check_solver(config, where)
+    observer = observer or Observer()
+    with crew_of(application, where, workers or config.workers) as crew:
+        by_workers = None
+        if crew is not None and data is None:
+            by_workers = _read_by(crew, application, config, observer)
+        read = _read(config, application, data, held, by_workers)
+        saving = Saving(checkpoint, checkpoint_every, resume) if checkpoint else None
+        return _learned(read, config, where, threads, observer, saving, initial, crew=crew)
+
+
+def _read_by(
+    crew: "Crew", application: Application, config: Config, observer: Observer
+) -> Examples | None:
+    """The training data that workers have read; None if they cannot."""
+    from lssvm.training.distributed.reading import read_by_workers
+
+    with arithmetic():
+        return read_by_workers(crew, application, config, observer.noted)
 
 
 def _read(
     config: Config,
+    application: Application,
     data: Mapping[str, Any] | None = None,
     held: Mapping[str, Any] | None = None,
+    by_workers: Examples | None = None,
 ) -> TrainingData:
-    """The data that are given, or that a configuration names. Raises LssvmError for bad data."""
-    application = config.create_application()
-    if data is not None:
+    """The data that are given, or that a configuration names. Raises LssvmError for bad data.
+
+    by_workers : the training data, if they have been read
+    """
+    if by_workers is not None:
+        examples = by_workers
+    elif data is not None:
         examples = application.examples_from(**data)
     else:
         examples = application.read(config.sources("train"))
@@ -138,11 +153,26 @@ def learn_on(
     where = executor or config.executor
     check_application(application, examples, where)
     check_solver(config, where)
-    with (
-        arithmetic(),
-        Executor(threads) as pool,
-        crew_of(application, where, workers or config.workers) as crew,
-    ):
+    with crew_of(application, where, workers or config.workers) as crew:
+        return _learned(data, config, where, threads, observer, saving, initial, scored, crew)
+
+
+def _learned(
+    data: TrainingData,
+    config: Config,
+    where: str,
+    threads: int,
+    observer: Observer | None,
+    saving: Saving | None,
+    initial: Model | None,
+    scored: bool = True,
+    crew: "Crew | None" = None,
+) -> Model:
+    """The model that an executor, ``where``, trains on data that have been read."""
+    check_application(data.application, data.examples, where)
+    if crew is not None and not isinstance(data.examples, Spread):
+        crew.learnt(data.application)
+    with arithmetic(), Executor(threads) as pool:
         session = Session(
             data, [config], pool, initial=initial, observer=observer, scored=scored, crew=crew
         )
@@ -193,7 +223,7 @@ def rehearse(
 
     Returns the data that training would begin with. Raises LssvmError where ``learn`` would.
     """
-    data = _read(config)
+    data = _read(config, config.create_application())
     check_application(data.application, data.examples, config.executor)
     with arithmetic(), Executor(threads) as executor:
         session = Session(data, [config], executor, initial=initial)
@@ -239,7 +269,7 @@ class Session:
         self.crew = crew
         summing = BlockSums if crew is None else crew.sums
         examples = self.problem.training.examples
-        oracle = DataOracle(data.application, examples, executor, summing=summing)
+        oracle = DataOracle(self.problem.asked, examples, executor, summing=summing)
         configs, choice = with_solver(configs, self.problem, oracle)
         self.stages = [
             Stage(config, setup.rules_of(config, n, hidden), Progress()) for config in configs

@@ -20,7 +20,10 @@ THREADS = "threads"
 def crew_of(
     application: Application, executor: str, workers: int | None
 ) -> Iterator["Crew | None"]:
-    """The workers of an executor; None for the threads of this process. Raises LssvmError."""
+    """The workers of an executor; None for the threads of this process. Raises LssvmError.
+
+    They have an application that has not read anything.
+    """
     if executor == THREADS:
         yield None
         return
@@ -30,7 +33,7 @@ def crew_of(
     from lssvm.training.distributed.worker import Recipe
 
     with cluster_of(executor, workers) as cluster:
-        crew = Crew(cluster, Recipe.of(application))
+        crew = Crew(cluster, Recipe.of(application, read=False))
         try:
             yield crew
         finally:
