@@ -22,14 +22,14 @@ from lssvm.config import Config
 from lssvm.executor import Executor
 from lssvm.model import Model
 from lssvm.oracle import DataOracle
-from lssvm.oracle.block_sums import BlockSums
+from lssvm.oracle.block_sums import BlockSums, Summing
 from lssvm.training import checkpoint as checkpoints
 from lssvm.training import setup
 from lssvm.training.arithmetic import arithmetic
 from lssvm.training.cccp import Observer, Run
 from lssvm.training.checkpoint import Progress
 from lssvm.training.choosing import with_solver
-from lssvm.training.distributed.place import THREADS, check_application, check_solver, crew_of
+from lssvm.training.distributed.place import check_application, check_solver, crew_of
 from lssvm.training.distributed.spread import Spread
 from lssvm.training.ending import model_of
 from lssvm.training.held_out import metric_of
@@ -82,8 +82,8 @@ def learn(
     Raises LssvmError for bad configuration or data, StoppedError after a signal.
     """
     where, application = executor or config.executor, config.create_application()
-    if where != THREADS:
-        check_solver(config, where)
+    check_application(application, None, where)
+    check_solver(config, where)
     observer = observer or Observer()
     with crew_of(application, where, workers or config.workers) as crew:
         by_workers = None
@@ -267,8 +267,10 @@ class Session:
         self.scored = scored
         n, hidden = len(self.problem.data.examples), data.application.hidden
         self.crew = crew
-        summing = BlockSums if crew is None else crew.sums
         examples = self.problem.training.examples
+        summing: Summing = BlockSums if crew is None else crew.sums
+        if isinstance(examples, Spread):
+            summing = examples.at.sums
         oracle = DataOracle(self.problem.asked, examples, executor, summing=summing)
         configs, choice = with_solver(configs, self.problem, oracle)
         self.stages = [

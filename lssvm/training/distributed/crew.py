@@ -20,7 +20,6 @@ from lssvm.plane import Plane
 from lssvm.problem import add_counts
 from lssvm.training.distributed.cluster import WAIT, Cluster, Worker, WorkerLostError
 from lssvm.training.distributed.held import Reading
-from lssvm.training.distributed.spread import Spread, SpreadSums, writable
 from lssvm.training.distributed.traffic import Traffic
 from lssvm.training.distributed.worker import Recipe, Reply
 from lssvm.training.processes import raised_there
@@ -85,12 +84,7 @@ class Crew:
         self._tell(worker, "leave", share)
 
     def sums(self, answers: Answers[Any], blocks: Sequence[Any], executor: Executor) -> Sums:
-        """The ``Sums`` of a data set; a single block is not worth the way to a worker.
-
-        Unless it lives there: workers have read it.
-        """
-        if isinstance(blocks[0], Spread):
-            return SpreadSums(self, blocks)
+        """The ``Sums`` of a data set; a single block is not worth the way to a worker."""
         if len(blocks) == 1:
             return BlockSums(answers, blocks, executor)
         return RemoteSums(self, answers, blocks, next(self._numbers))
@@ -266,7 +260,7 @@ class RemoteSums:
         """The planes of all blocks and their slacks, added up by the tree of their numbers."""
         found = TreeSum()
         for node in self._asked(ask, w):
-            found.add(node._replace(plane=writable(node.plane)))
+            found.add(node._replace(plane=node.plane.writable()))
         return found.total()
 
     def each(self, ask: str, w: np.ndarray) -> list[Any]:

@@ -40,11 +40,16 @@ def crew_of(
             crew.close()
 
 
-def check_application(application: Application, examples: Any, executor: str) -> None:
-    """Raise LssvmError if an application does not add up over blocks of examples."""
+def check_application(application: Application, examples: Any | None, executor: str) -> None:
+    """Raise LssvmError if an application does not add up over blocks of examples.
+
+    examples : None before they are read, when it may not be known yet
+    """
     if executor == THREADS:
         return
-    continuing = isinstance(application, Continuing) and application.continues(examples)
+    continuing = False
+    if examples is not None and isinstance(application, Continuing):
+        continuing = application.continues(examples)
     if continuing or not application.decomposes:
         name = application.options.name
         raise LssvmError(

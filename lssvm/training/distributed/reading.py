@@ -67,5 +67,6 @@ def _why_here(crew: "Crew", application: Application, config: Config, sources: l
     if any(source.is_stdin for source in sources):
         return "standard input is here alone"
     if len(sources) < crew.size:
-        return f"{len(sources)} of them for {crew.size} workers; expected as many files at least"
+        files = "1 file" if len(sources) == 1 else f"{len(sources)} files"
+        return f"it has {files} for {crew.size} workers; expected at least as many"
     return ""

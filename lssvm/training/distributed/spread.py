@@ -187,7 +187,7 @@ class AtWorkers(Problem[Spread]):
         states = {share: each.bit_generator.state for share, each in enumerate(own)}
         found = TreeSum()
         for share, plane in enumerate(self.asked("start", None, states)):
-            found.add(Node(0, share, writable(plane)))
+            found.add(Node(0, share, plane.writable()))
         return found.total()[0]
 
     def augmented(self, w: np.ndarray, examples: Spread) -> tuple[Plane, float]:
@@ -198,6 +198,10 @@ class AtWorkers(Problem[Spread]):
     def completed(self, w: np.ndarray, examples: Spread) -> Plane:
         """Latent completion for a few examples."""
         return _sum([self._single("completed", w, span) for span in examples.spans])
+
+    def sums(self, answers: Any, blocks: Sequence[Spread], executor: Any) -> "SpreadSums":
+        """The ``Sums`` of blocks."""
+        return SpreadSums(self._crew, blocks)
 
     def offer(self, model: str) -> Offer | None:
         """What inference by example in C says of all shares; None if there is none."""
@@ -252,7 +256,7 @@ class SpreadSums:
             passing=True,
         )
         for node in nodes:
-            found.add(node._replace(plane=writable(node.plane)))
+            found.add(node._replace(plane=node.plane.writable()))
         return found.total()
 
     def each(self, ask: str, w: np.ndarray) -> NoReturn:
@@ -268,11 +272,6 @@ class SpreadSums:
         return {number: owners[share] for number, share, *_ in self._spans}
 
 
-def writable(plane: Plane) -> Plane:
-    """The plane with a gradient of its own: an array of a message may be read-only."""
-    return Plane(np.require(plane.gradient, requirements="W"), plane.loss)
-
-
 def _occurring(found: Sequence[Found]) -> Occurring | None:
     """The features that occur in any share, if others are left out."""
     features = [each.features for each in found if each.features is not None]
@@ -282,7 +281,7 @@ def _occurring(found: Sequence[Found]) -> Occurring | None:
 
 
 def _sum(planes: Sequence[Plane]) -> Plane:
-    total = writable(planes[0])
+    total = planes[0].writable()
     for plane in planes[1:]:
-        total = Plane(total.gradient + plane.gradient, total.loss + plane.loss)
+        total = total + plane
     return total
