@@ -115,6 +115,7 @@ APART = {
     "multiclass-hashed": ("multiclass", "solver.method=proximal", "application.loss=zero_one"),
     "multiclass-short": ("multiclass", "solver.method=bundle", "solver.max_passes=2"),
     "sequence": ("sequence", "solver.method=cutting-plane", "solver.max_passes=30"),
+    "sequence-crf": ("sequence", "objective.model=crf", "solver.method=lbfgs"),
 }
 
 

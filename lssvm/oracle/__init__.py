@@ -6,6 +6,7 @@ are, each takes whole blocks, and the sums of the blocks are added by a fixed tr
 
 import itertools
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Generic, NoReturn, Protocol, cast
@@ -17,6 +18,7 @@ from lssvm.errors import ApplicationError, LssvmError
 from lssvm.executor import Executor
 from lssvm.oracle.answers import INEXACT, Answers, named
 from lssvm.oracle.block_sums import BlockSums, Summing
+from lssvm.oracle.tree import Node, TreeSum
 from lssvm.plane import Plane
 from lssvm.problem import (
     ByExample,
@@ -265,12 +267,26 @@ class DataOracle(Generic[E]):
         return plane, plane.value(w) + slack, carried
 
     def _gathered(self, w: np.ndarray) -> tuple[Plane, float]:
-        """The plane and its slack from one sum over all examples."""
-        gathering = cast(Gathering[E], self._gathering)
+        """The plane and its slack from one sum over all examples, or one over each share."""
+        gathering, found = cast(Gathering[E], self._gathering), TreeSum()
         self._last = []  # goes before room for the next is taken
-        self._last = self._sums.each("coefficients", w)
-        plane, upper = gathering.gathered(w, self.examples, self._last, self.executor.map)
-        return plane, self._answers.slack(plane, upper, w, self.examples)
+        parts = deque(self._sums.each("coefficients", w))
+        for number, (share, count) in enumerate(self._apart):
+            own = [parts.popleft() for _ in range(count)]
+            plane, upper = gathering.gathered(w, share, own, self.executor.map)
+            found.add(Node(0, number, plane, self._answers.slack(plane, upper, w, share)))
+            self._last.append(own)
+        return found.total()
+
+    @cached_property
+    def _apart(self) -> list[tuple[E, int]]:
+        """The examples of each share, and the number of its blocks."""
+        if len(self._shares) == 2:
+            return [(self.examples, len(self.blocks))]
+        ends = np.cumsum([len(block) for block in self.blocks])
+        counts = np.diff(np.searchsorted(ends, self._shares, side="right"))
+        pairs = zip(itertools.pairwise(self._shares), counts.tolist(), strict=True)
+        return [(self.examples.slice(*edges), count) for edges, count in pairs]
 
     def smoothed(self, w: np.ndarray, width: float) -> Smoothing:
         """The same smoothed, for an application that is ``Smoothed``."""
@@ -292,10 +308,13 @@ class DataOracle(Generic[E]):
 
         w : of the last pass. Returns None if it is not known.
         """
-        if self._gathering is None:
-            return None
         began = time.perf_counter()
-        found = self._gathering.curvature(w, self.examples, self._last, self.executor.map)
+        if self._gathering is None:
+            return self._sums.curvature(w)
+        found: np.ndarray | None = None
+        for (share, _), parts in zip(self._apart, self._last, strict=True):
+            own = self._gathering.curvature(w, share, parts, self.executor.map)
+            found = own if found is None or own is None else found + own
         self._spend(began)
         return found
 

@@ -41,7 +41,6 @@ class SequencesApart(ReadsApart[SequenceExamples]):
 
     options: Any
     vocabulary: Vocabulary | None
-    soft: bool
 
     @abstractmethod
     def _layout(self) -> Layout:
@@ -52,9 +51,7 @@ class SequencesApart(ReadsApart[SequenceExamples]):
         """Set the vocabulary to that of examples. Raises LssvmError."""
 
     def why_together(self) -> str:
-        """Scales are learnt from all tokens; tokens of random fields share one sum."""
-        if self.soft:
-            return "objective.model: crf"
+        """Scales are learnt from all tokens."""
         kind = self.options.scaling
         return "" if kind == scaling.NONE else f"application.scaling: {kind}"
 

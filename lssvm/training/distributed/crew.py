@@ -268,6 +268,9 @@ class RemoteSums:
         found = dict(self._asked(ask, w))
         return [found[number] for number in range(len(self._blocks))]
 
+    def curvature(self, w: np.ndarray) -> None:
+        """None: what blocks give is gathered here."""
+
     def not_converged(self) -> dict[str, tuple[int, int]]:
         """What the application says of its inference since the last call, here and there."""
         found = dict(self._application.not_converged())

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +15,7 @@ from lssvm.executor import Executor
 from lssvm.oracle.answers import Answers
 from lssvm.oracle.block_sums import summed
 from lssvm.oracle.tree import Node
-from lssvm.problem import compiled_by_example
+from lssvm.problem import Gathering, compiled_by_example, sums_in_c
 
 Span = tuple[int, int, int, int]  # number of a block, its share, and its examples there
 
@@ -50,11 +51,15 @@ class Found(NamedTuple):
 
 
 class Sized(NamedTuple):
-    """The sizes of a share as it is trained on: (n,) each, and the number of weights."""
+    """The sizes of a share as it is trained on: (n,) each, and the number of weights.
+
+    gathers : whether the examples of a share have one sum; see ``problem.Gathering``
+    """
 
     sizes: np.ndarray
     work: np.ndarray
     dimension: int
+    gathers: bool
 
 
 class Offer(NamedTuple):
@@ -96,6 +101,7 @@ class Held:
         self.application, self.reading = application, reading
         self._shares: dict[int, Any] = {}
         self._blocks: dict[tuple[int, int, int], Any] = {}
+        self._last: dict[int, list[Any]] = {}
 
     def sources(self, share: int) -> Sequence[Source]:
         """The files of a share."""
@@ -105,6 +111,7 @@ class Held:
     def leave(self, share: int) -> None:
         """Forget a share."""
         self._shares.pop(share, None)
+        self._last.pop(share, None)
         for key in [key for key in self._blocks if key[0] == share]:
             del self._blocks[key]
 
@@ -132,6 +139,42 @@ class Held:
         blocks = [(number, self._block(*span)) for number, *span in spans]
         return summed(answers, ask, w, blocks, pool).nodes
 
+    def gathered(
+        self, answers: Answers[Any], w: np.ndarray, spans: Sequence[Span], pool: Executor
+    ) -> Sequence[Node]:
+        """The plane of each share from one sum over its examples. spans : of all its blocks"""
+        return [self._gathered(answers, share, w, own, pool) for share, own in _by_share(spans)]
+
+    def _gathered(
+        self,
+        answers: Answers[Any],
+        share: int,
+        w: np.ndarray,
+        spans: Sequence[Span],
+        pool: Executor,
+    ) -> Node:
+        self._last.pop(share, None)  # goes before room for the next is taken
+        examples, parts = self.examples(share), self._coefficients(w, spans, pool)
+        plane, upper = self.application.gathered(w, examples, parts, pool.map)
+        self._last[share] = parts
+        return Node(0, share, plane, answers.slack(plane, upper, w, examples))
+
+    def curvature(
+        self, answers: Answers[Any], w: np.ndarray, spans: Sequence[Span], pool: Executor
+    ) -> Sequence[tuple[int, np.ndarray | None]]:
+        """The curvature of each share at the w of the last pass. spans : of all its blocks"""
+        found = []
+        for share, own in _by_share(spans):
+            # A worker that took over the share has not made that pass.
+            parts = self._last.get(share) or self._coefficients(w, own, pool)
+            curved = self.application.curvature(w, self.examples(share), parts, pool.map)
+            found.append((share, curved))
+        return found
+
+    def _coefficients(self, w: np.ndarray, spans: Sequence[Span], pool: Executor) -> list[Any]:
+        blocks = [self._block(*span) for _, *span in spans]
+        return pool.map(lambda block: self.application.coefficients(w, block), blocks)
+
     def found(self, share: int) -> Found:
         """What there is to know of the examples of a share, before features are left out."""
         examples, application = self.examples(share), self.application
@@ -149,8 +192,11 @@ class Held:
     def sized(self, share: int) -> Sized:
         """The sizes of the examples of a share."""
         examples = self.examples(share)
-        work = np.asarray(self.application.work(examples))
-        return Sized(np.asarray(examples.sizes), work, self.application.dimension(examples))
+        application = self.application
+        work = np.asarray(application.work(examples))
+        gathers = isinstance(application, Gathering) and sums_in_c(type(application))
+        gathers = gathers and application.gathers(examples)
+        return Sized(np.asarray(examples.sizes), work, application.dimension(examples), gathers)
 
     def start(self, share: int, states: Mapping[int, Any]) -> Any:
         """Where training begins, as the share says. states : of generators, by share"""
@@ -203,6 +249,11 @@ class Held:
         if key not in self._blocks:
             self._blocks[key] = self.examples(share).slice(first, last)
         return self._blocks[key]
+
+
+def _by_share(spans: Sequence[Span]) -> list[tuple[int, list[Span]]]:
+    """Spans, which are in the order of their shares, by these."""
+    return [(share, list(own)) for share, own in groupby(spans, lambda span: span[1])]
 
 
 def _distinct(codes: np.ndarray, width: int) -> np.ndarray:

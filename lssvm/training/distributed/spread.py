@@ -130,7 +130,7 @@ class AtWorkers(Problem[Spread]):
         self.hidden, self.exchangeable = application.hidden, application.exchangeable
         self.occurring: Occurring | None = None
         self.count, self._crew = count, crew
-        self._dimension = 0
+        self._dimension, self.gathers = 0, False
         self.owners = Owners(crew, count)
 
     def asked(self, ask: str, numbers: Sequence[int] | None, *arguments: Any) -> list[Any]:
@@ -150,7 +150,7 @@ class AtWorkers(Problem[Spread]):
         if self.occurring is not None:
             self._crew.prepare(reading._replace(occurring=self.occurring))
         sized: list[Sized] = self.asked("sized", None)
-        self._dimension = sized[0].dimension
+        self._dimension, self.gathers = sized[0].dimension, sized[0].gathers
         edges = np.cumsum([0, *(len(each.costs) for each in found)])
         return Spread(
             self,
@@ -239,25 +239,53 @@ class SpreadSums:
     """The ``Sums`` of blocks of examples that workers have read."""
 
     def __init__(self, crew: "Crew", blocks: Sequence[Spread]) -> None:
-        self._crew, self._owners = crew, blocks[0].at.owners
+        first, last = blocks[0], blocks[-1]
+        self._crew, self._owners = crew, first.at.owners
+        # A part of the data has only a few passes, too few to pay for its columns.
+        self._gathers = first.at.gathers and (first.first, last.last) == (0, first.edges[-1])
         self._spans: list[Span] = []
         for number, block in enumerate(blocks):
             (span,) = block.spans
             self._spans.append((number, *span))
 
     def total(self, ask: str, w: np.ndarray) -> tuple[Plane, float]:
-        """The planes of all blocks and their slacks, added up by the tree of their numbers."""
+        """The planes of all blocks, or of all shares, added up by the tree of their numbers."""
+        gathers = self._gathers and ask == "augmented"
         found = TreeSum()
-        nodes = self._crew.gathered(
-            "sums",
-            range(len(self._spans)),
-            self._at,
-            lambda numbers: ([self._spans[number] for number in numbers], ask, w),
-            passing=True,
-        )
-        for node in nodes:
+        for node in self._asked("gathered" if gathers else ask, w, gathers):
             found.add(node._replace(plane=node.plane.writable()))
         return found.total()
+
+    def curvature(self, w: np.ndarray) -> np.ndarray | None:
+        """The sum of the curvatures of all shares, if these have one sum each."""
+        if not self._gathers:
+            return None
+        found = dict(self._asked("curvature", w, True))
+        parts = [found[share] for share in sorted(found)]
+        if any(part is None for part in parts):
+            return None
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        return total
+
+    def _asked(self, ask: str, w: np.ndarray, by_share: bool) -> list[Any]:
+        """What workers find; all blocks of a share are at one place."""
+        by_item: dict[int, list[Span]] = {}
+        for span in self._spans:
+            by_item.setdefault(span[1 if by_share else 0], []).append(span)
+
+        def owners() -> "dict[int, Worker]":
+            at = self._owners()
+            return {item: at[spans[0][1]] for item, spans in by_item.items()}
+
+        return self._crew.gathered(
+            "sums",
+            by_item,
+            owners,
+            lambda items: ([span for item in items for span in by_item[item]], ask, w),
+            passing=True,
+        )
 
     def each(self, ask: str, w: np.ndarray) -> NoReturn:
         """Raises LssvmError: sums alone are sent."""
@@ -266,10 +294,6 @@ class SpreadSums:
     def not_converged(self) -> dict[str, tuple[int, int]]:
         """What the workers say of their inference since the last call."""
         return self._crew.taken()
-
-    def _at(self) -> "dict[int, Worker]":
-        owners = self._owners()
-        return {number: owners[share] for number, share, *_ in self._spans}
 
 
 def _occurring(found: Sequence[Found]) -> Occurring | None:

@@ -110,10 +110,16 @@ class Blocks:
         return _placed(reply, [each for number in numbers for each in self._shares.sources(number)])
 
     def sums(self, spans: Sequence[Span], ask: str, w: np.ndarray) -> Reply:
-        """Sums over blocks of shares at w."""
-        answers, held = self._made.found[0], self._shares
+        """Sums over blocks of shares at w, or over the shares themselves if ``ask`` is theirs."""
+        answers, held, pool = self._made.found[0], self._shares, self._executor
+
+        def found() -> Sequence[Any]:
+            if ask in ("gathered", "curvature"):
+                return getattr(held, ask)(answers, w, spans, pool)
+            return held.sums(answers, ask, w, spans, pool)
+
         with arithmetic():
-            reply = _answer(lambda: held.sums(answers, ask, w, spans, self._executor))
+            reply = _answer(found)
         reply = reply._replace(not_converged=answers.application.not_converged())
         return _placed(reply, [each for span in spans for each in held.sources(span[1])])
 
