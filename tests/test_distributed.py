@@ -116,15 +116,17 @@ APART = {
     "multiclass-short": ("multiclass", "solver.method=bundle", "solver.max_passes=2"),
     "sequence": ("sequence", "solver.method=cutting-plane", "solver.max_passes=30"),
     "sequence-crf": ("sequence", "objective.model=crf", "solver.method=lbfgs"),
+    "coreference": ("coreference", "solver.method=bundle", "solver.max_passes=60"),
 }
 
 
 def parted(case, count, folder):
     """A configuration whose training data are in several files, as a pattern."""
     name, *settings = APART[case]
-    text = Path(f"data/{name}/train.{'conll' if name == 'sequence' else 'txt'}").read_text("utf-8")
-    end = "\n\n" if name == "sequence" else "\n"
-    pieces = text.strip("\n").split(end)
+    kind = "txt" if name == "multiclass" else "conll"
+    text = Path(f"data/{name}/train.{kind}").read_text("utf-8")
+    end = {"multiclass": "\n", "sequence": "\n\n", "coreference": "#end document\n"}[name]
+    pieces = text.strip("\n").removesuffix(end.strip()).split(end)
     if case.endswith("hashed"):  # numbers of features are far apart
         pieces = [piece.replace(":", "0000:") for piece in pieces]
     if case.endswith("short"):  # scales are, which is told where the gap is not reached

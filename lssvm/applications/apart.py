@@ -61,6 +61,10 @@ class ReadsApart(ABC, Generic[E]):
         before : the number of examples in the files before them
         """
 
+    def files_of(self, source: Source) -> Sequence[Source]:
+        """The files of a source, which is one itself unless folders can be read."""
+        return [source]
+
     def largest_of(self, examples: E) -> np.ndarray:
         """The largest absolute value of each feature, for ``scale_warnings_of``; none by default.
 
@@ -71,6 +75,29 @@ class ReadsApart(ABC, Generic[E]):
     def scale_warnings_of(self, largest: np.ndarray) -> list[str]:
         """As ``scale_warnings``. largest : the maxima of ``largest_of`` over all shares"""
         return []
+
+
+class LearnsNothing(ReadsApart[E]):
+    """An application that learns no names from its data: the first step counts examples."""
+
+    @abstractmethod
+    def read(self, sources: Sequence[Source]) -> E:
+        """As that of a ``Reader``."""
+
+    @abstractmethod
+    def for_training(self, examples: E) -> E:
+        """As that of a ``Reader``; here it looks at every example alone."""
+
+    def taught(self, source: Source) -> Taught:
+        """The number of examples."""
+        return Taught(len(self.for_training(self.read([source]))), None)
+
+    def learn_from(self, sources: Sequence[Source], taught: Sequence[Taught]) -> None:
+        """Nothing."""
+
+    def read_share(self, sources: Sequence[Source], plan: None, before: int) -> E:
+        """The examples of neighbouring files."""
+        return self.for_training(self.read(sources))
 
 
 def shares(counts: Sequence[int]) -> list[int]:

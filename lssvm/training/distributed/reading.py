@@ -28,11 +28,7 @@ def read_by_workers(
     None where they have to be read in one place: ``noted`` is told why. Raises LssvmError, with
     the name of the worker for a file that it cannot open.
     """
-    # Workers may stand in another folder.
-    sources = [
-        source if source.is_stdin else replace(source, path=os.path.abspath(source.path))
-        for source in config.sources("train")
-    ]
+    sources = _files(application, config)
     why = _why_here(crew, application, config, sources)
     if why or not isinstance(application, ReadsApart):
         noted(f"data.train is read here and sent to the workers: {why}")
@@ -53,6 +49,15 @@ def read_by_workers(
     reading = Reading(sources, edges, before, plan)
     crew.know(Recipe.of(application), reading)
     return AtWorkers(crew, application, len(edges) - 1).spread(reading)
+
+
+def _files(application: Application, config: Config) -> list[Source]:
+    """The files of data.train, so that workers in another folder find them."""
+    sources: list[Source] = []
+    for source in config.sources("train"):
+        own = source if source.is_stdin else replace(source, path=os.path.abspath(source.path))
+        sources += application.files_of(own) if isinstance(application, ReadsApart) else [own]
+    return sources
 
 
 def _why_here(crew: "Crew", application: Application, config: Config, sources: list[Source]) -> str:
