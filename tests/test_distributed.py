@@ -117,16 +117,34 @@ APART = {
     "sequence": ("sequence", "solver.method=cutting-plane", "solver.max_passes=30"),
     "sequence-crf": ("sequence", "objective.model=crf", "solver.method=lbfgs"),
     "coreference": ("coreference", "solver.method=bundle", "solver.max_passes=60"),
+    "motif": (
+        *("motif", "cccp.restarts=1", "cccp.max_iterations=2", "application.trials=20"),
+        *("application.class_costs=balanced", "application.background_order=1"),
+    ),
+    "motif-random": (
+        *("motif", "cccp.restarts=1", "cccp.max_iterations=2", "application.length=8"),
+        *("application.initialisation=random", "solver.max_passes=10"),
+    ),
 }
+
+
+def cut(name):
+    """The sample data of an application as pieces of text, and what follows each of them."""
+    if name == "motif":
+        both = [("ars", "+1"), ("intergenic", "-1")]
+        files = [(Path(f"data/motif/{file}.fa").read_text("utf-8"), label) for file, label in both]
+        parts = [(part, label) for text, label in files for part in text.split(">")[1:40]]
+        return [f">{p.replace(chr(10), f' label={k}' + chr(10), 1)}" for p, k in parts[::2]], ""
+    kind = "txt" if name == "multiclass" else "conll"
+    text = Path(f"data/{name}/train.{kind}").read_text("utf-8")
+    end = {"multiclass": "\n", "sequence": "\n\n", "coreference": "#end document\n"}[name]
+    return text.strip("\n").removesuffix(end.strip()).split(end), end
 
 
 def parted(case, count, folder):
     """A configuration whose training data are in several files, as a pattern."""
     name, *settings = APART[case]
-    kind = "txt" if name == "multiclass" else "conll"
-    text = Path(f"data/{name}/train.{kind}").read_text("utf-8")
-    end = {"multiclass": "\n", "sequence": "\n\n", "coreference": "#end document\n"}[name]
-    pieces = text.strip("\n").removesuffix(end.strip()).split(end)
+    pieces, end = cut(name)
     if case.endswith("hashed"):  # numbers of features are far apart
         pieces = [piece.replace(":", "0000:") for piece in pieces]
     if case.endswith("short"):  # scales are, which is told where the gap is not reached

@@ -48,10 +48,23 @@ def documents():
     return [f"#begin document{part}" for part in text.split("#begin document")[1:]]
 
 
+def records():
+    """DNA of both classes, some records without a window."""
+    found = []
+    for name, label in (("ars", "+1"), ("intergenic", "-1")):
+        parts = Path(f"data/motif/{name}.fa").read_text("utf-8").split(">")[1:30]
+        found += [f">{part}".replace("\n", f" label={label}\n", 1) for part in parts]
+    return [*found, ">short label=-1\nACGT\n"]
+
+
 HMM = ["application={name: sequence, format: svm_hmm}"]
 CASES = {
     "rows": ("multiclass", rows, []),
     "documents": ("coreference", documents, []),
+    "records": (
+        *("motif", records),
+        ["application.skip_unusable=true", "application.class_costs=balanced"],
+    ),
     "rows-balanced": ("multiclass", rows, ["application.class_costs=balanced"]),
     "rows-sparse": (
         *("multiclass", few_values),

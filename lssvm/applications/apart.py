@@ -12,11 +12,12 @@ place. Where shares begin depends on the numbers of examples of the files alone.
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any, Generic, NamedTuple
+from typing import Any, Generic, NamedTuple, Protocol
 
 import numpy as np
 
 from lssvm.applications.reading import Source
+from lssvm.plane import Plane
 from lssvm.problem import E
 
 MOST_SHARES = 64  # each has blocks, and so sums of the length of w, of its own
@@ -30,6 +31,41 @@ class Taught(NamedTuple):
 
     examples: int
     facts: Any
+
+
+class Ask(Protocol):
+    """Calls a method of an application with the examples of every share, wherever these are.
+
+    count : of shares
+    """
+
+    count: int
+
+    def __call__(
+        self, method: str, *arguments: Any, each: Sequence[Any] | None = None
+    ) -> list[Any]:
+        """The answers of all shares in their order. each : a further argument for every share"""
+        ...
+
+
+class Here:
+    """An ``Ask`` of examples that are in this process."""
+
+    def __init__(self, application: Any, examples: Any, whole: bool = False) -> None:
+        """whole : take all examples as one share"""
+        self._application = application
+        parts = [] if whole else slices(examples)
+        self._parts = parts if len(parts) > 1 else [examples]
+        self.count = len(self._parts)
+
+    def __call__(
+        self, method: str, *arguments: Any, each: Sequence[Any] | None = None
+    ) -> list[Any]:
+        """The answers of all shares in their order."""
+        answer = getattr(self._application, method)
+        further = [()] * self.count if each is None else [(own,) for own in each]
+        pairs = zip(self._parts, further, strict=True)
+        return [answer(part, *arguments, *own) for part, own in pairs]
 
 
 class ReadsApart(ABC, Generic[E]):
@@ -64,6 +100,22 @@ class ReadsApart(ABC, Generic[E]):
     def files_of(self, source: Source) -> Sequence[Source]:
         """The files of a source, which is one itself unless folders can be read."""
         return [source]
+
+    def start_apart(self, ask: Ask, rng: np.random.Generator) -> list[Plane]:
+        """The parts of ``start`` that belong to the shares; by default each tells its own."""
+        return ask("start_of_share")
+
+    def start_of_share(self, examples: E) -> Plane:
+        """The start of a share, which draws nothing at random."""
+        return self.start(examples, np.random.default_rng(0))
+
+    @abstractmethod
+    def start(self, examples: E, rng: np.random.Generator) -> Any:
+        """As that of a ``Problem``."""
+
+    def summary_apart(self, ask: Ask, w: np.ndarray) -> dict[str, np.ndarray]:
+        """As ``summary``, of examples in shares; nothing by default."""
+        return {}
 
     def largest_of(self, examples: E) -> np.ndarray:
         """The largest absolute value of each feature, for ``scale_warnings_of``; none by default.

@@ -28,7 +28,10 @@ def model_of(problem: Problem, stage: Stage, observer: Observer, scored: bool) -
     application, examples, _ = problem.data
     config, finished = stage.config, stage.progress.finished
     space, w = problem.training.space.reduced(stage.progress.best_w)
-    summary = application.summary(w, examples)
+    if isinstance(examples, Spread):
+        summary = examples.at.summary(w)
+    else:
+        summary = application.summary(w, examples)
     model = Model(application, config.to_dict(), w, {}, summary, space)
     ready = _prepared(problem, model)
     ended = _ended(problem, ready)

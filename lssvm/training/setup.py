@@ -5,11 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from lssvm.applications.apart import ReadsApart, slices
+from lssvm.applications.apart import Here, ReadsApart
 from lssvm.applications.base import Application, FirstProblem
 from lssvm.config import Config
 from lssvm.oracle import DataOracle
-from lssvm.oracle.tree import Node, TreeSum
+from lssvm.oracle.tree import total_of
 from lssvm.plane import Plane
 from lssvm.problem import by_example as apart_of
 from lssvm.problem import compiled_by_example
@@ -138,18 +138,10 @@ def _first(
     return first
 
 
-def _by_shares(application: Any, examples: Any, rng: np.random.Generator) -> Any:
-    """The start of an application that reads files apart: the sum of those of all shares.
-
-    Each share has a generator of its own, so that shares need not wait for each other.
-    """
-    parts = slices(examples)
-    if len(parts) == 1:
-        return application.start(examples, rng)
-    found = TreeSum()
-    for number, (part, own) in enumerate(zip(parts, rng.spawn(len(parts)), strict=True)):
-        found.add(Node(0, number, application.start(part, own)))
-    return found.total()[0]
+def _by_shares(application: ReadsApart[Any], examples: Any, rng: np.random.Generator) -> Plane:
+    """The start of an application that reads files apart: the sum over all shares."""
+    planes = application.start_apart(Here(application, examples), rng)
+    return total_of(planes)
 
 
 def _solved(

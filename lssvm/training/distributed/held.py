@@ -198,11 +198,10 @@ class Held:
         gathers = gathers and application.gathers(examples)
         return Sized(np.asarray(examples.sizes), work, application.dimension(examples), gathers)
 
-    def start(self, share: int, states: Mapping[int, Any]) -> Any:
-        """Where training begins, as the share says. states : of generators, by share"""
-        rng = np.random.default_rng(0)
-        rng.bit_generator.state = states[share]
-        return self.application.start(self.examples(share), rng)
+    def call(self, share: int, method: str, each: Mapping[int, Any] | None, *arguments: Any) -> Any:
+        """A method of the application with the examples of a share. each : a further argument"""
+        further = () if each is None else (each[share],)
+        return getattr(self.application, method)(self.examples(share), *arguments, *further)
 
     def offer(self, share: int, model: str) -> Offer | None:
         """What inference by example in C says of a share; None if there is none."""
@@ -227,10 +226,6 @@ class Held:
         losses = application.training_losses(examples, predictions)
         kept, own = application.kept(examples, predictions)
         return Ended(kept, own, losses)
-
-    def largest(self, share: int) -> np.ndarray:
-        """The largest absolute values of features."""
-        return self.application.largest_of(self.examples(share))
 
     def names(self, share: int, first: int, last: int) -> list[str]:
         """The names of some examples."""

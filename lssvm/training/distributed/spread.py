@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
-from lssvm.applications.base import Application
 from lssvm.applications.feature_space import Linear, Space, Training
 from lssvm.applications.names import LazyNames
 from lssvm.applications.occurring import Occurring
 from lssvm.errors import LssvmError
-from lssvm.oracle.tree import Node, TreeSum
+from lssvm.oracle.tree import TreeSum, total_of
 from lssvm.plane import Plane
 from lssvm.problem import Problem
 from lssvm.training.distributed.held import Ended, Found, Offer, Reading, Sized, Span
@@ -120,10 +119,10 @@ class Owners:
 class AtWorkers(Problem[Spread]):
     """An application as solvers ask it, for examples that live on workers.
 
-    application : the one that the workers have too; count : of shares
+    application : the one that the workers have too, which reads apart; count : of shares
     """
 
-    def __init__(self, crew: "Crew", application: Application, count: int) -> None:
+    def __init__(self, crew: "Crew", application: Any, count: int) -> None:
         self.application, self.options = application, application.options
         self.formulation = application.formulation
         self.decomposes = application.decomposes
@@ -181,14 +180,21 @@ class AtWorkers(Problem[Spread]):
         """As the workers have said."""
         return examples.work
 
+    def __call__(
+        self, method: str, *arguments: Any, each: Sequence[Any] | None = None
+    ) -> list[Any]:
+        """The answers of all shares to a method of the application; see ``apart.Ask``."""
+        own = None if each is None else dict(enumerate(each))
+        return self.asked("call", None, method, own, *arguments)
+
     def start(self, examples: Spread, rng: np.random.Generator) -> Plane:
-        """The sum of the starts of all shares."""
-        own = rng.spawn(self.count) if self.count > 1 else [rng]
-        states = {share: each.bit_generator.state for share, each in enumerate(own)}
-        found = TreeSum()
-        for share, plane in enumerate(self.asked("start", None, states)):
-            found.add(Node(0, share, plane.writable()))
-        return found.total()[0]
+        """The sum over all shares."""
+        planes = self.application.start_apart(self, rng)
+        return total_of([plane.writable() for plane in planes])
+
+    def summary(self, w: np.ndarray) -> dict[str, np.ndarray]:
+        """As that of the application."""
+        return self.application.summary_apart(self, w)
 
     def augmented(self, w: np.ndarray, examples: Spread) -> tuple[Plane, float]:
         """Loss-augmented inference for a few examples."""
@@ -215,7 +221,7 @@ class AtWorkers(Problem[Spread]):
     def ended(self, w: np.ndarray) -> Ended:
         """What the end of training asks of the predictions for all examples."""
         found: list[Ended] = self.asked("ended", None, w)
-        examples, predictions = self.application.joined(  # type: ignore[attr-defined]
+        examples, predictions = self.application.joined(
             [(each.examples, each.predictions) for each in found]
         )
         losses = [each.losses for each in found if each.losses is not None]
@@ -223,12 +229,12 @@ class AtWorkers(Problem[Spread]):
 
     def scale_warnings(self) -> list[str]:
         """A warning about features whose scales differ much."""
-        largest = np.max(self.asked("largest", None), axis=0)
+        largest = np.max(self("largest_of"), axis=0)
         if self.occurring is not None and len(largest):
             features = self.occurring.features[: len(largest)]
             largest, own = np.zeros(int(features[-1]) + 1), largest
             largest[features] = own
-        return self.application.scale_warnings_of(largest)  # type: ignore[attr-defined]
+        return self.application.scale_warnings_of(largest)
 
     def _single(self, ask: str, w: np.ndarray, span: tuple[int, int, int]) -> Any:
         share, first, last = span
