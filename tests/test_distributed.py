@@ -1,5 +1,6 @@
 """Training by workers of Dask: the same bytes as by threads, whatever happens to the workers."""
 
+import itertools
 import os
 import re
 import signal
@@ -117,6 +118,11 @@ APART = {
     "sequence": ("sequence", "solver.method=cutting-plane", "solver.max_passes=30"),
     "sequence-crf": ("sequence", "objective.model=crf", "solver.method=lbfgs"),
     "coreference": ("coreference", "solver.method=bundle", "solver.max_passes=60"),
+    "precision_at_k": ("precision_at_k", "solver.method=bundle", "solver.max_passes=40"),
+    "precision_at_k-random": (
+        *("precision_at_k", "solver.method=bundle", "solver.max_passes=20"),
+        "application.initialisation=random",
+    ),
     "motif": (
         *("motif", "cccp.restarts=1", "cccp.max_iterations=2", "application.trials=20"),
         *("application.class_costs=balanced", "application.background_order=1"),
@@ -135,6 +141,10 @@ def cut(name):
         files = [(Path(f"data/motif/{file}.fa").read_text("utf-8"), label) for file, label in both]
         parts = [(part, label) for text, label in files for part in text.split(">")[1:40]]
         return [f">{p.replace(chr(10), f' label={k}' + chr(10), 1)}" for p, k in parts[::2]], ""
+    if name == "precision_at_k":
+        lines = Path("data/ranking/train.txt").read_text("utf-8").splitlines(keepends=True)
+        found = itertools.groupby(lines, lambda line: line.split()[1])
+        return ["".join(own) for _, own in found], ""
     kind = "txt" if name == "multiclass" else "conll"
     text = Path(f"data/{name}/train.{kind}").read_text("utf-8")
     end = {"multiclass": "\n", "sequence": "\n\n", "coreference": "#end document\n"}[name]

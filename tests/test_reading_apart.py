@@ -52,6 +52,12 @@ def documents():
     return [f"#begin document{part}" for part in text.split("#begin document")[1:]]
 
 
+def queries():
+    """The documents of each query."""
+    found = itertools.groupby(lines("data/ranking/train.txt"), lambda line: line.split()[1])
+    return ["".join(own) for _, own in found]
+
+
 def records():
     """DNA of both classes, some records without a window."""
     found = []
@@ -67,6 +73,15 @@ CASES = {
     "documents": ("coreference", documents, []),
     "documents-correlation": ("coreference-correlation", documents, []),
     "taxonomy": ("taxonomy", lambda: lines("data/taxonomy/train.txt"), []),
+    "queries": ("precision_at_k", queries, []),
+    "queries-scaled": ("precision_at_k", queries, ["application.scaling=query_range"]),
+    "queries-sparse": (
+        *(
+            "precision_at_k",
+            lambda: [q.replace(":", "00:").replace("qid00", "qid") for q in queries()],
+        ),
+        ["application.initialisation=random"],
+    ),
     "records": (
         *("motif", records),
         ["application.skip_unusable=true", "application.class_costs=balanced"],
@@ -110,8 +125,8 @@ def config_of(case, count, folder):
 @pytest.mark.parametrize("count", [1, 3, 6, 40])
 @pytest.mark.parametrize("case", CASES)
 def test_files_that_are_read_apart_give_the_same_state_and_examples(case, count, tmp_path):
-    if count == 40 and case.startswith("documents"):
-        pytest.skip("there are six")
+    if count > len(CASES[case][1]()):
+        pytest.skip("there are not so many pieces")
     config = config_of(case, count, tmp_path)
     files = config.sources("train")
     whole = config.create_application()

@@ -18,7 +18,7 @@ import numpy as np
 
 from lssvm.applications.reading import Source
 from lssvm.plane import Plane
-from lssvm.problem import E
+from lssvm.problem import ConvexProblem, E
 
 MOST_SHARES = 64  # each has blocks, and so sums of the length of w, of its own
 
@@ -101,13 +101,27 @@ class ReadsApart(ABC, Generic[E]):
         """The files of a source, which is one itself unless folders can be read."""
         return [source]
 
-    def start_apart(self, ask: Ask, rng: np.random.Generator) -> list[Plane]:
-        """The parts of ``start`` that belong to the shares; by default each tells its own."""
+    def start_apart(self, ask: Ask, rng: np.random.Generator) -> "list[Plane] | ConvexProblem[Any]":
+        """The parts of ``start`` that belong to the shares; by default each tells its own.
+
+        Or the problem whose solution is the first w, which is the ``first_problem`` then.
+        """
         return ask("start_of_share")
+
+    def first_problem(self) -> "ConvexProblem[E] | None":
+        """The problem without hidden values whose solution is the first w; None by default."""
+        return None
 
     def start_of_share(self, examples: E) -> Plane:
         """The start of a share, which draws nothing at random."""
         return self.start(examples, np.random.default_rng(0))
+
+    def start_of_first(self, examples: E) -> Plane:
+        """The start of the ``first_problem`` for a share."""
+        first = self.first_problem()
+        if first is None:
+            raise ValueError("there is no first problem")
+        return first.start(examples, np.random.default_rng(0))
 
     @abstractmethod
     def start(self, examples: E, rng: np.random.Generator) -> Any:

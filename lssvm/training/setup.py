@@ -9,6 +9,7 @@ from lssvm.applications.apart import Here, ReadsApart
 from lssvm.applications.base import Application, FirstProblem
 from lssvm.config import Config
 from lssvm.oracle import DataOracle
+from lssvm.oracle.block_sums import BlockSums
 from lssvm.oracle.tree import total_of
 from lssvm.plane import Plane
 from lssvm.problem import by_example as apart_of
@@ -138,10 +139,10 @@ def _first(
     return first
 
 
-def _by_shares(application: ReadsApart[Any], examples: Any, rng: np.random.Generator) -> Plane:
-    """The start of an application that reads files apart: the sum over all shares."""
-    planes = application.start_apart(Here(application, examples), rng)
-    return total_of(planes)
+def _by_shares(application: ReadsApart[Any], examples: Any, rng: np.random.Generator) -> Any:
+    """The start of an application that reads files apart: the sum over all shares, if it is one."""
+    found = application.start_apart(Here(application, examples), rng)
+    return total_of(found) if isinstance(found, list) else FirstProblem(found, examples)
 
 
 def _solved(
@@ -159,7 +160,8 @@ def _solved(
     from lssvm.solvers.bundle import Bundle
     from lssvm.solvers.qp import SimplexQP
 
-    own = DataOracle(problem.application, problem.examples, oracle.executor)
+    summing = getattr(problem.application, "sums", BlockSums)  # where the examples are
+    own = DataOracle(problem.application, problem.examples, oracle.executor, summing=summing)
     completion = problem.application.start(problem.examples, rng)
     rules = rules_of(config, len(problem.examples), hidden=False)
     section = config.solver

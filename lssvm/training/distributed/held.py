@@ -231,9 +231,15 @@ class Held:
         """The names of some examples."""
         return list(self.examples(share).slice(first, last).names)
 
-    def single(self, share: int, ask: str, w: np.ndarray, first: int, last: int) -> Any:
-        """An answer about some examples of a share alone, unchecked."""
-        return getattr(self.application, ask)(w, self._block(share, first, last))
+    def single(
+        self, share: int, ask: str, w: np.ndarray, first: int, last: int, initial: bool
+    ) -> Any:
+        """An answer about some examples of a share alone, unchecked.
+
+        initial : ask the problem whose solution is the first w
+        """
+        application = self.application.first_problem() if initial else self.application
+        return getattr(application, ask)(w, self._block(share, first, last))
 
     def _prepared(self, examples: Any) -> Any:
         occurring = self.reading.occurring

@@ -5,6 +5,7 @@ The driver keeps the costs and sizes of the examples, and asks the workers for a
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NoReturn, Self
@@ -17,7 +18,7 @@ from lssvm.applications.occurring import Occurring
 from lssvm.errors import LssvmError
 from lssvm.oracle.tree import TreeSum, total_of
 from lssvm.plane import Plane
-from lssvm.problem import Problem
+from lssvm.problem import FirstProblem, Problem
 from lssvm.training.distributed.held import Ended, Found, Offer, Reading, Sized, Span
 
 if TYPE_CHECKING:
@@ -120,16 +121,17 @@ class AtWorkers(Problem[Spread]):
     """An application as solvers ask it, for examples that live on workers.
 
     application : the one that the workers have too, which reads apart; count : of shares
+    first : whether it is not asked itself, but the problem whose solution is the first w
     """
 
     def __init__(self, crew: "Crew", application: Any, count: int) -> None:
         self.application, self.options = application, application.options
-        self.formulation = application.formulation
+        self.formulation: Any = application.formulation
         self.decomposes = application.decomposes
         self.hidden, self.exchangeable = application.hidden, application.exchangeable
         self.occurring: Occurring | None = None
         self.count, self._crew = count, crew
-        self._dimension, self.gathers = 0, False
+        self._dimension, self.gathers, self.first = 0, False, False
         self.owners = Owners(crew, count)
 
     def asked(self, ask: str, numbers: Sequence[int] | None, *arguments: Any) -> list[Any]:
@@ -178,7 +180,7 @@ class AtWorkers(Problem[Spread]):
 
     def work(self, examples: Spread) -> np.ndarray:
         """As the workers have said."""
-        return examples.work
+        return examples.sizes if self.first else examples.work
 
     def __call__(
         self, method: str, *arguments: Any, each: Sequence[Any] | None = None
@@ -187,9 +189,18 @@ class AtWorkers(Problem[Spread]):
         own = None if each is None else dict(enumerate(each))
         return self.asked("call", None, method, own, *arguments)
 
-    def start(self, examples: Spread, rng: np.random.Generator) -> Plane:
-        """The sum over all shares."""
-        planes = self.application.start_apart(self, rng)
+    def start(self, examples: Spread, rng: np.random.Generator) -> Any:
+        """The sum over all shares, or the problem whose solution is the first w."""
+        if self.first:
+            return self._total(self("start_of_first"))
+        found = self.application.start_apart(self, rng)
+        if isinstance(found, list):
+            return self._total(found)
+        first: Any = copy(self)
+        first.first, first.formulation, first.gathers = True, None, False
+        return FirstProblem(first, examples)
+
+    def _total(self, planes: Sequence[Plane]) -> Plane:
         return total_of([plane.writable() for plane in planes])
 
     def summary(self, w: np.ndarray) -> dict[str, np.ndarray]:
@@ -207,7 +218,7 @@ class AtWorkers(Problem[Spread]):
 
     def sums(self, answers: Any, blocks: Sequence[Spread], executor: Any) -> "SpreadSums":
         """The ``Sums`` of blocks."""
-        return SpreadSums(self._crew, blocks)
+        return SpreadSums(self._crew, self, blocks)
 
     def offer(self, model: str) -> Offer | None:
         """What inference by example in C says of all shares; None if there is none."""
@@ -238,17 +249,17 @@ class AtWorkers(Problem[Spread]):
 
     def _single(self, ask: str, w: np.ndarray, span: tuple[int, int, int]) -> Any:
         share, first, last = span
-        return self.asked("single", [share], ask, w, first, last)[0]
+        return self.asked("single", [share], ask, w, first, last, self.first)[0]
 
 
 class SpreadSums:
     """The ``Sums`` of blocks of examples that workers have read."""
 
-    def __init__(self, crew: "Crew", blocks: Sequence[Spread]) -> None:
+    def __init__(self, crew: "Crew", at: AtWorkers, blocks: Sequence[Spread]) -> None:
         first, last = blocks[0], blocks[-1]
-        self._crew, self._owners = crew, first.at.owners
+        self._crew, self._owners, self._first = crew, at.owners, at.first
         # A part of the data has only a few passes, too few to pay for its columns.
-        self._gathers = first.at.gathers and (first.first, last.last) == (0, first.edges[-1])
+        self._gathers = at.gathers and (first.first, last.last) == (0, first.edges[-1])
         self._spans: list[Span] = []
         for number, block in enumerate(blocks):
             (span,) = block.spans
@@ -289,7 +300,7 @@ class SpreadSums:
             "sums",
             by_item,
             owners,
-            lambda items: ([span for item in items for span in by_item[item]], ask, w),
+            lambda items: ([span for item in items for span in by_item[item]], ask, w, self._first),
             passing=True,
         )
 

@@ -109,9 +109,14 @@ class Blocks:
             reply = _answer(lambda: [(number, answer(number, *arguments)) for number in numbers])
         return _placed(reply, [each for number in numbers for each in self._shares.sources(number)])
 
-    def sums(self, spans: Sequence[Span], ask: str, w: np.ndarray) -> Reply:
-        """Sums over blocks of shares at w, or over the shares themselves if ``ask`` is theirs."""
+    def sums(self, spans: Sequence[Span], ask: str, w: np.ndarray, initial: bool) -> Reply:
+        """Sums over blocks of shares at w, or over the shares themselves if ``ask`` is theirs.
+
+        initial : of the problem whose solution is the first w
+        """
         answers, held, pool = self._made.found[0], self._shares, self._executor
+        if initial:
+            answers = Answers(answers.application.first_problem())
 
         def found() -> Sequence[Any]:
             if ask in ("gathered", "curvature"):
