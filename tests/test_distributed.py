@@ -203,6 +203,19 @@ def test_a_worker_that_reads_files_and_is_killed_loses_nothing(scheduler, tmp_pa
     assert first.summary.workers_lost == 1
 
 
+def test_what_threads_began_workers_that_read_the_files_end(scheduler, tmp_path):
+    config, checkpoint = parted("sequence", 5, tmp_path), tmp_path / "checkpoint"
+    expected = saved(learn(config), tmp_path)
+
+    def stop():
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        learn(config, checkpoint=checkpoint, checkpoint_every=5, observer=Watching(12, stop))
+    found = learn(config, checkpoint=checkpoint, resume=True, executor=f"dask:{scheduler}")
+    assert saved(found, tmp_path) == expected
+
+
 def test_a_file_that_a_worker_cannot_open_is_told_with_its_name(scheduler, tmp_path):
     config = set_values(
         parted("multiclass", 5, tmp_path), {"data.train": [str(tmp_path / "part-0.txt"), "gone"]}
