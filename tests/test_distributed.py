@@ -72,6 +72,7 @@ def scheduler():
 def _many_blocks(monkeypatch):
     """Sample data in many blocks. They are cut here, so workers need not know."""
     monkeypatch.setattr(oracle, "BLOCK_RULES", ((300, 64),))
+    monkeypatch.setattr(oracle, "PIECE", 300)
 
 
 def saved(model, folder):

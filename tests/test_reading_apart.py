@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from lssvm import load_config
+from lssvm import load_config, oracle
 from lssvm.applications.apart import ReadsApart, share_edges, shares, slices
 from lssvm.errors import LssvmError
+from lssvm.executor import Executor
 
 
 def lines(path):
@@ -212,3 +213,30 @@ def test_one_file_is_one_share(case, tmp_path):
     config = config_of(case, 1, tmp_path)
     examples = config.create_application().read(config.sources("train"))
     assert examples.shares.tolist() == [0, len(examples)]
+
+
+@pytest.mark.parametrize("groups", [1, 2, 3])
+def test_parts_of_several_shares_have_all_examples_once(groups, tmp_path, monkeypatch):
+    """Steps over parts are made in several places at once, if a part has enough work for that."""
+    monkeypatch.setattr(oracle, "BLOCK_RULES", ((300, 64),))
+    monkeypatch.setattr(oracle, "SPREAD", groups)
+    monkeypatch.setattr(oracle, "PIECE", 1)
+    config = config_of("rows", 5, tmp_path)
+    application = config.create_application()
+    examples = application.read(config.sources("train"))
+    whole = oracle.DataOracle(application, examples, Executor())
+    size = -(-len(examples) // 7)
+    parts = whole.parts(size)
+    assert len(parts) == 7
+    assert max(len(part.costs) for part in parts) <= size + groups
+    names = [name for part in parts for block in part.blocks for name in block.names]
+    assert sorted(map(int, names)) == list(range(1, len(examples) + 1))
+    for part in parts:
+        files = [set(block.files.tolist()) for block in part.blocks]
+        assert all(len(own) == 1 for own in files)
+        assert len(set.union(*files)) >= groups
+    w = np.random.default_rng(0).normal(size=application.dimension(examples))
+    plane, upper = whole.augmented(w)
+    found = [part.augmented(w) for part in parts]
+    np.testing.assert_allclose(sum(own.gradient for own, _ in found), plane.gradient, atol=1e-9)
+    assert sum(own for _, own in found) == pytest.approx(upper)

@@ -13,20 +13,18 @@ from typing import Any, Generic, NoReturn, Protocol, cast
 
 import numpy as np
 
-from lssvm import sparse
 from lssvm.errors import ApplicationError, LssvmError
 from lssvm.executor import Executor
 from lssvm.oracle.answers import INEXACT, Answers, named
 from lssvm.oracle.block_sums import BlockSums, Summing
+from lssvm.oracle.example_maxima import ExampleMaxima
 from lssvm.oracle.tree import Node, TreeSum
 from lssvm.plane import Plane
 from lssvm.problem import (
-    ByExample,
     CompiledByExample,
     Continuing,
     E,
     ExampleOracle,
-    Examples,
     Gathering,
     Maxima,
     Problem,
@@ -41,6 +39,8 @@ from lssvm.smoothing import Smoothed, Smoothing, added
 # block costs 25 µs, so short passes have few; a plane costs its coordinates, so only passes of
 # seconds have more blocks than one machine has cores.
 BLOCK_RULES = ((100_000, 32), (1_000_000, 64), (100_000_000, 4096))
+SPREAD = 8  # pieces of a part of the data at most, each of so much work at least
+PIECE = 1_000_000
 LOOKS = 16  # examples that are looked at alone where a convex problem ends
 MAXIMUM = "return the maximiser, or a finite upper bound"
 
@@ -81,7 +81,7 @@ class PartsOracle(Oracle, Protocol):
     """An oracle that can be asked about some of the examples."""
 
     def parts(self, size: int) -> "Sequence[Oracle]":
-        """Oracles of ``size`` examples each that follow each other, the last of what is left."""
+        """Oracles of about ``size`` examples each, together of all examples."""
         ...
 
 
@@ -108,40 +108,6 @@ class EachOracle(Oracle, Protocol):
     def completed_each(self, w: np.ndarray) -> "ExampleMaxima":
         """Latent completion for every example."""
         ...
-
-
-class ExampleMaxima:
-    """What inference found for n examples in blocks that follow each other.
-
-    values, losses, uppers : (n,) as in ``Maxima``, without costs
-    """
-
-    def __init__(
-        self, application: ByExample[Any], blocks: Sequence[Examples], parts: Sequence[Maxima]
-    ) -> None:
-        self._application = application
-        self._blocks, self._parts = blocks, parts
-        self._edges = np.cumsum([0, *(len(part.values) for part in parts)])
-        self.values = np.concatenate([part.values for part in parts])
-        self.losses = np.concatenate([part.losses for part in parts])
-        self.uppers = np.concatenate([part.uppers for part in parts])
-
-    def name(self, row: int) -> str:
-        """The name of an example, as messages have it."""
-        block = int(np.searchsorted(self._edges, row, side="right")) - 1
-        return str(self._blocks[block].names[row - int(self._edges[block])])
-
-    def gradients(self, rows: np.ndarray) -> "sparse.csr_array":
-        """The gradients of the planes of ``rows`` (increasing), (len(rows), d), without costs."""
-        cuts = np.searchsorted(rows, self._edges)
-        pieces = [
-            self._application.gradients(block, part, rows[a:b] - first)
-            for block, part, first, a, b in zip(
-                self._blocks, self._parts, self._edges[:-1], cuts[:-1], cuts[1:], strict=True
-            )
-            if b > a
-        ]
-        return sparse.csr_array(pieces[0] if len(pieces) == 1 else sparse.vstack(pieces, "csr"))
 
 
 def blocks(
@@ -185,6 +151,7 @@ class DataOracle(Generic[E]):
     summing : makes what adds up the answers about blocks, wherever these are
     shares : where those begin that blocks are cut within, and the end; by default those that the
         examples have, if they have any
+    pieces : first and last of the examples that belong to it, if these do not follow each other
     """
 
     def __init__(
@@ -195,6 +162,7 @@ class DataOracle(Generic[E]):
         whole: "DataOracle[E] | None" = None,
         summing: Summing = BlockSums,
         shares: Sequence[int] | None = None,
+        pieces: "Sequence[tuple[int, int]] | None" = None,
     ) -> None:
         self.application = application
         self.examples = examples
@@ -202,9 +170,13 @@ class DataOracle(Generic[E]):
         self.whole = whole
         found = getattr(examples, "shares", (0, len(examples))) if shares is None else shares
         self._shares = [int(edge) for edge in found]
-        self.blocks = [examples]
-        if application.decomposes:
-            self.blocks = blocks(examples, application.work(examples), self._shares)
+        self._pieces = pieces
+        self.blocks, self._work = [examples], 0.0
+        if application.decomposes and pieces is None:
+            work = application.work(examples)
+            self.blocks, self._work = blocks(examples, work, self._shares), float(np.sum(work))
+        elif pieces is not None:
+            self.blocks = [block for piece in pieces for block in self._cut(*piece)]
         # A part of the data has only a few passes, too few to pay for its columns.
         self._gathering: Gathering[E] | None = None
         if whole is None and isinstance(application, Gathering) and sums_in_c(type(application)):
@@ -218,16 +190,51 @@ class DataOracle(Generic[E]):
         self.seconds = 0.0
 
     def parts(self, size: int) -> "list[DataOracle[E]]":
-        """Oracles of ``size`` examples each that follow each other, the last of what is left."""
+        """Oracles of about ``size`` examples each, together of all examples.
+
+        The examples of a part follow each other, or they are pieces of several shares that do.
+        """
         n = len(self.examples)
         if size >= n:
             return [self]
-        return [self._part(k, min(k + size, n)) for k in range(0, n, size)]
+        count = -(-n // size)
+        groups = self._groups(self._work / count)
+        if len(groups) == 1:
+            return [self._part(k, min(k + size, n)) for k in range(0, n, size)]
+        return [
+            DataOracle(
+                *(self.application, self.examples, self.executor, self, self._summing),
+                shares=self._shares,
+                pieces=[
+                    (a + (b - a) * part // count, a + (b - a) * (part + 1) // count)
+                    for a, b in groups
+                ],
+            )
+            for part in range(count)
+        ]
+
+    def _groups(self, work: float) -> list[tuple[int, int]]:
+        """Where the examples are that each part has some of: neighbouring shares.
+
+        work : of a part. Several groups, which may be in several places, if each has enough of it
+        """
+        shares = len(self._shares) - 1
+        count = max(1, min(shares, SPREAD, int(work // PIECE)))
+        edges = [self._shares[shares * k // count] for k in range(count + 1)]
+        return list(itertools.pairwise(edges))
+
+    def _cut(self, first: int, last: int) -> list[E]:
+        """Blocks of some of the examples."""
+        own = self.examples.slice(first, last)
+        return blocks(own, self.application.work(own), self._inside(first, last))
+
+    def _inside(self, first: int, last: int) -> list[int]:
+        """Where shares begin among some of the examples, and the end."""
+        inner = [edge - first for edge in self._shares if first < edge < last]
+        return [0, *inner, last - first]
 
     def _part(self, first: int, last: int) -> "DataOracle[E]":
-        own = self.examples.slice(first, last)
-        inner = [edge - first for edge in self._shares if first < edge < last]
-        edges = (0, *inner, last - first)
+        own, edges = self.examples.slice(first, last), self._inside(first, last)
         return DataOracle(self.application, own, self.executor, self, self._summing, edges)
 
     def augmented(self, w: np.ndarray) -> tuple[Plane, float]:
@@ -381,6 +388,8 @@ class DataOracle(Generic[E]):
     @property
     def costs(self) -> np.ndarray:
         """c_i, (n,)."""
+        if self._pieces is not None:
+            return np.concatenate([block.costs for block in self.blocks])
         return self.examples.costs
 
     def augmented_each(self, w: np.ndarray) -> ExampleMaxima:
