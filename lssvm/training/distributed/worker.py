@@ -99,8 +99,9 @@ class Blocks:
         return _answer(lambda: self._shares.prepare(occurring))
 
     def leave(self, share: int) -> None:
-        """Forget a share."""
-        self._shares.leave(share)
+        """Forget a share, if any are here."""
+        if self._held is not None:
+            self._held.leave(share)
 
     def shares(self, ask: str, numbers: Sequence[int], *arguments: Any) -> Reply:
         """An answer for each of some shares, with their numbers; see ``Held``."""
