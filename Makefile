@@ -7,7 +7,7 @@ OUT ?= out
 LSSVM_DATA ?= ../shared/data
 DATA ?= $(LSSVM_DATA)
 FLAGS = $(if $(QUICK),--quick) $(if $(JOBS),--jobs $(JOBS))
-BENCHMARKS := $(filter-out %/__init__.py %/mrf_peers.py %/letters_solvers.py %/passes.py %/harvest_duals.py %/sizes.py %/growth.py,$(wildcard experiments/benchmarks/*.py))
+BENCHMARKS := $(filter-out %/__init__.py %/mrf_peers.py %/letters_solvers.py %/passes.py %/harvest_duals.py %/sizes.py %/growth.py %/workers.py,$(wildcard experiments/benchmarks/*.py))
 SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*) $(wildcard experiments/*/*.pyx)
 # An installation for development is enough for everything else.
 READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
@@ -17,7 +17,7 @@ EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq200
 NEEDED = lssvm needs Python 3.11 or later; choose one, for example: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run docs test fuzz lint faults experiments $(EXPERIMENTS) photographs bench bench-letters bench-sizes bench-growth build wheel clean
+.PHONY: help run docs test fuzz lint faults experiments $(EXPERIMENTS) photographs bench bench-letters bench-sizes bench-growth bench-workers build wheel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -139,6 +139,10 @@ bench-sizes: $(VENV)/dev.installed ## run real sizes beside CRFsuite and LinearS
 
 bench-growth: $(VENV)/dev.installed ## measure how the time of a pass grows with the data (3 minutes)
 	$(BIN)/python -m experiments.benchmarks.growth --out "$(OUT)/bench-growth" $(if $(QUICK),--quick)
+
+bench-workers: $(VENV)/dev.installed ## memory and seconds of workers that read the files themselves (3 minutes)
+	$(BIN)/python -m experiments.benchmarks.workers passes
+	$(BIN)/python -m experiments.benchmarks.workers memory
 
 build: $(VENV)/dev.installed ## make a wheel and a source distribution in dist/
 	rm -rf build/lib.* build/bdist.*

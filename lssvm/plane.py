@@ -56,6 +56,10 @@ class Plane:
     def __sub__(self, other: "Plane") -> "Plane":
         return Plane(self.gradient - other.gradient, self.loss - other.loss)
 
+    def writable(self) -> "Plane":
+        """The plane with a gradient that may be overwritten, which that of a message may not."""
+        return Plane(np.require(self.gradient, requirements="W"), self.loss)
+
     @property
     def nbytes(self) -> int:
         """Memory of the gradient in bytes."""

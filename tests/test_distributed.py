@@ -1,6 +1,8 @@
 """Training by workers of Dask: the same bytes as by threads, whatever happens to the workers."""
 
+import itertools
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -15,11 +17,12 @@ import pytest
 
 import lssvm
 from lssvm import learn, load_config, oracle
+from lssvm.config import set_values
 from lssvm.errors import LssvmError, MissingExtraError
 from lssvm.executor import Executor
 from lssvm.oracle.answers import Answers
 from lssvm.training.cccp import Observer
-from lssvm.training.distributed import crew
+from lssvm.training.distributed import cluster, crew
 from lssvm.training.distributed.cluster import Cluster, Worker, WorkerLostError
 from lssvm.training.distributed.worker import Recipe, Reply
 from lssvm.training.session import rehearse
@@ -27,6 +30,8 @@ from lssvm.training.session import rehearse
 distributed = pytest.importorskip(
     "distributed", reason="needs Dask: pip install 'lssvm[dask]' (make test installs it)"
 )
+
+Client = distributed.Client
 
 # What some coroutine of Dask leaves when its loop ends is not ours.
 pytestmark = [
@@ -56,9 +61,9 @@ def config_of(case):
 
 @pytest.fixture(scope="module")
 def scheduler():
-    """The address of a scheduler with three workers."""
+    """The address of a scheduler with four workers."""
     with distributed.LocalCluster(
-        n_workers=3, threads_per_worker=1, dashboard_address=":0", silence_logs=60
+        n_workers=4, threads_per_worker=1, dashboard_address=":0", silence_logs=60
     ) as cluster:
         yield cluster.scheduler_address
 
@@ -67,6 +72,7 @@ def scheduler():
 def _many_blocks(monkeypatch):
     """Sample data in many blocks. They are cut here, so workers need not know."""
     monkeypatch.setattr(oracle, "BLOCK_RULES", ((300, 64),))
+    monkeypatch.setattr(oracle, "PIECE", 300)
 
 
 def saved(model, folder):
@@ -78,7 +84,7 @@ class Watching(Observer):
     """Keeps the summary, and does something before a pass; ``at`` is the number of the pass."""
 
     def __init__(self, at=-1, act=None):
-        self.at, self.act, self.warnings = at, act, []
+        self.at, self.act, self.notes = at, act, []
 
     def passed(self, passes, gap, goal, not_converged, objective):
         if passes >= self.at >= 0:
@@ -88,12 +94,15 @@ class Watching(Observer):
     def finished(self, summary):
         self.summary = summary
 
+    def noted(self, text):
+        self.notes.append(text)
+
 
 @pytest.mark.parametrize("case", CASES)
 def test_workers_train_the_model_of_threads_to_the_last_byte(case, scheduler, tmp_path):
     config = config_of(case)
     expected = saved(learn(config), tmp_path)
-    for workers in (1, 2, 3):
+    for workers in (1, 2, 3, 4) if case == "multiclass" else (4,):
         watching = Watching()
         found = learn(config, executor=f"dask:{scheduler}", workers=workers, observer=watching)
         assert saved(found, tmp_path) == expected
@@ -101,6 +110,172 @@ def test_workers_train_the_model_of_threads_to_the_last_byte(case, scheduler, tm
         assert watching.summary.sent_mb > 0
         assert watching.summary.received_mb > 0
         assert 0 < watching.summary.communication < 1
+
+
+APART = {
+    "multiclass": ("multiclass", "solver.method=bundle", "application.class_costs=balanced"),
+    "multiclass-hashed": ("multiclass", "solver.method=proximal", "application.loss=zero_one"),
+    "multiclass-short": ("multiclass", "solver.method=bundle", "solver.max_passes=2"),
+    "sequence": ("sequence", "solver.method=cutting-plane", "solver.max_passes=30"),
+    "sequence-crf": ("sequence", "objective.model=crf", "solver.method=lbfgs"),
+    "coreference": ("coreference", "solver.method=bundle", "solver.max_passes=60"),
+    "precision_at_k": ("precision_at_k", "solver.method=bundle", "solver.max_passes=40"),
+    "precision_at_k-random": (
+        *("precision_at_k", "solver.method=bundle", "solver.max_passes=20"),
+        "application.initialisation=random",
+    ),
+    "motif": (
+        *("motif", "cccp.restarts=1", "cccp.max_iterations=2", "application.trials=20"),
+        *("application.class_costs=balanced", "application.background_order=1"),
+    ),
+    "motif-random": (
+        *("motif", "cccp.restarts=1", "cccp.max_iterations=2", "application.length=8"),
+        *("application.initialisation=random", "solver.max_passes=10"),
+    ),
+}
+
+
+def cut(name):
+    """The sample data of an application as pieces of text, and what follows each of them."""
+    if name == "motif":
+        both = [("ars", "+1"), ("intergenic", "-1")]
+        files = [(Path(f"data/motif/{file}.fa").read_text("utf-8"), label) for file, label in both]
+        parts = [(part, label) for text, label in files for part in text.split(">")[1:40]]
+        return [f">{p.replace(chr(10), f' label={k}' + chr(10), 1)}" for p, k in parts[::2]], ""
+    if name == "precision_at_k":
+        lines = Path("data/ranking/train.txt").read_text("utf-8").splitlines(keepends=True)
+        found = itertools.groupby(lines, lambda line: line.split()[1])
+        return ["".join(own) for _, own in found], ""
+    kind = "txt" if name == "multiclass" else "conll"
+    text = Path(f"data/{name}/train.{kind}").read_text("utf-8")
+    end = {"multiclass": "\n", "sequence": "\n\n", "coreference": "#end document\n"}[name]
+    return text.strip("\n").removesuffix(end.strip()).split(end), end
+
+
+def parted(case, count, folder):
+    """A configuration whose training data are in several files, as a pattern."""
+    name, *settings = APART[case]
+    pieces, end = cut(name)
+    if case.endswith("hashed"):  # numbers of features are far apart
+        pieces = [piece.replace(":", "0000:") for piece in pieces]
+    if case.endswith("short"):  # scales are, which is told where the gap is not reached
+        pieces = [re.sub(" 3:.*", f" 3:{number * 1e6}", p) for number, p in enumerate(pieces)]
+    for k in range(count):
+        own = pieces[len(pieces) * k // count : len(pieces) * (k + 1) // count]
+        (folder / f"part-{k}.txt").write_text("".join(piece + end for piece in own), "utf-8")
+    pattern = folder / "part-*.txt"
+    return load_config(f"configs/{name}.yaml", [f"data.train={pattern}", *settings])
+
+
+@pytest.mark.parametrize("case", APART)
+def test_workers_that_read_the_files_train_the_model_of_threads(case, scheduler, tmp_path):
+    config = parted(case, 5, tmp_path)
+    expected = saved(learn(config, threads=2), tmp_path)
+    for workers in (1, 2, 3, 4) if case == "multiclass" else (3,):
+        watching = Watching()
+        found = learn(config, executor=f"dask:{scheduler}", workers=workers, observer=watching)
+        assert saved(found, tmp_path) == expected
+        assert watching.notes == []
+        assert watching.summary.workers == workers
+    assert (found.record.get("uneven") is not None) == (case == "multiclass-short")
+
+
+def test_the_choice_of_a_solver_does_not_depend_on_who_reads(scheduler, tmp_path):
+    config = parted("multiclass", 5, tmp_path)
+    for C in (0.001, 1000.0):
+        own = set_values(config, {"solver.method": "auto", "objective.C": C})
+        chosen = learn(own).config["solver"]["method"]
+        try:
+            found = learn(own, executor=f"dask:{scheduler}").config["solver"]["method"]
+        except LssvmError as error:
+            found = str(error).split()[1]
+        assert found == chosen
+
+
+def test_a_worker_that_reads_files_and_is_killed_loses_nothing(scheduler, tmp_path):
+    """Others read its files again."""
+    config = parted("sequence", 5, tmp_path)
+    expected = saved(learn(config), tmp_path)
+    with distributed.Client(scheduler, set_as_default=False) as client:
+        client.wait_for_workers(4, timeout=30)
+        pids = iter(client.run(os.getpid).values())
+    first = Watching(10, lambda: os.kill(next(pids), signal.SIGKILL))
+    assert saved(learn(config, executor=f"dask:{scheduler}", observer=first), tmp_path) == expected
+    assert first.summary.workers_lost == 1
+
+
+def test_what_threads_began_workers_that_read_the_files_end(scheduler, tmp_path):
+    config, checkpoint = parted("sequence", 5, tmp_path), tmp_path / "checkpoint"
+    expected = saved(learn(config), tmp_path)
+
+    def stop():
+        raise InterruptedError
+
+    with pytest.raises(InterruptedError):
+        learn(config, checkpoint=checkpoint, checkpoint_every=5, observer=Watching(12, stop))
+    found = learn(config, checkpoint=checkpoint, resume=True, executor=f"dask:{scheduler}")
+    assert saved(found, tmp_path) == expected
+
+
+def test_a_file_that_a_worker_cannot_open_is_told_with_its_name(scheduler, tmp_path):
+    config = set_values(
+        parted("multiclass", 5, tmp_path), {"data.train": [str(tmp_path / "part-0.txt"), "gone"]}
+    )
+    with pytest.raises(LssvmError) as caught:
+        learn(config, executor=f"dask:{scheduler}", workers=2)
+    assert re.fullmatch(
+        rf"worker \S+ \(tcp://\S+\): {re.escape(str(Path('gone').absolute()))}: cannot be read: No "
+        "such file or directory; expected a file",
+        str(caught.value),
+    )
+
+
+def test_what_is_wrong_in_a_file_is_told_in_the_words_of_threads(scheduler, tmp_path):
+    config = parted("multiclass", 5, tmp_path)
+    with (tmp_path / "part-3.txt").open("a") as file:
+        file.write("birch 1:nan\n")
+    told = []
+    for executor in ("threads", f"dask:{scheduler}"):
+        with pytest.raises(LssvmError) as caught:
+            learn(config, executor=executor)
+        told.append(str(caught.value))
+    assert told[0] == told[1]
+    assert "part-3.txt:" in told[0]
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (["application.scaling=standard"], "application.scaling: standard looks at all examples"),
+        (["workers=3"], "it has 2 files for 3 workers; expected at least as many"),
+        (
+            ["kernel={type: poly, degree: 2, explicit: true}"],
+            "kernel.type: poly looks at all rows",
+        ),
+    ],
+)
+def test_files_that_have_to_be_read_together_are_read_here(scheduler, tmp_path, settings, told):
+    parted("multiclass", 2, tmp_path)
+    config = load_config(
+        "configs/multiclass.yaml",
+        [f"data.train={tmp_path}/part-*.txt", "solver.method=bundle", "workers=2", *settings],
+    )
+    watching = Watching()
+    found = saved(learn(config, executor=f"dask:{scheduler}", observer=watching), tmp_path)
+    assert watching.notes == [f"data.train is read here and sent to the workers: {told}"]
+    assert found == saved(learn(config), tmp_path)
+
+
+def test_the_address_of_the_dashboard_is_told_where_it_is_on(scheduler, monkeypatch):
+    link = "http://127.0.0.1:8787/status"
+    monkeypatch.setattr(Client, "dashboard_link", link)
+    read_here = "data.train is read here and sent to the workers: it has 1 file for 4 workers; "
+    read_here += "expected at least as many"
+    for package, expected in ((None, []), (object(), [f"dashboard of Dask: {link}"])):
+        monkeypatch.setattr(cluster, "find_spec", lambda name, found=package: found)
+        watching = Watching()
+        learn(config_of("multiclass"), executor=f"dask:{scheduler}", observer=watching)
+        assert watching.notes == [read_here, *expected]
 
 
 @pytest.mark.parametrize(("workers", "delay"), [(1, 0.003), (2, 0.0), (2, 0.02)])

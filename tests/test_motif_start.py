@@ -66,11 +66,11 @@ def test_windows_are_drawn_once_each_and_all_can_be(tmp_path):
     app = Motif(MotifOptions(length=4, strands="both"))
     examples = app.read([Source(str(path))])
     rows = np.array([0, 2])
-    found, ranks, strands = drawn_windows(examples, rows, 2, np.random.default_rng(0), 100)
+    found, ranks, strands = drawn_windows(examples.windows, rows, 2, np.random.default_rng(0), 100)
     everything = {(0, rank, s) for rank in range(4) for s in (0, 1)}
     everything |= {(2, rank, s) for rank in range(2) for s in (0, 1)}
     assert set(zip(found.tolist(), ranks.tolist(), strands.tolist(), strict=True)) == everything
-    few = drawn_windows(examples, rows, 2, np.random.default_rng(0), 5)
+    few = drawn_windows(examples.windows, rows, 2, np.random.default_rng(0), 5)
     assert len(set(zip(*(column.tolist() for column in few), strict=True))) == 5
 
 

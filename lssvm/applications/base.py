@@ -14,6 +14,7 @@
 | reading, and what a model keeps of it | ``Reader`` | ``reading.py`` |
 | writing | ``Writer`` | ``writing.py`` |
 | predictions for files of any size | ``InParts`` | ``parts.py`` |
+| files that are read where they lie | ``ReadsApart`` | ``apart.py`` |
 
 An application is a ``Problem``, ``Predictor``, ``Explainer``, ``Picturer``, ``WrittenScorer``,
 ``Reader`` and ``Writer``. If it keeps planes by example or has rows for kernels, it also derives
@@ -26,6 +27,7 @@ from typing import Any, ClassVar, Generic
 
 from lssvm.applications import guard
 from lssvm.applications import options as sections
+from lssvm.applications.apart import ReadsApart
 from lssvm.applications.explaining import Explainer, Rival
 from lssvm.applications.formulation import ANNEALED, SMOOTH, TEMPERATURES, Formulation
 from lssvm.applications.options import Options, is_stored, named_file
@@ -74,6 +76,7 @@ __all__ = [
     "Predictor",
     "Problem",
     "Reader",
+    "ReadsApart",
     "Rival",
     "Source",
     "Writer",

@@ -37,12 +37,17 @@ def weighted(
     class_costs : ``balanced`` or factors by label
     labels : (n,) int, rows of ``names``
     """
+    counts = np.bincount(labels, minlength=len(names))
+    return costs * factors_of(class_costs, counts, names)[labels]
+
+
+def factors_of(
+    class_costs: str | Mapping[str, float], counts: np.ndarray, names: Sequence[str]
+) -> np.ndarray:
+    """The factors of the classes, (K,). counts : (K,) the number of examples of each"""
     if isinstance(class_costs, str):
-        counts = np.bincount(labels, minlength=len(names))
-        factors = len(labels) / (np.count_nonzero(counts) * np.maximum(counts, 1))
-    else:
-        factors = np.array([class_costs.get(name, 1.0) for name in names])
-    return costs * factors[labels]
+        return int(counts.sum()) / (np.count_nonzero(counts) * np.maximum(counts, 1))
+    return np.array([class_costs.get(name, 1.0) for name in names])
 
 
 def collapse(

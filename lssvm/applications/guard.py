@@ -14,6 +14,11 @@ LONGEST = 200  # characters of an error's own message
 ANSWERS = (
     "__init__",
     "read",
+    "taught",
+    "learn_from",
+    "read_share",
+    "start_apart",
+    "summary_apart",
     "kept",
     "joined",
     "state",
@@ -55,7 +60,7 @@ ITERATORS = (
     "model_figures",
     "data_figures",
 )  # methods that yield one piece after the other
-READERS = ("read", "examples", "read_parts")  # an OSError is that of a file
+READERS = ("read", "taught", "read_share", "examples", "read_parts")  # an OSError is that of a file
 WRITERS = ("write", "records")  # an OSError is that of the output
 PASSED = (LssvmError, MemoryError)
 

@@ -11,6 +11,7 @@ from lssvm.checked import known
 from lssvm.errors import DataError, LssvmError
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.skipping import Skipped
+from lssvm.formats.text import STDIN
 from lssvm.problem import E
 
 
@@ -28,6 +29,11 @@ class Source:
     label: str | None = None
     cost: float = 1.0
     limit: Limit = DEFAULT
+
+    @property
+    def is_stdin(self) -> bool:
+        """Whether it is standard input, which other processes do not have."""
+        return self.path == STDIN
 
 
 class Reader(ABC, Generic[E]):

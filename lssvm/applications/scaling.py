@@ -131,7 +131,7 @@ def facts_by_code(codes: np.ndarray, values: np.ndarray, counts: np.ndarray) -> 
     shares = values / peak[codes]
     mean = np.bincount(codes, weights=shares, minlength=k) / counts
     squares = np.bincount(codes, weights=(shares - mean[codes]) ** 2, minlength=k)
-    squares += (counts - given) * mean**2
+    squares = squares + (counts - given) * mean**2  # integers if there are no values
     return _facts(least, most, mean * peak, np.sqrt(squares / counts) * peak)
 
 

@@ -6,25 +6,25 @@ are, each takes whole blocks, and the sums of the blocks are added by a fixed tr
 
 import itertools
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Any, Generic, NoReturn, Protocol, cast
 
 import numpy as np
 
-from lssvm import sparse
 from lssvm.errors import ApplicationError, LssvmError
 from lssvm.executor import Executor
 from lssvm.oracle.answers import INEXACT, Answers, named
 from lssvm.oracle.block_sums import BlockSums, Summing
+from lssvm.oracle.example_maxima import ExampleMaxima
+from lssvm.oracle.tree import Node, TreeSum
 from lssvm.plane import Plane
 from lssvm.problem import (
-    ByExample,
     CompiledByExample,
     Continuing,
     E,
     ExampleOracle,
-    Examples,
     Gathering,
     Maxima,
     Problem,
@@ -39,6 +39,8 @@ from lssvm.smoothing import Smoothed, Smoothing, added
 # block costs 20 to 130 µs, so short passes have few; a plane costs its coordinates, so only passes
 # of seconds have more blocks than one machine has cores.
 BLOCK_RULES = ((250_000, 16), (2_000_000, 64), (100_000_000, 4096))
+SPREAD = 8  # pieces of a part of the data at most, each of so much work at least
+PIECE = 1_000_000
 LOOKS = 16  # examples that are looked at alone where a convex problem ends
 MAXIMUM = "return the maximiser, or a finite upper bound"
 
@@ -79,7 +81,7 @@ class PartsOracle(Oracle, Protocol):
     """An oracle that can be asked about some of the examples."""
 
     def parts(self, size: int) -> "Sequence[Oracle]":
-        """Oracles of ``size`` examples each that follow each other, the last of what is left."""
+        """Oracles of about ``size`` examples each, together of all examples."""
         ...
 
 
@@ -108,56 +110,35 @@ class EachOracle(Oracle, Protocol):
         ...
 
 
-class ExampleMaxima:
-    """What inference found for n examples in blocks that follow each other.
-
-    values, losses, uppers : (n,) as in ``Maxima``, without costs
-    """
-
-    def __init__(
-        self, application: ByExample[Any], blocks: Sequence[Examples], parts: Sequence[Maxima]
-    ) -> None:
-        self._application = application
-        self._blocks, self._parts = blocks, parts
-        self._edges = np.cumsum([0, *(len(part.values) for part in parts)])
-        self.values = np.concatenate([part.values for part in parts])
-        self.losses = np.concatenate([part.losses for part in parts])
-        self.uppers = np.concatenate([part.uppers for part in parts])
-
-    def name(self, row: int) -> str:
-        """The name of an example, as messages have it."""
-        block = int(np.searchsorted(self._edges, row, side="right")) - 1
-        return str(self._blocks[block].names[row - int(self._edges[block])])
-
-    def gradients(self, rows: np.ndarray) -> "sparse.csr_array":
-        """The gradients of the planes of ``rows`` (increasing), (len(rows), d), without costs."""
-        cuts = np.searchsorted(rows, self._edges)
-        pieces = [
-            self._application.gradients(block, part, rows[a:b] - first)
-            for block, part, first, a, b in zip(
-                self._blocks, self._parts, self._edges[:-1], cuts[:-1], cuts[1:], strict=True
-            )
-            if b > a
-        ]
-        return sparse.csr_array(pieces[0] if len(pieces) == 1 else sparse.vstack(pieces, "csr"))
-
-
-def blocks(examples: E, work: np.ndarray | None = None) -> list[E]:
+def blocks(
+    examples: E, work: np.ndarray | None = None, shares: Sequence[int] | None = None
+) -> list[E]:
     """Contiguous blocks of about equal work, their number fixed by data and model alone.
 
     work : (n,) of ``Problem.work``; by default the sizes of the examples
+    shares : where those begin that no block is part of two of, and the end; by default there is one
 
     Examples may say how many of them a kernel works on ``together``: blocks are multiples of it.
     """
-    work = np.cumsum(examples.sizes if work is None else work)
+    total = np.cumsum(examples.sizes if work is None else work)
     together = getattr(examples, "together", 1)
-    count = max(min(int(work[-1] // least), most) for least, most in BLOCK_RULES)
-    count = max(1, min(count, len(examples) // together))
-    marks = np.searchsorted(work, work[-1] * np.arange(1, count) / count, side="left") + 1
-    marks = np.minimum(-(-marks // together) * together, len(examples))
+    count = max(min(int(total[-1] // least), most) for least, most in BLOCK_RULES)
+    edges = {0}
+    for first, last in itertools.pairwise((0, len(examples)) if shares is None else shares):
+        before = total[first - 1] if first else 0
+        own = total[first:last] - before
+        part = count if last - first == len(examples) else round(count * own[-1] / total[-1])
+        edges.update(first + edge for edge in _cuts(own, int(part), together))
     # np.unique would import NumPy's masked arrays, which takes longer than a short run.
-    edges = sorted({0, *marks.tolist(), len(examples)})
-    return [examples.slice(a, b) for a, b in itertools.pairwise(edges)]
+    return [examples.slice(a, b) for a, b in itertools.pairwise(sorted(edges))]
+
+
+def _cuts(work: np.ndarray, count: int, together: int) -> list[int]:
+    """The ends of blocks, about ``count``. work : (n,) of the examples so far"""
+    n = len(work)
+    count = max(1, min(count, n // together))
+    marks = np.searchsorted(work, work[-1] * np.arange(1, count) / count, side="left") + 1
+    return [*np.minimum(-(-marks // together) * together, n).tolist(), n]
 
 
 class DataOracle(Generic[E]):
@@ -168,6 +149,9 @@ class DataOracle(Generic[E]):
     seconds : time spent in both
     whole : the oracle that this one is a part of; its time counts there too
     summing : makes what adds up the answers about blocks, wherever these are
+    shares : where those begin that blocks are cut within, and the end; by default those that the
+        examples have, if they have any
+    pieces : first and last of the examples that belong to it, if these do not follow each other
     """
 
     def __init__(
@@ -177,14 +161,22 @@ class DataOracle(Generic[E]):
         executor: Executor,
         whole: "DataOracle[E] | None" = None,
         summing: Summing = BlockSums,
+        shares: Sequence[int] | None = None,
+        pieces: "Sequence[tuple[int, int]] | None" = None,
     ) -> None:
         self.application = application
         self.examples = examples
         self.executor = executor
         self.whole = whole
-        self.blocks = [examples]
-        if application.decomposes:
-            self.blocks = blocks(examples, application.work(examples))
+        found = getattr(examples, "shares", (0, len(examples))) if shares is None else shares
+        self._shares = [int(edge) for edge in found]
+        self._pieces = pieces
+        self.blocks, self._work = [examples], 0.0
+        if application.decomposes and pieces is None:
+            work = application.work(examples)
+            self.blocks, self._work = blocks(examples, work, self._shares), float(np.sum(work))
+        elif pieces is not None:
+            self.blocks = [block for piece in pieces for block in self._cut(*piece)]
         # A part of the data has only a few passes, too few to pay for its columns.
         self._gathering: Gathering[E] | None = None
         if whole is None and isinstance(application, Gathering) and sums_in_c(type(application)):
@@ -198,14 +190,52 @@ class DataOracle(Generic[E]):
         self.seconds = 0.0
 
     def parts(self, size: int) -> "list[DataOracle[E]]":
-        """Oracles of ``size`` examples each that follow each other, the last of what is left."""
+        """Oracles of about ``size`` examples each, together of all examples.
+
+        The examples of a part follow each other, or they are pieces of several shares that do.
+        """
         n = len(self.examples)
         if size >= n:
             return [self]
-        slices = [self.examples.slice(k, min(k + size, n)) for k in range(0, n, size)]
+        count = -(-n // size)
+        groups = self._groups(self._work / count)
+        if len(groups) == 1:
+            return [self._part(k, min(k + size, n)) for k in range(0, n, size)]
         return [
-            DataOracle(self.application, own, self.executor, self, self._summing) for own in slices
+            DataOracle(
+                *(self.application, self.examples, self.executor, self, self._summing),
+                shares=self._shares,
+                pieces=[
+                    (a + (b - a) * part // count, a + (b - a) * (part + 1) // count)
+                    for a, b in groups
+                ],
+            )
+            for part in range(count)
         ]
+
+    def _groups(self, work: float) -> list[tuple[int, int]]:
+        """Where the examples are that each part has some of: neighbouring shares.
+
+        work : of a part. Several groups, which may be in several places, if each has enough of it
+        """
+        shares = len(self._shares) - 1
+        count = max(1, min(shares, SPREAD, int(work // PIECE)))
+        edges = [self._shares[shares * k // count] for k in range(count + 1)]
+        return list(itertools.pairwise(edges))
+
+    def _cut(self, first: int, last: int) -> list[E]:
+        """Blocks of some of the examples."""
+        own = self.examples.slice(first, last)
+        return blocks(own, self.application.work(own), self._inside(first, last))
+
+    def _inside(self, first: int, last: int) -> list[int]:
+        """Where shares begin among some of the examples, and the end."""
+        inner = [edge - first for edge in self._shares if first < edge < last]
+        return [0, *inner, last - first]
+
+    def _part(self, first: int, last: int) -> "DataOracle[E]":
+        own, edges = self.examples.slice(first, last), self._inside(first, last)
+        return DataOracle(self.application, own, self.executor, self, self._summing, edges)
 
     def augmented(self, w: np.ndarray) -> tuple[Plane, float]:
         """Σ c_i U⁺_i: a plane and an upper bound at w.
@@ -244,12 +274,26 @@ class DataOracle(Generic[E]):
         return plane, plane.value(w) + slack, carried
 
     def _gathered(self, w: np.ndarray) -> tuple[Plane, float]:
-        """The plane and its slack from one sum over all examples."""
-        gathering = cast(Gathering[E], self._gathering)
+        """The plane and its slack from one sum over all examples, or one over each share."""
+        gathering, found = cast(Gathering[E], self._gathering), TreeSum()
         self._last = []  # goes before room for the next is taken
-        self._last = self._sums.each("coefficients", w)
-        plane, upper = gathering.gathered(w, self.examples, self._last, self.executor.map)
-        return plane, self._answers.slack(plane, upper, w, self.examples)
+        parts = deque(self._sums.each("coefficients", w))
+        for number, (share, count) in enumerate(self._apart):
+            own = [parts.popleft() for _ in range(count)]
+            plane, upper = gathering.gathered(w, share, own, self.executor.map)
+            found.add(Node(0, number, plane, self._answers.slack(plane, upper, w, share)))
+            self._last.append(own)
+        return found.total()
+
+    @cached_property
+    def _apart(self) -> list[tuple[E, int]]:
+        """The examples of each share, and the number of its blocks."""
+        if len(self._shares) == 2:
+            return [(self.examples, len(self.blocks))]
+        ends = np.cumsum([len(block) for block in self.blocks])
+        counts = np.diff(np.searchsorted(ends, self._shares, side="right"))
+        pairs = zip(itertools.pairwise(self._shares), counts.tolist(), strict=True)
+        return [(self.examples.slice(*edges), count) for edges, count in pairs]
 
     def smoothed(self, w: np.ndarray, width: float) -> Smoothing:
         """The same smoothed, for an application that is ``Smoothed``."""
@@ -271,10 +315,13 @@ class DataOracle(Generic[E]):
 
         w : of the last pass. Returns None if it is not known.
         """
-        if self._gathering is None:
-            return None
         began = time.perf_counter()
-        found = self._gathering.curvature(w, self.examples, self._last, self.executor.map)
+        if self._gathering is None:
+            return self._sums.curvature(w)
+        found: np.ndarray | None = None
+        for (share, _), parts in zip(self._apart, self._last, strict=True):
+            own = self._gathering.curvature(w, share, parts, self.executor.map)
+            found = own if found is None or own is None else found + own
         self._spend(began)
         return found
 
@@ -341,6 +388,8 @@ class DataOracle(Generic[E]):
     @property
     def costs(self) -> np.ndarray:
         """c_i, (n,)."""
+        if self._pieces is not None:
+            return np.concatenate([block.costs for block in self.blocks])
         return self.examples.costs
 
     def augmented_each(self, w: np.ndarray) -> ExampleMaxima:

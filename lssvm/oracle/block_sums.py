@@ -25,6 +25,10 @@ class Sums(Protocol):
         """The answer for every block, in their order."""
         ...
 
+    def curvature(self, w: np.ndarray) -> np.ndarray | None:
+        """As that of an oracle, where examples are gathered by whoever adds up; else None."""
+        ...
+
     def not_converged(self) -> dict[str, tuple[int, int]]:
         """What the application says of its inference since the last call."""
         ...
@@ -68,6 +72,9 @@ class BlockSums:
         """The answer for every block, in their order."""
         answer = getattr(self._answers.application, ask)
         return self._executor.map(lambda each: answer(w, each[1]), self._numbered)
+
+    def curvature(self, w: np.ndarray) -> None:
+        """None: nothing is gathered here."""
 
     def not_converged(self) -> dict[str, tuple[int, int]]:
         """What the application says of its inference since the last call."""

@@ -5,6 +5,7 @@ tree depends on the number of blocks alone. So threads and workers, however many
 and a worker sends a few sums, however many blocks it has.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -48,6 +49,14 @@ class TreeSum:
             plane = _added(node, found)
             found = Node(node.level + 1, 0, plane, node.slack + found.slack)
         return found.plane, found.slack
+
+
+def total_of(planes: Sequence[Plane]) -> Plane:
+    """The sum of planes by the tree of their places; a single one is not copied."""
+    found = TreeSum()
+    for place, plane in enumerate(planes):
+        found.add(Node(0, place, plane))
+    return found.total()[0]
 
 
 def _joined(a: Node, b: Node) -> Node:

@@ -1,15 +1,15 @@
 """The choice of a solver for ``solver.method: auto``, made once the data are known."""
 
 from collections.abc import Sequence
-from typing import Any
 
 from lssvm.config import Config, set_values
 from lssvm.config.checks import asked_of
 from lssvm.config.solver_keys import changed, uses
 from lssvm.oracle import DataOracle
-from lssvm.problem import CompiledByExample, compiled_by_example
+from lssvm.problem import compiled_by_example
 from lssvm.solvers.choice import Sizes, chosen
 from lssvm.solvers.table import AUTO
+from lssvm.training.distributed.spread import Spread
 from lssvm.training.problem import Problem
 
 
@@ -29,11 +29,11 @@ def with_solver(
     kernel = first.kernel.type != "linear" and not first.kernel.explicit
     C = max(config.objective.C for config in configs)
     C /= len(problem.data.examples) if first.objective.c_scaling == "mean" else 1
-    offering = None
+    sizes = None
     if asked.compiled and not kernel:
-        offering = compiled_by_example(oracle.application, oracle.examples, asked.model)
-    asked = asked._replace(compiled=offering is not None)
-    sizes = _sizes(problem.dimension, oracle, C, offering)
+        sizes = _compiled_sizes(problem, oracle, C, asked.model)
+    asked = asked._replace(compiled=sizes is not None)
+    sizes = sizes or Sizes(problem.dimension, float(oracle.examples.sizes.sum()))
     name, why = chosen(asked, sizes, kernel=kernel, cache=first.solver.cache > 0)
     told = f"solver: {name}, because {why} (solver.method: {AUTO})"
     left_out = [f"solver.{key}" for key in changed(first.solver) if not uses(name, key)]
@@ -42,14 +42,25 @@ def with_solver(
     return [set_values(config, {"solver.method": name}) for config in configs], told
 
 
-def _sizes(
-    dimension: int, oracle: DataOracle, C: float, offering: CompiledByExample[Any] | None
-) -> Sizes:
-    """The sizes of the training set; a compiled oracle by example knows them more precisely."""
-    if offering is not None:
+def _compiled_sizes(problem: Problem, oracle: DataOracle, C: float, model: str) -> Sizes | None:
+    """The sizes of the training set, which a compiled oracle by example knows more precisely.
+
+    None if there is no such oracle.
+    """
+    examples, d, n = oracle.examples, problem.dimension, len(oracle.costs)
+    if isinstance(examples, Spread):
+        found = examples.at.offer(model)
+        if found is None:
+            return None
+        squares, multiply_adds, exact, places, rows, sums = found
+        common = float(sums @ sums) / rows / squares if squares > 0.0 else 0.0
+    else:
+        offering = compiled_by_example(oracle.application, examples, model)
+        if offering is None:
+            return None
         kernel = oracle.compiled
-        square = C * float(kernel.squares.sum()) * float(oracle.costs.mean()) / len(oracle.costs)
-        common = offering.common_share(oracle.examples, float(kernel.squares.sum()))
-        places = float(kernel.places[-1]) / len(oracle.costs)
-        return Sizes(dimension, kernel.multiply_adds, square, kernel.exact, common, places)
-    return Sizes(dimension, float(oracle.examples.sizes.sum()))
+        squares, multiply_adds = float(kernel.squares.sum()), kernel.multiply_adds
+        exact, places = kernel.exact, float(kernel.places[-1])
+        common = offering.common_share(examples, squares)
+    square = C * squares * float(oracle.costs.mean()) / n
+    return Sizes(d, multiply_adds, square, exact, common, places / n)

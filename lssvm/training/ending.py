@@ -1,7 +1,6 @@
 """The end of training: the model of the best restart, its scores and its record."""
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -13,6 +12,8 @@ from lssvm.model import Model
 from lssvm.oracle import INEXACT
 from lssvm.training import record
 from lssvm.training.cccp import Observer
+from lssvm.training.distributed.held import Ended
+from lssvm.training.distributed.spread import Spread
 from lssvm.training.prediction import classify, predicted, prepared
 from lssvm.training.problem import Problem, Stage
 
@@ -27,20 +28,24 @@ def model_of(problem: Problem, stage: Stage, observer: Observer, scored: bool) -
     application, examples, _ = problem.data
     config, finished = stage.config, stage.progress.finished
     space, w = problem.training.space.reduced(stage.progress.best_w)
-    summary = application.summary(w, examples)
+    if isinstance(examples, Spread):
+        summary = examples.at.summary(w)
+    else:
+        summary = application.summary(w, examples)
     model = Model(application, config.to_dict(), w, {}, summary, space)
     ready = _prepared(problem, model)
-    predictions = predicted(*ready)
+    ended = _ended(problem, ready)
     if config.objective.slack_norm == 1:
-        _check_losses(problem, stage, model.space.squared_norm(w), ready, predictions)
-    training: record.Metrics = application.score(examples, predictions) if scored else {}
-    warnings = application.training_warnings(examples, predictions)
+        _check_losses(problem, stage, model.space.squared_norm(w), ready, ended)
+    shown, predictions, _ = ended
+    training: record.Metrics = application.score(shown, predictions) if scored else {}
+    warnings = application.training_warnings(shown, predictions)
     validation = _validation(problem, stage, model, observer) if scored else None
-    ended = record.of_training(finished, config.seed)
-    short = not ended["converged"] and ended["gap"] is not None
-    uneven = application.scale_warnings(examples) if short else []
+    trained = record.of_training(finished, config.seed)
+    short = not trained["converged"] and trained["gap"] is not None
+    uneven = _uneven(problem) if short else []
     whole = {
-        **ended,
+        **trained,
         **({"uneven": uneven[0]} if uneven else {}),
         **record.of_data(problem, training, validation),
         "warnings": [*warnings, *uneven, *([] if np.any(w) else [record.ALL_ZERO])],
@@ -48,6 +53,26 @@ def model_of(problem: Problem, stage: Stage, observer: Observer, scored: bool) -
     for text in whole["warnings"]:
         observer.warned(text)
     return replace(model, record=whole)
+
+
+def _ended(problem: Problem, ready: tuple[Model, Examples]) -> Ended:
+    """The training examples, what is predicted for them, and their losses if they are known.
+
+    ready : the model and the examples as predictions take them
+    """
+    application, examples, _ = problem.data
+    if isinstance(examples, Spread):
+        return examples.at.ended(ready[0].w)
+    predictions = predicted(*ready)
+    return Ended(examples, predictions, application.training_losses(examples, predictions))
+
+
+def _uneven(problem: Problem) -> list[str]:
+    """A warning about features whose scales differ much."""
+    application, examples, _ = problem.data
+    if isinstance(examples, Spread):
+        return examples.at.scale_warnings()
+    return application.scale_warnings(examples)
 
 
 def _validation(
@@ -75,28 +100,27 @@ def _prepared(problem: Problem, model: Model) -> tuple[Model, Examples]:
 
 
 def _check_losses(
-    problem: Problem, stage: Stage, square: float, ready: tuple[Model, Examples], predictions: Any
+    problem: Problem, stage: Stage, square: float, ready: tuple[Model, Examples], ended: Ended
 ) -> None:
     """Raise ApplicationError where training predictions lose more than F has room for.
 
-    square : ‖w‖²; ready : the model and the examples as they went into ``predicted``
+    square : ‖w‖²; ready : the model and the examples as predictions take them; ended : these
 
     For the best output ŷ of any w, U⁺ ≥ Δ(y, ŷ) + w · Φ(ŷ) and U⁻ ≤ w · Φ(ŷ). So C Σ c_i Δ_i is
     at most C Σ c_i (U⁺_i − U⁻_i), but for the rounding of what that sums up.
     """
-    application, examples, _ = problem.data
     best = min(stage.progress.finished, key=lambda restart: restart["objective"])
-    losses = application.training_losses(examples, predictions)
+    losses = ended.losses
     if not best["certified"] or losses is None:
         return
     C, objective = stage.rules.C, best["objective"]
     room = objective - 0.5 * square
-    charged = C * float(examples.costs @ losses)
+    charged = C * float(problem.data.examples.costs @ losses)
     size = charged + abs(objective)
     if charged - room <= INEXACT * size:
         return
     w = ready[0].w
-    size += C * application.completed(w, ready[1]).size(w)
+    size += C * problem.asked.completed(w, ready[1]).size(w)
     if charged - room > INEXACT * size:
         raise ApplicationError(
             f"the losses of the predictions for the training data add up to {charged:.6g}, times "

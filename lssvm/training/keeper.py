@@ -37,7 +37,7 @@ def resume(
     Raises ModelError if the checkpoint is of another run, or damaged.
     """
     dimension, costs = problem.dimension, problem.training.examples.costs
-    application, inner_product = problem.data.application, problem.inner_product
+    application, inner_product = problem.asked, problem.inner_product
     solver = new_solver(application, problem.training.examples, stage.config, 0, inner_product)
     setting = Setting(solver, dimension, costs, restarts, stage.rules.C, carried)
     stage.progress = checkpoints.load(path, problem.key(stage.config), setting)

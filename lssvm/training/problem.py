@@ -1,11 +1,13 @@
 """What training works on, checked before the first pass."""
 
+import hashlib
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from lssvm.applications import feature_space
+from lssvm.applications.apart import slices
 from lssvm.applications.base import Application, Examples
 from lssvm.applications.feature_space import Linear, Training
 from lssvm.applications.occurring import Occurring
@@ -14,6 +16,7 @@ from lssvm.errors import LssvmError
 from lssvm.model import Model
 from lssvm.training.cccp import Rules
 from lssvm.training.checkpoint import Progress, identity
+from lssvm.training.distributed.spread import Spread
 from lssvm.training.setup import InnerProduct
 
 _WEIGHT = 8  # bytes
@@ -58,7 +61,13 @@ class Problem(NamedTuple):
     @property
     def dimension(self) -> int:
         """The number of weights that the solver looks for, d."""
-        return self.data.application.dimension(self.training.examples)
+        return self.asked.dimension(self.training.examples)
+
+    @property
+    def asked(self) -> Any:
+        """What solvers ask: the application, or what asks the workers that have the examples."""
+        examples = self.data.examples
+        return examples.at if isinstance(examples, Spread) else self.data.application
 
 
 @dataclass
@@ -80,23 +89,36 @@ def problem_of(data: TrainingData, config: Config, initial: Model | None = None)
 
     Raises LssvmError if nothing can be trained on these data, or not from these weights.
     """
-    data = data._replace(examples=_trainable(data, config))
+    data = data._replace(examples=_trainable(data))
     if data.held is not None and not data.held.labelled:
         raise LssvmError("data.validate: examples without labels; expected labelled ones")
     w0 = _initial_weights(data, config, initial)
-    training = feature_space.training(config.kernel, data.application, data.examples)
-    if config.kernel.type == "linear":
-        _check_weights(data.application.dimension(training.examples), config)
+    if isinstance(data.examples, Spread):
+        training = data.examples.at.training(data.examples)
+    else:
+        training = feature_space.training(config.kernel, data.application, data.examples)
     if w0 is not None and isinstance(training.space, Occurring):
         w0 = training.space.restricted(w0)
     held = "" if data.held is None else data.held.fingerprint()
-    return Problem(data, w0, training, data.examples.fingerprint(), held)
+    problem = Problem(data, w0, training, _fingerprint(data.examples), held)
+    if config.kernel.type == "linear":
+        _check_weights(problem.dimension, config)
+    return problem
 
 
-def _trainable(data: TrainingData, config: Config) -> Examples:
+def _fingerprint(examples: Examples) -> str:
+    """That of the examples; of several shares, which may be in several places, that of theirs."""
+    parts = slices(examples)
+    if len(parts) == 1:
+        return examples.fingerprint()
+    return hashlib.sha256(" ".join(part.fingerprint() for part in parts).encode()).hexdigest()
+
+
+def _trainable(data: TrainingData) -> Examples:
     """The examples as training takes them. Raises LssvmError if it cannot."""
-    application = data.application
-    examples: Examples = application.for_training(data.examples)
+    application, examples = data.application, data.examples
+    if not isinstance(examples, Spread):  # which workers have packed for training
+        examples = application.for_training(examples)
     if len(examples) == 0:
         raise LssvmError("there are no examples to train on; expected at least one")
     if not np.any(examples.costs > 0):
@@ -127,7 +149,10 @@ def _initial_weights(
     if config.kernel.type != "linear" or not isinstance(space, Linear | Occurring):
         raise LssvmError("--init does not support kernel models; expected kernel.type: linear")
     application = data.application
-    expected = application.dimension(data.examples)
+    if isinstance(data.examples, Spread):
+        expected = application.known_dimension()
+    else:
+        expected = application.dimension(data.examples)
     if len(w) != expected or type(initial.application) is not type(application):
         raise LssvmError(
             f"the initial model has {len(w)} weights of application "

@@ -23,12 +23,21 @@ def read_data(
 ) -> TrainingData:
     """The data that are given, or that a configuration names. Raises LssvmError for bad data."""
     application, examples = read_training(config, data, warned)
-    validation = None
+    return TrainingData(application, examples, read_held(config, application, held, warned))
+
+
+def read_held(
+    config: Config,
+    application: Application,
+    held: Mapping[str, Any] | None = None,
+    warned: Told = ignore,
+) -> Examples | None:
+    """The validation data, if there are any. application : that has read the training data"""
     if held is not None:
-        validation = application.examples_from(**held)
-    elif config.data.validate_:
-        validation = read_split(config, "validate", application, warned)[1]
-    return TrainingData(application, examples, validation)
+        return application.examples_from(**held)
+    if config.data.validate_:
+        return read_split(config, "validate", application, warned)[1]
+    return None
 
 
 def read_training(

@@ -107,7 +107,7 @@ class Runs:
         self, stage: Stage, restart: int, before: Run | None, between: Callable[[], None]
     ) -> Run:
         """A run before its first pass; it goes on from ``before`` where that is allowed."""
-        problem, application = self.problem, self.problem.data.application
+        problem, application = self.problem, self.problem.asked
         if before is None or application.exchangeable:
             return setup.new_run(
                 application,

@@ -22,7 +22,7 @@ from lssvm.config import Config
 from lssvm.executor import Executor
 from lssvm.model import Model
 from lssvm.oracle import DataOracle
-from lssvm.oracle.block_sums import BlockSums
+from lssvm.oracle.block_sums import BlockSums, Summing
 from lssvm.training import checkpoint as checkpoints
 from lssvm.training import setup
 from lssvm.training.arithmetic import arithmetic
@@ -30,12 +30,13 @@ from lssvm.training.cccp import Observer, Run
 from lssvm.training.checkpoint import Progress
 from lssvm.training.choosing import with_solver
 from lssvm.training.distributed.place import check_application, check_solver, crew_of
+from lssvm.training.distributed.spread import Spread
 from lssvm.training.ending import model_of
 from lssvm.training.held_out import metric_of
 from lssvm.training.keeper import Keeper, Saving, resume
 from lssvm.training.prediction import classify, prepared
 from lssvm.training.problem import Stage, TrainingData, problem_of
-from lssvm.training.reading import Told, ignore, read_data
+from lssvm.training.reading import Told, ignore, read_data, read_held
 from lssvm.training.runs import Runs
 from lssvm.training.summary import summary
 
@@ -81,20 +82,31 @@ def learn(
 
     Raises LssvmError for bad configuration or data, StoppedError after a signal.
     """
-    told = ignore if observer is None else observer.warned
-    read = read_data(config, data, held, told)
-    return learn_on(
-        read.application,
-        read.examples,
-        config,
-        threads=threads,
-        observer=observer,
-        saving=Saving(checkpoint, checkpoint_every, resume) if checkpoint else None,
-        initial=initial,
-        held=read.held,
-        executor=executor,
-        workers=workers,
-    )
+    where, application = executor or config.executor, config.create_application()
+    check_application(application, None, where)
+    check_solver(config, where)
+    observer = observer or Observer()
+    with crew_of(application, where, workers or config.workers) as crew:
+        by_workers = None
+        if crew is not None and data is None:
+            by_workers = _read_by(crew, application, config, observer)
+        if by_workers is None:
+            read = read_data(config, data, held, observer.warned)
+        else:
+            validation = read_held(config, application, held, observer.warned)
+            read = TrainingData(application, by_workers, validation)
+        saving = Saving(checkpoint, checkpoint_every, resume) if checkpoint else None
+        return _learned(read, config, where, threads, observer, saving, initial, crew=crew)
+
+
+def _read_by(
+    crew: "Crew", application: Application, config: Config, observer: Observer
+) -> Examples | None:
+    """The training data that workers have read; None if they cannot."""
+    from lssvm.training.distributed.reading import read_by_workers
+
+    with arithmetic():
+        return read_by_workers(crew, application, config, observer.noted)
 
 
 def learn_on(
@@ -121,11 +133,26 @@ def learn_on(
     where = executor or config.executor
     check_application(application, examples, where)
     check_solver(config, where)
-    with (
-        arithmetic(),
-        Executor(threads) as pool,
-        crew_of(application, where, workers or config.workers) as crew,
-    ):
+    with crew_of(application, where, workers or config.workers) as crew:
+        return _learned(data, config, where, threads, observer, saving, initial, scored, crew)
+
+
+def _learned(
+    data: TrainingData,
+    config: Config,
+    where: str,
+    threads: int,
+    observer: Observer | None,
+    saving: Saving | None,
+    initial: Model | None,
+    scored: bool = True,
+    crew: "Crew | None" = None,
+) -> Model:
+    """The model that an executor, ``where``, trains on data that have been read."""
+    check_application(data.application, data.examples, where)
+    if crew is not None and not isinstance(data.examples, Spread):
+        crew.learnt(data.application)
+    with arithmetic(), Executor(threads) as pool:
         session = Session(
             data, [config], pool, initial=initial, observer=observer, scored=scored, crew=crew
         )
@@ -222,9 +249,11 @@ class Session:
         self.scored = scored
         n, hidden = len(self.problem.data.examples), data.application.hidden
         self.crew = crew
-        summing = BlockSums if crew is None else crew.sums
         examples = self.problem.training.examples
-        oracle = DataOracle(data.application, examples, executor, summing=summing)
+        summing: Summing = BlockSums if crew is None else crew.sums
+        if isinstance(examples, Spread):
+            summing = examples.at.sums
+        oracle = DataOracle(self.problem.asked, examples, executor, summing=summing)
         configs, choice = with_solver(configs, self.problem, oracle)
         self.stages = [
             Stage(config, setup.rules_of(config, n, hidden), Progress()) for config in configs

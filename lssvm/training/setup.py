@@ -5,9 +5,12 @@ from typing import Any
 
 import numpy as np
 
+from lssvm.applications.apart import Here, ReadsApart
 from lssvm.applications.base import Application, FirstProblem
 from lssvm.config import Config
 from lssvm.oracle import DataOracle
+from lssvm.oracle.block_sums import BlockSums
+from lssvm.oracle.tree import total_of
 from lssvm.plane import Plane
 from lssvm.problem import by_example as apart_of
 from lssvm.problem import compiled_by_example
@@ -125,12 +128,21 @@ def _first(
     rng: np.random.Generator,
 ) -> Any:
     """What the application begins with: weights, a completion, or a problem that gives weights."""
-    by_example = solver_class(config.solver.method).needs.each
-    start = apart_of(application).start_each if by_example else application.start
-    first = start(examples, rng)
+    if solver_class(config.solver.method).needs.each:
+        first: Any = apart_of(application).start_each(examples, rng)
+    elif isinstance(application, ReadsApart):
+        first = _by_shares(application, examples, rng)
+    else:
+        first = application.start(examples, rng)
     if isinstance(first, Plane):
         oracle.begin(first)
     return first
+
+
+def _by_shares(application: ReadsApart[Any], examples: Any, rng: np.random.Generator) -> Any:
+    """The start of an application that reads files apart: the sum over all shares, if it is one."""
+    found = application.start_apart(Here(application, examples), rng)
+    return total_of(found) if isinstance(found, list) else FirstProblem(found, examples)
 
 
 def _solved(
@@ -148,7 +160,8 @@ def _solved(
     from lssvm.solvers.bundle import Bundle
     from lssvm.solvers.qp import SimplexQP
 
-    own = DataOracle(problem.application, problem.examples, oracle.executor)
+    summing = getattr(problem.application, "sums", BlockSums)  # where the examples are
+    own = DataOracle(problem.application, problem.examples, oracle.executor, summing=summing)
     completion = problem.application.start(problem.examples, rng)
     rules = rules_of(config, len(problem.examples), hidden=False)
     section = config.solver

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar, TextIO
 
@@ -12,6 +12,7 @@ import numpy as np
 from pydantic import Field, ValidationInfo, field_validator
 
 from lssvm.applications import base
+from lssvm.applications.apart import LearnsNothing
 from lssvm.applications.coreference import coreference_features, coreference_scores
 from lssvm.applications.coreference.clustering_explaining import ClusteringExplainer
 from lssvm.applications.coreference.coreference_scores import Counts
@@ -105,6 +106,7 @@ class MentionClustering(
     FromDocuments,
     ClusteringExplainer,
     base.Application[Documents, Predictions],
+    LearnsNothing[Documents],
     InParts[Documents, Predictions],
 ):
     """Mentions of a document are put into clusters."""
@@ -136,6 +138,10 @@ class MentionClustering(
         stand-off files of brat if they are named .ann, else column files. Raises DataError.
         """
         return pack(list(self._each_document(sources)), self.reach)
+
+    def files_of(self, source: base.Source) -> list[base.Source]:
+        """The file, or those of a folder. Raises DataError for a folder without any."""
+        return [replace(source, path=path) for path in _files(source.path)]
 
     def read_parts(self, sources: Sequence[base.Source]) -> Iterator[Documents]:
         """The documents of :meth:`read` in parts. Raises DataError."""

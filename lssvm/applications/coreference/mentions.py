@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from lssvm.applications.apart import share_edges
 from lssvm.applications.packing import Packed, digest
 from lssvm.formats.annotated import UNKNOWN, AnnotatedText
 from lssvm.kernels.arrays import MentionArrays
@@ -71,6 +72,11 @@ class Documents(Packed):
     reach: int
     texts: np.ndarray
     cuts: int
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Where documents of other files begin, as far as they are cut apart; see ``apart``."""
+        return share_edges(self.files)
 
     @property
     def sizes(self) -> np.ndarray:

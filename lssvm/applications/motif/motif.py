@@ -56,10 +56,11 @@ from typing import Any, ClassVar, TextIO
 import numpy as np
 
 from lssvm.applications import base, class_costs
-from lssvm.applications.motif import motif_matrix, motif_output, motif_start
+from lssvm.applications.motif import motif_matrix, motif_output
 from lssvm.applications.motif.data_checks import data_warnings, left_out
 from lssvm.applications.motif.given_sequences import FromTexts
 from lssvm.applications.motif.metrics import percent, roc_auc
+from lssvm.applications.motif.motif_apart import MotifApart, class_rows
 from lssvm.applications.motif.motif_explaining import MotifExplainer
 from lssvm.applications.motif.motif_output import Predictions, distinct, without_sites
 from lssvm.applications.motif.motif_written import SitesWritten
@@ -84,6 +85,7 @@ from lssvm.plane import Plane
 
 class Motif(
     FromTexts,
+    MotifApart,
     MotifExplainer,
     SitesWritten,
     base.Application[Sequences, Predictions],
@@ -137,14 +139,11 @@ class Motif(
 
     def for_training(self, examples: Sequences) -> Sequences:
         """The examples with class costs, and without unusable sequences if the options say so."""
-        if self.options.skip_unusable and np.any(examples.windows == 0):
-            kept = np.flatnonzero(examples.windows > 0)
-            lost = len(examples) - len(kept)
-            examples = replace(examples.take(kept), left_out=lost)
+        examples = self.usable(examples)
         factors = self.options.class_costs
         if not factors or not examples.labelled:
             return examples
-        rows = _rows(examples.labels)
+        rows = class_rows(examples.labels)
         costs = class_costs.weighted(examples.costs, factors, rows, CLASSES)
         return replace(examples, costs=costs)
 
@@ -162,30 +161,6 @@ class Motif(
                 after = f" after {context}" if context else " at start" if self.order else ""
                 names += [f"background {letter}{after}" for letter in LETTERS]
         return names
-
-    def start(self, examples: Sequences, rng: np.random.Generator) -> Plane:
-        """Σ c_i ψ(x_i, +1, h_i) over the positives, h_i as the option ``initialisation`` says.
-
-        Raises DataError if a positive has no window.
-        """
-        self._check_trainable(examples)
-        rows = np.flatnonzero(examples.labels > 0)
-        starts = np.full(len(examples), -1, dtype=np.int64)
-        strands = np.zeros(len(examples), dtype=np.int8)
-        if self.options.initialisation == "random":
-            windows = examples.windows[rows]
-            strands[rows], ranks = np.divmod(
-                rng.integers(0, windows * (1 + self.both)), np.maximum(windows, 1)
-            )
-            starts[rows] = examples.nth_window(rows, ranks, self.length)
-        elif len(rows):
-            trials = motif_start.drawn_windows(
-                examples, rows, 1 + self.both, rng, self.options.trials
-            )
-            starts, strands = motif_start.found_sites(
-                examples, self.length, trials, partial(self._best_windows, examples), self.both
-            )
-        return self._plane(self._features(examples, examples.labels, starts, strands), 0.0)
 
     def augmented(self, w: np.ndarray, examples: Sequences) -> tuple[Plane, float]:
         """Σ c_i U⁺_i: with ``lssvm`` max over (y, h) of [y ≠ y_i] + w · ψ(x_i, y, h); exact.
@@ -253,34 +228,6 @@ class Motif(
         """The labels: folds keep the share of positives."""
         return examples.labels.astype(np.int64)
 
-    def summary(self, w: np.ndarray, examples: Sequences) -> dict[str, np.ndarray]:
-        """The arrays that turn the weights into probabilities, see ``motif_matrix``.
-
-        sites : (l, 4) int64, letters at the completed sites of the training positives
-        frequencies : (4,), letter frequencies of the training set, one of each letter added
-        background_scores : (4,), mean background weight of a letter over its contexts
-
-        If both strands are read, the letters of both count.
-        """
-        self._check_trainable(examples)
-        _, _, y, starts, strands, _ = self._search(_motif.COMPLETE, w, examples)
-        sites = self._features(examples, y, starts[:, 0], strands[:, 0], np.ones(len(examples)))
-        whole = slice(examples.offsets[0], examples.offsets[-1])
-        known = examples.flat != AMBIGUOUS
-        background = self._kernel_weights(w)[4 * self.length :]
-        counts = np.bincount(examples.contexts[whole][known], minlength=len(background))
-        if self.both:
-            counts += np.bincount(examples.opposite[whole][known], minlength=len(background))
-        totals = counts.reshape(-1, 4).sum(axis=0)
-        weighted = (counts * background).reshape(-1, 4).sum(axis=0)
-        if self.both:
-            weighted = (weighted + weighted[::-1]) / 2
-        return {
-            "sites": np.rint(sites[: 4 * self.length]).astype(np.int64).reshape(-1, 4),
-            "frequencies": (totals + 1) / (totals.sum() + 4),
-            "background_scores": weighted / np.maximum(totals, 1),
-        }
-
     def known_dimension(self) -> int | None:
         """As ``dimension``."""
         return len(self.feature_names())
@@ -314,7 +261,10 @@ class Motif(
         """Warnings about sequences left out, and about predictions that are all of one class."""
         found = [left_out(examples.left_out, self.length)] if examples.left_out else []
         found += class_costs.collapse(
-            _rows(predictions.y), _rows(examples.labels), CLASSES, self.options.class_costs
+            class_rows(predictions.y),
+            class_rows(examples.labels),
+            CLASSES,
+            self.options.class_costs,
         )
         return found
 
@@ -404,15 +354,6 @@ class Motif(
             raise ValueError("motif: the sequences are indexed for other strands")
         return examples.arrays
 
-    def _best_windows(
-        self, examples: Sequences, matrix: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Start, strand and score of the best window of each sequence by a matrix (l, 4) alone."""
-        weights = np.zeros(self._kernel_dimension)
-        weights[: matrix.size] = matrix.ravel()
-        _, _, _, starts, strands, scores = self._scan(_motif.PREDICT, weights, examples, 1)
-        return starts[:, 0], strands[:, 0], scores[:, 0]
-
     def _features(
         self,
         examples: Sequences,
@@ -430,8 +371,3 @@ class Motif(
             self.length,
             self._kernel_dimension,
         )
-
-
-def _rows(labels: np.ndarray) -> np.ndarray:
-    """Rows of ``CLASSES``, (n,), of labels +1 and -1."""
-    return (labels > 0).astype(np.int64)

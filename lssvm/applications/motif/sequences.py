@@ -7,6 +7,7 @@ from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from lssvm.applications.apart import share_edges
 from lssvm.applications.base import Source
 from lssvm.applications.packing import Packed, digest
 from lssvm.errors import DataError
@@ -68,6 +69,11 @@ class Sequences(Packed):
             costs=self.costs,
             both=len(self.opposite) > 0,
         )
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Where sequences of other files begin, as far as they are cut apart; see ``apart``."""
+        return share_edges(self.files)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -247,7 +253,8 @@ def joined_labels(parts: Sequence[Sequences]) -> Sequences:
     labels, costs = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("labels", "costs")
     )
-    return replace(parts[0], labels=labels, costs=costs)
+    lost = sum(part.left_out for part in parts)
+    return replace(parts[0], labels=labels, costs=costs, left_out=lost)
 
 
 def unlabelled(sequences: Sequences, row: int) -> str:

@@ -2,7 +2,7 @@
 
 import hashlib
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from lssvm import sparse
+from lssvm.applications.apart import share_edges
 from lssvm.applications.base import Source
 from lssvm.applications.names import LazyNames
 from lssvm.applications.scaling import Scales
@@ -89,6 +90,11 @@ class LabelledRows:
     def names(self) -> Numbers:
         """The number of each example in the input."""
         return Numbers(self.numbers)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Where examples of other files begin, as far as they are cut apart; see ``apart``."""
+        return share_edges(self.files)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -224,11 +230,16 @@ def with_labels_alike(files: Sequence[SvmLight], classes: Sequence[str]) -> list
     first: dict[str, str] = {_unsigned(name): name for name in reversed(classes)}
     found = []
     for file in files:
-        words = [w if w in known else first.setdefault(_unsigned(w), w) for w in file.words]
+        words = alike(file.words, first, known)
         number = {word: row for row, word in enumerate(dict.fromkeys(words))}
         rows = np.array([number[word] for word in words], dtype=file.labels.dtype)
         found.append(replace(file, labels=rows[file.labels], words=tuple(number)))
     return found
+
+
+def alike(words: Sequence[str], first: dict[str, str], known: Container[str] = ()) -> list[str]:
+    """Words as they first occur. first : those so far, by what they are without ``+``"""
+    return [word if word in known else first.setdefault(_unsigned(word), word) for word in words]
 
 
 def _unsigned(word: str) -> str:
@@ -282,6 +293,7 @@ def packed(
     features: int,
     bias: float,
     columns: int,
+    dense: bool | None = None,
 ) -> LabelledRows:
     """The examples of files that were read, features beyond ``features`` left out.
 
@@ -289,6 +301,7 @@ def packed(
     classes : labels of training; other labels get higher numbers
     bias : the value of the appended constant feature; 0: there is none
     columns : see :class:`LabelledRows`
+    dense : whether the rows become so; by default, if many of their values are given
     """
     others = [word for word in sorted_labels(files) if word not in set(classes)]
     names = (*classes, *others)
@@ -297,7 +310,7 @@ def packed(
     costs = [np.full(len(own), source.cost) for own, source in zip(labels, sources, strict=True)]
     counts = [len(own) for own in labels]
     lines = np.concatenate([file.lines for file in files])
-    arrays, left_out = _laid_out(files, features, bias)
+    arrays, left_out = _laid_out(files, features, bias, dense)
     found = LabelledRows(
         **arrays,
         width=features + (bias > 0.0),
@@ -314,7 +327,9 @@ def packed(
     return replace(found, labelled=bool(found.known.all()))
 
 
-def _laid_out(files: list[SvmLight], features: int, bias: float) -> tuple[dict[str, Any], int]:
+def _laid_out(
+    files: list[SvmLight], features: int, bias: float, dense: bool | None
+) -> tuple[dict[str, Any], int]:
     """The arrays of the rows, and the number of values left out. files : emptied"""
     single = len(files) == 1
     values = files[0].values if single else np.concatenate([file.values for file in files])
@@ -326,7 +341,9 @@ def _laid_out(files: list[SvmLight], features: int, bias: float) -> tuple[dict[s
     if left_out:
         kept_before = cumulated(known)
         values, indices, starts = values[known], indices[known], kept_before[starts]
-    if len(values) >= DENSE_FROM * (len(starts) - 1) * features:
+    if dense is None:
+        dense = len(values) >= DENSE_FROM * (len(starts) - 1) * features
+    if dense:
         if np.all(np.diff(starts) == features):  # then the indices are 0, 1, 2 …
             indices = np.empty(0, dtype=np.int32)
         return _dense(values, indices, starts, features, bias), left_out

@@ -23,7 +23,7 @@ import numpy as np
 
 from lssvm import checked, sparse
 from lssvm.applications import base, scaling
-from lssvm.applications.class_costs import BALANCED, collapse, listed, weighted
+from lssvm.applications.class_costs import collapse, listed, weighted
 from lssvm.applications.index_base import IndexBase
 from lssvm.applications.multiclass.class_tree import WeightColumns
 from lssvm.applications.multiclass.given_rows import FromArrays
@@ -34,6 +34,7 @@ from lssvm.applications.multiclass.labelled_rows import (
     sorted_labels,
     with_labels_alike,
 )
+from lssvm.applications.multiclass.row_apart import RowsApart, check_class_costs, check_width
 from lssvm.applications.multiclass.row_explaining import RowExplainer
 from lssvm.applications.multiclass.row_parts import joined_labels, labels_alone, row_parts
 from lssvm.applications.multiclass.row_predictions import Predictions
@@ -50,12 +51,12 @@ from lssvm.plane import Plane
 
 MOST_CLASSES = 2**14
 _AT_ONCE = 4096  # rows whose scores are in memory at a time
-_WEIGHT = 8  # bytes
 _FEW = 2  # a class of fewer examples is worth a warning
 
 
 class RowClassifier(
     FromArrays,
+    RowsApart,
     RowExplainer,
     RowWritten,
     base.Application[LabelledRows, Predictions],
@@ -145,13 +146,7 @@ class RowClassifier(
     def _of_files(self, files: list[SvmLight], sources: Sequence[base.Source]) -> LabelledRows:
         labels = sorted_labels(files)
         if not self.classes:
-            if not labels:
-                raise DataError(sources[0].path, None, "no labels; expected labels for training")
-            named = self.options.class_costs
-            unknown = [name for name in ([] if named == BALANCED else named) if name not in labels]
-            if unknown:
-                message = f"class_costs: no example has label {unknown[0]!r}; expected one"
-                raise DataError(sources[0].path, None, f"{message} of {listed(labels)}")
+            check_class_costs(self.options.class_costs, labels, sources)
         examples = self._packed(files, sources, labels)
         self._check_losses(examples)
         return examples
@@ -210,9 +205,8 @@ class RowClassifier(
     ) -> None:
         """Raise DataError for a feature with which the weights take more memory than allowed."""
         for file, source in zip(files, sources, strict=True):
-            if file.dimension * columns * _WEIGHT > source.limit.bytes:
-                what = f"feature {file.highest:,d}: a model of {columns:,d} columns so wide"
-                raise source.limit.exceeded(source.path, file.widest_line, what)
+            width, line = file.dimension, file.widest_line if file.dimension else 0
+            check_width(source, width, line, columns, self.indices.base)
 
     def _placed(
         self,

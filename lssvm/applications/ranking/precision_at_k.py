@@ -38,7 +38,8 @@ import numpy as np
 from pydantic import Field
 
 from lssvm import checked
-from lssvm.applications import base, scaling
+from lssvm.applications import base
+from lssvm.applications.apart import Ask, Here
 from lssvm.applications.index_base import DESCRIPTION as INDEX_BASE
 from lssvm.applications.index_base import Choice, IndexBase
 from lssvm.applications.names import NumberedNames
@@ -46,17 +47,11 @@ from lssvm.applications.parts import InParts
 from lssvm.applications.ranking import query_parts, ranking_metrics
 from lssvm.applications.ranking.given_queries import FromRows
 from lssvm.applications.ranking.queries import MOST_FEATURES, Queries, read_queries
-from lssvm.applications.ranking.query_scaling import (
-    DESCRIPTION as SCALING,
-)
-from lssvm.applications.ranking.query_scaling import (
-    KINDS,
-    QueryScaler,
-    QueryScaling,
-    largest_values,
-)
+from lssvm.applications.ranking.queries_apart import QueriesApart
+from lssvm.applications.ranking.query_scaling import DESCRIPTION as SCALING
+from lssvm.applications.ranking.query_scaling import QueryScaler, QueryScaling
 from lssvm.applications.ranking.ranking_explaining import RankingExplainer
-from lssvm.applications.ranking.ranking_start import Classifier, PairwiseRanking
+from lssvm.applications.ranking.ranking_start import Classifier, PairwiseRanking, Start
 from lssvm.applications.ranking.ranking_written import RankingWritten
 from lssvm.errors import LssvmError
 from lssvm.kernels import _ranking, _ranking_smooth
@@ -117,6 +112,7 @@ class Predictions:
 
 class PrecisionAtK(
     FromRows,
+    QueriesApart,
     RankingExplainer,
     RankingWritten,
     base.Application[Queries, Predictions],
@@ -193,17 +189,26 @@ class PrecisionAtK(
 
         Raises DataError if there is no query to train on.
         """
-        if not self.trained(examples).any():
-            problem = "no query has a relevant document"
-            if not examples.labelled:
-                problem = "labels are not known ('?')"
-            elif examples.relevant_counts.any():
-                problem = f"no query has more than {self.k} documents, relevant and other ones"
-            raise examples.error(None, f"{problem}; expected at least one such query for training")
+        found = self.start_apart(Here(self, examples, whole=True), rng)
+        if isinstance(found, list):
+            return found[0]
+        return base.FirstProblem(found, examples)
+
+    def start_apart(self, ask: Ask, rng: np.random.Generator) -> Any:
+        """The same by shares."""
+        documents = self.check_start(ask)
+        first = self.first_problem()
+        if first is not None:
+            return first
+        keys = rng.random(sum(documents))
+        return ask("_completion", each=np.split(keys, np.cumsum(documents)[:-1]))
+
+    def first_problem(self) -> Start | None:
+        """The problem for the initial weights; None for a random ordering."""
         if self.options.initialisation == "random":
-            return self._completion(examples, rng.random(len(examples.labels)))
+            return None
         kind = Classifier if self.options.initialisation == "classification" else PairwiseRanking
-        return base.FirstProblem(kind(self.options.initialisation_weight), examples)
+        return kind(self.options.initialisation_weight)
 
     def augmented(self, w: np.ndarray, examples: Queries) -> tuple[Plane, float]:
         """Σ c_i max over h of Δ + w · Φ; exact."""
@@ -347,7 +352,7 @@ class PrecisionAtK(
 
     def scale_warnings(self, examples: Queries) -> list[str]:
         """A warning if the scales of features differ much."""
-        return scaling.uneven(largest_values(examples), self.feature_names(), KINDS)
+        return self.scale_warnings_of(self.largest_of(examples))
 
     def output_warnings(self, examples: Queries, name: str) -> list[str]:
         """Warnings: documents of a run file without their own docid, and no relevant document."""
@@ -389,9 +394,10 @@ class PrecisionAtK(
 
     def _completion(self, examples: Queries, keys: np.ndarray) -> Plane:
         """Σ c_i Φ with, for each query, the ordering of loss 0 with the highest ``keys``."""
-        documents = len(examples.labels)
+        documents, none = len(examples.labels), np.empty(0)
         # A single feature, whose weight is 1: the keys themselves are the scores.
-        keys, none = np.ascontiguousarray(keys), np.empty(0)
+        keys, own = np.zeros(documents), keys
+        keys[examples.span] = own
         sparse = none.astype(np.int32), none, none.astype(np.int64)
         keyed = QueryArrays(keys, *sparse, examples.offsets, 1)
         _, _, chosen = _ranking.search(

@@ -5,10 +5,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
+from lssvm.applications.apart import share_edges
 from lssvm.applications.base import Source
 from lssvm.applications.index_base import IndexBase
 from lssvm.applications.packing import Packed, digest
@@ -56,6 +57,11 @@ class Queries(Packed):
     positions: np.ndarray
     documents: np.ndarray
     named: np.ndarray
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Where queries of other files begin, as far as they are cut apart; see ``apart``."""
+        return share_edges(self.files)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -177,13 +183,26 @@ def read_queries(
     document has no qid, if some labels are known and others are not (``?``), and for features
     beyond what w can hold.
     """
-    return packed((indices or IndexBase(1)).read(sources, _read), sources, relevant_from)
+    return packed((indices or IndexBase(1)).read(sources, read_file), sources, relevant_from)
 
 
-def packed(files: list[SvmLight], sources: Sequence[Source], relevant_from: float) -> Queries:
+class Plan(NamedTuple):
+    """What some of the training files are packed with: features, and whether rows are dense."""
+
+    dimension: int
+    dense: bool
+
+
+def packed(
+    files: list[SvmLight],
+    sources: Sequence[Source],
+    relevant_from: float,
+    plan: Plan | None = None,
+) -> Queries:
     """The queries of files that were read. Raises DataError if only some labels are known.
 
     files : emptied, so that their arrays do not stay in memory beside those of the examples
+    plan : of all training files, if these are some of them
     """
     before = cumulated([len(file.names) for file in files])
     query = np.concatenate([file.queries + b for file, b in zip(files, before[:-1], strict=True)])
@@ -194,7 +213,11 @@ def packed(files: list[SvmLight], sources: Sequence[Source], relevant_from: floa
     if unknown.any() and not unknown.all():
         _refuse_unknown(files, sources)
     offsets = cumulated(counts)
-    dimension = max(1, *(file.dimension for file in files))
+    if plan is None:
+        dimension = max(1, *(file.dimension for file in files))
+        values = sum(len(file.values) for file in files)
+        plan = Plan(dimension, values >= DENSE_FROM * len(order) * dimension)
+    dimension = plan.dimension
     documents, named = (np.concatenate(parts) for parts in zip(*map(_docids, files), strict=True))
     lines = np.concatenate([file.lines for file in files])
     queries = [len(file.names) for file in files]
@@ -203,7 +226,7 @@ def packed(files: list[SvmLight], sources: Sequence[Source], relevant_from: floa
         offsets=offsets,
         labels=labels,
         relevant=(labels >= relevant_from).astype(np.uint8),
-        **_stored(files, order, offsets, dimension),
+        **_stored(files, order, offsets, plan),
         dimension=dimension,
         costs=np.repeat([source.cost for source in sources], queries),
         positions=order.astype(np.int64),
@@ -220,11 +243,16 @@ def _refuse_unknown(files: Sequence[SvmLight], sources: Sequence[Source]) -> Non
     for file, source in zip(files, sources, strict=True):
         unknown = np.flatnonzero(np.isnan(file.labels))
         if len(unknown):
-            message = "no label ('?') although other documents have one; expected a label"
-            raise DataError(source.path, int(file.lines[unknown[0]]), message)
+            raise no_label(source, int(file.lines[unknown[0]]))
 
 
-def _read(source: Source, base: int | None, why: str) -> SvmLight:
+def no_label(source: Source, line: int) -> DataError:
+    """The error for a document without a label where others have one."""
+    message = "no label ('?') although other documents have one; expected a label"
+    return DataError(source.path, line, message)
+
+
+def read_file(source: Source, base: int | None, why: str) -> SvmLight:
     """The rows of a file. Raises DataError."""
     refuse_label(source)
     file = read_svmlight(source.path, limit=source.limit, base=base, why=why)
@@ -275,14 +303,15 @@ def _docids(file: SvmLight) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _stored(
-    files: list[SvmLight], order: np.ndarray, offsets: np.ndarray, dimension: int
+    files: list[SvmLight], order: np.ndarray, offsets: np.ndarray, plan: Plan
 ) -> dict[str, np.ndarray]:
     """The features of the documents in the given order, as the kernel takes them.
 
     files : emptied one after another, so that a file is not in memory beside its copy
     """
-    sizes = np.concatenate([np.diff(file.offsets) for file in files])
-    if sizes.sum() < DENSE_FROM * len(order) * dimension:
+    dimension = plan.dimension
+    if not plan.dense:
+        sizes = np.concatenate([np.diff(file.offsets) for file in files])
         return _sparse(files, order, sizes)
     empty = np.empty(0, dtype=np.int64)
     for number, file in enumerate(files):

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 
 from lssvm import sparse
+from lssvm.applications.apart import share_edges
 from lssvm.applications.packing import Packed, digest
 from lssvm.applications.row_sums import Columns, by_column
 from lssvm.applications.scaling import Scales
@@ -55,6 +56,11 @@ class SequenceExamples(Packed):
     def width(self) -> int:
         """Features of a token."""
         return int(self.dense.shape[1])
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Where sequences of other files begin, as far as they are cut apart; see ``apart``."""
+        return share_edges(self.files)
 
     @property
     def label_count(self) -> int:

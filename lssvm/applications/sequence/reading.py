@@ -48,12 +48,26 @@ class Layout(NamedTuple):
     min_count: int
 
 
+class Plan(NamedTuple):
+    """What some of the training files are packed with, beside the vocabulary.
+
+    dense : whether the rows of all files are so; None if they are all here
+    rare : (features,) bool, numbered features that are left out
+    """
+
+    dense: bool | None
+    rare: np.ndarray | None
+
+
+ALL_HERE = Plan(None, None)
+
+
 def read_conll(
     sources: Sequence[Source], layout: Layout, vocabulary: Vocabulary | None
 ) -> SequenceExamples:
     """The sentences of CoNLL files. Raises DataError."""
     known = tuple(DistinctWords() for _ in layout.columns)
-    files = [_columns(source, layout, known) for source in sources]
+    files = [columns_of(source, layout, known) for source in sources]
     return sentences(files, sources, layout, vocabulary)
 
 
@@ -78,34 +92,50 @@ def sentences(
     sources: Sequence[Source],
     layout: Layout,
     vocabulary: Vocabulary | None,
+    dense: bool | None = None,
 ) -> SequenceExamples:
-    """The examples of files that share the numbers of their values."""
-    known = files[0].words
+    """The examples of files that share the numbers of their values.
+
+    dense : whether rows become so; by default, if many of their values are given
+    """
     place = layout.columns.index(layout.label)
-    words = tuple(None if word == UNKNOWN else word for word in known[place].texts())
+    words = tuple(None if word == UNKNOWN else word for word in files[0].words[place].texts())
     tags = Tags((*words, None), _labels(files, place))
     offsets = _joined([file.offsets for file in files])
-    inputs = [name for name in layout.columns if name != layout.label]
-    columns = {}
-    for name in inputs:
-        column = layout.columns.index(name)
-        codes = _concatenated([file.codes[column] for file in files])
-        columns[name] = known[column].texts(), codes
-    parsed = [templates.parse(text, inputs) for text in layout.templates]
+    columns = columns_to_read(files, layout)
+    parsed = [templates.parse(text, list(columns)) for text in layout.templates]
     tokens = templates.Tokens.numbered(columns, offsets)
     if vocabulary is None:
         attributes: list[str] = []
         found = _learnt(tokens, parsed, layout, attributes)
-        told = [word for word in words if word is not None]
-        vocabulary = _vocabulary(sources, told, len(attributes), tuple(attributes), layout.bias)
+        told = labels_in(files[0], layout)
+        vocabulary = vocabulary_of(sources, told, len(attributes), tuple(attributes), layout.bias)
     else:
         found = _known(tokens, parsed, vocabulary)
     if vocabulary.bias:
         found[:, -1] = vocabulary.width - 1
-    matrix = _matrix(found, vocabulary, layout.bias)
+    matrix = _matrix(found, vocabulary, layout.bias, dense)
     rows = Lines.joined([file.rows for file in files])
     names = [str(number) for file in files for number in range(1, len(file.lines) + 1)]
-    return _packed(matrix, tags, offsets, vocabulary, sources, files, names, rows)
+    return _packed(matrix, tags, offsets, vocabulary, sources, files, names, rows, dense)
+
+
+def columns_to_read(
+    files: Sequence[ColumnFile], layout: Layout
+) -> dict[str, tuple[Sequence[str], np.ndarray]]:
+    """Distinct texts and codes of the columns that attributes are made of, by name."""
+    columns: dict[str, tuple[Sequence[str], np.ndarray]] = {}
+    for column, name in enumerate(layout.columns):
+        if name != layout.label:
+            codes = _concatenated([file.codes[column] for file in files])
+            columns[name] = files[0].words[column].texts(), codes
+    return columns
+
+
+def labels_in(file: ColumnFile, layout: Layout) -> tuple[str, ...]:
+    """The labels of a file, and of those that were read with it, as they first occur."""
+    words = file.words[layout.columns.index(layout.label)].texts()
+    return tuple(word for word in words if word != UNKNOWN)
 
 
 def _labels(files: Sequence[ColumnFile], place: int) -> np.ndarray:
@@ -121,7 +151,7 @@ def read_numeric(
     sources: Sequence[Source], layout: Layout, vocabulary: Vocabulary | None
 ) -> SequenceExamples:
     """The sequences of svm_hmm files. Raises DataError."""
-    files = [_tagged(source) for source in sources]
+    files = [tagged(source) for source in sources]
     return numbered(files, sources, layout, vocabulary)
 
 
@@ -154,10 +184,12 @@ def numbered(
     layout: Layout,
     vocabulary: Vocabulary | None,
     attributes: tuple[str, ...] | None = None,
+    plan: Plan = ALL_HERE,
 ) -> SequenceExamples:
     """The examples of files of numbered features.
 
     attributes : the names of the features in training data, if they have names
+    plan : for some of the training files
     """
     tags = [tag for file in files for tag in file.tags]
     starts = _joined([file.starts for file in files])
@@ -165,9 +197,11 @@ def numbered(
     values = np.concatenate([file.values for file in files])
     if vocabulary is None:
         width = max(file.dimension for file in files)
-        vocabulary = _vocabulary(sources, tags, width, attributes, layout.bias)
-        seen = np.bincount(indices[values != 0], minlength=width)
-        values = np.where(seen[indices] >= layout.min_count, values, 0.0)
+        vocabulary = vocabulary_of(sources, tags, width, attributes, layout.bias)
+        rare = np.bincount(indices[values != 0], minlength=width) < layout.min_count
+        plan = plan._replace(rare=rare)
+    if plan.rare is not None:
+        values = np.where(plan.rare[indices], 0.0, values)
     width = vocabulary.width - vocabulary.bias
     kept = (indices < width) & (values != 0)
     before = cumulated(kept)
@@ -178,16 +212,18 @@ def numbered(
         matrix = sparse.csr_array(sparse.hstack([matrix, constant], format="csr"))
     offsets = _joined([file.offsets for file in files])
     names = [name for file in files for name in file.names]
-    return _packed(matrix, tags, offsets, vocabulary, sources, files, names, None)
+    return _packed(matrix, tags, offsets, vocabulary, sources, files, names, None, plan.dense)
 
 
-def _columns(source: Source, layout: Layout, known: tuple[DistinctWords, ...]) -> ColumnFile:
+def columns_of(source: Source, layout: Layout, known: tuple[DistinctWords, ...]) -> ColumnFile:
+    """A file of columns. known : the values of each, to which new ones are added"""
     _refuse_label(source)
     optional = int(layout.label == layout.columns[-1])
     return read_columns(source.path, layout.columns, optional, source.limit, known)
 
 
-def _tagged(source: Source) -> TaggedTokens:
+def tagged(source: Source) -> TaggedTokens:
+    """A file of svm_hmm. Raises DataError."""
     _refuse_label(source)
     file = read_svm_hmm(source.path, source.limit)
     _check_dimension(source, file)
@@ -261,13 +297,14 @@ def _empty(
     return np.empty((len(tokens), len(parsed) + bias), dtype=np.int32)
 
 
-def _vocabulary(
+def vocabulary_of(
     sources: Sequence[Source],
     tags: Sequence[str | None],
     width: int,
     names: tuple[str, ...] | None,
     bias: float,
 ) -> Vocabulary:
+    """What training learns. Raises DataError without labels, or for too many names."""
     labels = tuple(dict.fromkeys(tag for tag in tags if tag is not None))
     if not labels:
         raise DataError(sources[0].path, None, "no token has a label; expected labels for training")
@@ -280,7 +317,9 @@ def _vocabulary(
     return Vocabulary(labels, width + (bias != 0), names, bias != 0)
 
 
-def _matrix(found: np.ndarray, vocabulary: Vocabulary, bias: float) -> "Rows | sparse.csr_array":
+def _matrix(
+    found: np.ndarray, vocabulary: Vocabulary, bias: float, dense: bool | None
+) -> "Rows | sparse.csr_array":
     """The attributes of all tokens, (tokens, width); SciPy is needed only where they are many.
 
     found : (tokens, attributes of one) int32, -1: none, which is overwritten; the last one is the
@@ -297,7 +336,9 @@ def _matrix(found: np.ndarray, vocabulary: Vocabulary, bias: float) -> "Rows | s
     starts, values = cumulated(counts), np.ones(size)
     if vocabulary.bias:
         values[starts[1:] - 1] = bias
-    if size < DENSE_FROM * len(found) * vocabulary.width:
+    if dense is None:
+        dense = size >= DENSE_FROM * len(found) * vocabulary.width
+    if not dense:
         return Rows(np.empty((0, vocabulary.width)), indices[:size], values, starts)
     parts = (values, indices[:size], narrowed(starts))
     return sparse.csr_array(parts, shape=(len(found), vocabulary.width))
@@ -312,9 +353,11 @@ def _packed(
     files: Sequence[Any],
     names: Sequence[str],
     rows: Lines | None,
+    dense: bool | None,
 ) -> SequenceExamples:
     if not isinstance(matrix, Rows):
-        dense = matrix.nnz >= DENSE_FROM * matrix.shape[0] * matrix.shape[1]
+        if dense is None:
+            dense = matrix.nnz >= DENSE_FROM * matrix.shape[0] * matrix.shape[1]
         matrix = matrix.toarray() if dense else matrix
     counts = [len(file.lines) for file in files]
     return packed(

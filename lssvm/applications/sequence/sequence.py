@@ -44,6 +44,7 @@ from lssvm.applications.sequence.sequence_explaining import SequenceExplainer
 from lssvm.applications.sequence.sequence_options import SequenceOptions
 from lssvm.applications.sequence.sequence_output import Predictions
 from lssvm.applications.sequence.sequence_written import SequenceWritten
+from lssvm.applications.sequence.sequences_apart import SequencesApart
 from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
 from lssvm.errors import LssvmError, nearest
 from lssvm.kernels import _sequence, _sequence_examples, _sequence_soft
@@ -387,11 +388,8 @@ class LabelSequences(
         return _sequence_soft.expectations(examples.arrays, examples.costs, weights)
 
     def _weights(self, w: np.ndarray, examples: SequenceExamples) -> Any:
-        return _sequence.Weights(
-            np.ascontiguousarray(w, dtype=np.float64),
-            self._shape(examples),
-            examples.is_sparse,
-        )
+        w = np.ascontiguousarray(w, dtype=np.float64)
+        return _sequence.Weights(w, self._shape(examples), examples.is_sparse)
 
     def _shape(self, examples: SequenceExamples) -> ChainShape:
         o = self.options
@@ -400,6 +398,7 @@ class LabelSequences(
 
 class SequenceLabelling(
     LabelSequences,
+    SequencesApart,
     CompiledTokens,
     base.KernelRows[SequenceExamples],
     base.Gathering[SequenceExamples],

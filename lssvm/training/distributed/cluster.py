@@ -195,7 +195,6 @@ class Cluster:
         self._check_versions(worker, recipe)
         future = self._client.submit(
             Blocks,
-            recipe,
             worker.threads,
             actor=True,
             workers=[worker.address],

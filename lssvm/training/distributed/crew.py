@@ -4,20 +4,22 @@ import itertools
 import time
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from lssvm.applications.base import Application
 from lssvm.errors import LssvmError, SchedulerLostError
 from lssvm.executor import Executor
 from lssvm.oracle.answers import Answers
 from lssvm.oracle.block_sums import BlockSums, Sums
-from lssvm.oracle.tree import Node, TreeSum
+from lssvm.oracle.tree import TreeSum
 from lssvm.plane import Plane
 from lssvm.problem import add_counts
 from lssvm.training.distributed.cluster import WAIT, Cluster, Worker, WorkerLostError
+from lssvm.training.distributed.held import Reading
 from lssvm.training.distributed.traffic import Traffic
 from lssvm.training.distributed.worker import Recipe, Reply
 from lssvm.training.processes import raised_there
@@ -36,6 +38,7 @@ class Crew:
     def __init__(self, cluster: Cluster, recipe: Recipe) -> None:
         """Raises LssvmError if there are no workers, or if one cannot take part."""
         self._cluster, self._recipe = cluster, recipe
+        self._reading: Reading | None = None
         self._actors: dict[Worker, Any] = {}
         self._numbers = itertools.count()
         self._counts: dict[str, tuple[int, int]] = {}
@@ -52,6 +55,33 @@ class Crew:
     def dashboard(self) -> str:
         """The address of Dask's dashboard; empty if it is off."""
         return self._cluster.dashboard
+
+    @property
+    def size(self) -> int:
+        """The number of workers, those included whose places are empty."""
+        return len(self._places)
+
+    def learnt(self, application: Application) -> None:
+        """Tell all workers what the application has learnt. Raises LssvmError."""
+        self.know(Recipe.of(application))
+
+    def know(self, recipe: Recipe, reading: Reading | None = None) -> None:
+        """Tell all workers, also those that come later, what the application has learnt.
+
+        reading : what they read shares of files by. Raises LssvmError as one that cannot does.
+        """
+        self._recipe, self._reading = recipe, reading
+        self.replies("know", dict.fromkeys(self.workers(), (recipe, reading)))
+
+    def prepare(self, reading: Reading) -> None:
+        """Tell all workers, also those that come later, which features are left."""
+        self._reading = reading
+        asked = dict.fromkeys(self.workers(), (reading.occurring,))
+        self.replies("prepare", asked)
+
+    def leave(self, worker: Worker, share: int) -> None:
+        """Let a worker forget a share, if it is still there."""
+        self._tell(worker, "leave", share)
 
     def sums(self, answers: Answers[Any], blocks: Sequence[Any], executor: Executor) -> Sums:
         """The ``Sums`` of a data set; a single block is not worth the way to a worker."""
@@ -88,41 +118,80 @@ class Crew:
     def forget(self, data: int, at: Iterable[tuple[Worker, Sequence[int] | None]]) -> None:
         """Let workers drop blocks of a data set, if they are still there."""
         for worker, numbers in at:
-            if worker in self._actors:
-                with suppress(WorkerLostError, SchedulerLostError):  # the next question tells
-                    self._cluster.call(worker, self._actors[worker], "drop", data, numbers)
+            self._tell(worker, "drop", data, numbers)
+
+    def _tell(self, worker: Worker, method: str, *arguments: Any) -> None:
+        """Call a method whose answer does not matter, if the worker is still there."""
+        if worker in self._actors:
+            with suppress(WorkerLostError, SchedulerLostError):  # the next question tells
+                self._cluster.call(worker, self._actors[worker], method, *arguments)
 
     def close(self) -> None:
         """There are no more questions."""
         self._actors.clear()
 
     def replies(
-        self, data: int, shares: dict[Worker, list[int]], ask: str, w: np.ndarray
+        self, method: str, questions: Mapping[Worker, tuple[Any, ...]], passing: bool = False
     ) -> dict[Worker, Reply]:
-        """The answers of the workers that were not lost, each for its share of the blocks.
+        """The answers of the workers that were not lost, each for its own question.
 
-        Raises LssvmError as the first of them with an error did.
+        questions : the arguments of the method; passing : whether its time is that of a pass
+
+        Raises LssvmError as the first of the workers with an error did.
         """
         began = time.perf_counter()
         asked = {
-            worker: self._asked(worker, "ask", data, numbers, ask, w)
-            for worker, numbers in shares.items()
+            worker: self._asked(worker, method, *question) for worker, question in questions.items()
         }
         given = {worker: self._reply(worker, future) for worker, future in asked.items()}
         found = {worker: reply for worker, reply in given.items() if reply is not None}
+        for worker, reply in found.items():
+            _check(worker, reply)
         for reply in found.values():
             add_counts(self._counts, reply.not_converged)
-        for worker in sorted(found, key=lambda worker: shares[worker][0]):
-            _check(worker, found[worker])
+        sent = sum(map(_arrays, questions.values()))
+        seconds = time.perf_counter() - began if passing else 0.0
+        slowest = max((reply.seconds for reply in found.values()), default=0.0)
         traffic = self.traffic
         self.traffic = traffic._replace(
-            sent=traffic.sent + len(asked) * w.nbytes,
+            sent=traffic.sent + sent,
             received=traffic.received + sum(_nbytes(reply.found) for reply in found.values()),
-            seconds=traffic.seconds + time.perf_counter() - began,
-            computing=traffic.computing
-            + max((reply.seconds for reply in found.values()), default=0.0),
+            seconds=traffic.seconds + seconds,
+            computing=traffic.computing + (slowest if passing else 0.0),
         )
         return found
+
+    def gathered(
+        self,
+        method: str,
+        items: Iterable[int],
+        owners: Callable[[], Mapping[int, Worker] | None],
+        question: Callable[[list[int]], tuple[Any, ...]],
+        passing: bool = False,
+    ) -> list[Any]:
+        """What workers find for items, each for those that it has; lost ones' go to others.
+
+        owners : the worker of each item; None if one was lost meanwhile
+        question : the arguments of the method for some items, in increasing order
+
+        Raises LssvmError as a worker does, or if too many are lost one after another.
+        """
+        found: list[Any] = []
+        left = set(items)
+        for _ in range(ROUNDS):
+            at = owners()
+            if at is None:
+                continue
+            own: dict[Worker, list[int]] = {}
+            for item in sorted(left):
+                own.setdefault(at[item], []).append(item)
+            questions = {worker: question(mine) for worker, mine in own.items()}
+            for worker, reply in self.replies(method, questions, passing).items():
+                found += reply.found
+                left -= set(own[worker])
+            if not left:
+                return found
+        raise self.lost_too_often()
 
     def lost_too_often(self) -> LssvmError:
         """Why a pass is given up."""
@@ -152,7 +221,7 @@ class Crew:
         """Make an actor on a worker, unless that is lost already. Raises LssvmError."""
         try:
             actor = self._cluster.actor(worker, self._recipe)
-            ready = self._cluster.call(worker, actor, "ready")
+            ready = self._cluster.call(worker, actor, "know", self._recipe, self._reading)
             _check(worker, self._cluster.result(ready, worker))
             self._actors[worker] = actor
         except WorkerLostError:
@@ -190,16 +259,17 @@ class RemoteSums:
     def total(self, ask: str, w: np.ndarray) -> tuple[Plane, float]:
         """The planes of all blocks and their slacks, added up by the tree of their numbers."""
         found = TreeSum()
-        for level, place, plane, slack in self._asked(ask, w):
-            # An array of a message may be one that cannot be written to.
-            gradient = np.require(plane.gradient, requirements="W")
-            found.add(Node(level, place, Plane(gradient, plane.loss), slack))
+        for node in self._asked(ask, w):
+            found.add(node._replace(plane=node.plane.writable()))
         return found.total()
 
     def each(self, ask: str, w: np.ndarray) -> list[Any]:
         """The answer for every block, in their order."""
         found = dict(self._asked(ask, w))
         return [found[number] for number in range(len(self._blocks))]
+
+    def curvature(self, w: np.ndarray) -> None:
+        """None: what blocks give is gathered here."""
 
     def not_converged(self) -> dict[str, tuple[int, int]]:
         """What the application says of its inference since the last call, here and there."""
@@ -209,20 +279,13 @@ class RemoteSums:
 
     def _asked(self, ask: str, w: np.ndarray) -> list[Any]:
         """The answers for all blocks; those of lost workers are asked of others."""
-        found: list[Any] = []
-        left = set(range(len(self._blocks)))
-        for _ in range(ROUNDS):
-            if not self._send():
-                continue
-            shares: dict[Worker, list[int]] = {}
-            for number in sorted(left):
-                shares.setdefault(self._owners[number], []).append(number)
-            for worker, reply in self._crew.replies(self._data, shares, ask, w).items():
-                found += reply.found
-                left -= set(shares[worker])
-            if not left:
-                return found
-        raise self._crew.lost_too_often()
+        return self._crew.gathered(
+            "ask",
+            range(len(self._blocks)),
+            lambda: self._owners if self._send() else None,
+            lambda numbers: (self._data, numbers, ask, w),
+            passing=True,
+        )
 
     def _send(self) -> bool:
         """Send every block to its worker, or to another one while its place is empty.
@@ -257,7 +320,12 @@ def _check(worker: Worker, reply: Reply) -> None:
     kind, text = reply.error
     if kind == MemoryError.__name__:
         raise LssvmError(f"{worker}: out of memory; {MEMORY}")
-    raise raised_there(kind, text)
+    raise raised_there(kind, f"{worker}: {text}" if reply.own else text)
+
+
+def _arrays(question: Sequence[Any]) -> int:
+    """The bytes of the arrays of a question."""
+    return sum(part.nbytes for part in question if isinstance(part, np.ndarray))
 
 
 def _nbytes(value: Any) -> int:

@@ -20,7 +20,10 @@ THREADS = "threads"
 def crew_of(
     application: Application, executor: str, workers: int | None
 ) -> Iterator["Crew | None"]:
-    """The workers of an executor; None for the threads of this process. Raises LssvmError."""
+    """The workers of an executor; None for the threads of this process. Raises LssvmError.
+
+    They have an application that has not read anything.
+    """
     if executor == THREADS:
         yield None
         return
@@ -30,18 +33,23 @@ def crew_of(
     from lssvm.training.distributed.worker import Recipe
 
     with cluster_of(executor, workers) as cluster:
-        crew = Crew(cluster, Recipe.of(application))
+        crew = Crew(cluster, Recipe.of(application, read=False))
         try:
             yield crew
         finally:
             crew.close()
 
 
-def check_application(application: Application, examples: Any, executor: str) -> None:
-    """Raise LssvmError if an application does not add up over blocks of examples."""
+def check_application(application: Application, examples: Any | None, executor: str) -> None:
+    """Raise LssvmError if an application does not add up over blocks of examples.
+
+    examples : None before they are read, when it may not be known yet
+    """
     if executor == THREADS:
         return
-    continuing = isinstance(application, Continuing) and application.continues(examples)
+    continuing = False
+    if examples is not None and isinstance(application, Continuing):
+        continuing = application.continues(examples)
     if continuing or not application.decomposes:
         name = application.options.name
         raise LssvmError(

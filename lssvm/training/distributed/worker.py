@@ -10,34 +10,37 @@ import numpy as np
 import lssvm
 from lssvm import applications
 from lssvm.applications.base import Application, Formulation
+from lssvm.applications.occurring import Occurring
+from lssvm.applications.reading import Source
 from lssvm.errors import ApplicationCrashError, LssvmError
 from lssvm.executor import Executor
 from lssvm.oracle.answers import Answers
 from lssvm.oracle.block_sums import summed
 from lssvm.training.arithmetic import arithmetic
+from lssvm.training.distributed.held import Held, Reading, Span, taught, unreadable
 
 
 class Recipe(NamedTuple):
     """What an application is made from anywhere: plain values and arrays.
 
     name : in the entry points; options : in JSON; formulation : its fields; state : what it has
-    learnt from the training data
+    learnt from the training data, None if it has not read any
     version : of lssvm; package : name and version of the package that the application is from
     """
 
     name: str
     options: str
     formulation: Mapping[str, Any]
-    state: Mapping[str, np.ndarray]
+    state: Mapping[str, np.ndarray] | None
     version: str
     package: tuple[str, str] | None
 
     @classmethod
-    def of(cls, application: Application) -> "Recipe":
-        """The recipe of an application that has read its training data."""
+    def of(cls, application: Application, read: bool = True) -> "Recipe":
+        """The recipe of an application. read : whether it has read its training data"""
         name, options = application.options.name, application.options.model_dump_json(by_alias=True)
         formulation = asdict(application.formulation)
-        state = application.state()
+        state = application.state() if read else None
         return cls(name, options, formulation, state, lssvm.__version__, _package(name))
 
     def made(self) -> Application:
@@ -47,7 +50,8 @@ class Recipe(NamedTuple):
             self.options, strict=True, context={"base": None}
         )
         application = kind(options, Formulation(**self.formulation))
-        application.restore(self.state)
+        if self.state is not None:
+            application.restore(self.state)
         return application
 
 
@@ -55,6 +59,7 @@ class Reply(NamedTuple):
     """The answer to a question about some blocks.
 
     error : name of the class and text of what was raised, None if nothing was
+    own : whether that concerns this worker alone, such as a file that it cannot open
     found : nodes of the tree, or the answer for each block
     not_converged : of iterative inference; seconds : that the answer took
     """
@@ -63,20 +68,72 @@ class Reply(NamedTuple):
     found: Sequence[Any] = ()
     not_converged: Mapping[str, tuple[int, int]] = {}
     seconds: float = 0.0
+    own: bool = False
 
 
 class Blocks:
-    """Blocks of data sets by their numbers, and the application that knows them."""
+    """Blocks of data sets by their numbers, or shares of files, and the application for them."""
 
-    def __init__(self, recipe: Recipe, threads: int) -> None:
-        """Raises nothing for what users can cause: that is answered to the first question."""
+    def __init__(self, threads: int) -> None:
         self._executor = Executor(threads)
         self._blocks: dict[int, dict[int, Any]] = {}
-        self._made = _answer(lambda: [Answers(recipe.made())])
+        self._made = Reply()
+        self._held: Held | None = None
 
-    def ready(self) -> Reply:
-        """Whether the application could be made."""
+    def know(self, recipe: Recipe, reading: Reading | None = None) -> Reply:
+        """Make the application, and read shares of files by it if there is a ``reading``."""
+        self._made = _answer(lambda: [Answers(recipe.made())])
+        self._held = None
+        if self._made.error is None and reading is not None:
+            self._held = Held(self._made.found[0].application, reading)
         return Reply(self._made.error)
+
+    def taught(self, numbered: Sequence[tuple[int, Source]]) -> Reply:
+        """What files teach, with their numbers."""
+        with arithmetic():
+            reply = _answer(lambda: taught(self._made.found[0].application, numbered))
+        return _placed(reply, [source for _, source in numbered])
+
+    def prepare(self, occurring: Occurring | None) -> Reply:
+        """Leave out the features that do not occur in any share."""
+        return _answer(lambda: self._shares.prepare(occurring))
+
+    def leave(self, share: int) -> None:
+        """Forget a share, if any are here."""
+        if self._held is not None:
+            self._held.leave(share)
+
+    def shares(self, ask: str, numbers: Sequence[int], *arguments: Any) -> Reply:
+        """An answer for each of some shares, with their numbers; see ``Held``."""
+        answer = getattr(self._shares, ask)
+        with arithmetic():
+            reply = _answer(lambda: [(number, answer(number, *arguments)) for number in numbers])
+        return _placed(reply, [each for number in numbers for each in self._shares.sources(number)])
+
+    def sums(self, spans: Sequence[Span], ask: str, w: np.ndarray, initial: bool) -> Reply:
+        """Sums over blocks of shares at w, or over the shares themselves if ``ask`` is theirs.
+
+        initial : of the problem whose solution is the first w
+        """
+        answers, held, pool = self._made.found[0], self._shares, self._executor
+        if initial:
+            answers = Answers(answers.application.first_problem())
+
+        def found() -> Sequence[Any]:
+            if ask in ("gathered", "curvature"):
+                return getattr(held, ask)(answers, w, spans, pool)
+            return held.sums(answers, ask, w, spans, pool)
+
+        with arithmetic():
+            reply = _answer(found)
+        reply = reply._replace(not_converged=answers.application.not_converged())
+        return _placed(reply, [each for span in spans for each in held.sources(span[1])])
+
+    @property
+    def _shares(self) -> Held:
+        if self._held is None:
+            raise RuntimeError("no shares to read")
+        return self._held
 
     def hold(self, data: int, number: int, block: Any) -> Reply:
         """Keep a block of a data set."""
@@ -116,6 +173,11 @@ def _package(name: str) -> tuple[str, str] | None:
     entry = applications.registered().get(name)
     package = entry.dist if entry else None
     return (package.name, package.version) if package else None
+
+
+def _placed(reply: Reply, sources: Sequence[Source]) -> Reply:
+    """The reply, marked if there is an error, and a file cannot be opened here."""
+    return reply if reply.error is None else reply._replace(own=unreadable(sources))
 
 
 def _answer(function: Callable[[], Sequence[Any]]) -> Reply:
