@@ -163,21 +163,19 @@ cdef double _token_product(const Tokens* tokens, Py_ssize_t s, Py_ssize_t t) noe
     cdef double total = 0.0
     cdef Py_ssize_t k
     cdef long long p, q, p_end, q_end
+    cdef int left, right
     if tokens.starts == NULL:
         for k in range(tokens.width):
             total += tokens.dense[s * tokens.width + k] * tokens.dense[t * tokens.width + k]
         return total
     p, p_end, q, q_end = (
         tokens.starts[s], tokens.starts[s + 1], tokens.starts[t], tokens.starts[t + 1])
+    # Without branches, which could not be predicted.
     while p < p_end and q < q_end:
-        if tokens.indices[p] == tokens.indices[q]:
-            total += tokens.values[p] * tokens.values[q]
-            p += 1
-            q += 1
-        elif tokens.indices[p] < tokens.indices[q]:
-            p += 1
-        else:
-            q += 1
+        left, right = tokens.indices[p], tokens.indices[q]
+        total += (left == right) * (tokens.values[p] * tokens.values[q])
+        p += left <= right
+        q += right <= left
     return total
 
 
