@@ -98,6 +98,21 @@ WIDE void sequence_sparse_scores(const int *indices, const double *values, const
     }
 }
 
+/* The same for some of the tokens; places : (count) which of them. */
+WIDE void sequence_sparse_scores_at(const int *indices, const double *values,
+                                    const long long *starts, const int *places, long count,
+                                    const double *weights, long labels, long padded, double *out) {
+    for (long a = 0; a < count; a++) {
+        const long long p = starts[places[a]], size = starts[places[a] + 1] - p;
+        double *row = out + a * padded;
+        if (a + 1 < count)
+            for (long long q = starts[places[a + 1]]; q < starts[places[a + 1] + 1]; q++)
+                prefetch_row(weights + (ptrdiff_t)labels * indices[q], labels);
+        for (long l = labels; l < padded; l++) row[l] = 0.0;
+        lssvm_score_ahead(row, values + p, indices + p, size, size, weights, labels);
+    }
+}
+
 /* out += coefficient * row */
 WIDE void sequence_add(const double *row, long count, double coefficient, double *out) {
     for (long k = 0; k < count; k++) out[k] += coefficient * row[k];

@@ -6,7 +6,7 @@ from libc.string cimport memset
 
 import numpy as np
 
-from _chains cimport Chain, Tokens, point_to_tokens, score_tokens
+from _chains cimport Chain, Tokens, point_to_tokens, score_places, score_tokens
 from _examples cimport Found, Kept, Oracle, Room, capsule_of, unknown
 from _searches cimport (
     Task, check_labels, point_to_task, scratch_of, sequence_score, sequence_viterbi, solve,
@@ -259,18 +259,16 @@ cdef int _heights_of(const void* self, const double* w, Py_ssize_t i, const Kept
     cdef const int* truth = kept.truth
     cdef Chain chain
     _point_to_weights(own, w, &chain)
+    score_places(&own.tokens, first, places, count, w, &chain, scores)
     for k in range(kept.count):
+        output = kept.outputs + k * length
         products[k] = 0.0
-    for a in range(count):
-        t = places[a]
-        score_tokens(&own.tokens, first + t, 1, w, &chain, scores)
-        for k in range(kept.count):
-            output = kept.outputs + k * length
+        for a in range(count):
+            t = places[a]
             if output[t] != truth[t]:
-                products[k] += scores[output[t]] - scores[truth[t]]
-    for k in range(kept.count):
-        products[k] += step_scores(&chain, kept.outputs + k * length, truth, places, count, length,
-                                   places + length)
+                products[k] += (scores[a * own.padded + output[t]]
+                                - scores[a * own.padded + truth[t]])
+        products[k] += step_scores(&chain, output, truth, places, count, length, places + length)
     return 0
 
 
