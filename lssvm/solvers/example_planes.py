@@ -135,26 +135,30 @@ class ExamplePlanes:
         planes = self.planes()
         for name in BY_PLANE:
             getattr(self, name)[planes] = state[name]
-        for part, places in self._output_parts(self.first_output):
-            self.outputs[places] = state["outputs"][part]
+        self._unpack_outputs(state["outputs"])
         self.w[:] = state["w"]
 
     def _packed_outputs(self) -> np.ndarray:
         """The outputs of all planes, in the order of the examples."""
         found = np.empty(int(self.counts @ np.diff(self.places)), dtype=np.int32)
-        for part, places in self._output_parts(self.first_output):
+        for part, places in self._output_parts():
             found[part] = self.outputs[places]
         return found
 
-    def _output_parts(self, first: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Parts of :meth:`output_places`, for blocks that begin at ``first``, and where they stand.
+    def _unpack_outputs(self, packed: np.ndarray) -> None:
+        """Write what :meth:`_packed_outputs` gave to where the blocks are now."""
+        for part, places in self._output_parts():
+            self.outputs[places] = packed[part]
+
+    def _output_parts(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Parts of all outputs, and of :meth:`output_places`.
 
         All indices at once would take twice the memory of the outputs.
         """
         counts = self.counts * np.diff(self.places)
         ends = cumulated(counts)
         for a, b in _at_once(ends):
-            yield slice(ends[a], ends[b]), runs(first[a:b], counts[a:b])
+            yield slice(ends[a], ends[b]), runs(self.first_output[a:b], counts[a:b])
 
     def _lay_out(self, with_products: bool = False) -> None:
         """Move the blocks to new arenas.
@@ -165,7 +169,8 @@ class ExamplePlanes:
         rooms = self.rooms.astype(np.int64)
         planes = self.planes()
         kept = [self.alpha[planes], self.losses[planes], self.idle[planes]]
-        outputs, first = self.outputs, self.first_output
+        # Old and new arenas are never there at once: together they would be the peak of a run.
+        outputs, self.outputs = self._packed_outputs(), np.zeros(0, dtype=np.int32)
         ends = [
             cumulated(part)
             for part in (rooms, rooms * np.diff(self.places), rooms**2 * (not self.exact))
@@ -179,9 +184,7 @@ class ExamplePlanes:
         self.outputs = np.zeros(sizes[1] + self.widest * self.longest, dtype=np.int32)
         planes = self.planes()
         self.alpha[planes], self.losses[planes], self.idle[planes] = kept[:3]
-        old, new = self._output_parts(first), self._output_parts(self.first_output)
-        for (_, before), (_, after) in zip(old, new, strict=True):
-            self.outputs[after] = outputs[before]
+        self._unpack_outputs(outputs)
         self.hold(self.batch)
 
     def _moved_products(self, ends: np.ndarray, size: int, kept: bool) -> np.ndarray:
