@@ -98,10 +98,19 @@ WIDE void sequence_sparse_scores(const int *indices, const double *values, const
     }
 }
 
-/* The same for some of the tokens; places : (count) which of them. */
+/* The same for some of the tokens; places : (count) which of them. Nothing of them is near what was
+   read before: first where their features are, then these, then their weights are prefetched. */
 WIDE void sequence_sparse_scores_at(const int *indices, const double *values,
                                     const long long *starts, const int *places, long count,
                                     const double *weights, long labels, long padded, double *out) {
+#if defined(__GNUC__)
+    for (long a = 0; a < count; a++) __builtin_prefetch(starts + places[a]);
+    for (long a = 0; a < count; a++) {
+        const long long p = starts[places[a]], size = starts[places[a] + 1] - p;
+        prefetch_row(values + p, size);
+        prefetch_row((const double *)(indices + p), (size + 1) / 2);
+    }
+#endif
     for (long a = 0; a < count; a++) {
         const long long p = starts[places[a]], size = starts[places[a] + 1] - p;
         double *row = out + a * padded;
