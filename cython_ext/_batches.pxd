@@ -6,7 +6,7 @@ change no bit.
 """
 
 from _examples cimport Oracle
-from _planes cimport Planes
+from _planes cimport Planes, prefetch
 from _visits cimport Work, examine, finish, make_room_for_one, rest
 
 cdef extern from "team.h" nogil:
@@ -62,6 +62,7 @@ cdef inline int gather(const Oracle* oracle, Planes* planes, const int* order, P
         if planes.counts[i] > 0 if batch.cached else planes.rests[i] == 0:
             batch.examples[batch.count] = i
             batch.count += 1
+            prefetch(oracle, planes, i)
     batch.next = at
     if batch.cached:
         return 0

@@ -16,6 +16,9 @@ cdef extern from "_sequence_core.h" nogil:
     void sequence_dense_scores(const double*, long, long, const double*, long, double*)
     void sequence_sparse_scores(
         const int*, const double*, const long long*, long, const double*, long, long, double*)
+    void sequence_sparse_scores_at(
+        const int*, const double*, const long long*, const int*, long, const double*, long, long,
+        double*)
 
 cdef struct Tokens:
     const double* dense  # null if sparse
@@ -70,3 +73,17 @@ cdef inline void score_tokens(
     elif count:
         sequence_dense_scores(tokens.dense + first * tokens.width, count, tokens.width, emissions,
                               chain.padded, out)
+
+
+cdef inline void score_places(
+    const Tokens* tokens, Py_ssize_t first, const int* places, Py_ssize_t count,
+    const double* emissions, const Chain* chain, double* out,
+) noexcept nogil:
+    """Scores of the tokens first + places_a, (count, P)."""
+    cdef Py_ssize_t a
+    if tokens.starts != NULL:
+        sequence_sparse_scores_at(tokens.indices, tokens.values, tokens.starts + first, places,
+                                  count, emissions, chain.labels, chain.padded, out)
+        return
+    for a in range(count):
+        score_tokens(tokens, first + places[a], 1, emissions, chain, out + a * chain.padded)

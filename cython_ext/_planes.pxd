@@ -4,6 +4,9 @@ from libc.string cimport memmove
 
 from _examples cimport Kept, Oracle
 
+cdef extern from "wide.h" nogil:
+    void prefetch_row(const double* row, long count)
+
 cdef enum:
     ROOMIER = 2  # a new block has this many times the room of the old one
 
@@ -65,6 +68,17 @@ cdef inline void kept_of(const Oracle* oracle, const Planes* planes, const int* 
     out.count = planes.counts[i]
     out.truth = truth + oracle.places[i]
     out.outputs = planes.outputs + planes.first_output[i]
+
+
+cdef inline void prefetch(const Oracle* oracle, const Planes* planes, Py_ssize_t i) noexcept nogil:
+    """Let the processor fetch the block of example i, which is not near that of the one before."""
+    cdef long count = planes.counts[i]
+    prefetch_row(planes.alpha + planes.first[i], count)
+    prefetch_row(planes.losses + planes.first[i], count)
+    prefetch_row(<const double*>(planes.outputs + planes.first_output[i]),
+                 count * output_size(oracle, i) // 2)
+    if not planes.exact:
+        prefetch_row(planes.products + planes.first_product[i], count * planes.rooms[i])
 
 
 cdef inline bint make_room(const Oracle* oracle, Planes* planes, Py_ssize_t i,

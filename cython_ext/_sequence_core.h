@@ -98,6 +98,30 @@ WIDE void sequence_sparse_scores(const int *indices, const double *values, const
     }
 }
 
+/* The same for some of the tokens; places : (count) which of them. Nothing of them is near what was
+   read before: first where their features are, then these, then their weights are prefetched. */
+WIDE void sequence_sparse_scores_at(const int *indices, const double *values,
+                                    const long long *starts, const int *places, long count,
+                                    const double *weights, long labels, long padded, double *out) {
+#if defined(__GNUC__)
+    for (long a = 0; a < count; a++) __builtin_prefetch(starts + places[a]);
+    for (long a = 0; a < count; a++) {
+        const long long p = starts[places[a]], size = starts[places[a] + 1] - p;
+        prefetch_row(values + p, size);
+        prefetch_row((const double *)(indices + p), (size + 1) / 2);
+    }
+#endif
+    for (long a = 0; a < count; a++) {
+        const long long p = starts[places[a]], size = starts[places[a] + 1] - p;
+        double *row = out + a * padded;
+        if (a + 1 < count)
+            for (long long q = starts[places[a + 1]]; q < starts[places[a + 1] + 1]; q++)
+                prefetch_row(weights + (ptrdiff_t)labels * indices[q], labels);
+        for (long l = labels; l < padded; l++) row[l] = 0.0;
+        lssvm_score_ahead(row, values + p, indices + p, size, size, weights, labels);
+    }
+}
+
 /* out += coefficient * row */
 WIDE void sequence_add(const double *row, long count, double coefficient, double *out) {
     for (long k = 0; k < count; k++) out[k] += coefficient * row[k];

@@ -6,13 +6,15 @@ from libc.string cimport memset
 
 import numpy as np
 
-from _chains cimport Chain, Tokens, point_to_tokens, score_tokens
+from _chains cimport Chain, Tokens, point_to_tokens, score_places, score_tokens
 from _examples cimport Found, Kept, Oracle, Room, capsule_of, unknown
 from _searches cimport (
     Task, check_labels, point_to_task, scratch_of, sequence_score, sequence_viterbi, solve,
 )
 
-from _transitions cimport differences, differing, step_products, step_scores, triple_is
+from _transitions cimport (
+    differences, differing, step_products, step_scores, steps_near, unlike,
+)
 
 cdef enum:
     MANY = 8  # products of tokens, for each token, from which a vector like w is quicker
@@ -161,21 +163,19 @@ cdef double _token_product(const Tokens* tokens, Py_ssize_t s, Py_ssize_t t) noe
     cdef double total = 0.0
     cdef Py_ssize_t k
     cdef long long p, q, p_end, q_end
+    cdef int left, right
     if tokens.starts == NULL:
         for k in range(tokens.width):
             total += tokens.dense[s * tokens.width + k] * tokens.dense[t * tokens.width + k]
         return total
     p, p_end, q, q_end = (
         tokens.starts[s], tokens.starts[s + 1], tokens.starts[t], tokens.starts[t + 1])
+    # Without branches, which could not be predicted.
     while p < p_end and q < q_end:
-        if tokens.indices[p] == tokens.indices[q]:
-            total += tokens.values[p] * tokens.values[q]
-            p += 1
-            q += 1
-        elif tokens.indices[p] < tokens.indices[q]:
-            p += 1
-        else:
-            q += 1
+        left, right = tokens.indices[p], tokens.indices[q]
+        total += (left == right) * (tokens.values[p] * tokens.values[q])
+        p += left <= right
+        q += right <= left
     return total
 
 
@@ -251,28 +251,24 @@ cdef int _heights_of(const void* self, const double* w, Py_ssize_t i, const Kept
                      double* products) noexcept nogil:
     """Only tokens where an output differs from the truth are scored."""
     cdef const Single* own = <const Single*>self
-    cdef Py_ssize_t first = own.tokens.offsets[i], length = own.tokens.offsets[i + 1] - first, k, t
+    cdef Py_ssize_t first = own.tokens.offsets[i], length = own.tokens.offsets[i + 1] - first
+    cdef int* places = room.integers
+    cdef Py_ssize_t count = unlike(kept, NULL, length, places), k, a, t
     cdef double* scores = room.reals
     cdef const int* output
     cdef const int* truth = kept.truth
     cdef Chain chain
-    cdef bint differs
     _point_to_weights(own, w, &chain)
+    score_places(&own.tokens, first, places, count, w, &chain, scores)
     for k in range(kept.count):
+        output = kept.outputs + k * length
         products[k] = 0.0
-    for t in range(length):
-        differs = False
-        for k in range(kept.count):
-            output = kept.outputs + k * length
-            if output[t] == truth[t]:
-                continue
-            if not differs:
-                differs = True
-                score_tokens(&own.tokens, first + t, 1, w, &chain, scores)
-            products[k] += scores[output[t]] - scores[truth[t]]
-    for k in range(kept.count):
-        products[k] += (step_scores(&chain, kept.outputs + k * length, truth, length)
-                        - step_scores(&chain, truth, kept.outputs + k * length, length))
+        for a in range(count):
+            t = places[a]
+            if output[t] != truth[t]:
+                products[k] += (scores[a * own.padded + output[t]]
+                                - scores[a * own.padded + truth[t]])
+        products[k] += step_scores(&chain, output, truth, places, count, length, places + length)
     return 0
 
 
@@ -372,26 +368,32 @@ cdef Py_ssize_t _number(Single* own, Py_ssize_t i, const int* path, const int* o
 cdef int _add_of(const void* self, double* w, Py_ssize_t i, const Kept* kept,
                  const double* coefficients, Room room) noexcept nogil:
     cdef const Single* own = <const Single*>self
-    cdef Py_ssize_t first = own.tokens.offsets[i], length = own.tokens.offsets[i + 1] - first, t, k
+    cdef Py_ssize_t first = own.tokens.offsets[i], length = own.tokens.offsets[i + 1] - first
+    cdef int* places = room.integers
+    cdef int* steps = places + length
+    cdef Py_ssize_t count = unlike(kept, coefficients, length, places), found, a, t, k
     cdef const int* path
     cdef const int* y = kept.truth
     cdef double* factors = room.reals
     cdef double c
     memset(factors, 0, own.padded * sizeof(double))
-    for t in range(length):
-        _add_at(own, w, first + t, t, length, kept, coefficients, factors, room.integers)
+    for a in range(count):
+        t = places[a]
+        _add_at(own, w, first + t, t, length, kept, coefficients, factors, steps + length)
     for k in range(kept.count):
         c, path = coefficients[k], kept.outputs + k * length
         if c == 0.0:
             continue
-        for t in range(1, length):
-            if path[t] != y[t] or path[t - 1] != y[t - 1]:
-                _add_first(own, w, path, t, c)
-                _add_first(own, w, y, t, -c)
-        for t in range(2, length if own.order == 2 else 0):
-            if not triple_is(path, t, y, t):
-                _add_second(own, w, path, t, c)
-                _add_second(own, w, y, t, -c)
+        found = steps_near(path, y, places, count, length, 2, steps)
+        for a in range(found):
+            _add_first(own, w, path, steps[a], c)
+            _add_first(own, w, y, steps[a], -c)
+        if own.order == 2:
+            found = steps_near(path, y, places, count, length, 3, steps)
+        for a in range(found if own.order == 2 else 0):
+            if steps[a] >= 2:
+                _add_second(own, w, path, steps[a], c)
+                _add_second(own, w, y, steps[a], -c)
         if own.ends and length:
             w[own.begin + path[0]] += c
             w[own.begin + y[0]] -= c
@@ -420,13 +422,11 @@ cdef void _add_second(const Single* own, double* w, const int* path, Py_ssize_t 
 cdef void _add_at(const Single* own, double* w, Py_ssize_t token, Py_ssize_t t, Py_ssize_t length,
                   const Kept* kept, const double* coefficients, double* factors,
                   int* labels) noexcept nogil:
-    """Add to the emissions what the outputs differ in at one token; factors are 0, and left so."""
+    """Add to the emissions what outputs differ in at a token; factors are 0, and left so."""
     cdef const Tokens* tokens = &own.tokens
     cdef Py_ssize_t k, a, size = differences(t, length, kept, coefficients, factors, labels)
     cdef long long p
     cdef double* row
-    if size == 0:
-        return
     if tokens.starts != NULL:
         for p in range(tokens.starts[token], tokens.starts[token + 1]):
             row = w + tokens.indices[p] * own.stride
@@ -467,27 +467,27 @@ cdef int _along_of(const void* self, const double* w, Py_ssize_t i, const Kept* 
                    const double* coefficients, Room room, double* change) noexcept nogil:
     cdef const Single* own = <const Single*>self
     cdef const Tokens* tokens = &own.tokens
-    cdef Py_ssize_t first = tokens.offsets[i], length = tokens.offsets[i + 1] - first, t, k, a, size
-    cdef int* labels = room.integers
+    cdef Py_ssize_t first = tokens.offsets[i], length = tokens.offsets[i + 1] - first
+    cdef int* places = room.integers
+    cdef int* labels = places + 2 * length
+    cdef Py_ssize_t count = unlike(kept, coefficients, length, places), b, t, k, a, size
     cdef double* factors = room.reals
-    cdef const int* path
     cdef double total = 0.0
     cdef Chain chain
     _point_to_weights(own, w, &chain)
     memset(factors, 0, own.padded * sizeof(double))
-    for t in range(length):
+    for b in range(count):
+        t = places[b]
         size = differences(t, length, kept, coefficients, factors, labels)
-        if size == 0:
-            continue
         # Two labels at a time, so that two sums run side by side; there are two at least.
         for a in range(0, size, 2):
             total += _pair_score(own, w, first + t, labels[a], labels[min(a + 1, size - 1)], factors)
         for a in range(size):
             factors[labels[a]] = 0.0
     for k in range(kept.count):
-        path = kept.outputs + k * length
         if coefficients[k] != 0.0:
-            total += coefficients[k] * (step_scores(&chain, path, kept.truth, length)
-                                        - step_scores(&chain, kept.truth, path, length))
+            total += coefficients[k] * step_scores(
+                &chain, kept.outputs + k * length, kept.truth, places, count, length,
+                places + length)
     change[0] = total
     return 0

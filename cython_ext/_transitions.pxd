@@ -1,27 +1,82 @@
 """Scores and inner products of the transitions and ends in which two label paths differ."""
 
+from libc.string cimport memset
+
 from _chains cimport Chain
 from _examples cimport Kept
 
 
-cdef inline double step_scores(const Chain* chain, const int* path, const int* other,
-                         Py_ssize_t length) noexcept nogil:
-    """The sum of the weights of a path's transitions and ends where another path differs."""
-    cdef Py_ssize_t t, L = chain.labels, P = chain.padded
-    cdef double total = 0.0
+cdef inline Py_ssize_t unlike(const Kept* kept, const double* coefficients, Py_ssize_t length,
+                              int* places) noexcept nogil:
+    """Write where outputs differ from the truth, in order; at how many places.
+
+    coefficients : outputs whose coefficient is 0 are left out; null: none is
+    """
+    cdef Py_ssize_t k, t, count = 0
+    cdef const int* path
+    cdef const int* truth = kept.truth
+    cdef bint differs
+    memset(places, 0, length * sizeof(int))
+    for k in range(kept.count):
+        if coefficients != NULL and coefficients[k] == 0.0:
+            continue
+        path = kept.outputs + k * length
+        for t in range(length):
+            places[t] |= path[t] ^ truth[t]
+    for t in range(length):
+        differs = places[t] != 0
+        places[count] = <int>t
+        count += differs
+    return count
+
+
+cdef inline Py_ssize_t steps_near(const int* path, const int* truth, const int* places,
+                                  Py_ssize_t count, Py_ssize_t length, int reach,
+                                  int* out) noexcept nogil:
+    """Write the positions t > 0 such that paths differ at one of t - reach + 1 .. t, in order.
+
+    places : of ``unlike``, to which every difference belongs. Returns how many positions
+    """
+    cdef Py_ssize_t a, t, found = 0, behind = 1
+    for a in range(count):
+        t = places[a]
+        if path[t] == truth[t]:
+            continue
+        behind, t = max(behind, t), min(t + reach, length)
+        while behind < t:
+            out[found] = <int>behind
+            found += 1
+            behind += 1
+    return found
+
+
+cdef inline double step_scores(const Chain* chain, const int* path, const int* truth,
+                               const int* places, Py_ssize_t count, Py_ssize_t length,
+                               int* room) noexcept nogil:
+    """The weights of a path's transitions and ends minus those of the truth, where they differ.
+
+    places : of ``unlike``; room : (length,)
+    """
+    cdef Py_ssize_t a, t, L = chain.labels, P = chain.padded
+    cdef Py_ssize_t steps = steps_near(path, truth, places, count, length, <int>chain.order + 1, room)
+    cdef double own = 0.0, other = 0.0
     if length == 0:
         return 0.0
-    if path[0] != other[0]:
-        total += chain.begin[path[0]]
-    if path[length - 1] != other[length - 1]:
-        total += chain.finish[path[length - 1]]
-    for t in range(1, length):
+    if path[0] != truth[0]:
+        own += chain.begin[path[0]]
+        other += chain.begin[truth[0]]
+    if path[length - 1] != truth[length - 1]:
+        own += chain.finish[path[length - 1]]
+        other += chain.finish[truth[length - 1]]
+    for a in range(steps):
+        t = room[a]
         if chain.order == 2 and t >= 2:
-            if path[t] != other[t] or path[t - 1] != other[t - 1] or path[t - 2] != other[t - 2]:
-                total += chain.second[(path[t - 2] * L + path[t - 1]) * P + path[t]]
-        elif path[t] != other[t] or path[t - 1] != other[t - 1]:
-            total += chain.first[path[t - 1] * P + path[t]]
-    return total
+            own += chain.second[(path[t - 2] * L + path[t - 1]) * P + path[t]]
+            other += chain.second[(truth[t - 2] * L + truth[t - 1]) * P + truth[t]]
+        else:
+            own += chain.first[path[t - 1] * P + path[t]]
+            other += chain.first[truth[t - 1] * P + truth[t]]
+    return own - other
 
 
 cdef inline Py_ssize_t steps_of(const int* path, const int* y, Py_ssize_t length, int labels,

@@ -92,13 +92,18 @@ static void lssvm_add_rows(double *__restrict w, const double *__restrict x, con
 }
 
 #if defined(__GNUC__)
-/* Sums for some vectors of columns; the last one ends with the last column and may overlap. */
+enum { LSSVM_TAIL = 1 }; /* columns behind the last whole vector that are summed one by one */
+
+/* Sums for some vectors of columns, then for ``tail`` columns one by one. With no such columns, the
+   last vector ends with the last column and may overlap. */
 INLINE void lssvm_score_vectors(double *out, const double *x, const int *indices, ptrdiff_t count,
                                 ptrdiff_t known, const double *w, ptrdiff_t columns,
-                                ptrdiff_t first, const int vectors)
+                                ptrdiff_t first, const int vectors, const int tail)
 {
     ptrdiff_t at[4] = {0};
     lssvm_vector sums[4] = {{0}};
+    double rest[LSSVM_TAIL] = {0};
+    const ptrdiff_t behind = first + vectors * LSSVM_TILE_COLUMNS;
     for (int v = 0; v < vectors; v++) {
         ptrdiff_t begin = first + v * LSSVM_TILE_COLUMNS, last = columns - LSSVM_TILE_COLUMNS;
         at[v] = begin < last ? begin : last;
@@ -109,13 +114,18 @@ INLINE void lssvm_score_vectors(double *out, const double *x, const int *indices
             const double *next = w + columns * indices[j + AHEAD];
             for (int v = 0; v < vectors; v++)
                 __builtin_prefetch(next + at[v]);
-            __builtin_prefetch(next + at[vectors - 1] + LSSVM_TILE_COLUMNS - 1);
+            __builtin_prefetch(next + (tail ? behind + tail : at[vectors - 1] + LSSVM_TILE_COLUMNS)
+                               - 1);
         }
         for (int v = 0; v < vectors; v++)
             sums[v] += x[j] * *(const lssvm_vector *)(row + at[v]);
+        for (int c = 0; c < tail; c++)
+            rest[c] += x[j] * row[behind + c];
     }
     for (int v = 0; v < vectors; v++)
         *(lssvm_vector *)(out + at[v]) = sums[v];
+    for (int c = 0; c < tail; c++)
+        out[behind + c] = rest[c];
 }
 #endif
 
@@ -125,17 +135,21 @@ INLINE void lssvm_score_ahead(double *out, const double *x, const int *indices, 
                               ptrdiff_t known, const double *w, ptrdiff_t columns)
 {
 #if defined(__GNUC__)
+    if (columns == LSSVM_TILE_COLUMNS + 1) { /* labels of four kinds of names, as in CoNLL */
+        lssvm_score_vectors(out, x, indices, count, known, w, columns, 0, 1, 1);
+        return;
+    }
     if (columns >= LSSVM_TILE_COLUMNS) {
         for (ptrdiff_t c = 0; c < columns; c += 4 * LSSVM_TILE_COLUMNS) {
             ptrdiff_t left = (columns - c + LSSVM_TILE_COLUMNS - 1) / LSSVM_TILE_COLUMNS;
             if (left >= 4)
-                lssvm_score_vectors(out, x, indices, count, known, w, columns, c, 4);
+                lssvm_score_vectors(out, x, indices, count, known, w, columns, c, 4, 0);
             else if (left == 3)
-                lssvm_score_vectors(out, x, indices, count, known, w, columns, c, 3);
+                lssvm_score_vectors(out, x, indices, count, known, w, columns, c, 3, 0);
             else if (left == 2)
-                lssvm_score_vectors(out, x, indices, count, known, w, columns, c, 2);
+                lssvm_score_vectors(out, x, indices, count, known, w, columns, c, 2, 0);
             else
-                lssvm_score_vectors(out, x, indices, count, known, w, columns, c, 1);
+                lssvm_score_vectors(out, x, indices, count, known, w, columns, c, 1, 0);
         }
         return;
     }

@@ -1,7 +1,9 @@
 """Interrupted and resumed runs give the bytes of runs that were not interrupted."""
 
+import itertools
 import os
 import signal
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -181,3 +183,48 @@ def test_a_signal_after_the_last_pass_of_a_start_leaves_a_checkpoint_too(
     assert caught.value.exit_code == 143
     again = train.learn_on(app, pairs, config, saving=Saving(path, 1000, resume=True))
     assert essentials(again) == essentials(whole)
+
+
+class Clocked(Observer):
+    """Notes when a checkpoint would be written, by a clock that only passes move."""
+
+    def __init__(self, monkeypatch, seconds):
+        self.now, self.seconds, self.written, self.iterations = 0.0, seconds, [], 0
+        monkeypatch.setattr("lssvm.training.keeper.time.monotonic", lambda: self.now)
+        monkeypatch.setattr("lssvm.training.keeper.checkpoints.save", self.note)
+
+    def note(self, path, key, progress):
+        self.written.append((progress.run.iteration, round(progress.run.passes)))
+
+    def passed(self, passes, gap, goal, not_converged, objective):
+        self.now += self.seconds
+
+    def iterated(self, row):
+        self.iterations += 1
+
+
+def noted(config, monkeypatch, seconds, restarts, every):
+    """What a ``Clocked`` saw of a run."""
+    values, observer = config.to_dict(), Clocked(monkeypatch, seconds)
+    config = Config.from_dict(values | {"cccp": {**values["cccp"], "restarts": restarts}})
+    app, pairs = toy.random_problem(0, n=20, signal=1.0)
+    train.learn_on(app, pairs, config, saving=Saving(Path("m"), every), observer=observer)
+    return observer
+
+
+@pytest.mark.parametrize("seconds", [0.001, 100.0])
+def test_a_checkpoint_follows_an_iteration_only_if_the_last_one_is_old(
+    config, monkeypatch, seconds
+):
+    found = noted(config, monkeypatch, seconds, 1, 1000)
+    assert found.iterations > 1
+    expected = list(range(found.iterations + 1)) if seconds > 10 else []
+    assert [iteration for iteration, _ in found.written] == expected
+
+
+def test_a_checkpoint_is_written_whenever_so_many_passes_of_a_restart_are_over(config, monkeypatch):
+    parts = [passes // 5 for _, passes in noted(config, monkeypatch, 0.0, 2, 5).written]
+    assert len(parts) > 2
+    assert 0 not in parts
+    assert all(a != b for a, b in itertools.pairwise(parts))
+    assert parts.count(1) == 2

@@ -540,6 +540,13 @@ def test_every_shipped_configuration_loads_and_names_existing_files(path):
         assert os.path.isfile(source.path)
 
 
+def test_a_built_in_application_is_found_without_a_search_of_what_is_installed(monkeypatch):
+    monkeypatch.setattr(applications, "registered", lambda: pytest.fail("a search"))
+    for name in BUILT_IN:
+        assert applications.entry_of(name).name == name
+        assert applications.load(name).__module__.startswith("lssvm.applications.")
+
+
 def test_every_application_has_a_shipped_configuration():
     shipped = [load_config(path).application.name for path in (ROOT / "configs").glob("*.yaml")]
     assert set(shipped) == set(BUILT_IN)

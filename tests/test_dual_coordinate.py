@@ -62,6 +62,7 @@ def sequences(
     n=12,
     long=1,
     width=4,
+    labels=3,
 ):
     lengths = long * rng.integers(1, 6, size=n)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -69,8 +70,8 @@ def sequences(
         format="svm_hmm", order=order, ends=ends, loss=loss, class_costs=costs or {}
     )
     application = SequenceLabelling(options, formulation)
-    names = ("p", "q", "r")
-    tags = [names[k] for k in rng.integers(3, size=offsets[-1])]
+    names = tuple("pqrstuvwxy"[:labels])
+    tags = [names[k] for k in rng.integers(labels, size=offsets[-1])]
     rows = rows_of(rng, offsets[-1], width, dense)
     if width > 4:
         rows = sparse.csr_array(rows.multiply(rng.random(rows.shape) < 5 / width))
@@ -94,6 +95,7 @@ FORMS = {
     ),
     "sequences": lambda rng: sequences(rng, SSVM),
     "sequences, sparse": lambda rng: sequences(rng, SSVM, dense=False),
+    "sequences, sparse, nine labels": lambda rng: sequences(rng, SSVM, dense=False, labels=9),
     "sequences, ends": lambda rng: sequences(rng, SSVM, ends=True, costs={"p": 3.0}),
     "sequences, order 2": lambda rng: sequences(rng, SSVM, order=2, dense=False, ends=True),
     "sequences, long": lambda rng: sequences(rng, SSVM, n=3, long=8),
@@ -352,6 +354,31 @@ def test_outputs_are_copied_in_any_parts(monkeypatch, at_once):
     monkeypatch.setattr(example_planes, "AT_ONCE", at_once)
     for name, found in state().items():
         np.testing.assert_array_equal(found, expected[name])
+
+
+def test_products_stay_known_when_the_arenas_grow(monkeypatch):
+    monkeypatch.setattr(example_planes, "AT_ONCE", 50)
+    application, examples = LONG["sequences, long, many features"](np.random.default_rng(7))
+    planes = solved(application, examples, "dual-coordinate", SSVM, epsilon=1e-2).solver.planes
+
+    def blocks():
+        for first, room, count in zip(
+            planes.first_product, planes.rooms, planes.counts, strict=True
+        ):
+            block = planes.products[first : first + room * room].reshape(room, room)
+            yield block[:count, :count].copy()
+
+    before, arena = list(blocks()), len(planes.products)
+    assert sum(int(np.sum(block != UNKNOWN)) for block in before) > 0
+    planes.rooms[-1] *= 2  # as if its block had moved, so that others lie elsewhere than before
+    planes.first_product[-1] = arena
+    planes.products = np.append(planes.products, np.full(planes.rooms[-1] ** 2, UNKNOWN))
+    planes.grow()
+    for old, new in zip(before[:-1], list(blocks())[:-1], strict=True):
+        np.testing.assert_array_equal(old, new)
+    assert np.all(list(blocks())[-1] == UNKNOWN)
+    planes.tighten()
+    assert all(np.all(block == UNKNOWN) for block in blocks())
 
 
 @pytest.mark.parametrize("form", FORMS | LONG)

@@ -140,6 +140,23 @@ def test_arrays_of_every_plain_type_and_shape_come_back(tmp_path):
         assert found[name].flags.writeable
 
 
+def test_the_header_is_json_with_an_indent_of_one(tmp_path):
+    texts = ["é", 'a "quoted" one', "two\nlines", "\\n", ""]
+    header = {
+        "texts": texts,
+        "mixed": ["a", 1, None],
+        "none": [],
+        "within": {"texts": texts, "deeper": [{"a": [1, 2.5, True]}, {}]},
+        "text": "two\nlines",
+        "é": 1,
+    }
+    write_container(tmp_path / "c", "test", header, {"w": np.zeros(2)})
+    with zipfile.ZipFile(tmp_path / "c") as archive:
+        text = archive.read("header.json").decode()
+    assert text == json.dumps(json.loads(text), indent=1, ensure_ascii=False) + "\n"
+    assert header.items() <= json.loads(text).items()
+
+
 def test_what_cannot_be_stored_is_refused_and_leaves_no_file(model, tmp_path):
     path = tmp_path / "m"
     cases = [

@@ -452,7 +452,10 @@ def test_slices_and_chosen_sequences_are_as_if_read_alone(read):
 @pytest.mark.parametrize("ends", [False, True])
 def test_every_weight_has_a_name(order, ends):
     vocabulary = Vocabulary(("A", "B"), 3, ("x", "y"), bias=True)
-    names = list(WeightNames(vocabulary, order, ends))
+    lazy = WeightNames(vocabulary, order, ends)
+    names = list(lazy)
+    for part in (slice(None), slice(0), slice(3), slice(8), slice(2, 9), slice(None, None, 3)):
+        assert lazy[part] == names[part]
     assert len(names) == len(set(names))
     expected = ["x : A", "x : B", "y : A", "y : B", "bias : A", "bias : B"]
     expected += ["A -> A", "A -> B", "B -> A", "B -> B"]

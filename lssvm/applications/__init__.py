@@ -7,7 +7,7 @@ cannot stop another application.
 import functools
 import sys
 import traceback
-from importlib.metadata import EntryPoint, entry_points
+from importlib.metadata import EntryPoint, PackageNotFoundError, distribution, entry_points
 
 from lssvm.applications.base import Application
 from lssvm.errors import LssvmError, nearest
@@ -27,27 +27,45 @@ def _entries() -> list[EntryPoint]:
     return sorted(entry_points(group=GROUP), key=lambda entry: entry.name)
 
 
+def entry_of(name: str) -> EntryPoint | None:
+    """Where the application called ``name`` is registered, None if it is not.
+
+    The built-in ones come first: to search all installed distributions takes as long as to import
+    an application.
+    """
+    return _built_in().get(name) or registered().get(name)
+
+
+@functools.cache
+def _built_in() -> dict[str, EntryPoint]:
+    try:
+        entries = distribution("lssvm").entry_points.select(group=GROUP)
+    except PackageNotFoundError:  # run from a folder without being installed
+        return {}
+    return {entry.name: entry for entry in entries}
+
+
 def load(name: str) -> type[Application]:
     """The application class called ``name``.
 
     Raises LssvmError if there is none of that name, or if importing it fails.
     """
-    known = registered()
-    if name not in known:
+    entry = entry_of(name)
+    if entry is None:
+        known = registered()
         quoted = name[:LONGEST] + "…" * (len(name) > LONGEST)
         hint = nearest(name, known)
         raise LssvmError(f"unknown application {quoted!r}{hint} (known: {', '.join(known)})")
     try:
-        kind = known[name].load()
+        kind = entry.load()
     except (Exception, SystemExit) as error:
         why = f"it called {_exit_call(error)}" if isinstance(error, SystemExit) else repr(error)
-        raise LssvmError(
-            f"application {name!r} ({known[name].value}) cannot be loaded: {why}"
-        ) from error
+        raise LssvmError(f"application {name!r} ({entry.value}) cannot be loaded: {why}") from error
     missing = ", ".join(sorted(getattr(kind, "__abstractmethods__", ())))
     if missing:
-        value = known[name].value
-        raise LssvmError(f"application {name!r} ({value}) lacks {missing}; expected these methods")
+        raise LssvmError(
+            f"application {name!r} ({entry.value}) lacks {missing}; expected these methods"
+        )
     return kind
 
 

@@ -18,7 +18,11 @@ class LazyNames(Sequence[str]):
     def __getitem__(self, index: slice) -> list[str]: ...
     def __getitem__(self, index: int | slice) -> str | list[str]:
         places = range(len(self))[index]
-        return self.name(places) if isinstance(places, int) else list(map(self.name, places))
+        return self.name(places) if isinstance(places, int) else self.several(places)
+
+    def several(self, places: range) -> list[str]:
+        """The names at some places."""
+        return list(map(self.name, places))
 
 
 class NumberedNames(LazyNames):

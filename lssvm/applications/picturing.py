@@ -2,13 +2,15 @@
 
 from abc import ABC
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
 from lssvm.applications.prediction import P
-from lssvm.output.charts import Figure, Heat, Lines, Series, Table
 from lssvm.problem import E
+
+if TYPE_CHECKING:
+    from lssvm.output.charts import Figure, Lines, Table
 
 MOST_CLASSES = 30  # in a matrix of confusions
 MOST_CONFUSED = 15  # pairs of labels in a table
@@ -18,20 +20,22 @@ MOST_POINTS = 200  # of a curve
 class Picturer(ABC, Generic[E, P]):
     """Figures in the field's own manner."""
 
-    def model_figures(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> Iterator[Figure]:
+    def model_figures(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> "Iterator[Figure]":
         """Of a model alone (none by default). arrays : those of ``summary``."""
         return iter(())
 
-    def data_figures(self, w: np.ndarray, examples: E, predictions: P) -> Iterator[Figure]:
+    def data_figures(self, w: np.ndarray, examples: E, predictions: P) -> "Iterator[Figure]":
         """Of predictions for examples that all have labels (none by default)."""
         return iter(())
 
 
-def confusions(labels: Sequence[str], table: np.ndarray, what: str = "example") -> Figure:
+def confusions(labels: Sequence[str], table: np.ndarray, what: str = "example") -> "Figure":
     """A matrix of confusions, or the most frequent ones if there are many labels.
 
     labels : of the rows; the first ones are those of the columns; table : counts
     """
+    from lssvm.output.charts import Heat, Table
+
     columns = labels[: table.shape[1]]
     note = f"Each {what} counts once."
     if len(labels) <= MOST_CLASSES:
@@ -58,8 +62,10 @@ def confusions(labels: Sequence[str], table: np.ndarray, what: str = "example") 
     )
 
 
-def by_label(labels: Sequence[str], table: np.ndarray) -> Table:
+def by_label(labels: Sequence[str], table: np.ndarray) -> "Table":
     """Precision, recall and F1 of every label, in percent, from confusions."""
+    from lssvm.output.charts import Table
+
     true = table.sum(axis=1)
     predicted = np.append(table.sum(axis=0), np.zeros(len(true) - table.shape[1]))
     right = np.append(np.diagonal(table), np.zeros(len(true) - min(table.shape)))
@@ -70,8 +76,10 @@ def by_label(labels: Sequence[str], table: np.ndarray) -> Table:
     return Table(title="By label", note="In percent.", heads=heads, rows=rows)
 
 
-def roc(truth: np.ndarray, scores: np.ndarray) -> Lines:
+def roc(truth: np.ndarray, scores: np.ndarray) -> "Lines":
     """The curve of true against false positives. truth : (n,) bool, some of each."""
+    from lssvm.output.charts import Lines, Series
+
     hits, others = _cumulated(truth, scores)
     x, y = _thinned(others / others[-1], hits / hits[-1])
     area = float(np.trapezoid(hits / hits[-1], others / others[-1]))
@@ -87,12 +95,16 @@ def roc(truth: np.ndarray, scores: np.ndarray) -> Lines:
     )
 
 
-def precision_recall(truth: np.ndarray, scores: np.ndarray, positives: int | None = None) -> Lines:
+def precision_recall(
+    truth: np.ndarray, scores: np.ndarray, positives: int | None = None
+) -> "Lines":
     """The curve of precision against recall.
 
     truth : (n,) bool; positives : how many there are, with those that nothing can find; by default
     those in ``truth``. There is one at least
     """
+    from lssvm.output.charts import Lines, Series
+
     hits, others = (column[1:] for column in _cumulated(truth, scores))
     precision, recall = (
         hits / (hits + others),

@@ -4,7 +4,7 @@ import math
 from abc import ABC
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Generic
+from typing import TYPE_CHECKING, Any, Generic
 
 import numpy as np
 
@@ -14,8 +14,10 @@ from lssvm.applications.prediction import P
 from lssvm.applications.reading import Source
 from lssvm.errors import DataError, LssvmError
 from lssvm.formats.text import open_text
-from lssvm.output.charts import Table
 from lssvm.problem import E
+
+if TYPE_CHECKING:
+    from lssvm.output.charts import Table
 
 Scores = dict[str, float | None]
 _AT_ONCE = 2_000_000  # numbers of samples that are in memory at a time
@@ -36,7 +38,7 @@ class Written:
     counts: Any
     metrics: Callable[[np.ndarray, int], Scores]
     each: Mapping[str, Sequence[float | None]] = field(default_factory=dict)
-    labels: Table | None = None
+    labels: "Table | None" = None
 
     def scores(self) -> Scores:
         """The metrics of all examples."""
@@ -173,8 +175,10 @@ def shares(true: Any, found: Any, right: Any) -> tuple[float | None, float | Non
     )
 
 
-def label_table(names: Sequence[str], sums: np.ndarray, what: str) -> Table:
+def label_table(names: Sequence[str], sums: np.ndarray, what: str) -> "Table":
     """Precision, recall and F1 of labels. sums : (3, labels) true, found and right."""
+    from lssvm.output.charts import Table
+
     rows = []
     for name, true, found, right in zip(names, *sums, strict=True):
         if true or found:

@@ -76,7 +76,8 @@ KERNELS = {
 @workers_option
 @count_option(
     "--checkpoint-every",
-    "Passes between two checkpoints; one is also written after every CCCP iteration.",
+    "Passes between two checkpoints; one is also written after a CCCP iteration if the last one "
+    "is ten seconds old.",
     100,
 )
 @click.option(

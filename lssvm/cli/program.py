@@ -2,10 +2,12 @@
 
 Signals are answered before anything else is imported, as imports take longer than many runs.
 Imports make a hundred thousand objects and no garbage: looking for cycles among them every 700
-objects, as Python does, would be a tenth of a short run.
+objects, as Python does, would be a tenth of a short run. Plug-ins of pydantic watch how models are
+validated; to look for them in all installed distributions would take as long.
 """
 
 import gc
+import os
 
 from lssvm.output import stopping
 
@@ -38,4 +40,5 @@ def main() -> None:
 
 def _begin() -> None:
     gc.set_threshold(SELDOM)
+    os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
     stopping.arm()

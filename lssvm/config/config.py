@@ -327,19 +327,22 @@ def _application(
 ) -> tuple[type[Application] | None, list[tuple[Place, str]]]:
     """The application that a document names, or what is wrong with the name."""
     section = document.value.get("application")
-    place, names = document.place(("application",)), ", ".join(applications.registered())
+    place = document.place(("application",))
     if isinstance(section, str):
         document.value["application"] = section = {"name": section}
-    if section is None:
-        return None, [(place, f"application: missing; expected {{name: …}} with one of {names}")]
-    if not isinstance(section, dict):
+    if section is not None and not isinstance(section, dict):
         return None, [(place, f"application: expected a mapping, got {shown(section)}")]
-    name, place = section.get("name"), document.place(("application", "name"))
-    if name is None:
-        return None, [(place, f"application.name: missing; expected one of {names}")]
+    name = None if section is None else section.get("name")
     if not isinstance(name, str):
-        wrong = f"application.name: expected one of {names}, got {shown(name)}"
-        return None, [(place, wrong)]
+        names = ", ".join(applications.registered())
+        if section is None:
+            wrong = f"application: missing; expected {{name: …}} with one of {names}"
+            return None, [(place, wrong)]
+        wrong = f"missing; expected one of {names}"
+        if name is not None:
+            wrong = f"expected one of {names}, got {shown(name)}"
+        return None, [(document.place(("application", "name")), f"application.name: {wrong}")]
+    place = document.place(("application", "name"))
     try:
         return applications.load(name), []
     except LssvmError as error:

@@ -68,7 +68,7 @@ def write_container(
     ]
     full = {"format": format, "format_version": FORMAT_VERSION, **header, "arrays": listed}
     try:
-        text = json.dumps(full, indent=1, ensure_ascii=False, allow_nan=False, default=_scalar)
+        text = _indented(full)
     except (TypeError, ValueError) as error:
         raise ModelError(f"{path}: the header cannot be stored: {error}") from None
     with replacing(path, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
@@ -271,6 +271,23 @@ def _no_constant(text: str) -> float:
 def _finite_number(text: str) -> float:
     value = float(text)
     return value if math.isfinite(value) else _no_constant(text)
+
+
+def _indented(header: Mapping[str, Any]) -> str:
+    """The header as ``json.dumps`` writes it with ``indent=1``.
+
+    With an indent it does without its compiled encoder, which long lists of texts are given to.
+    """
+    parts = []
+    for key, value in header.items():
+        if isinstance(value, list) and value and all(type(each) is str for each in value):
+            inner = json.dumps(value, ensure_ascii=False, separators=(",\n  ", ": "))[1:-1]
+            text = f"[\n  {inner}\n ]"
+        else:
+            text = json.dumps(value, indent=1, ensure_ascii=False, allow_nan=False, default=_scalar)
+            text = text.replace("\n", "\n ")
+        parts.append(f"{json.dumps(key, ensure_ascii=False)}: {text}")
+    return "{\n " + ",\n ".join(parts) + "\n}"
 
 
 def _scalar(value: Any) -> Any:

@@ -130,7 +130,7 @@ class Model:
 
     def _provenance(self) -> dict[str, Any]:
         name = self.application.options.name
-        entry = applications.registered().get(name)
+        entry = applications.entry_of(name)
         package = entry.dist if entry else None
         return {
             "name": name,

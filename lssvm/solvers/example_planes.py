@@ -98,7 +98,7 @@ class ExamplePlanes:
     def grow(self) -> None:
         """Make room for more planes: larger arenas, in which blocks follow each other closely."""
         self.widest = max(self.widest, 2 * int(self.rooms.max()))
-        self._lay_out()
+        self._lay_out(with_products=True)
 
     def tighten(self) -> None:
         """Leave blocks no more room than their planes need."""
@@ -135,53 +135,79 @@ class ExamplePlanes:
         planes = self.planes()
         for name in BY_PLANE:
             getattr(self, name)[planes] = state[name]
-        for part, places in self._output_parts(self.first_output):
-            self.outputs[places] = state["outputs"][part]
+        self._unpack_outputs(state["outputs"])
         self.w[:] = state["w"]
 
     def _packed_outputs(self) -> np.ndarray:
         """The outputs of all planes, in the order of the examples."""
         found = np.empty(int(self.counts @ np.diff(self.places)), dtype=np.int32)
-        for part, places in self._output_parts(self.first_output):
+        for part, places in self._output_parts():
             found[part] = self.outputs[places]
         return found
 
-    def _output_parts(self, first: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
-        """Parts of :meth:`output_places`, for blocks that begin at ``first``, and where they stand.
+    def _unpack_outputs(self, packed: np.ndarray) -> None:
+        """Write what :meth:`_packed_outputs` gave to where the blocks are now."""
+        for part, places in self._output_parts():
+            self.outputs[places] = packed[part]
+
+    def _output_parts(self) -> Iterator[tuple[slice, np.ndarray]]:
+        """Parts of all outputs, and of :meth:`output_places`.
 
         All indices at once would take twice the memory of the outputs.
         """
         counts = self.counts * np.diff(self.places)
         ends = cumulated(counts)
-        # np.unique would import NumPy's masked arrays, which takes longer than a short run.
-        marks = sorted(set(np.searchsorted(ends, np.arange(0, ends[-1], AT_ONCE)).tolist()))
-        for a, b in itertools.pairwise([*marks, len(counts)]):
-            yield slice(ends[a], ends[b]), runs(first[a:b], counts[a:b])
+        for a, b in _at_once(ends):
+            yield slice(ends[a], ends[b]), runs(self.first_output[a:b], counts[a:b])
 
-    def _lay_out(self) -> None:
-        """Move the blocks to new arenas; products are recomputed when they are needed."""
+    def _lay_out(self, with_products: bool = False) -> None:
+        """Move the blocks to new arenas.
+
+        with_products : blocks keep their room, and the products in them; otherwise these are
+            computed again when they are needed
+        """
         rooms = self.rooms.astype(np.int64)
         planes = self.planes()
         kept = [self.alpha[planes], self.losses[planes], self.idle[planes]]
-        outputs, first = self.outputs, self.first_output
-        self.products = np.zeros(1)
+        # Old and new arenas are never there at once: together they would be the peak of a run.
+        outputs, self.outputs = self._packed_outputs(), np.zeros(0, dtype=np.int32)
         ends = [
             cumulated(part)
             for part in (rooms, rooms * np.diff(self.places), rooms**2 * (not self.exact))
         ]
         self.used = np.array([end[-1] for end in ends], dtype=np.int64)
-        self.first, self.first_output, self.first_product = (end[:-1].copy() for end in ends)
         sizes = [int(taken * (1 + SPARE)) + self.widest**2 for taken in self.used]
+        self.products = self._moved_products(ends[2], sizes[2], with_products)
+        self.first, self.first_output, self.first_product = (end[:-1].copy() for end in ends)
         self.alpha, self.losses = np.zeros(sizes[0]), np.zeros(sizes[0])
         self.idle = np.zeros(sizes[0], dtype=np.int32)
         self.outputs = np.zeros(sizes[1] + self.widest * self.longest, dtype=np.int32)
-        self.products = np.full(1 if self.exact else sizes[2], UNKNOWN)
         planes = self.planes()
         self.alpha[planes], self.losses[planes], self.idle[planes] = kept[:3]
-        old, new = self._output_parts(first), self._output_parts(self.first_output)
-        for (_, before), (_, after) in zip(old, new, strict=True):
-            self.outputs[after] = outputs[before]
+        self._unpack_outputs(outputs)
         self.hold(self.batch)
+
+    def _moved_products(self, ends: np.ndarray, size: int, kept: bool) -> np.ndarray:
+        """A new arena of products, where the block of example i lies from ends_i to ends_{i+1}.
+
+        kept : whether the products are taken over from the blocks as they lie now
+        """
+        if self.exact:
+            return np.full(1, UNKNOWN)
+        if not kept:
+            self.products = np.zeros(1)  # to be gone before the new ones are there
+        found = np.full(size, UNKNOWN)
+        for a, b in _at_once(ends) if kept else ():
+            places = runs(self.first_product[a:b], np.diff(ends[a : b + 1]))
+            found[ends[a] : ends[b]] = self.products[places]
+        return found
+
+
+def _at_once(ends: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Ranges of blocks from ends_i to ends_{i+1}, with some ``AT_ONCE`` places each."""
+    # np.unique would import NumPy's masked arrays, which takes longer than a short run.
+    marks = sorted(set(np.searchsorted(ends, np.arange(0, ends[-1], AT_ONCE)).tolist()))
+    return itertools.pairwise([*marks, len(ends) - 1])
 
 
 def runs(first: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -75,8 +75,8 @@ def learn(
     data, held : examples in memory, in the place of the files of ``data.train`` and
         ``data.validate``: the arguments of the application's ``examples_from`` by name, such as
         ``{"X": X, "y": y}``
-    checkpoint : file written after every CCCP iteration and every ``checkpoint_every``
-        passes, and read first if ``resume``
+    checkpoint : file written every ``checkpoint_every`` passes and, ten seconds after the last
+        time, after a CCCP iteration; read first if ``resume``
     initial : a model of the same application whose weights training begins with
     executor, workers : take the place of these keys of the configuration; they change no model
 

@@ -3,7 +3,7 @@
 import io
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,8 +15,10 @@ from lssvm.applications.alignment.scoring import Scoring
 from lssvm.applications.explaining import Explainer, Rival
 from lssvm.applications.picturing import Picturer
 from lssvm.errors import LssvmError
-from lssvm.output.charts import Figure, Heat, Lines, Series, Text
 from lssvm.plane import Plane
+
+if TYPE_CHECKING:
+    from lssvm.output.charts import Figure
 
 MOST_RANKS = 50
 FIRST = 3  # alignments that are shown
@@ -76,8 +78,10 @@ class AlignmentExplainer(
         alignment_output.write_text(examples, predictions, file)
         return file.getvalue().rstrip().splitlines()
 
-    def model_figures(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> Iterator[Figure]:
+    def model_figures(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> "Iterator[Figure]":
         """The substitution matrix, and the scores of gaps."""
+        from lssvm.output.charts import Heat
+
         table, (first, other, _) = self.scoring.scores(w)
         count = self.scoring.size
         letters = list(self.scoring.letters)
@@ -94,8 +98,10 @@ class AlignmentExplainer(
 
     def data_figures(
         self, w: np.ndarray, examples: AlignmentExamples, predictions: Predictions
-    ) -> Iterator[Figure]:
+    ) -> "Iterator[Figure]":
         """At which rank homologs are, and the first alignments."""
+        from lssvm.output.charts import Lines, Series, Text
+
         if not self.pairs:
             ranks = np.array(
                 [

@@ -2,14 +2,16 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lssvm.applications.coreference.mentions import Documents
 from lssvm.applications.explaining import Explainer
 from lssvm.applications.picturing import Picturer
-from lssvm.output.charts import Figure, Table
+
+if TYPE_CHECKING:
+    from lssvm.output.charts import Figure
 
 MOST_DOCUMENTS = 15  # in a table
 WORDS = 6  # of a mention that are shown
@@ -38,8 +40,10 @@ class ClusteringExplainer(Explainer[Documents, Any], Picturer[Documents, Any]):
 
     def data_figures(
         self, w: np.ndarray, examples: Documents, predictions: Any
-    ) -> Iterator[Figure]:
+    ) -> "Iterator[Figure]":
         """The documents with the lowest MUC F1."""
+        from lssvm.output.charts import Table
+
         rows = []
         for name, where, counts in zip(
             examples.names, examples.places, self.counts(examples, predictions), strict=True

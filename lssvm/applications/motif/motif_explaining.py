@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,7 +13,9 @@ from lssvm.applications.motif.sequences import Sequences
 from lssvm.applications.picturing import Picturer, precision_recall, roc
 from lssvm.errors import LssvmError
 from lssvm.formats.fasta import LETTERS
-from lssvm.output.charts import Figure, Lines, Logo, Series, Table
+
+if TYPE_CHECKING:
+    from lssvm.output.charts import Figure
 
 LABELS: Mapping[str, int] = {"+1": 1, "1": 1, "-1": -1}
 WIDTH = 60  # letters of a line
@@ -64,8 +67,10 @@ class MotifExplainer(Explainer[Sequences, Predictions], Picturer[Sequences, Pred
         lines += [f"{k + 1:>6} {text[k : k + WIDTH]}" for k in range(0, size, WIDTH)]
         return lines
 
-    def model_figures(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> Iterator[Figure]:
+    def model_figures(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> "Iterator[Figure]":
         """The logo, and the probabilities of letters."""
+        from lssvm.output.charts import Logo, Table
+
         p = motif_matrix.probabilities(w, arrays)
         heights = [motif_matrix.information_content(row[None]) for row in p]
         yield Logo(
@@ -83,8 +88,10 @@ class MotifExplainer(Explainer[Sequences, Predictions], Picturer[Sequences, Pred
 
     def data_figures(
         self, w: np.ndarray, examples: Sequences, predictions: Predictions
-    ) -> Iterator[Figure]:
+    ) -> "Iterator[Figure]":
         """Curves of the ranking by score, and where sites are."""
+        from lssvm.output.charts import Lines, Series
+
         truth, scores = examples.labels > 0, predictions.values
         if truth.any() and not truth.all():
             yield roc(truth, scores)

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from lssvm.applications.picturing import Picturer, by_label, confusions
 from lssvm.errors import LssvmError, MissingExtraError
 from lssvm.formats.images import png, require_pillow
 from lssvm.formats.mrf_text import HIDDEN
-from lssvm.output.charts import Figure, Images
+
+if TYPE_CHECKING:
+    from lssvm.output.charts import Figure, Images
 
 MOST_SHOWN = 40  # nodes
 MOST_IMAGES = 6
@@ -64,7 +66,7 @@ class GraphExplainer(Explainer[Graphs, Predictions], Picturer[Graphs, Prediction
 
     def data_figures(
         self, w: np.ndarray, examples: Graphs, predictions: Predictions
-    ) -> Iterator[Figure]:
+    ) -> "Iterator[Figure]":
         """Confusions of states, and images with their true and predicted labels."""
         labels = examples.labels[examples.nodes]
         known = labels >= 0
@@ -87,8 +89,10 @@ class GraphExplainer(Explainer[Graphs, Predictions], Picturer[Graphs, Prediction
             yield _fields(examples, predictions, i)
 
 
-def _fields(examples: Graphs, predictions: Predictions, i: int) -> Images:
+def _fields(examples: Graphs, predictions: Predictions, i: int) -> "Images":
     """The true and the predicted labels of an image, and where they differ."""
+    from lssvm.output.charts import Images
+
     offsets = examples.node_offsets - examples.node_offsets[0]
     own, picture = slice(int(offsets[i]), int(offsets[i + 1])), examples.pictures[i]
     labels, states = examples.labels[examples.nodes][own], predictions.states[own]

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from lssvm.applications.multiclass.labelled_rows import LabelledRows
 from lssvm.applications.multiclass.row_predictions import Predictions
 from lssvm.applications.picturing import Picturer, by_label, confusions
 from lssvm.errors import LssvmError, nearest
-from lssvm.output.charts import Figure
 from lssvm.plane import Plane
+
+if TYPE_CHECKING:
+    from lssvm.output.charts import Figure
 
 
 class RowExplainer(Explainer[LabelledRows, Predictions], Picturer[LabelledRows, Predictions]):
@@ -62,7 +64,7 @@ class RowExplainer(Explainer[LabelledRows, Predictions], Picturer[LabelledRows, 
 
     def data_figures(
         self, w: np.ndarray, examples: LabelledRows, predictions: Predictions
-    ) -> Iterator[Figure]:
+    ) -> "Iterator[Figure]":
         """Confusions, and figures by class."""
         table = self.confusion(examples, predictions)
         yield confusions(examples.label_names, table)

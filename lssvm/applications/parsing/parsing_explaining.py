@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,8 +12,10 @@ from lssvm.applications.parsing.examples import Treebank
 from lssvm.applications.parsing.predicted_trees import Predictions, gold_text
 from lssvm.applications.picturing import Picturer
 from lssvm.kernels import _parsing, _parsing_soft
-from lssvm.output.charts import Drawing, Figure, Lines, Series
 from lssvm.plane import Plane
+
+if TYPE_CHECKING:
+    from lssvm.output.charts import Figure
 
 LENGTHS = 5  # words of a group of sentences
 
@@ -68,8 +70,10 @@ class ParsingExplainer(Explainer[Treebank, Predictions], Picturer[Treebank, Pred
 
     def data_figures(
         self, w: np.ndarray, examples: Treebank, predictions: Predictions
-    ) -> Iterator[Figure]:
+    ) -> "Iterator[Figure]":
         """F1 of brackets by the length of sentences, and the tree of the worst one."""
+        from lssvm.output.charts import Drawing, Lines, Series
+
         counts = self.counts(examples, predictions)
         groups = (examples.lengths - 1) // LENGTHS
         x, series = np.unique(groups), []

@@ -1,6 +1,7 @@
 """Explanations of rankings, of the mean of the first k documents, and pictures."""
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,8 +11,10 @@ from lssvm.applications.ranking import ranking_metrics
 from lssvm.applications.ranking.queries import Queries
 from lssvm.errors import LssvmError
 from lssvm.kernels import _ranking
-from lssvm.output.charts import Figure, Lines, Series, Table
 from lssvm.plane import Plane
+
+if TYPE_CHECKING:
+    from lssvm.output.charts import Figure
 
 MOST_SHOWN = 20  # documents
 CURVE = 20  # ranks of the curves
@@ -73,8 +76,10 @@ class RankingExplainer(Explainer[Queries, "object"], Picturer[Queries, "object"]
 
     def data_figures(
         self, w: np.ndarray, examples: Queries, predictions: "object"
-    ) -> Iterator[Figure]:
+    ) -> "Iterator[Figure]":
         """Precision and NDCG at each rank, and the NDCG of queries."""
+        from lssvm.output.charts import Lines, Series, Table
+
         span = examples.span
         labels, relevant = examples.labels[span], examples.relevant[span]
         offsets, order = examples.offsets - examples.offsets[0], _order(predictions)

@@ -18,7 +18,6 @@ from lssvm.applications.relation.reading import Names, pair_parts, pairs_of, rea
 from lssvm.applications.relation.vocabulary import Vocabulary
 from lssvm.formats.bag_file import BagFile
 from lssvm.offsets import cumulated
-from lssvm.output.charts import Series
 from lssvm.output.plots import draw_lines
 
 _FEW = 2  # a relation of fewer pairs is worth a warning
@@ -202,6 +201,8 @@ class RelationData(
 
 def _draw_curve(examples: Bags, predictions: Predictions, path: Any) -> None:
     """Draw the precision-recall curve. Raises LssvmError if no pair has a relation."""
+    from lssvm.output.charts import Series
+
     truth = examples.truth(len(examples.relations))
     if not truth.any():
         raise examples.error(None, "no pair has a relation; expected some for the curve")

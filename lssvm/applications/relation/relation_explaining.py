@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,7 +13,9 @@ from lssvm.applications.relation.bags import Bags
 from lssvm.applications.relation.predictions import NONE, Predictions
 from lssvm.errors import LssvmError
 from lssvm.offsets import cumulated
-from lssvm.output.charts import Figure, Table
+
+if TYPE_CHECKING:
+    from lssvm.output.charts import Figure, Table
 
 NO_RELATION = "none"
 
@@ -96,7 +98,7 @@ class RelationExplainer(Explainer[Bags, Predictions], Picturer[Bags, Predictions
 
     def data_figures(
         self, w: np.ndarray, examples: Bags, predictions: Predictions
-    ) -> Iterator[Figure]:
+    ) -> "Iterator[Figure]":
         """Precision against recall of all pairs and relations, and both for each relation."""
         truth = examples.truth(len(examples.relations))
         if truth.any():
@@ -120,8 +122,10 @@ def _with_relations(examples: Bags, chosen: np.ndarray) -> Bags:
     )
 
 
-def _by_relation(names: Sequence[str], counts: relation_metrics.Counts) -> Table:
+def _by_relation(names: Sequence[str], counts: relation_metrics.Counts) -> "Table":
     """Precision, recall and F1 of every relation that is true or predicted, in percent."""
+    from lssvm.output.charts import Table
+
     rows = []
     for name, *own in zip(names, *(part.tolist() for part in counts), strict=True):
         true, found, both = own

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,7 +11,9 @@ from lssvm.applications.picturing import Picturer, by_label, confusions
 from lssvm.applications.sequence.examples import SequenceExamples
 from lssvm.applications.sequence.sequence_output import Predictions
 from lssvm.errors import LssvmError
-from lssvm.output.charts import Figure, Heat
+
+if TYPE_CHECKING:
+    from lssvm.output.charts import Figure
 
 MOST_STATES = 60  # in a picture of transitions
 
@@ -65,8 +67,10 @@ class SequenceExplainer(
             for row in (heads, *rows)
         ]
 
-    def model_figures(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> Iterator[Figure]:
+    def model_figures(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> "Iterator[Figure]":
         """The weights of transitions between labels, or between their sub-states."""
+        from lssvm.output.charts import Heat
+
         names: Sequence[str] = self.feature_names()
         states = len(self.vocabulary.labels) * getattr(self.options, "substates", 1)
         tail = states**2 + states**3 * (self.options.order == 2) + 2 * states * self.options.ends
@@ -87,7 +91,7 @@ class SequenceExplainer(
 
     def data_figures(
         self, w: np.ndarray, examples: SequenceExamples, predictions: Predictions
-    ) -> Iterator[Figure]:
+    ) -> "Iterator[Figure]":
         """Confusions of tokens, and figures by label."""
         labels = list(examples.vocabulary.labels)
         told, count = examples.told, len(labels)

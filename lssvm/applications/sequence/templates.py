@@ -21,7 +21,7 @@ any distance; functions leave these values unchanged.
 import re
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Self
 
@@ -149,6 +149,7 @@ class Tokens:
     def __init__(self, columns: Mapping[str, Sequence[str]], offsets: np.ndarray) -> None:
         self._texts: dict[str, Sequence[str]] = {}
         self._codes: dict[str, np.ndarray] = {}
+        self._known: dict[Term, tuple[dict[str, int], np.ndarray]] = {}
         for name, values in columns.items():
             known: dict[str, int] = {}
             codes = [known.setdefault(value, len(known)) for value in values]
@@ -173,26 +174,40 @@ class Tokens:
 
         Returns names and codes, (tokens,) int32: a row of names, -1 where there is no attribute
         """
+        title = "&".join(map(str, template))
         names, codes = self._values(template[0])
+        if len(template) == 1:
+            return [f"{title}={name}" for name in names], codes
         for term in template[1:]:
             others, more = self._values(term)
             pairs = zip(*(part.tolist() for part in paired(codes, more)), strict=True)
-            names = [f"{names[first]}|{others[second]}" for first, second in pairs]
-        title = "&".join(map(str, template))
-        return [f"{title}={name}" for name in names], codes
+            start = f"{title}=" if term is template[-1] else ""
+            names = [f"{start}{names[first]}|{others[second]}" for first, second in pairs]
+        return names, codes
 
     def _values(self, term: Term) -> tuple[list[str], np.ndarray]:
         """The distinct values of a term, in the order of their first token, and (tokens,) codes."""
-        values: dict[str, int] = {}
-        own = [
-            -1 if value is None else values.setdefault(value, len(values))
-            for value in map(term.function_of_text(), self._texts[term.column])
-        ]
-        codes = np.array(own, dtype=np.int32)[self._codes[term.column]]
+        values, own = self._here(replace(term, offset=0))
+        codes = own[self._codes[term.column]]
         if term.offset:
+            values = values.copy()
             codes = self._shifted(codes, term.offset, values)
         names = list(values)
         return [names[code] for code in renumbered(codes, len(names)).tolist()], codes
+
+    def _here(self, term: Term) -> tuple[dict[str, int], np.ndarray]:
+        """The values of a term without an offset by number, and the number for each text.
+
+        They are kept: words are often asked for at several distances.
+        """
+        if term not in self._known:
+            values: dict[str, int] = {}
+            own = [
+                -1 if value is None else values.setdefault(value, len(values))
+                for value in map(term.function_of_text(), self._texts[term.column])
+            ]
+            self._known[term] = values, np.array(own, dtype=np.int32)
+        return self._known[term]
 
     def _shifted(self, codes: np.ndarray, offset: int, values: dict[str, int]) -> np.ndarray:
         """The codes of the tokens at a distance of ``offset``; beyond the ends those of borders."""

@@ -103,6 +103,16 @@ class WeightNames(LazyNames):
             return f"begin -> {labels[place - second]}"
         return f"{labels[place - begin]} -> end"
 
+    def several(self, places: range) -> list[str]:
+        """The names at some places."""
+        if places.start or places.step != 1:
+            return super().several(places)
+        labels, emissions = self.vocabulary.labels, self._marks[0]
+        features = map(self.vocabulary.feature, range(-(-len(places[:emissions]) // len(labels))))
+        found = [f"{feature} : {label}" for feature in features for label in labels]
+        del found[len(places) :]
+        return found + super().several(places[len(found) :])
+
 
 def _encoded(names: Sequence[str]) -> np.ndarray:
     return np.frombuffer("\n".join(names).encode(), dtype=np.uint8)

@@ -170,7 +170,7 @@ def versions(name: str) -> tuple[str, tuple[str, str] | None]:
 
 
 def _package(name: str) -> tuple[str, str] | None:
-    entry = applications.registered().get(name)
+    entry = applications.entry_of(name)
     package = entry.dist if entry else None
     return (package.name, package.version) if package else None
 
