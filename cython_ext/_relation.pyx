@@ -7,6 +7,15 @@ last column that of none.
 import numpy as np
 
 cdef extern from "relation_bag.h" nogil:
+    ctypedef struct AssignRoom "lssvm_assign_room":
+        double* rows
+        double* columns
+        double* open
+        double* least
+        int* match
+        int* way
+        int* tree
+        int* unmatched
     ctypedef struct Bag "lssvm_bag":
         Py_ssize_t mentions, labels
         const double* scores
@@ -15,13 +24,9 @@ cdef extern from "relation_bag.h" nogil:
         double* best
         int* chosen
         double* gains
+        double* sure
         double* weights
-        double* rows
-        double* columns
-        double* least
-        int* match
-        int* way
-        int* unmatched
+        AssignRoom assigned
         unsigned char* seen
         int* free_labels
         int* paid_labels
@@ -45,25 +50,28 @@ cdef object _room(Room* out, Py_ssize_t mentions, Py_ssize_t labels, Py_ssize_t 
     """Let ``out`` point to new arrays, which are returned and must outlive it."""
     cdef Py_ssize_t longer = max(mentions, labels) + 1
     cdef double[::1] reals = np.empty(
-        (depth + 1) * (mentions + labels) + mentions * labels + 3 * longer + 1)
+        (depth + 1) * (mentions + labels) + mentions * labels + labels + 4 * longer)
     cdef int[::1] ints = np.empty(
-        (depth + 1) * mentions + 3 * longer + 2 * labels + mentions + 1, dtype=np.int32)
-    cdef unsigned char[::1] seen = np.empty(longer + 1, dtype=np.uint8)
+        (depth + 1) * mentions + 2 * labels + mentions + 4 * longer, dtype=np.int32)
+    cdef unsigned char[::1] seen = np.empty(labels + 1, dtype=np.uint8)
     out.best = &reals[0]
     out.gains = out.best + (depth + 1) * mentions
-    out.weights = out.gains + (depth + 1) * labels
-    out.rows = out.weights + mentions * labels
-    out.columns = out.rows + longer
-    out.least = out.columns + longer
+    out.sure = out.gains + (depth + 1) * labels
+    out.weights = out.sure + labels
     out.chosen = &ints[0]
-    out.match = out.chosen + (depth + 1) * mentions
-    out.way = out.match + longer
-    out.unmatched = out.way + longer
-    out.free_labels = out.unmatched + longer
+    out.free_labels = out.chosen + (depth + 1) * mentions
     out.paid_labels = out.free_labels + labels
     out.labels = out.paid_labels + labels
     out.seen = &seen[0]
+    _point(&out.assigned, out.weights + mentions * labels, out.labels + mentions, longer)
     return reals, ints, seen
+
+
+cdef void _point(AssignRoom* out, double* reals, int* ints, Py_ssize_t size) noexcept:
+    out.rows, out.columns = reals, reals + size
+    out.open, out.least = reals + 2 * size, reals + 3 * size
+    out.match, out.way = ints, ints + size
+    out.tree, out.unmatched = ints + 2 * size, ints + 3 * size
 
 
 cdef int _check(const double[:, ::1] scores, const long long[::1] places,
