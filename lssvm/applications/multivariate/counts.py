@@ -20,7 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lssvm.applications.multivariate.f_beta import FLoss
-from lssvm.kernels import _relation
+from lssvm.kernels import _multivariate, _relation
 from lssvm.kernels.relation_arrays import BagArrays
 
 MOST = 4.0  # times the size of the loss that prices are tried up to
@@ -110,7 +110,7 @@ class Cuts:
     def highest(self) -> tuple[float, np.ndarray, np.ndarray]:
         """The bound of U⁺, prices for the next cut, and the prices of the cuts it is of, (3, 2)."""
         cuts, loss = np.array(self.rows), self.loss
-        kept, extra, bound = _relation.highest_counts(
+        kept, extra, bound = _multivariate.highest_counts(
             cuts, loss.positives, self.others, self.most, loss.square, loss.scale
         )
         lowest = np.argsort(cuts @ np.array([1.0, kept, extra]), kind="stable")[:ACTIVE]
