@@ -146,7 +146,7 @@ def complete(
     """
     cdef const double[:, ::1] scores = bags.scores
     cdef const long long[::1] places = bags.places
-    cdef Py_ssize_t i, k, m, first, count, L = bags.labels
+    cdef Py_ssize_t i, k, first, count, L = bags.labels
     cdef Bag bag
     cdef Room room
     _check(scores, places, chosen, labels.shape[0], values.shape[0])
@@ -165,15 +165,66 @@ def complete(
         for k in range(chosen.shape[0]):
             i, first = chosen[k], label_places[chosen[k]]
             count = label_places[i + 1] - first
-            bag.mentions, bag.labels = places[i + 1] - places[i], L
-            values[i] = 0.0
-            if bag.mentions == 0:
+            values[i] = _complete(&bag, scores, places, i, &truth[first] if count else NULL, count,
+                                  labels, &room)
+
+
+def complete_chosen(
+    bags, const unsigned char[:, ::1] sets, const long long[::1] chosen, int[::1] labels,
+    double[::1] values,
+):
+    """As :func:`complete`, with the labels of each bag as (n, L) 0 or 1.
+
+    Returns those of the chosen bags that have fewer mentions than labels, for which nothing is
+    written.
+    """
+    cdef const double[:, ::1] scores = bags.scores
+    cdef const long long[::1] places = bags.places
+    cdef Py_ssize_t i, k, l, count, left = 0, L = bags.labels
+    cdef Bag bag
+    cdef Room room
+    _check(scores, places, chosen, labels.shape[0], values.shape[0])
+    _check_sets(sets, places.shape[0] - 1, L)
+    held = _room(&room, bags.longest, L, 0)
+    rest = np.empty(chosen.shape[0], dtype=np.int64)
+    cdef long long[::1] rest_view = rest
+    with nogil:
+        for k in range(chosen.shape[0]):
+            i, count = chosen[k], 0
+            for l in range(L):
+                if sets[i, l]:
+                    room.paid_labels[count] = <int>l
+                    count += 1
+            if count > places[i + 1] - places[i]:
+                rest_view[left] = i
+                left += 1
                 continue
-            bag.scores, bag.gains = &scores[places[i], 0], NULL
-            complete_labels(&bag, &truth[first] if count else NULL, count, &labels[places[i]],
-                            &room)
-            for m in range(bag.mentions):
-                values[i] += bag.scores[m * (L + 1) + labels[places[i] + m]]
+            values[i] = _complete(&bag, scores, places, i, room.paid_labels, count, labels, &room)
+    return rest[:left]
+
+
+cdef int _check_sets(const unsigned char[:, ::1] sets, Py_ssize_t n, Py_ssize_t L) except -1:
+    if sets.shape[0] != n or sets.shape[1] != L:
+        raise ValueError(f"relation: sets {sets.shape[0]} x {sets.shape[1]} do not fit {n} bags of "
+                         f"{L} labels")
+    return 0
+
+
+cdef double _complete(
+    Bag* bag, const double[:, ::1] scores, const long long[::1] places, Py_ssize_t i,
+    const int* own, Py_ssize_t count, int[::1] labels, Room* room,
+) noexcept nogil:
+    """Write the labels of bag i that use exactly these ones; the scores of its mentions."""
+    cdef Py_ssize_t m, L = scores.shape[1] - 1
+    cdef double value = 0.0
+    bag.mentions, bag.labels = places[i + 1] - places[i], L
+    if bag.mentions == 0:
+        return value
+    bag.scores, bag.gains = &scores[places[i], 0], NULL
+    complete_labels(bag, own, count, &labels[places[i]], room)
+    for m in range(bag.mentions):
+        value += bag.scores[m * (L + 1) + labels[places[i] + m]]
+    return value
 
 
 def evidence(bags, const int[::1] labels, double[:, ::1] margins, int[:, ::1] mentions):
@@ -232,4 +283,33 @@ def used(bags, const int[::1] labels):
             for m in range(places[i], places[i + 1]):
                 if 0 <= labels[m] < L:
                     view[i, labels[m]] = 1
+    return found
+
+
+def sums(bags, const int[::1] labels, const unsigned char[:, ::1] truth):
+    """Of each bag the scores of its labels, and how many of those used are true and how many not.
+
+    labels : as for :func:`used`; truth : (n, L)
+
+    Returns (n, 3).
+    """
+    cdef const double[:, ::1] scores = bags.scores
+    cdef const long long[::1] places = bags.places
+    cdef Py_ssize_t i, m, l, L = bags.labels, n = places.shape[0] - 1
+    _check_sets(truth, n, L)
+    if labels.shape[0] != scores.shape[0]:
+        raise ValueError(f"sums: {labels.shape[0]} labels do not fit the mentions")
+    if labels.shape[0] and (np.min(labels) < 0 or np.max(labels) > L):
+        raise ValueError(f"sums: labels are not all in 0..{L}")
+    found = np.zeros((n, 3))
+    cdef double[:, ::1] view = found
+    cdef long long[::1] last = np.full(L + 1, -1, dtype=np.int64)  # bag that used a label last
+    with nogil:
+        for i in range(n):
+            for m in range(places[i], places[i + 1]):
+                l = labels[m]
+                view[i, 0] += scores[m, l]
+                if l < L and last[l] != i:
+                    last[l] = i
+                    view[i, 1 if truth[i, l] else 2] += 1.0
     return found

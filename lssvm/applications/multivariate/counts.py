@@ -20,6 +20,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from lssvm.applications.multivariate.f_beta import FLoss
+from lssvm.applications.multivariate.labelling import as_bytes
 from lssvm.kernels import _multivariate, _relation
 from lssvm.kernels.relation_arrays import BagArrays
 
@@ -45,12 +46,7 @@ class Mixture:
         """The labelling as it is."""
         n = len(bags.places) - 1
         owners = np.repeat(np.arange(n), np.diff(bags.places))
-        own = bags.scores[np.arange(len(labels)), labels]
-        used = _relation.used(bags, labels).view(bool)
-        kept = np.count_nonzero(used & loss.truth, axis=1)
-        extra = np.count_nonzero(used & ~loss.truth, axis=1)
-        scores = np.bincount(owners, own, minlength=n)
-        return cls(labels.copy(), owners, np.column_stack([scores, kept, extra]))
+        return cls(labels.copy(), owners, _relation.sums(bags, labels, as_bytes(loss.truth)))
 
     def loss(self, loss: FLoss) -> float:
         """Δ."""

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from lssvm.applications.multivariate.labelling import as_bytes
 from lssvm.kernels import _multivariate
 
 
@@ -67,7 +68,7 @@ class FLoss:
         if not self.macro:
             kept = np.count_nonzero(self.truth & chosen)
             return float(self.counted(kept, np.count_nonzero(chosen) - kept))
-        hits, found = _multivariate.counts(_bytes(chosen), _bytes(self.truth))
+        hits, found = _multivariate.counts(as_bytes(chosen), as_bytes(self.truth))
         errors = self.square * (self.counts - hits) + (found - hits)
         whole = (1.0 + self.square) * hits + errors
         shares = np.divide(errors, whole, out=np.zeros(len(whole)), where=whole > 0.0)
@@ -77,7 +78,7 @@ class FLoss:
     @cached_property
     def counts(self) -> np.ndarray:
         """The number of true labels of each kind, (L,)."""
-        return _multivariate.counts(_bytes(self.truth), _bytes(self.truth))[0]
+        return _multivariate.counts(as_bytes(self.truth), as_bytes(self.truth))[0]
 
     def worst(self, prices: np.ndarray) -> tuple[np.ndarray, float]:
         """The labels (n, L) bool for which loss and prices (n, L) add up to most; their sum.
@@ -86,7 +87,7 @@ class FLoss:
         """
         kinds = prices.shape[1] if self.macro else 1
         own = np.ascontiguousarray(prices).reshape(-1, kinds)
-        truth = _bytes(self.truth).reshape(-1, kinds)
+        truth = as_bytes(self.truth).reshape(-1, kinds)
         values, ends, begins = _multivariate.split(own, truth)
         for row, end, begin in zip(values, ends.tolist(), begins.tolist(), strict=True):
             row[:end].sort()
@@ -95,8 +96,3 @@ class FLoss:
             own, truth, values, ends, begins, self.square, self.scales
         )
         return chosen.view(bool).reshape(prices.shape), total
-
-
-def _bytes(labels: np.ndarray) -> np.ndarray:
-    """Labels (n, L) bool as the kernel reads them."""
-    return np.ascontiguousarray(labels).view(np.uint8)
