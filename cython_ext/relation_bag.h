@@ -13,6 +13,7 @@
 
 #include <float.h>
 #include <stddef.h>
+#include <string.h>
 
 #include "relation_assign.h"
 
@@ -43,8 +44,7 @@ static double lssvm_bag_value(const lssvm_bag *bag, const int *labels, unsigned 
 {
     const ptrdiff_t L = bag->labels;
     double value = 0.0;
-    for (ptrdiff_t l = 0; l <= L; l++)
-        used[l] = 0;
+    memset(used, 0, (size_t)L + 1);
     for (ptrdiff_t m = 0; m < bag->mentions; m++) {
         value += bag->scores[m * (L + 1) + labels[m]];
         used[labels[m]] = 1;
@@ -226,7 +226,7 @@ static int lssvm_bag_best(const lssvm_bag *bag, ptrdiff_t depth, int *found, dou
     if (room->paid_count > depth)
         room->left = 1;
     const int done = lssvm_bag_visit(bag, 0, 0, found, bound, room);
-    *value = lssvm_bag_value(bag, found, room->seen);
+    *value = room->highest; /* of ``found`` */
     return done;
 }
 
