@@ -73,6 +73,11 @@ class Bounds:
         return self.upper - self.value <= MET * (1.0 + abs(self.upper) + abs(self.value))
 
     @property
+    def slack(self) -> float:
+        """By how much a better labelling can exceed the value at most."""
+        return 0.0 if self.met else self.upper - self.value
+
+    @property
     def apart(self) -> bool:
         """Whether the bounds differ by more than 1/1000 of the one farther from 0.
 
