@@ -1,4 +1,4 @@
-"""Bags of mentions: the best labels where each label that is used counts once, and the worst F.
+"""Bags of mentions: the best labels where each label that is used counts once.
 
 Mentions of a bag lie one after another, each with a row of scores: one for every label, and in the
 last column that of none.
@@ -7,6 +7,15 @@ last column that of none.
 import numpy as np
 
 cdef extern from "relation_bag.h" nogil:
+    ctypedef struct AssignRoom "lssvm_assign_room":
+        double* rows
+        double* columns
+        double* open
+        double* least
+        int* match
+        int* way
+        int* tree
+        int* unmatched
     ctypedef struct Bag "lssvm_bag":
         Py_ssize_t mentions, labels
         const double* scores
@@ -15,13 +24,9 @@ cdef extern from "relation_bag.h" nogil:
         double* best
         int* chosen
         double* gains
+        double* sure
         double* weights
-        double* rows
-        double* columns
-        double* least
-        int* match
-        int* way
-        int* unmatched
+        AssignRoom assigned
         unsigned char* seen
         int* free_labels
         int* paid_labels
@@ -45,25 +50,28 @@ cdef object _room(Room* out, Py_ssize_t mentions, Py_ssize_t labels, Py_ssize_t 
     """Let ``out`` point to new arrays, which are returned and must outlive it."""
     cdef Py_ssize_t longer = max(mentions, labels) + 1
     cdef double[::1] reals = np.empty(
-        (depth + 1) * (mentions + labels) + mentions * labels + 3 * longer + 1)
+        (depth + 1) * (mentions + labels) + mentions * labels + labels + 4 * longer)
     cdef int[::1] ints = np.empty(
-        (depth + 1) * mentions + 3 * longer + 2 * labels + mentions + 1, dtype=np.int32)
-    cdef unsigned char[::1] seen = np.empty(longer + 1, dtype=np.uint8)
+        (depth + 1) * mentions + 2 * labels + mentions + 4 * longer, dtype=np.int32)
+    cdef unsigned char[::1] seen = np.empty(labels + 1, dtype=np.uint8)
     out.best = &reals[0]
     out.gains = out.best + (depth + 1) * mentions
-    out.weights = out.gains + (depth + 1) * labels
-    out.rows = out.weights + mentions * labels
-    out.columns = out.rows + longer
-    out.least = out.columns + longer
+    out.sure = out.gains + (depth + 1) * labels
+    out.weights = out.sure + labels
     out.chosen = &ints[0]
-    out.match = out.chosen + (depth + 1) * mentions
-    out.way = out.match + longer
-    out.unmatched = out.way + longer
-    out.free_labels = out.unmatched + longer
+    out.free_labels = out.chosen + (depth + 1) * mentions
     out.paid_labels = out.free_labels + labels
     out.labels = out.paid_labels + labels
     out.seen = &seen[0]
+    _point(&out.assigned, out.weights + mentions * labels, out.labels + mentions, longer)
     return reals, ints, seen
+
+
+cdef void _point(AssignRoom* out, double* reals, int* ints, Py_ssize_t size) noexcept:
+    out.rows, out.columns = reals, reals + size
+    out.open, out.least = reals + 2 * size, reals + 3 * size
+    out.match, out.way = ints, ints + size
+    out.tree, out.unmatched = ints + 2 * size, ints + 3 * size
 
 
 cdef int _check(const double[:, ::1] scores, const long long[::1] places,
@@ -138,7 +146,7 @@ def complete(
     """
     cdef const double[:, ::1] scores = bags.scores
     cdef const long long[::1] places = bags.places
-    cdef Py_ssize_t i, k, m, first, count, L = bags.labels
+    cdef Py_ssize_t i, k, first, count, L = bags.labels
     cdef Bag bag
     cdef Room room
     _check(scores, places, chosen, labels.shape[0], values.shape[0])
@@ -157,15 +165,66 @@ def complete(
         for k in range(chosen.shape[0]):
             i, first = chosen[k], label_places[chosen[k]]
             count = label_places[i + 1] - first
-            bag.mentions, bag.labels = places[i + 1] - places[i], L
-            values[i] = 0.0
-            if bag.mentions == 0:
+            values[i] = _complete(&bag, scores, places, i, &truth[first] if count else NULL, count,
+                                  labels, &room)
+
+
+def complete_chosen(
+    bags, const unsigned char[:, ::1] sets, const long long[::1] chosen, int[::1] labels,
+    double[::1] values,
+):
+    """As :func:`complete`, with the labels of each bag as (n, L) 0 or 1.
+
+    Returns those of the chosen bags that have fewer mentions than labels, for which nothing is
+    written.
+    """
+    cdef const double[:, ::1] scores = bags.scores
+    cdef const long long[::1] places = bags.places
+    cdef Py_ssize_t i, k, l, count, left = 0, L = bags.labels
+    cdef Bag bag
+    cdef Room room
+    _check(scores, places, chosen, labels.shape[0], values.shape[0])
+    _check_sets(sets, places.shape[0] - 1, L)
+    held = _room(&room, bags.longest, L, 0)
+    rest = np.empty(chosen.shape[0], dtype=np.int64)
+    cdef long long[::1] rest_view = rest
+    with nogil:
+        for k in range(chosen.shape[0]):
+            i, count = chosen[k], 0
+            for l in range(L):
+                if sets[i, l]:
+                    room.paid_labels[count] = <int>l
+                    count += 1
+            if count > places[i + 1] - places[i]:
+                rest_view[left] = i
+                left += 1
                 continue
-            bag.scores, bag.gains = &scores[places[i], 0], NULL
-            complete_labels(&bag, &truth[first] if count else NULL, count, &labels[places[i]],
-                            &room)
-            for m in range(bag.mentions):
-                values[i] += bag.scores[m * (L + 1) + labels[places[i] + m]]
+            values[i] = _complete(&bag, scores, places, i, room.paid_labels, count, labels, &room)
+    return rest[:left]
+
+
+cdef int _check_sets(const unsigned char[:, ::1] sets, Py_ssize_t n, Py_ssize_t L) except -1:
+    if sets.shape[0] != n or sets.shape[1] != L:
+        raise ValueError(f"relation: sets {sets.shape[0]} x {sets.shape[1]} do not fit {n} bags of "
+                         f"{L} labels")
+    return 0
+
+
+cdef double _complete(
+    Bag* bag, const double[:, ::1] scores, const long long[::1] places, Py_ssize_t i,
+    const int* own, Py_ssize_t count, int[::1] labels, Room* room,
+) noexcept nogil:
+    """Write the labels of bag i that use exactly these ones; the scores of its mentions."""
+    cdef Py_ssize_t m, L = scores.shape[1] - 1
+    cdef double value = 0.0
+    bag.mentions, bag.labels = places[i + 1] - places[i], L
+    if bag.mentions == 0:
+        return value
+    bag.scores, bag.gains = &scores[places[i], 0], NULL
+    complete_labels(bag, own, count, &labels[places[i]], room)
+    for m in range(bag.mentions):
+        value += bag.scores[m * (L + 1) + labels[places[i] + m]]
+    return value
 
 
 def evidence(bags, const int[::1] labels, double[:, ::1] margins, int[:, ::1] mentions):
@@ -227,118 +286,30 @@ def used(bags, const int[::1] labels):
     return found
 
 
-cdef double _loss(double scale, double square, Py_ssize_t positives, Py_ssize_t missed,
-                  Py_ssize_t extra) noexcept nogil:
-    """scale (1 - F): square is beta^2."""
-    cdef double errors = square * missed + extra
-    if errors == 0.0:
-        return 0.0
-    return scale * (errors / ((1.0 + square) * (positives - missed) + errors))
+def sums(bags, const int[::1] labels, const unsigned char[:, ::1] truth):
+    """Of each bag the scores of its labels, and how many of those used are true and how many not.
 
+    labels : as for :func:`used`; truth : (n, L)
 
-cdef double _prefix(const double* sums, Py_ssize_t above, Py_ssize_t zeros,
-                    Py_ssize_t count) noexcept nogil:
-    """The sum of the ``count`` largest of numbers whose zeros are not stored."""
-    if count <= above:
-        return sums[count]
-    return sums[above] if count <= above + zeros else sums[count - zeros]
-
-
-cdef double _price(const double[::1] wrong, Py_ssize_t above, Py_ssize_t zeros,
-                   Py_ssize_t place) noexcept nogil:
-    """The price at a place, zeros included."""
-    if place < above:
-        return wrong[place]
-    return 0.0 if place < above + zeros else wrong[place - zeros]
-
-
-def highest_loss(
-    const double[::1] right, const double[::1] wrong, Py_ssize_t zeros, double square, double scale,
-):
-    """How many true and how many other labels to choose so that loss and prices are highest.
-
-    right : (P,) prices of the true labels, decreasing
-    wrong : (N,) those of all others that are not 0, decreasing; zeros : how many are 0
-    square : beta^2; scale : what 1 - F is multiplied by
-
-    Chosen are the labels of the highest prices. For each number of true labels the sum is concave
-    in the number of others, from 1 on at least, so bisection finds the best: O(P log(N + zeros)).
-    Returns both numbers and the value. Ties go to more true labels, then to fewer others.
+    Returns (n, 3).
     """
-    cdef Py_ssize_t P = right.shape[0], N = wrong.shape[0], most = N + zeros
-    cdef Py_ssize_t k, kept, missed, low, high, middle, above = 0, best_right = P, best_wrong = 0
-    cdef double value, highest
-    sums = np.concatenate([[0.0], np.cumsum(right)])
-    others = np.concatenate([[0.0], np.cumsum(wrong)])
-    cdef double[::1] right_sums = sums, wrong_sums = others
-    while above < N and wrong[above] > 0.0:
-        above += 1
-    highest = right_sums[P]
+    cdef const double[:, ::1] scores = bags.scores
+    cdef const long long[::1] places = bags.places
+    cdef Py_ssize_t i, m, l, L = bags.labels, n = places.shape[0] - 1
+    _check_sets(truth, n, L)
+    if labels.shape[0] != scores.shape[0]:
+        raise ValueError(f"sums: {labels.shape[0]} labels do not fit the mentions")
+    if labels.shape[0] and (np.min(labels) < 0 or np.max(labels) > L):
+        raise ValueError(f"sums: labels are not all in 0..{L}")
+    found = np.zeros((n, 3))
+    cdef double[:, ::1] view = found
+    cdef long long[::1] last = np.full(L + 1, -1, dtype=np.int64)  # bag that used a label last
     with nogil:
-        for missed in range(P + 1):
-            kept = P - missed
-            low = 0 if kept or P else min(<Py_ssize_t>1, most)
-            high = most
-            # the first number of others from which one more gains nothing
-            while low < high:
-                middle = (low + high) // 2
-                value = _loss(scale, square, P, missed, middle + 1)
-                value = value - _loss(scale, square, P, missed, middle)
-                if value > -_price(wrong, above, zeros, middle):
-                    low = middle + 1
-                else:
-                    high = middle
-            value = (_loss(scale, square, P, missed, low) + right_sums[kept]
-                     + _prefix(&wrong_sums[0], above, zeros, low))
-            if value > highest:
-                highest, best_right, best_wrong = value, kept, low
-    return best_right, best_wrong, highest
-
-
-cdef double _height(const double[:, ::1] cuts, double kept, double extra) noexcept nogil:
-    """The lowest of the cuts for so many true and other labels."""
-    cdef Py_ssize_t k
-    cdef double value, lowest = DBL_MAX
-    for k in range(cuts.shape[0]):
-        value = cuts[k, 0] + cuts[k, 1] * kept + cuts[k, 2] * extra
-        if value < lowest:
-            lowest = value
-    return lowest
-
-
-def highest_counts(
-    const double[:, ::1] cuts, Py_ssize_t positives, Py_ssize_t others, Py_ssize_t most,
-    double square, double scale,
-):
-    """How many true and how many other labels make the loss plus the lowest of the cuts highest.
-
-    cuts : (K, 3), of what labels score at most: a number, and what it changes by for each true and
-        for each other label
-    positives : how many true labels there are; others, most : how many others, and how many labels
-        in all, can be chosen; square, scale : as in :func:`highest_loss`
-
-    Returns both numbers and the value. O(positives K log(others)).
-    """
-    cdef Py_ssize_t kept, missed, low, high, middle, best_kept = 0, best_extra = 0
-    cdef double value, highest = -DBL_MAX
-    if cuts.shape[1] != 3:
-        raise ValueError(f"highest_counts: cuts have {cuts.shape[1]} numbers; expected 3")
-    with nogil:
-        for missed in range(positives + 1):
-            kept = positives - missed
-            low, high = 0, max(<Py_ssize_t>0, min(others, most - kept))
-            if positives == 0:
-                highest, low = _height(cuts, 0.0, 0.0), min(<Py_ssize_t>1, high)
-            while low < high:
-                middle = (low + high) // 2
-                value = _loss(scale, square, positives, missed, middle + 1)
-                value = value - _loss(scale, square, positives, missed, middle)
-                value = value + _height(cuts, kept, middle + 1) - _height(cuts, kept, middle)
-                if value > 0.0:
-                    low = middle + 1
-                else:
-                    high = middle
-            value = _loss(scale, square, positives, missed, low) + _height(cuts, kept, low)
-            if value > highest:
-                highest, best_kept, best_extra = value, kept, low
-    return best_kept, best_extra, highest
+        for i in range(n):
+            for m in range(places[i], places[i + 1]):
+                l = labels[m]
+                view[i, 0] += scores[m, l]
+                if l < L and last[l] != i:
+                    last[l] = i
+                    view[i, 1 if truth[i, l] else 2] += 1.0
+    return found

@@ -13,8 +13,9 @@
 
 #include <float.h>
 #include <stddef.h>
+#include <string.h>
 
-#include "wide.h"
+#include "relation_assign.h"
 
 typedef struct {
     ptrdiff_t mentions, labels;
@@ -27,10 +28,10 @@ typedef struct {
     double *best;    /* (D + 1, M) the best score of each mention among the labels of a set */
     int *chosen;     /* (D + 1, M) and its label */
     double *gains;   /* (D + 1, L) what further labels gain at most */
+    double *sure;    /* (L,) what each paid label gains at least */
     double *weights; /* (M * L,) of the assignment */
-    double *rows, *columns, *least; /* (max(M, L) + 1,) its potentials */
-    int *match, *way, *unmatched;   /* (max(M, L) + 1,) */
-    unsigned char *seen;            /* (max(M, L) + 1,) */
+    lssvm_assign_room assigned;     /* for M and L rows or columns */
+    unsigned char *seen;            /* (L + 1,) */
     int *free_labels, *paid_labels; /* (L,) with g > 0, and g < 0 */
     int *labels;                    /* (M,) a labelling */
     ptrdiff_t free_count, paid_count;
@@ -38,85 +39,12 @@ typedef struct {
     long long left; /* sets that may still be tried */
 } lssvm_bag_room;
 
-/* Match each of R rows with a column of its own, R <= C, by the greatest sum of weights (R, C).
-   match[c], c from 1 to C, is the row of a column, counted from 1; 0: none. Rows whose weights are
-   all 0 are left out if ``idle``.
-   Kuhn 1955, as successive shortest paths: O(R C) and O(R C) more for each row whose best column
-   another one has already. */
-static void lssvm_assign(const double *weights, ptrdiff_t R, ptrdiff_t C, int idle,
-                         lssvm_bag_room *room)
-{
-    double *u = room->rows, *v = room->columns, *least = room->least;
-    int *match = room->match, *way = room->way, *left = room->unmatched;
-    ptrdiff_t count = 0;
-    for (ptrdiff_t c = 0; c <= C; c++) {
-        v[c] = 0.0;
-        match[c] = 0;
-    }
-    for (ptrdiff_t r = 1; r <= R; r++) {
-        ptrdiff_t top = 0;
-        for (ptrdiff_t c = 1; c < C; c++)
-            if (weights[(r - 1) * C + c] > weights[(r - 1) * C + top])
-                top = c;
-        u[r] = -weights[(r - 1) * C + top];
-        if (idle && u[r] == 0.0)
-            continue;
-        if (match[top + 1] == 0)
-            match[top + 1] = (int)r;
-        else
-            left[count++] = (int)r;
-    }
-    for (ptrdiff_t k = 0; k < count; k++) {
-        ptrdiff_t at = 0;
-        match[0] = left[k];
-        for (ptrdiff_t c = 0; c <= C; c++) {
-            least[c] = DBL_MAX;
-            room->seen[c] = 0;
-        }
-        do {
-            ptrdiff_t row = match[at], next = -1;
-            double step = DBL_MAX;
-            const double *own = weights + (row - 1) * C - 1, reach = u[row];
-            room->seen[at] = 1;
-            for (ptrdiff_t c = 1; c <= C; c++) {
-                if (room->seen[c])
-                    continue;
-                double reduced = -own[c] - reach - v[c];
-                if (reduced < least[c]) {
-                    least[c] = reduced;
-                    way[c] = (int)at;
-                }
-                if (least[c] < step) {
-                    step = least[c];
-                    next = c;
-                }
-            }
-            if (next < 0) /* numbers that are not finite */
-                return;
-            for (ptrdiff_t c = 0; c <= C; c++) {
-                if (room->seen[c]) {
-                    u[match[c]] += step;
-                    v[c] -= step;
-                } else {
-                    least[c] -= step;
-                }
-            }
-            at = next;
-        } while (match[at] != 0);
-        while (at != 0) {
-            match[at] = match[way[at]];
-            at = way[at];
-        }
-    }
-}
-
 /* The value of a labelling, mentions and used labels added in their order. */
 static double lssvm_bag_value(const lssvm_bag *bag, const int *labels, unsigned char *used)
 {
     const ptrdiff_t L = bag->labels;
     double value = 0.0;
-    for (ptrdiff_t l = 0; l <= L; l++)
-        used[l] = 0;
+    memset(used, 0, (size_t)L + 1);
     for (ptrdiff_t m = 0; m < bag->mentions; m++) {
         value += bag->scores[m * (L + 1) + labels[m]];
         used[labels[m]] = 1;
@@ -144,9 +72,9 @@ static void lssvm_bag_match(const lssvm_bag *bag, const double *best, int *label
             weights[r * C + c] = gain > 0.0 ? gain : 0.0;
         }
     }
-    lssvm_assign(weights, R, C, 1, room);
+    lssvm_assign(weights, R, C, 1, &room->assigned);
     for (ptrdiff_t c = 0; c < C; c++) {
-        const ptrdiff_t r = room->match[c + 1] - 1;
+        const ptrdiff_t r = room->assigned.match[c + 1] - 1;
         if (r >= 0 && weights[r * C + c] > 0.0)
             labels[turned ? c : r] = room->free_labels[turned ? r : c];
     }
@@ -243,16 +171,16 @@ static void lssvm_bag_choose(const lssvm_bag *bag, lssvm_bag_room *room)
             least += scores[label] - other;
             most = scores[label] - other > most ? scores[label] - other : most;
         }
-        room->least[k] = least - (double)room->free_count * most;
+        room->sure[k] = least - (double)room->free_count * most;
     }
     for (ptrdiff_t k = 0; k < room->paid_count; k++)
-        if (room->least[k] > 0.0)
+        if (room->sure[k] > 0.0)
             lssvm_bag_widen(bag, room->paid_labels[k], room->best, room->chosen, room->best,
                             room->chosen);
     for (ptrdiff_t k = 0; k < room->paid_count; k++) {
         const int label = room->paid_labels[k];
         const double gain = lssvm_bag_gain(bag, label, room->best);
-        if (room->least[k] > 0.0 || gain <= 0.0)
+        if (room->sure[k] > 0.0 || gain <= 0.0)
             continue;
         ptrdiff_t at = count++;
         for (; at > 0 && gains[at - 1] < gain; at--) {
@@ -298,7 +226,7 @@ static int lssvm_bag_best(const lssvm_bag *bag, ptrdiff_t depth, int *found, dou
     if (room->paid_count > depth)
         room->left = 1;
     const int done = lssvm_bag_visit(bag, 0, 0, found, bound, room);
-    *value = lssvm_bag_value(bag, found, room->seen);
+    *value = room->highest; /* of ``found`` */
     return done;
 }
 
@@ -322,10 +250,10 @@ static void lssvm_bag_complete(const lssvm_bag *bag, const int *labels, ptrdiff_
     }
     if (K == 0)
         return;
-    lssvm_assign(room->weights, K, M, 0, room);
+    lssvm_assign(room->weights, K, M, 0, &room->assigned);
     for (ptrdiff_t m = 0; m < M; m++)
-        if (room->match[m + 1] > 0)
-            found[m] = labels[room->match[m + 1] - 1];
+        if (room->assigned.match[m + 1] > 0)
+            found[m] = labels[room->assigned.match[m + 1] - 1];
 }
 
 #endif

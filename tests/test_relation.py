@@ -11,8 +11,8 @@ import pytest
 import relation_cases as cases
 from scipy import sparse
 
+from lssvm.applications.multivariate import whole
 from lssvm.applications.multivariate.decomposition import NOT_MET, Bounds
-from lssvm.applications.relation import relation
 from lssvm.config import Config
 from lssvm.errors import ConfigError, DataError, LssvmError, StoppedError
 from lssvm.executor import Executor
@@ -209,7 +209,7 @@ def test_bounds_that_hardly_differ_are_not_counted_and_yet_certified(
     def bounded(bags, loss, truth, carried, limits, each):
         return Bounds(truth.labels, value, value, upper, carried)
 
-    monkeypatch.setattr(relation, "decomposed", bounded)
+    monkeypatch.setattr(whole, "decomposed", bounded)
     plane, certified = app.augmented(w, examples)
     assert plane.value(w) == value
     assert certified == pytest.approx(upper)

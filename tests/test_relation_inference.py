@@ -5,6 +5,7 @@ import itertools
 import numpy as np
 import pytest
 import relation_cases as cases
+from scipy.optimize import linear_sum_assignment
 
 from lssvm.applications.multivariate import integer
 from lssvm.applications.multivariate.decomposition import Limits, decomposed
@@ -61,6 +62,46 @@ def test_completion_is_the_best_labelling_with_the_relations_of_each_pair(seed):
         assert cases.used(labels, 3) == truth[row]
         assert found.values[row] == best
         assert sum(scores_of(bags, row)[np.arange(len(labels)), labels]) == best
+
+
+def assigned(weights):
+    """The greatest sum of weights (R, C) of different rows and columns."""
+    return weights[linear_sum_assignment(weights, maximize=True)].sum()
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_large_pairs_are_assigned_as_scipy_does(seed):
+    rng = np.random.default_rng(seed)
+    mentions, relations = int(rng.integers(1, 120)), int(rng.integers(1, 60))
+    common = rng.integers(-16, 17, (mentions, 1)) / 8  # which all relations want most
+    scores = eighths(rng, mentions, relations + 1) + 4.0 * common
+    bags = BagArrays(scores, np.array([0, mentions]))
+    found, row = Labelling.empty(bags), np.zeros(1, dtype=np.int64)
+    used = rng.permutation(relations)[: min(mentions, relations)]
+    chosen_by(bags, np.isin(np.arange(relations), used)[None], row, found)
+    own = scores[:, [*used, relations]]
+    top = own.max(axis=1)
+    assert found.values[0] == top.sum() + assigned((own - top[:, None])[:, :-1].T)
+    assert cases.used(labels_of(bags, found, 0), relations) == frozenset(used.tolist())
+    gains = np.abs(eighths(rng, 1, relations))
+    found.improve(bags, gains, row, 1)
+    top = scores.max(axis=1)
+    weights = np.maximum(scores[:, :-1] - top[:, None] + gains, 0.0)
+    assert found.values[0] == top.sum() + assigned(weights)
+
+
+def test_sums_of_labels_are_those_of_their_pairs():
+    rng = np.random.default_rng(0)
+    bags = random_bags(rng, n=50)
+    labels = rng.integers(0, 4, len(bags.scores)).astype(np.int32)
+    truth = rng.random((50, 3)) < 0.5
+    used = _relation.used(bags, labels).view(bool)
+    scores = [scores_of(bags, row) for row in range(50)]
+    own = np.split(labels, bags.places[1:-1])
+    sums = [s[np.arange(len(k)), k].sum() for s, k in zip(scores, own, strict=True)]
+    expected = np.column_stack([sums, (used & truth).sum(axis=1), (used & ~truth).sum(axis=1)])
+    found = _relation.sums(bags, labels, truth.view(np.uint8))
+    np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("seed", range(DATA_SETS))
@@ -239,5 +280,11 @@ def test_the_kernel_refuses_arrays_that_do_not_fit():
         _relation.complete(bags, rows, many, np.full(4 * n, 3, np.int32), labels, values)
     with pytest.raises(ValueError, match="fewer mentions than labels"):
         _relation.complete(bags, rows, many, np.zeros(4 * n, np.int32), labels, values)
+    with pytest.raises(ValueError, match="sets 2 x 3 do not fit 4 bags"):
+        _relation.complete_chosen(bags, np.zeros((2, 3), np.uint8), rows, labels, values)
+    with pytest.raises(ValueError, match="sets 4 x 2 do not fit 4 bags of 3 labels"):
+        _relation.sums(bags, labels, np.zeros((n, 2), np.uint8))
+    with pytest.raises(ValueError, match="not all in 0"):
+        _relation.sums(bags, labels + 9, np.zeros((n, 3), np.uint8))
     with pytest.raises(ValueError, match="not all in 0"):
         _relation.evidence(bags, labels + 9, np.zeros((n, 3)), np.zeros((n, 3), np.int32))

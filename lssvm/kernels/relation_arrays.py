@@ -1,6 +1,7 @@
 """Bags of mentions as the kernel of relation extraction reads them, checked once."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
@@ -26,10 +27,24 @@ class BagArrays(Arrays):
         """L."""
         return int(self.scores.shape[1]) - 1
 
-    @property
+    @cached_property
     def longest(self) -> int:
         """Mentions of the largest bag, 1 at least."""
         return int(np.diff(self.places).max(initial=1))
+
+    @cached_property
+    def alone(self) -> bool:
+        """Whether every bag has one mention."""
+        return bool((np.diff(self.places) == 1).all())
+
+    def own(self, labels: np.ndarray) -> np.ndarray:
+        """The score of each mention with its label, (mentions,); L for none."""
+        return self.scores.ravel()[self._rows + labels]
+
+    @cached_property
+    def _rows(self) -> np.ndarray:
+        """Where the scores of each mention begin, (mentions,)."""
+        return np.arange(len(self.scores)) * self.scores.shape[1]
 
     def check(self) -> None:
         """Refuse mentions that are not there, and scores without a column for none."""

@@ -19,10 +19,10 @@ from lssvm.applications.multiclass.labelled_rows import LabelledRows
 from lssvm.applications.multiclass.row_classifier import RowClassifier
 from lssvm.applications.multiclass.row_predictions import Predictions
 from lssvm.applications.multivariate import precision
-from lssvm.applications.multivariate.counts import ACTIVE
-from lssvm.applications.multivariate.decomposition import Bounds, Limits, Tally, decomposed
+from lssvm.applications.multivariate.decomposition import Bounds, Limits
 from lssvm.applications.multivariate.f_beta import FLoss
 from lssvm.applications.multivariate.labelling import Labelling, in_turn
+from lssvm.applications.multivariate.whole import WholeLoss
 from lssvm.errors import LssvmError
 from lssvm.kernels import _multiclass
 from lssvm.kernels.relation_arrays import BagArrays
@@ -36,7 +36,7 @@ _FAR = 1e3  # times the largest score and loss that the label no row has is belo
 _EACH = "loss {} is that of the whole data set; expected the loss of each row"
 
 
-class WholeRows(RowClassifier, base.Continuing[LabelledRows]):
+class WholeRows(WholeLoss[LabelledRows], RowClassifier):
     """Rows with a loss of each, or with one of the whole data set.
 
     options : has loss, beta, left_out, percent and iterations
@@ -53,7 +53,6 @@ class WholeRows(RowClassifier, base.Continuing[LabelledRows]):
             )
         self.left_out = None if self.decomposes else options.left_out
         self.limits = Limits(options.iterations, False, 1, self.left_out is not None)
-        self._tally = Tally()
 
     @classmethod
     def decomposes_with(cls, options: Mapping[str, Any]) -> bool:
@@ -89,71 +88,41 @@ class WholeRows(RowClassifier, base.Continuing[LabelledRows]):
         truth = place[:, None] == np.arange(self.counted)
         return FLoss(truth, self.options.beta**2, self.left_out is None)
 
-    def continues(self, examples: LabelledRows) -> bool:
-        """Whether the loss is that of the whole data set."""
-        return not self.decomposes
-
-    def carried_shape(self, examples: LabelledRows) -> tuple[int, int]:
-        """Of prices of counts, or of one multiplier for each row and class."""
-        return (ACTIVE, 2) if self.limits.counts else (len(examples), self.counted)
-
     def augmented(self, w: np.ndarray, examples: LabelledRows) -> tuple[Plane, float]:
         """Σ c_i U⁺_i, or U⁺ of the whole data set with its upper bound."""
         if self.decomposes:
             return super().augmented(w, examples)
         return self.augmented_from(w, examples, None, in_turn)[:2]
 
-    def augmented_from(
-        self, w: np.ndarray, examples: LabelledRows, carried: np.ndarray | None, each: Each
-    ) -> tuple[Plane, float, np.ndarray]:
-        """U⁺ of the whole data set: a plane, an upper bound, and what the next call begins with."""
-        if carried is None:
-            carried = np.zeros(self.carried_shape(examples))
+    def worst(
+        self, w: np.ndarray, examples: LabelledRows, carried: np.ndarray, each: Each
+    ) -> Bounds | None:
+        """The worst labels, in the ``order`` of classes; None if scores are not finite."""
         scores = self._ordered(w, examples, each)
         if not np.isfinite(scores).all():
-            return Plane(np.full(len(w), np.nan), np.nan), np.nan, carried
+            return None
         truth = np.argsort(self.order)[examples.labels].astype(np.int32)
         if self.options.loss == PRECISION:
             count = precision.rows_at(self.options.percent, len(scores))
-            labels, loss, _ = precision.worst(scores, truth, count)
-            slack = 0.0
-        else:
-            found = self._decomposed(scores, truth, examples, carried, each)
-            labels, loss, carried = found.labels, found.loss, found.carried
-            slack = 0.0 if found.met else found.upper - found.value
-        cost = float(examples.costs[0])
-        chosen = np.ascontiguousarray(self.order[labels], dtype=np.int32)
-        gradient = _multiclass.combination(examples.rows, chosen, examples.costs, self._arrays)
-        plane = Plane(gradient, cost * loss)
-        return plane, plane.value(w) + cost * slack, carried
-
-    def _ordered(self, w: np.ndarray, examples: LabelledRows, each: Each) -> np.ndarray:
-        """The scores of all classes in their ``order``, (n, classes)."""
-        rows = [examples.slice(k, k + _AT_ONCE) for k in range(0, len(examples), _AT_ONCE)]
-        return np.concatenate(each(lambda part: self.scores(w, part), rows))[:, self.order]
-
-    def _decomposed(
-        self,
-        scores: np.ndarray,
-        truth: np.ndarray,
-        examples: LabelledRows,
-        carried: np.ndarray,
-        each: Each,
-    ) -> Bounds:
-        """What the decomposition finds for F_β, and counts it."""
+            labels, loss, value = precision.worst(scores, truth, count)
+            return Bounds(labels, loss, value, value, carried)
         if self.left_out is None:
             lowest = -_FAR * (np.abs(scores).max() + len(scores))
             scores = np.column_stack([scores, np.full(len(scores), lowest)])
         bags = BagArrays(np.ascontiguousarray(scores), np.arange(len(scores) + 1))
         right = Labelling(truth, scores[np.arange(len(truth)), truth], np.zeros(len(truth)))
-        loss = self.loss_of(examples.labels)
-        found = decomposed(bags, loss, right, carried, self.limits, each)
-        self._tally.add(found.apart)
-        return found
+        return self.decomposed(bags, self.loss_of(examples.labels), right, carried, each)
 
-    def not_converged(self) -> dict[str, tuple[int, int]]:
-        """How often the bounds of the decomposition did not meet, and of how many passes."""
-        return self._tally.taken()
+    def plane_of(self, examples: LabelledRows, labels: np.ndarray, loss: float) -> Plane:
+        """The plane of labels in the ``order`` of classes; loss : with costs."""
+        chosen = np.ascontiguousarray(self.order[labels], dtype=np.int32)
+        gradient = _multiclass.combination(examples.rows, chosen, examples.costs, self._arrays)
+        return Plane(gradient, loss)
+
+    def _ordered(self, w: np.ndarray, examples: LabelledRows, each: Each) -> np.ndarray:
+        """The scores of all classes in their ``order``, (n, classes)."""
+        rows = [examples.slice(k, k + _AT_ONCE) for k in range(0, len(examples), _AT_ONCE)]
+        return np.concatenate(each(lambda part: self.scores(w, part), rows))[:, self.order]
 
     def augmented_each(self, w: np.ndarray, examples: LabelledRows) -> base.Maxima:
         """U⁺_i of each example. Raises LssvmError for such a loss."""

@@ -20,7 +20,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from lssvm.applications.multivariate.f_beta import FLoss
-from lssvm.kernels import _relation
+from lssvm.applications.multivariate.labelling import as_bytes
+from lssvm.kernels import _multivariate, _relation
 from lssvm.kernels.relation_arrays import BagArrays
 
 MOST = 4.0  # times the size of the loss that prices are tried up to
@@ -45,12 +46,7 @@ class Mixture:
         """The labelling as it is."""
         n = len(bags.places) - 1
         owners = np.repeat(np.arange(n), np.diff(bags.places))
-        own = bags.scores[np.arange(len(labels)), labels]
-        used = _relation.used(bags, labels).view(bool)
-        kept = np.count_nonzero(used & loss.truth, axis=1)
-        extra = np.count_nonzero(used & ~loss.truth, axis=1)
-        scores = np.bincount(owners, own, minlength=n)
-        return cls(labels.copy(), owners, np.column_stack([scores, kept, extra]))
+        return cls(labels.copy(), owners, _relation.sums(bags, labels, as_bytes(loss.truth)))
 
     def loss(self, loss: FLoss) -> float:
         """Δ."""
@@ -110,7 +106,7 @@ class Cuts:
     def highest(self) -> tuple[float, np.ndarray, np.ndarray]:
         """The bound of U⁺, prices for the next cut, and the prices of the cuts it is of, (3, 2)."""
         cuts, loss = np.array(self.rows), self.loss
-        kept, extra, bound = _relation.highest_counts(
+        kept, extra, bound = _multivariate.highest_counts(
             cuts, loss.positives, self.others, self.most, loss.square, loss.scale
         )
         lowest = np.argsort(cuts @ np.array([1.0, kept, extra]), kind="stable")[:ACTIVE]

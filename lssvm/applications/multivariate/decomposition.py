@@ -73,6 +73,11 @@ class Bounds:
         return self.upper - self.value <= MET * (1.0 + abs(self.upper) + abs(self.value))
 
     @property
+    def slack(self) -> float:
+        """By how much a better labelling can exceed the value at most."""
+        return 0.0 if self.met else self.upper - self.value
+
+    @property
     def apart(self) -> bool:
         """Whether the bounds differ by more than 1/1000 of the one farther from 0.
 
@@ -153,7 +158,8 @@ def _exactly(found: Bounds, bags: BagArrays, loss: FLoss) -> None:
 def _by_pairs(found: Bounds, bags: BagArrays, loss: FLoss, limits: Limits, each: Each) -> None:
     prices, model = found.carried.copy(), Labelling.empty(bags)
     every = np.arange(len(prices))
-    model.improve(bags, -prices, every, limits.label_sets, each)
+    gains = -prices
+    model.improve(bags, gains, every, limits.label_sets, each)
     for step in range(1, limits.iterations + 1):
         chosen, worst = loss.worst(prices)
         upper = worst + float(model.values.sum()) + float(model.excess.sum())
@@ -170,7 +176,8 @@ def _by_pairs(found: Bounds, bags: BagArrays, loss: FLoss, limits: Limits, each:
             break
         size = 1.0 / step if limits.inverse else step**-0.5
         prices[rows] -= size * (chosen[rows].astype(np.float64) - used[rows])
-        model.improve(bags, -prices, rows, limits.label_sets, each)
+        gains[rows] = -prices[rows]
+        model.improve(bags, gains, rows, limits.label_sets, each)
 
 
 def _rows(apart: np.ndarray) -> np.ndarray:
@@ -218,4 +225,4 @@ def _offer_chosen(
 
 
 def _score(bags: BagArrays, labels: np.ndarray) -> float:
-    return float(bags.scores[np.arange(len(labels)), labels].sum())
+    return float(bags.own(labels).sum())

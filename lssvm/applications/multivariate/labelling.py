@@ -29,6 +29,11 @@ def parts_of(rows: np.ndarray) -> list[np.ndarray]:
     return np.array_split(rows, count)
 
 
+def as_bytes(labels: np.ndarray) -> np.ndarray:
+    """Labels (n, L) bool as the kernels read them."""
+    return np.ascontiguousarray(labels).view(np.uint8)
+
+
 @dataclass
 class Labelling:
     """Labels of the mentions of n pairs, which change pair by pair.
@@ -57,7 +62,7 @@ class Labelling:
         most : sets of relations of a pair that are tried before mixed-integer programming
         """
         gains = np.ascontiguousarray(gains)
-        if (np.diff(bags.places) == 1).all():
+        if bags.alone:
             self._improve_alone(bags, gains, rows)
             return
 
@@ -96,10 +101,4 @@ def chosen_by(
 
     Returns which of the pairs have too few mentions for that, and are left as they are.
     """
-    counts = np.count_nonzero(chosen, axis=1)
-    short = counts > np.diff(bags.places)
-    label_places = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    truth = np.nonzero(chosen)[1].astype(np.int32)
-    own = rows[~short[rows]]
-    _relation.complete(bags, own, label_places, truth, found.labels, found.values)
-    return rows[short[rows]]
+    return _relation.complete_chosen(bags, as_bytes(chosen), rows, found.labels, found.values)

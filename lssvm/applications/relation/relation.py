@@ -18,9 +18,7 @@ Ramakrishnan, NAACL 2015): there is one maximum over all pairs together,
 
     U⁺ = max over Y of n (1 − F(Y)) + Σ_i max over h with y_i of w · Φ(x_i, y_i, h)
 
-whose bounds the module ``decomposition`` finds. The lower one makes the plane, which is valid, the
-upper one is the upper bound: where they differ, the certified gap holds nevertheless. What one
-pass has found of the multipliers the next one begins with.
+whose bounds the module ``multivariate.decomposition`` finds.
 
 Ties go to none, then to the first relation.
 """
@@ -32,10 +30,10 @@ import numpy as np
 
 from lssvm import sparse
 from lssvm.applications import base
-from lssvm.applications.multivariate.counts import ACTIVE
-from lssvm.applications.multivariate.decomposition import Limits, Tally, decomposed
+from lssvm.applications.multivariate.decomposition import Bounds, Limits
 from lssvm.applications.multivariate.f_beta import FLoss
 from lssvm.applications.multivariate.labelling import Labelling, in_turn
+from lssvm.applications.multivariate.whole import WholeLoss, nowhere
 from lssvm.applications.names import LazyNames
 from lssvm.applications.relation import inference
 from lssvm.applications.relation.bags import Bags
@@ -74,9 +72,9 @@ class Relation(
     RelationData,
     RelationExplainer,
     FactsWritten,
+    WholeLoss[Bags],
     base.Application[Bags, Predictions],
     base.ByExample[Bags],
-    base.Continuing[Bags],
 ):
     """Relations of pairs; the labels of mentions are hidden."""
 
@@ -94,7 +92,6 @@ class Relation(
         self.decomposes = options.loss != F_BETA
         inverse, counts = options.steps == "inverse", options.by_counts
         self.limits = Limits(options.iterations, inverse, options.label_sets, counts)
-        self._tally = Tally()
 
     @classmethod
     def decomposes_with(cls, options: Mapping[str, Any]) -> bool:
@@ -133,7 +130,7 @@ class Relation(
 
     def start(self, examples: Bags, rng: np.random.Generator) -> Plane:
         """The relations of each pair in turn on its mentions. Raises DataError without them."""
-        return inference.plane(examples, self._first(examples, rng), 0.0, self.columns)
+        return self.plane_of(examples, self._first(examples, rng), 0.0)
 
     def start_each(self, examples: Bags, rng: np.random.Generator) -> base.Maxima:
         """As ``start``, for every pair apart."""
@@ -184,9 +181,7 @@ class Relation(
         if not self.decomposes:
             return self.augmented_from(w, examples, None, in_turn)[:2]
         found, losses = self._worst(w, examples)
-        plane = inference.plane(
-            examples, found.labels, float(examples.costs @ losses), self.columns
-        )
+        plane = self.plane_of(examples, found.labels, float(examples.costs @ losses))
         slack = float(examples.costs @ found.excess)
         return plane, plane.value(w) + slack
 
@@ -195,44 +190,29 @@ class Relation(
         self._check(examples)
         bags = inference.scored(w, examples, self.columns)
         if not np.isfinite(bags.scores).all():
-            return _nowhere(w)
-        return inference.plane(
-            examples, inference.completed(bags, examples).labels, 0.0, self.columns
-        )
+            return nowhere(w)
+        return self.plane_of(examples, inference.completed(bags, examples).labels, 0.0)
 
-    def continues(self, examples: Bags) -> bool:
-        """Whether the loss is that of the whole data set."""
-        return not self.decomposes
+    @property
+    def counted(self) -> int:
+        """L."""
+        return len(self.relations)
 
-    def carried_shape(self, examples: Bags) -> tuple[int, int]:
-        """Of prices of counts, or of one multiplier for each pair and relation."""
-        return (ACTIVE, 2) if self.limits.counts else (len(examples), len(self.relations))
-
-    def augmented_from(
-        self, w: np.ndarray, examples: Bags, carried: np.ndarray | None, each: Each
-    ) -> tuple[Plane, float, np.ndarray]:
-        """U⁺ of the whole data set: a plane, an upper bound, and what the next call begins with."""
-        if carried is None:
-            carried = np.zeros(self.carried_shape(examples))
+    def worst(
+        self, w: np.ndarray, examples: Bags, carried: np.ndarray, each: Each
+    ) -> Bounds | None:
+        """What the decomposition finds for F_β; None if scores are not finite."""
         bags = inference.scored(w, examples, self.columns, each)
         if not np.isfinite(bags.scores).all():
-            return _nowhere(w), np.nan, carried
+            return None
         truth = inference.completed(bags, examples)
         square, macro = self.options.beta**2, self.options.average == "macro"
-        loss = FLoss(examples.truth(len(self.relations)), square, macro)
-        found = decomposed(bags, loss, truth, carried, self.limits, each)
-        self._tally.add(found.apart)
-        cost = float(examples.costs[0])
-        plane = inference.plane(examples, found.labels, cost * found.loss, self.columns)
-        slack = 0.0 if found.met else cost * (found.upper - found.value)
-        return plane, plane.value(w) + slack, found.carried
+        loss = FLoss(examples.truth(self.counted), square, macro)
+        return self.decomposed(bags, loss, truth, carried, each)
 
-    def not_converged(self) -> dict[str, tuple[int, int]]:
-        """How often the bounds of the decomposition did not meet, and of how many passes.
-
-        They count as met if they differ by at most 1/1000 of the value, see :class:`Bounds`.
-        """
-        return self._tally.taken()
+    def plane_of(self, examples: Bags, labels: np.ndarray, loss: float) -> Plane:
+        """The plane of labels of all mentions; loss : with costs."""
+        return inference.plane(examples, labels, loss, self.columns)
 
     def augmented_each(self, w: np.ndarray, examples: Bags) -> base.Maxima:
         """The labels that attain U⁺_i for each pair. Raises LssvmError for loss f_beta."""
@@ -299,11 +279,6 @@ class Relation(
         found = np.zeros_like(truth)
         found[:, : len(self.relations)] = predictions.relations(examples)
         return np.count_nonzero(truth != found, axis=1).astype(np.float64)
-
-
-def _nowhere(w: np.ndarray) -> Plane:
-    """What stands for a plane where scores are not finite; the oracle then names the reason."""
-    return Plane(np.full(len(w), np.nan), np.nan)
 
 
 def _undefined(label: int, values: np.ndarray, mentions: int) -> base.Maxima:
