@@ -83,6 +83,7 @@ SOLVERS = [
         "proximal",
         "cutting-plane",
         "n-slack",
+        "working-set",
         "dual-coordinate",
         "sgd",
     )

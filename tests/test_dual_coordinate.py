@@ -98,7 +98,7 @@ FORMS = {
     "sequences, sparse, nine labels": lambda rng: sequences(rng, SSVM, dense=False, labels=9),
     "sequences, ends": lambda rng: sequences(rng, SSVM, ends=True, costs={"p": 3.0}),
     "sequences, order 2": lambda rng: sequences(rng, SSVM, order=2, dense=False, ends=True),
-    "sequences, long": lambda rng: sequences(rng, SSVM, n=3, long=8),
+    "sequences, long": lambda rng: sequences(rng, SSVM, n=3, long=12),
     "sequences, long, sparse, order 2": lambda rng: sequences(
         rng, SSVM, order=2, dense=False, ends=True, n=3, long=8
     ),

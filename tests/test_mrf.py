@@ -201,7 +201,8 @@ def test_threads_change_no_bit():
     assert planes[0].loss == planes[1].loss
 
 
-def test_blocks_of_graphs_of_one_shape_are_multiples_of_eight():
+def test_blocks_of_graphs_of_one_shape_are_multiples_of_eight(monkeypatch):
+    monkeypatch.setattr("lssvm.oracle.BLOCK_RULES", ((50_000, 64),))
     app = config("mssvm").create_application()
     examples = app.read(config("mssvm").sources("train"))
     many = examples.take(np.arange(1003) % len(examples))

@@ -222,7 +222,7 @@ class Ends(Multiclass):
     monkeypatch.syspath_prepend(folder)
     monkeypatch.delitem(sys.modules, "ends", raising=False)
     entry = EntryPoint("multiclass", "ends:Ends", applications.GROUP)
-    monkeypatch.setattr(applications, "registered", lambda: {"multiclass": entry})
+    monkeypatch.setattr(applications, "entry_of", {"multiclass": entry}.get)
     bundle = ["--set", "solver.method=bundle"]
     told = CliRunner().invoke(learn, ["c.yaml", "m", "-q", "--threads", "2", *bundle])
     assert told.exit_code == (2 if where == "import" else 1)
