@@ -57,10 +57,17 @@ def run(words, folder=None, allowed=(0,)):
     return done.stdout
 
 
+def starts(python):
+    """Whether there is such an interpreter; a command of pyenv may be there without one."""
+    if shutil.which(python) is None:
+        return False
+    return subprocess.run([python, "--version"], capture_output=True).returncode == 0
+
+
 def main(wheel, *given):
     """Print one line for each environment."""
-    found = given or [path for path in map(shutil.which, VERSIONS) if path]
-    missing = [] if given else [name for name in VERSIONS if not shutil.which(name)]
+    found = given or [name for name in VERSIONS if starts(name)]
+    missing = [] if given else [name for name in VERSIONS if name not in found]
     failed = not found
     for python in found:
         with tempfile.TemporaryDirectory() as folder:
