@@ -242,6 +242,13 @@ def alike(words: Sequence[str], first: dict[str, str], known: Container[str] = (
     return [word if word in known else first.setdefault(_unsigned(word), word) for word in words]
 
 
+def first_lines(file: SvmLight) -> dict[str, int]:
+    """The line of the first row with each label of a file."""
+    rows = np.zeros(len(file.words), dtype=np.int64)
+    rows[file.labels[::-1]] = np.arange(len(file.labels))[::-1]  # the last of equal ones stays
+    return dict(zip(file.words, file.lines[rows].tolist(), strict=True))
+
+
 def _unsigned(word: str) -> str:
     """A number without the sign ``+``; other words as they are."""
     bare = word.removeprefix("+")

@@ -16,6 +16,7 @@ from lssvm.applications.multiclass.labelled_rows import (
     UNKNOWN,
     LabelledRows,
     alike,
+    first_lines,
     in_order,
     packed,
     read_file,
@@ -86,12 +87,11 @@ class RowsApart(ReadsApart[LabelledRows]):
         """Labels, widths and counts of a file. Raises DataError."""
         file = read_file(source, self.indices.known, self.indices.why)
         counts = np.bincount(file.labels, minlength=len(file.words))
-        rows = [int(np.argmax(file.labels == row)) for row in range(len(file.words))]
         widest = file.widest_line if file.dimension else 0
         facts = RowFacts(
             file.words,
             tuple(counts.tolist()),
-            tuple(file.lines[rows].tolist()),
+            tuple(first_lines(file).values()),
             file.base,
             file.dimension,
             widest,
@@ -112,7 +112,8 @@ class RowsApart(ReadsApart[LabelledRows]):
             base = self.indices.base
             self.fix(classes, max(fact.columns(base) for fact in facts))
         except ValueError as error:
-            raise self._blamed(error, facts, sources, classes) from None
+            lines = [dict(zip(fact.words, fact.lines, strict=True)) for fact in facts]
+            raise self._placed(error, lines, sources, classes) from None
         rows, values = sum(each.examples for each in taught), sum(fact.values for fact in facts)
         found = np.array([counts[name] for name in classes])
         costs = self.options.class_costs
@@ -148,22 +149,25 @@ class RowsApart(ReadsApart[LabelledRows]):
         for fact, source in zip(facts, sources, strict=True):
             check_width(source, fact.columns(base), fact.widest, columns, base)
 
-    def _blamed(
+    def _placed(
         self,
         error: ValueError,
-        facts: Sequence[RowFacts],
+        lines: Sequence[Mapping[str, int]],
         sources: Sequence[Source],
         classes: Sequence[str],
     ) -> DataError:
-        """The error with the place of the first row whose label causes it by itself."""
+        """The error with the place of the first row whose label causes it by itself.
+
+        lines : of each file, the line of the first row with each label
+        """
         for name in classes:
             try:
                 self.columns_of([name])
                 self.losses_of([name], [name])
             except ValueError as own:
-                for fact, source in zip(facts, sources, strict=True):
-                    if name in fact.words:
-                        return DataError(source.path, fact.lines[fact.words.index(name)], own)
+                for file, source in zip(lines, sources, strict=True):
+                    if name in file:
+                        return DataError(source.path, file[name], own)
         return DataError(sources[0].path, None, error)
 
 

@@ -29,6 +29,7 @@ from lssvm.applications.multiclass.class_tree import WeightColumns
 from lssvm.applications.multiclass.given_rows import FromArrays
 from lssvm.applications.multiclass.labelled_rows import (
     LabelledRows,
+    first_lines,
     packed,
     read_file,
     sorted_labels,
@@ -43,7 +44,7 @@ from lssvm.applications.names import ColumnNames, NumberedNames
 from lssvm.applications.parts import InParts
 from lssvm.applications.scaling import Scaler
 from lssvm.checked import MOST_WEIGHTS
-from lssvm.errors import DataError, LssvmError, ModelError
+from lssvm.errors import LssvmError, ModelError
 from lssvm.formats.svmlight import SvmLight
 from lssvm.kernels import _multiclass, _multiclass_examples
 from lssvm.kernels.arrays import ClassArrays
@@ -189,7 +190,8 @@ class RowClassifier(
                 self._check_widths(files, sources, len(self.columns_of(labels)))
                 self.fix(labels, max(file.dimension for file in files))
             except ValueError as error:
-                raise self._placed(error, files, sources, labels) from None
+                lines = [first_lines(file) for file in files]
+                raise self._placed(error, lines, sources, labels) from None
         examples = packed(
             files,
             sources,
@@ -207,25 +209,6 @@ class RowClassifier(
         for file, source in zip(files, sources, strict=True):
             width, line = file.dimension, file.widest_line if file.dimension else 0
             check_width(source, width, line, columns, self.indices.base)
-
-    def _placed(
-        self,
-        error: ValueError,
-        files: Sequence[Any],
-        sources: Sequence[base.Source],
-        labels: Sequence[str],
-    ) -> DataError:
-        """The error with the place of the first row whose label causes it by itself."""
-        for name in labels:
-            try:
-                self.columns_of([name])
-                self.losses_of([name], [name])
-            except ValueError as own:
-                for file, source in zip(files, sources, strict=True):
-                    if name in file.words:
-                        row = np.flatnonzero(file.labels == file.words.index(name))[0]
-                        return DataError(source.path, int(file.lines[row]), own)
-        return DataError(sources[0].path, None, error)
 
     def state(self) -> dict[str, np.ndarray]:
         """labels, the classes in their order, and features, how many; what indices count from.
