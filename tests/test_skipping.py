@@ -79,6 +79,17 @@ def test_a_bad_example_is_left_out_whole_and_told_with_its_line(name, place, tmp
     assert told[1:] == ["data.train: 1 bad example skipped in all"]
 
 
+def test_a_carriage_return_within_a_line_ends_none(tmp_path):
+    good = "1 1:2 # one\rline\n1 2:3\n2 1:1\n"
+    (tmp_path / "t.txt").write_text(good, newline="")
+    expected, _ = contents(tmp_path, {"name": "multiclass"})
+    first, rest = good[: good.index("\n") + 1], good[good.index("\n") + 1 :]
+    (tmp_path / "t.txt").write_text(f"{first}2 1:x\n{rest}", newline="")
+    found, told = contents(tmp_path, {"name": "multiclass"}, skip_bad=1)
+    assert "t.txt:2: value of feature 1 'x'" in told[0]
+    assert found.fingerprint() == expected.fingerprint()
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_more_bad_examples_than_allowed_end_the_run(name, tmp_path):
     application, good, bad, at, _ = CASES[name]

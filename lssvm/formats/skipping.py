@@ -99,7 +99,9 @@ def _without(blocks: Blocks, left_out: list[range]) -> Blocks:
         if not own:
             yield first, block
             continue
-        places = [0, *itertools.accumulate(map(len, block.splitlines(keepends=True)))]
+        # Only LF ends a line; splitlines would end one at a CR too.
+        ends = itertools.accumulate(len(line) + 1 for line in block.split(b"\n"))
+        places = [0, *ends]
         kept = first
         for lines in own:
             if lines.start > kept:
