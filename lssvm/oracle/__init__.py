@@ -116,7 +116,8 @@ def blocks(
     """Contiguous blocks of about equal work, their number fixed by data and model alone.
 
     work : (n,) of ``Problem.work``; by default the sizes of the examples
-    shares : where those begin that no block is part of two of, and the end; by default there is one
+    shares : where each share of the examples begins, and the end; no block has examples of two
+        shares; by default all examples are one share
 
     Examples may say how many of them a kernel works on ``together``: blocks are multiples of it.
     """
@@ -149,8 +150,8 @@ class DataOracle(Generic[E]):
     seconds : time spent in both
     whole : the oracle that this one is a part of; its time counts there too
     summing : makes what adds up the answers about blocks, wherever these are
-    shares : where those begin that blocks are cut within, and the end; by default those that the
-        examples have, if they have any
+    shares : where each share of the examples begins, and the end, as in :func:`blocks`; by default
+        those of the examples, if they have any
     pieces : first and last of the examples that belong to it, if these do not follow each other
     """
 

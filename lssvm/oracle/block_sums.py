@@ -26,7 +26,7 @@ class Sums(Protocol):
         ...
 
     def curvature(self, w: np.ndarray) -> np.ndarray | None:
-        """As that of an oracle, where examples are gathered by whoever adds up; else None."""
+        """As ``Oracle.curvature`` if the examples are gathered where they are; else None."""
         ...
 
     def not_converged(self) -> dict[str, tuple[int, int]]:
