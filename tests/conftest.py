@@ -1,6 +1,7 @@
 """What all tests need of the process that they run in."""
 
 import gc
+import os
 import signal
 
 import pytest
@@ -30,3 +31,14 @@ def _interruptible():
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _not_waiting_for_the_disk():
+    """No test can see a loss of power, and there are tens of thousands of files to wait for.
+
+    That lssvm waits for the disk before a file takes its name is seen in ``test_model.py``.
+    """
+    before, os.fsync = os.fsync, lambda descriptor: None
+    yield
+    os.fsync = before

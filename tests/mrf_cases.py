@@ -14,20 +14,21 @@ STATES = {"y": 3, "h": 2, "z": 2}
 
 
 def softmax_value(scores, epsilon):
-    """ε log Σ exp(scores / ε), the maximum for ε = 0."""
-    top = max(scores)
+    """ε log Σ exp(scores / ε) over the last axis, the maximum for ε = 0."""
+    scores = np.asarray(scores)
+    top = scores.max(axis=-1)
     if epsilon == 0:
         return top
-    return top + epsilon * np.log(sum(np.exp((score - top) / epsilon) for score in scores))
+    return top + epsilon * np.log(np.exp((scores - top[..., None]) / epsilon).sum(axis=-1))
 
 
 def shares(scores, epsilon):
     """The distribution that goes with it; for ε = 0 all on the first maximum."""
-    scores = np.array(scores)
+    scores = np.asarray(scores)
     if epsilon == 0:
-        return np.eye(len(scores))[int(np.argmax(scores))]
-    grown = np.exp((scores - scores.max()) / epsilon)
-    return grown / grown.sum()
+        return np.eye(scores.shape[-1])[scores.argmax(axis=-1)]
+    grown = np.exp((scores - scores.max(axis=-1, keepdims=True)) / epsilon)
+    return grown / grown.sum(axis=-1, keepdims=True)
 
 
 class Graph:
@@ -122,34 +123,50 @@ class Problem:
         self.examples.costs[:] = rng.integers(1, 9, n) / 8
         self.d = self.app.dimension(self.examples)
         self.epsilon_y, self.epsilon_h = self.app.epsilon_y, self.app.epsilon_h
-        self.features, self.grouped = {}, {}
+        self.enumerated, self.grouped = {}, {}
 
     def weights(self, rng, zero=False):
         return rng.integers(-8, 9, self.d) / 8 * (not zero)
 
     def phi(self, i, states):
         """Φ(x, y, h) by the names of the classes in the order in which they first occur."""
-        key = i, tuple(states)
-        if key not in self.features:
-            self.features[key] = self._phi(*key)
-        return self.features[key]
+        return self.all_features(i)[self.row(i, states)]
 
-    def _phi(self, i, states):
+    def row(self, i, states):
+        """The place of states among all of graph i, the last node's counted first."""
+        sizes = [len(self.graphs[i].states(j)) for j in range(len(states))]
+        return np.ravel_multi_index([int(state) for state in states], sizes)
+
+    def all_states(self, i):
+        """The states of all nodes of graph i, a row for each combination."""
+        graph = self.graphs[i]
+        sizes = [len(graph.states(j)) for j in range(len(graph.classes))]
+        return np.indices(sizes).reshape(len(sizes), -1).T
+
+    def all_features(self, i):
+        """Φ(x, y, h) for every row of ``all_states``."""
+        if i not in self.enumerated:
+            self.enumerated[i] = self._features(i)
+        return self.enumerated[i]
+
+    def _features(self, i):
         nodes = dict.fromkeys(name for graph in self.graphs for name in graph.classes)
         edges = dict.fromkeys(key[2] for graph in self.graphs for key in graph.edges)
-        parts = {name: np.zeros((2, STATES[name])) for name in nodes}
-        tables = {name: np.zeros((1, STATES[name[0]], STATES[name[1]])) for name in edges}
-        graph = self.graphs[i]
-        for name, row, state in zip(graph.classes, graph.features, states, strict=True):
-            parts[name][:, state] += row
+        graph, states = self.graphs[i], self.all_states(i)
+        rows = np.arange(len(states))
+        parts = {name: np.zeros((len(rows), 2, STATES[name])) for name in nodes}
+        pairs = {name: np.zeros((len(rows), 1, STATES[name[0]], STATES[name[1]])) for name in edges}
+        for j, (name, row) in enumerate(zip(graph.classes, graph.features, strict=True)):
+            parts[name][rows, :, states[:, j]] += row
         for (a, b, name), row in graph.edges.items():
-            tables[name][:, states[a], states[b]] += row
-        arrays = [*parts.values(), *tables.values()]
-        return np.concatenate([array.ravel() for array in arrays])
+            pairs[name][rows, :, states[:, a], states[:, b]] += row
+        arrays = [*parts.values(), *pairs.values()]
+        return np.hstack([array.reshape(len(rows), -1) for array in arrays])
 
-    def loss(self, i, states):
-        labels = self.graphs[i].labels
-        return float(sum(y >= 0 and s != y for s, y in zip(states, labels, strict=True)))
+    def losses(self, i, states):
+        """How many labels of graph i each row of states does not have."""
+        labels = np.array(self.graphs[i].labels)
+        return np.sum((states != labels) & (labels >= 0), axis=1, dtype=float)
 
     def outer(self, i, labels=False):
         """Places of the nodes that are outputs: those with a label, or all but hidden ones."""
@@ -159,7 +176,8 @@ class Problem:
     def groups(self, i, outer, truth):
         """All states of a graph, or those of the truth, by those of the nodes ``outer``.
 
-        Each group with its features and losses.
+        Features, losses, and which node has which state: rows of arrays, those of one group beside
+        each other; and the number of groups.
         """
         key = i, outer, truth
         if key not in self.grouped:
@@ -167,37 +185,24 @@ class Problem:
         return self.grouped[key]
 
     def _groups(self, i, outer, truth):
-        graph = self.graphs[i]
-        choices = [
-            [graph.labels[j]] if truth and graph.labels[j] >= 0 else list(graph.states(j))
-            for j in range(len(graph.classes))
-        ]
-        groups = {}
-        for states in itertools.product(*choices):
-            groups.setdefault(tuple(states[j] for j in outer), []).append(states)
-        return [
-            (
-                members,
-                np.array([self.phi(i, states) for states in members]),
-                np.array([self.loss(i, states) for states in members]),
-            )
-            for members in groups.values()
-        ]
+        states = self.all_states(i)
+        losses = self.losses(i, states)
+        rows = np.flatnonzero(losses == 0) if truth else np.arange(len(states))
+        members = states[rows][:, list(outer)]
+        count = len({tuple(row) for row in members.tolist()})
+        if outer:
+            rows = rows[np.lexsort(members.T[::-1])]
+        nodes = np.eye(3)[states[rows]]
+        return self.all_features(i)[rows], losses[rows], nodes, count
 
     def annealed(self, i, w, outer, epsilon_y, epsilon_h, charged=False, truth=False):
         """Value, E[Φ], E[Δ], marginals by state and node: all states enumerated, h within y."""
-        inner = []
-        for members, features, losses in self.groups(i, tuple(outer), truth):
-            scores = features @ w + losses * charged
-            p = shares(scores, epsilon_h)
-            marginals = np.zeros((len(self.graphs[i].classes), 3))
-            for share, states in zip(p, members, strict=True):
-                marginals[np.arange(len(states)), states] += share
-            inner.append((softmax_value(scores, epsilon_h), p @ features, p @ losses, marginals))
-        values = [row[0] for row in inner]
-        p = shares(values, epsilon_y)
-        mean = [sum(share * row[k] for share, row in zip(p, inner, strict=True)) for k in (1, 2, 3)]
-        return softmax_value(values, epsilon_y), *mean
+        features, losses, nodes, count = self.groups(i, tuple(outer), truth)
+        scores = (features @ w + losses * charged).reshape(count, -1)
+        values = softmax_value(scores, epsilon_h)
+        p = (shares(values, epsilon_y)[:, None] * shares(scores, epsilon_h)).ravel()
+        marginals = np.tensordot(p, nodes, 1)
+        return softmax_value(values, epsilon_y), p @ features, p @ losses, marginals
 
     def convex(self, w, charged=None):
         """Σ c_i U⁺_i and its gradient."""

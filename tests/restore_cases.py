@@ -413,20 +413,24 @@ def paths_of(value, path=()):
         yield from paths_of(child, (*path, key))
 
 
+def replaced(value, path, new):
+    """A dictionary or list with something else in one place; what is beside it is shared."""
+    changed, key = copy.copy(value), path[0]
+    if len(path) > 1:
+        changed[key] = replaced(value[key], path[1:], new)
+    elif new == "gone":
+        del changed[key]
+    else:
+        changed[key] = new
+    return changed
+
+
 def header_damages(header):
     """Headers in the place of one, each with where it differs and what stands there."""
     kept = {key: value for key, value in header.items() if key != "arrays"}
     for path in paths_of(kept):
         for new in (*REPLACEMENTS, "gone"):
-            changed = copy.deepcopy(header)
-            place = changed
-            for key in path[:-1]:
-                place = place[key]
-            if new == "gone":
-                del place[path[-1]]
-            else:
-                place[path[-1]] = new
-            yield f"{path} {str(new)[:20]}", changed
+            yield f"{path} {str(new)[:20]}", replaced(header, path, new)
 
 
 def damages(path, format):

@@ -340,7 +340,7 @@ def yeast(tmp_path_factory):
 def test_yeast_experiment_tells_planted_sequences_apart_with_both_methods(
     yeast, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(motif_yeast, "QUICK", motif_yeast.Plan((11,), (0.1, 1), 5, 2, (3, 0), None))
+    monkeypatch.setattr(motif_yeast, "QUICK", motif_yeast.Plan((11,), (1,), 5, 2, (3, 0), None))
     text = motif_yeast.experiment(command.Arguments(yeast, tmp_path, True, 1))
     summary = json.loads((tmp_path / "motif_yeast.json").read_text())
     assert [part["background"] for part in summary["parts"]] == [True, False]
@@ -360,7 +360,7 @@ def test_yeast_experiment_tells_planted_sequences_apart_with_both_methods(
     assert np.mean(summary["parts"][0]["errors"][motif_yeast.HONEST]) < 10
     with open(tmp_path / "motif_yeast.csv") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 2 * 5 * 2 * (2 * 2 + 2)  # C times order, and two thresholds
+    assert len(rows) == 2 * 5 * 2 * (2 + 2)  # orders, and two thresholds
     assert [found["agree"] for found in summary["motifs"][0].values()] == [11, 11]
     assert "length 11, Gibbs: agrees at 11 of 11" in text
 

@@ -2,6 +2,7 @@ import io
 import json
 import os
 import random
+import stat
 import struct
 import time
 import zipfile
@@ -173,6 +174,19 @@ def test_what_cannot_be_stored_is_refused_and_leaves_no_file(model, tmp_path):
         model.save(path)
     assert str(caught.value) == f"{path}: weight 1 is nan; expected finite weights"
     assert os.listdir(tmp_path) == []
+
+
+def test_a_file_and_then_its_folder_are_on_the_disk_when_it_has_its_name(tmp_path, monkeypatch):
+    written = []
+
+    def fsync(descriptor):
+        folder = stat.S_ISDIR(os.fstat(descriptor).st_mode)
+        written.append((folder, (tmp_path / "m").exists()))
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    with replacing(tmp_path / "m", "wb") as file:
+        file.write(b"whole")
+    assert written == [(False, False), (True, True)]
 
 
 def test_a_failed_save_leaves_the_old_model_as_it_was(model, tmp_path, monkeypatch):

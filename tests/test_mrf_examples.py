@@ -167,7 +167,7 @@ def kept_planes(problem, planes, truth):
         first, count = planes.first_output[i], planes.counts[i]
         outputs = planes.outputs[first : first + count * size].reshape(count, size)
         rows = np.array([problem.phi(i, states) - base for states in outputs])
-        losses = np.array([problem.loss(i, states) for states in outputs])
+        losses = problem.losses(i, outputs)
         own = slice(planes.first[i], planes.first[i] + count)
         np.testing.assert_array_equal(losses, planes.losses[own])
         yield i, rows.reshape(count, len(base)), losses, planes.alpha[own]

@@ -5,6 +5,7 @@ import gzip
 import json
 import lzma
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -314,29 +315,50 @@ def unlabelled(name, content):
     return re.sub(*KNOWN.get(name, (r"(?m)^\S+ (?=\d+:|#|qid:)", "? ")), content)
 
 
-@pytest.fixture(params=CONFIGS)
-def name(request, tmp_path, monkeypatch):
-    """An application whose model lies in the folder at hand, with a file of test examples."""
-    monkeypatch.chdir(tmp_path)
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A folder with model, files and configuration of an application, made when asked for."""
+    made = {}
+
+    def folder(name):
+        if name not in made:
+            made[name] = tmp_path_factory.mktemp(name)
+            with pytest.MonkeyPatch.context() as patch:
+                patch.chdir(made[name])
+                train(name)
+        return made[name]
+
+    return folder
+
+
+def train(name):
+    """Write model, files and configuration of an application to the folder at hand."""
     rng = np.random.default_rng(0)
-    if request.param in DATA:
-        make = DATA[request.param]
-        train, test = make(rng, 40), make(rng, EXAMPLES[request.param])
-    elif "sequence" in request.param:
+    if name in DATA:
+        make = DATA[name]
+        train, test = make(rng, 40), make(rng, EXAMPLES[name])
+    elif "sequence" in name:
         train, test = sentences(rng, 60), sentences(rng, 200, ("O", "B-X", "I-X", "B-Y"))
-    elif request.param == "precision_at_k":
+    elif name == "precision_at_k":
         train, test = queries(rng, 80), queries(rng, 300)
     else:
-        labels = ["a/x", "a/y", "b"] if request.param == "taxonomy" else ["1", "-1", "dog"]
-        unseen = ["a/z", "a/w"] if request.param == "taxonomy" else ["+3", "3", "cat"]
+        labels = ["a/x", "a/y", "b"] if name == "taxonomy" else ["1", "-1", "dog"]
+        unseen = ["a/z", "a/w"] if name == "taxonomy" else ["+3", "3", "cat"]
         train, test = rows(rng, 80, labels), rows(rng, 300, labels, unseen)
     Path("train.txt").write_text(train, encoding="utf-8")
     Path("test.txt").write_text(test, encoding="utf-8")
-    model = "lssvm" if request.param in LATENT else "ssvm"
-    config = TRAINED.format(application=CONFIGS[request.param], model=model)
+    model = "lssvm" if name in LATENT else "ssvm"
+    config = TRAINED.format(application=CONFIGS[name], model=model)
     Path("c.yaml").write_text(config, encoding="utf-8")
     result = CliRunner().invoke(learn, ["c.yaml", "model", "-q"])
     assert result.exit_code in (0, 3), result.stderr
+
+
+@pytest.fixture(params=CONFIGS)
+def name(request, trained, tmp_path, monkeypatch):
+    """An application whose model lies in the folder at hand, with a file of test examples."""
+    shutil.copytree(trained(request.param), tmp_path, dirs_exist_ok=True)
+    monkeypatch.chdir(tmp_path)
     return request.param
 
 
