@@ -250,7 +250,7 @@ def test_cuts_of_kept_planes_save_passes_and_change_no_optimum(step):
         "application": {"name": "sequence", "columns": ["word", "tag", "label"]},
         "data": {"train": "train.conll"},
         "objective": {"C": 0.3},
-        "solver": {"epsilon": 1e-3, "method": "bundle" if step < 1.0 else "cutting-plane"},
+        "solver": {"epsilon": 1e-2, "method": "bundle" if step < 1.0 else "cutting-plane"},
     }
     plain = train.learn(Config.from_dict(values, base=SEQUENCES))
     values["solver"]["cache"] = 10
@@ -260,7 +260,7 @@ def test_cuts_of_kept_planes_save_passes_and_change_no_optimum(step):
     assert plain.record["passes_saved"] == 0
     assert cached.record["lower_bound"] <= plain.record["objective"]
     assert plain.record["lower_bound"] <= cached.record["objective"]
-    assert cached.record["gap"] <= 1e-3
+    assert cached.record["gap"] <= 1e-2
 
 
 def test_kept_planes_are_not_asked_for_ever(monkeypatch):

@@ -120,7 +120,7 @@ def test_on_a_convex_problem_sgd_and_the_bundle_agree(seed, rate):
     bundle = Bundle(np.zeros(5), completion, SimplexQP())
     known = bundle.minimise(oracle, 0.3, lambda primal: 1e-6 * primal)
     for block in (1, 7, 40):
-        solver = Sgd(np.zeros(5), Steps(rate), epochs=300, batch_size=block)
+        solver = Sgd(np.zeros(5), Steps(rate), epochs=150, batch_size=block)
         found = solver.minimise(oracle, 0.3, lambda primal: 0.0)
         assert found.gap == np.inf
         assert found.lower == -np.inf

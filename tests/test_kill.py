@@ -62,8 +62,8 @@ def killed_and_resumed(config, folder, settings, kills, code=0):
     assert not checkpoint.exists()
 
 
-def test_five_kills_and_another_number_of_threads_change_no_byte(tmp_path):
-    killed_and_resumed(CONFIG, tmp_path, MOTIF, 5)
+def test_three_kills_and_another_number_of_threads_change_no_byte(tmp_path):
+    killed_and_resumed(CONFIG, tmp_path, MOTIF, 3)
 
 
 @pytest.mark.parametrize("decomposition", ["counts", "pairs"])

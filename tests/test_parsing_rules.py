@@ -1,5 +1,7 @@
 """Max-rule trees, the best few trees and flat trees against enumeration."""
 
+import functools
+
 import numpy as np
 import parsing_cases as cases
 import pytest
@@ -8,6 +10,12 @@ from lssvm.applications.parsing.best_trees import Forest
 from lssvm.kernels import _parsing, _parsing_soft
 
 KINDS = {"plain": {}, "spans": {"spans": True}, "free": {"free": True}, "parts": {"parts": 2}}
+
+
+@functools.cache
+def made(seed, kind):
+    """A random problem, which several tests use."""
+    return cases.Case(seed, **KINDS[kind])
 
 
 def anchored(case, derivation, order):
@@ -37,7 +45,7 @@ def splits(case):
 @pytest.mark.parametrize("kind", KINDS)
 def test_max_rule_trees_have_the_highest_product_of_posteriors(kind):
     for seed in range(200):
-        case = cases.Case(seed, **KINDS[kind])
+        case = made(seed, kind)
         scores = np.array(list(map(case.score, case.all)))
         shares = np.exp(scores - scores.max())
         shares /= shares.sum()
@@ -58,7 +66,7 @@ def test_max_rule_trees_have_the_highest_product_of_posteriors(kind):
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_best_few_derivations_are_those_of_enumeration(kind):
     for seed in range(200):
-        case = cases.Case(seed, **KINDS[kind])
+        case = made(seed, kind)
         charts = _parsing.charts(
             case.grammar, case.sentences, 0, case.w, case.spans, case.emissions
         )
