@@ -148,20 +148,36 @@ def given_score(app, w, x, z, pairs):
     return inside + sum(chosen)
 
 
+@pytest.fixture(scope="module")
+def problems(tmp_path_factory):
+    """Options, two w, truth and examples of random problems by mode, for every formulation."""
+    folder, known = tmp_path_factory.mktemp("problems"), {}
+
+    def of(mode, seed):
+        key = str(mode), seed
+        if key not in known:
+            rng = np.random.default_rng(seed)
+            options = {
+                "gaps": ["affine", "linear"][seed % 2],
+                "first_letter": ["open", "open_extend"][seed // 2 % 2],
+                "symmetric": bool(seed // 4 % 2),
+            }
+            text, truth = homolog_file(rng)
+            app, examples = made(folder, Formulation("ssvm"), text, **mode, **options)
+            weights = [eighths(rng, app.dimension(examples), zero) for zero in (seed, 1)]
+            known[key] = options, weights, truth, examples
+        return known[key]
+
+    return of
+
+
 @pytest.mark.parametrize("form", FORMS, ids=str)
 @pytest.mark.parametrize("mode", MODES, ids=str)
-def test_planes_are_those_of_the_enumeration(mode, form, tmp_path):
+def test_planes_are_those_of_the_enumeration(mode, form, problems):
     exact = form.model in ("ssvm", "lssvm")
     for seed in range(PROBLEMS):
-        rng = np.random.default_rng(seed)
-        options = {
-            "gaps": ["affine", "linear"][seed % 2],
-            "first_letter": ["open", "open_extend"][seed // 2 % 2],
-            "symmetric": bool(seed // 4 % 2),
-        }
-        text, truth = homolog_file(rng)
-        app, examples = made(tmp_path, form, text, **mode, **options)
-        w = eighths(rng, app.dimension(examples), seed)
+        options, (w, other), truth, examples = problems(mode, seed)
+        app = Alignment(AlignmentOptions(alphabet=LETTERS, **mode, **options), form)
         costs = np.array([each[4] for each in truth])
         expected = costs @ expected_values(app, w, truth)
         plane, upper = app.augmented(w, examples)
@@ -172,7 +188,6 @@ def test_planes_are_those_of_the_enumeration(mode, form, tmp_path):
         else:
             np.testing.assert_allclose(plane.value(w), expected[0], rtol=1e-10, atol=1e-10)
             np.testing.assert_allclose(below.value(w), expected[1], rtol=1e-10, atol=1e-10)
-        other = eighths(rng, len(w), 1)
         for found, k in ((plane, 0), (below, 1)):
             most = costs @ expected_values(app, other, truth)[:, k]
             assert found.value(other) <= most + 1e-9 * (1 + abs(most))
