@@ -28,6 +28,11 @@ def rows_of(rng, app, classes, features):
     return replace(examples, costs=rng.integers(1, 17, count) / 8), x, labels
 
 
+def equal(found, expected):
+    """Compare two arrays; ten times as fast as numpy.testing, in thousands of problems."""
+    assert np.array_equal(found, expected), (found, expected)
+
+
 def check_against_enumeration(app, examples, x, labels, phi, losses, w):
     """Planes, maxima, classes and gradients against all classes of every example.
 
@@ -64,7 +69,7 @@ def check_against_enumeration(app, examples, x, labels, phi, losses, w):
 
     def same(got, expected):
         if exact:
-            np.testing.assert_array_equal(got, expected)
+            equal(got, expected)
         else:
             np.testing.assert_allclose(got, expected, rtol=1e-12, atol=1e-12)
 
@@ -75,25 +80,25 @@ def check_against_enumeration(app, examples, x, labels, phi, losses, w):
     same(upper, float(examples.costs @ np.array(values)))
     each = app.augmented_each(w, examples)
     assert each.outputs.tolist() == found
-    np.testing.assert_array_equal(each.values, values)
-    np.testing.assert_array_equal(each.uppers, each.values)
-    np.testing.assert_array_equal(each.losses, margins[labels, found])
+    equal(each.values, values)
+    equal(each.uppers, each.values)
+    equal(each.losses, margins[labels, found])
     rows = np.arange(len(labels))[:: 1 + len(labels) // 4]
     slopes = app.gradients(examples, each, rows)
     same(slopes.toarray(), np.array(parts)[rows])
     same(slopes @ w + each.losses[rows], each.values[rows])
     completed = app.completed(w, examples)
-    np.testing.assert_array_equal(completed.gradient, truth)
+    equal(completed.gradient, truth)
     assert completed.loss == 0.0
     start = app.start(examples, np.random.default_rng(0))
-    np.testing.assert_array_equal(start.gradient, truth)
+    equal(start.gradient, truth)
     own = app.completed_each(w, examples)
     expected = np.array([features[y] for features, y in zip(every, labels, strict=True)])
-    np.testing.assert_array_equal(own.values, expected @ w)
+    equal(own.values, expected @ w)
     assert not own.losses.any()
-    np.testing.assert_array_equal(app.gradients(examples, own, rows).toarray(), expected[rows])
+    equal(app.gradients(examples, own, rows).toarray(), expected[rows])
     scores = np.array(every) @ w
     predictions = app.predict(w, examples)
-    np.testing.assert_array_equal(predictions.labels, scores.argmax(axis=1))
-    np.testing.assert_array_equal(predictions.values, scores.max(axis=1))
-    np.testing.assert_array_equal(app.scores(w, examples), scores)
+    equal(predictions.labels, scores.argmax(axis=1))
+    equal(predictions.values, scores.max(axis=1))
+    equal(app.scores(w, examples), scores)

@@ -98,6 +98,15 @@ class Problem:
         loss = self.loss(i, y)
         return np.sqrt(loss) if self.app.formulation.slack_norm == 2 else loss
 
+    def margins(self, i, outputs):
+        """The margins of several outputs, (len(outputs),)."""
+        wrong = np.array(outputs) != self.y[i]
+        if self.app.options.loss == "zero_one":
+            losses = wrong.any(axis=1).astype(float)
+        else:
+            losses = wrong @ np.array(self.class_costs)[list(self.y[i])]
+        return np.sqrt(losses) if self.app.formulation.slack_norm == 2 else losses
+
     def plane(self, i, y):
         """Gradient and loss part of the plane that an output gives."""
         margin, phi = self.margin(i, y), self.phi(i, y)
@@ -116,7 +125,7 @@ class Problem:
             outputs = sorted(outputs, key=lambda y: y != self.y[i])
         elif not plain:
             outputs = sorted(outputs, key=lambda y: errors(self.y[i], y))
-        margins = np.array([self.margin(i, y) for y in outputs])
+        margins = self.margins(i, outputs)
         slopes = self.phis(i, outputs)
         if self.app.formulation.rescaling == "slack":
             truth = self.phi(i, self.y[i])
