@@ -102,7 +102,7 @@ def test_the_prediction_is_the_largest_of_all_outputs(shape, alpha):
 @pytest.mark.parametrize("alpha", [0.5, 2.0])
 def test_neighbouring_hidden_nodes_between_three_outputs_are_one_term(alpha):
     rng = np.random.default_rng(0)
-    for _ in range(20):
+    for _ in range(10):
         problem = Problem(rng, n=1)
         while (2, 3) not in components(problem.graphs[0]):
             problem = Problem(rng, n=1)

@@ -41,7 +41,7 @@ class Problem:
         )
         model = form.split("-")[0]
         self.app = Motif(options, Formulation(model, "margin", 1, *FORMS[form]))
-        self.records = []
+        self.records, self.enumerated = [], {}
         for _ in range(int(rng.integers(1, 6))):
             text = letters(rng, rng.integers(1, size))
             found = reference.motif_candidates(text, self.length, self.both)
@@ -55,9 +55,11 @@ class Problem:
 
     def outputs(self, i):
         """Features of every window of sequence i, less those of y = -1, in the order of ties."""
-        text, label, _ = self.records[i]
-        found = list(reference.motif_outputs(text, label, self.length, self.order, self.both))
-        return [phi - found[0][1] for _, phi, _, _ in found[1:]]
+        if i not in self.enumerated:
+            text, label, _ = self.records[i]
+            found = list(reference.motif_outputs(text, label, self.length, self.order, self.both))
+            self.enumerated[i] = [phi - found[0][1] for _, phi, _, _ in found[1:]]
+        return self.enumerated[i]
 
     def present(self, w, i):
         """z(+1) and the expected features; minus infinity without a window."""

@@ -62,6 +62,7 @@ def tried(path, format):
 
 def written(path, format, header, arrays):
     """Whether the file could be written: not all damages can be."""
+    path.unlink(missing_ok=True)  # file systems wait for the disk where a file replaces another
     try:
         write_container(path, format, header, arrays)
     except (ModelError, UnicodeEncodeError):
