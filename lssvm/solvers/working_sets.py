@@ -65,6 +65,7 @@ class WorkingSets:
         self.used, self.added = 0, 0
         self._columns = {name: np.empty(0, dtype=kind) for name, kind in COLUMNS.items()}
         self._count = 0
+        self._checked: PlaneArrays | None = None  # all planes, until one comes or goes
         self.slots = np.full((n, 4), -1, dtype=np.int32)
         self.counts = np.zeros(n, dtype=np.int32)
         self.gaps = np.zeros(n)
@@ -176,6 +177,7 @@ class WorkingSets:
             ("idle", 0),
         ):
             self._columns[name][first:count] = added
+        self._checked = None
         self._measure(first)
         if self.counts[owner].max() == self.slots.shape[1]:
             self.slots = np.hstack([self.slots, np.full_like(self.slots, -1)])
@@ -248,6 +250,7 @@ class WorkingSets:
         for column in self._columns.values():
             column[: len(planes)] = column[planes]
         self._count = len(planes)
+        self._checked = None
         if int(np.sum(self.column("ends") - self.column("begins"))) < GARBAGE * self.used:
             self._replace(self.matrix(np.arange(self._count)))
         self._index()
@@ -312,6 +315,7 @@ class WorkingSets:
         self._columns = {name: arrays[f"sets_{name}"] for name in COLUMNS}
         self._count = count
         self.indices, self.values, self.used = indices, values, used
+        self._checked = None
         if self.norm == 1 and np.any(self.sums() > self.limits * (1.0 + OVERFULL)):
             raise ModelError("array 'sets_alpha' exceeds what the examples may have in all")
         self.w[:] = w
@@ -321,8 +325,13 @@ class WorkingSets:
 
     def _planes(self, first: int = 0) -> PlaneArrays:
         """The planes from ``first`` on, in the form that the kernel needs."""
+        if first == 0 and self._checked is not None:
+            return self._checked
         begins, ends = self.column("begins")[first:], self.column("ends")[first:]
-        return PlaneArrays(self.indices, self.values, begins, ends)
+        found = PlaneArrays(self.indices, self.values, begins, ends)
+        if first == 0:
+            self._checked = found
+        return found
 
     def _space(self) -> SpaceArrays:
         return SpaceArrays(self.w, self.scores, self.gram, self.labels)
@@ -386,6 +395,7 @@ class WorkingSets:
         self.used = len(self.values)
         self.column("begins")[:] = matrix.indptr[:-1]
         self.column("ends")[:] = matrix.indptr[1:]
+        self._checked = None
 
     def _index(self) -> None:
         """Fill the slots anew: planes by example, each example's in the order of their making."""
