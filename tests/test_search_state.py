@@ -58,7 +58,12 @@ def stopped_after(monkeypatch):
     return stop
 
 
-@pytest.mark.parametrize("files", [FILES, ("--csv", "cv.csv"), (), ("--checkpoint", "state")])
+ONE = ("--jobs", "1")
+
+
+@pytest.mark.parametrize(
+    "files", [FILES, ("--csv", "cv.csv"), ONE, (*ONE, "--checkpoint", "state")]
+)
 def test_the_tables_are_those_of_a_search_that_was_not_stopped(folder, stopped_after, files):
     whole = cv(*files)
     outputs = {name: Path(name).read_bytes() for name in ("cv.csv", "cv.json") if name in files}
