@@ -237,15 +237,15 @@ class Cluster:
 
     def result(self, future: Any, worker: Worker) -> Any:
         """What a future becomes. Raises WorkerLostError, SchedulerLostError."""
-        answered = False
+        fetched = 0.0
         while True:
             try:
                 return future.result(timeout=LOOK)
             except TimeoutError as error:
-                # The answer may come just after the wait has ended: it is asked for once more.
-                if answered or worker not in self.present():
+                # An answer that is there still has to be fetched, from a machine that may be busy.
+                fetched += LOOK * future.done()
+                if fetched > CONNECT or worker not in self.present():
                     raise WorkerLostError from error
-                answered = future.done()
             except (OSError, RuntimeError, CancelledError) as error:
                 self._judge(worker, error)
             except Exception as error:
