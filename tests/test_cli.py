@@ -265,6 +265,12 @@ def test_every_fault_of_a_configuration_has_its_own_line(run, folder):
     ]
 
 
+def test_workers_are_refused_where_there_are_none(run):
+    wrong = "executor threads has no workers; expected --executor dask, or --threads"
+    told = refused(run, learn, "c.yaml", "m", "--workers", "3", "--dry-run")
+    assert told == f"error: --workers 3: {wrong}"
+
+
 def test_a_dry_run_reads_the_data_and_trains_nothing(run, folder):
     result = run(learn, "c.yaml", "m", "--dry-run")
     assert result.stderr == "6 training examples, d = 3; nothing was trained (--dry-run)\n"

@@ -355,7 +355,7 @@ def test_words_alone_are_parsed_if_parts_of_speech_are_predicted():
     settings = {"tags": "predicted", "min_count": 1, "span_features": ["first_word"]}
     parser = TreeParser(C=10.0, epsilon=0.1, **settings).fit(None, TREES)
     sentences = [[word for word, _ in tokens] for tokens in TAGGED]
-    assert parser.predict(sentences) == [f"(ROOT {text})" for text in TREES]
+    assert parser.predict(sentences) == [f"(TOP {text})" for text in TREES]
 
 
 @pytest.mark.parametrize(

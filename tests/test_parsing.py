@@ -22,11 +22,11 @@ from lssvm.config import Config
 from lssvm.errors import ConfigError, DataError, LssvmError
 from lssvm.training.session import learn_on
 
-TREES = """(ROOT (S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (DT a) (NN cat))) (. .)))
+TREES = """(TOP (S (NP (DT the) (NN dog)) (VP (VBD saw) (NP (DT a) (NN cat))) (. .)))
 (S (NP (PRP he)) (VP (VBD saw) (NP (NP (DT the) (NN dog)) (PP (IN in) (NP (NNP Rome))))) (. .))
-(ROOT (S (NP (NNP Ann)) (VP (VBD met) (NP (DT a) (NN cat)) (PP (IN in) (NP (NNP Rome)))) (. .)))
-(ROOT (NP (NN dog)))
-(ROOT (S (VP (VBD go))))
+(TOP (S (NP (NNP Ann)) (VP (VBD met) (NP (DT a) (NN cat)) (PP (IN in) (NP (NNP Rome)))) (. .)))
+(TOP (NP (NN dog)))
+(TOP (S (VP (VBD go))))
 """
 
 
@@ -126,7 +126,7 @@ def test_a_sentence_without_a_parse_gets_a_flat_tree_and_is_counted(tmp_path):
     found = app.predict(w, other)
     assert found.parsed.tolist() == [False]
     (line,) = bracketed(app, other, found)
-    assert line == "(ROOT (S (VP (VBD go))) (S (VP (VBD go))) (IN in))"
+    assert line == "(TOP (S (VP (VBD go))) (S (VP (VBD go))) (IN in))"
     assert not other.labelled
     assert "1 sentences have no tree" in app.warnings(other)
     known = app.read([written(tmp_path, "(S (VP (VBD go) (VBD go)))\n", "u.ptb")])

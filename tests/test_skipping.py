@@ -3,7 +3,6 @@
 import gzip
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
@@ -14,12 +13,13 @@ from lssvm.config import Config
 from lssvm.errors import DataError
 from lssvm.formats import text as texts
 from lssvm.formats.limit import Limit
-from lssvm.formats.skipping import Skipped, after_blank, at_header, every_line
+from lssvm.formats.skipping import Skipped, after_blank, at_header, every_line, same_qid
 from lssvm.formats.text import open_text
 from lssvm.training.reading import read_split
 
 FASTA = ">{} label={}\nACGTACGTACGTTTGAC\nGGAT{}\n"
 GRAPH = "graph {0}\nnode a y 2 {1} 1:1\nnode b y 2 0 1:{0}\nedge a b yy\n\n"
+PAIR = '{{"entities": ["e{}", "e"], "relations": {}, "mentions": [{{"features": ["f"]}}]}}\n'
 # application, good examples in order, a bad one, its line that is told, and what is wrong there
 CASES = {
     "svmlight": (
@@ -49,6 +49,27 @@ CASES = {
         GRAPH.format(9, 7),
         1,
         "label '7' is out of range",
+    ),
+    "letor": (
+        {"name": "precision_at_k", "k": 1},
+        [f"1 qid:{i} 1:{i}\n0 qid:{i} 2:1\n" for i in range(6)],
+        "1 qid:bad 1:1\n0 qid:bad 1:x\n0 qid:bad 1:3\n",
+        1,
+        "value of feature 1 'x'",
+    ),
+    "svm_hmm": (
+        {"name": "sequence", "format": "svm_hmm"},
+        [f"A qid:{i} 1:{i}\nB qid:{i} 2:1\n" for i in range(6)],
+        "A qid:bad 1:1\n# no token\nqid:bad 2:1\nB qid:bad 2:1\n",
+        2,
+        "'qid:bad' is in the place of the tag",
+    ),
+    "json": (
+        {"name": "relation"},
+        [PAIR.format(i, "[]" if i % 2 else '["r"]') for i in range(6)],
+        PAIR.format("bad", 3),
+        0,
+        "'relations' is a number; expected a list of names, or null",
     ),
 }
 
@@ -132,57 +153,115 @@ def test_the_commands_warn_of_every_bad_example(tmp_path, monkeypatch):
     assert (result.exit_code, result.stderr) == (2, f"error: t.txt.gz:1: {wrong}\n")
 
 
+@pytest.mark.parametrize("last", ["0 qid:1 1:y\n", "0 qid:1 1:y"])
+def test_a_query_is_left_out_with_all_its_lines_wherever_they_stand(last, tmp_path):
+    """Its second bad line is left out with the first, and is not counted."""
+    application = {"name": "precision_at_k", "k": 1}
+    good = ["1 qid:2 1:1\n", "0 qid:2 2:1 # qid:1\n", "1 qid:10 1:2\n", "0 qid:10 1:1\n"]
+    (tmp_path / "t.txt").write_text("".join(good))
+    expected, _ = contents(tmp_path, application)
+    lines = ["1 qid:1 1:3\n", good[0], "0 qid:1 1:x\n", *good[1:], last]
+    (tmp_path / "t.txt").write_text("".join(lines))
+    found, told = contents(tmp_path, application, skip_bad=1)
+    assert found.fingerprint() == expected.fingerprint()
+    assert told[0].startswith(f"bad example skipped: {tmp_path / 't.txt'}:3: ")
+    assert len(told) == 2
+
+
+def test_a_sequence_that_is_continued_later_is_left_out_with_both_parts(tmp_path):
+    application = {"name": "sequence", "format": "svm_hmm"}
+    good = "A qid:2 1:1\nB qid:2 2:1\n"
+    (tmp_path / "t.txt").write_text(good)
+    expected, _ = contents(tmp_path, application)
+    (tmp_path / "t.txt").write_text(f"A qid:1 1:1\n{good}B qid:1 1:2\n")
+    found, told = contents(tmp_path, application, skip_bad=1)
+    assert found.fingerprint() == expected.fingerprint()
+    assert "t.txt:4: sequence '1' continues after other sequences" in told[0]
+
+
 @pytest.mark.parametrize(
     ("application", "text"),
     [
-        ({"name": "precision_at_k", "k": 1}, "1 qid:1 1:1\n0 qid:1 1:x\n0 qid:1 1:3\n"),
-        ({"name": "sequence", "format": "svm_hmm"}, "1 qid:1 1:1\n2 qid:1 1:x\n"),
+        (CASES["letor"][0], "1 qid:1 1:1\n0 1:2\n0 qid:1 1:3\n"),
+        (CASES["svm_hmm"][0], "A qid:1 1:1\nA qid: 1:2\nB qid:1 1:1\n"),
     ],
 )
-def test_an_example_of_several_lines_is_never_left_out_in_part(application, text, tmp_path):
+def test_a_line_without_a_qid_is_never_left_out(application, text, tmp_path):
+    """It may belong to the example before it, to the one after it, or to any other query."""
     (tmp_path / "t.txt").write_text(text)
     with pytest.raises(DataError) as caught:
         contents(tmp_path, application, skip_bad=5)
     assert str(caught.value).startswith(f"{tmp_path / 't.txt'}:2: ")
+    why = "(data.skip_bad cannot skip a line without a qid: its example is not known)"
+    assert str(caught.value).endswith(why)
+
+
+@pytest.mark.parametrize(
+    ("application", "text", "line"),
+    [
+        ({"name": "relation"}, "1\n1 x\n", 2),
+        ({"name": "parsing"}, "(S (A a))\n(S (A\n", 2),
+    ],
+)
+def test_formats_whose_parts_cannot_be_left_out(application, text, line, tmp_path):
+    (tmp_path / "t.txt").write_text(text)
+    with pytest.raises(DataError) as caught:
+        contents(tmp_path, application, skip_bad=5)
+    assert str(caught.value).startswith(f"{tmp_path / 't.txt'}:{line}: ")
     assert "(data.skip_bad cannot skip parts of a file of this format)" in str(caught.value)
 
 
-LINES = st.lists(st.sampled_from([b"", b"a", b" ", b">b", b"cc"]), max_size=20)
+LINES = st.lists(
+    st.sampled_from([b"", b"a", b" ", b">b", b"cc", b"1 qid:1", b"2 qid:2"]), max_size=20
+)
+BEGINS = {
+    every_line: lambda line, before: True,
+    after_blank: lambda line, before: not before.strip(),
+    at_header: lambda line, before: line.startswith(">"),
+}
+
+
+def owners(whole, owns):
+    """For each line what tells its example from others; None if that is not known."""
+    if owns is same_qid:
+        return [text[-1] if "qid" in text else None for _, text in whole]
+    begins, before, found = BEGINS[owns], "", []
+    for number, text in whole:
+        begun = not found or begins(text, before)
+        found.append(number if begun else found[-1])
+        before = text
+    return found
 
 
 @settings(deadline=None, max_examples=80)
 @given(
     lines=LINES,
     bad=st.sets(st.integers(1, 20), max_size=3),
-    begins=st.sampled_from([every_line, after_blank, at_header]),
+    owns=st.sampled_from([*BEGINS, same_qid]),
     piece=st.integers(1, 7),
     ended=st.booleans(),
 )
 def test_other_lines_keep_their_numbers_wherever_blocks_end(
-    lines, bad, begins, piece, ended, tmp_path_factory
+    lines, bad, owns, piece, ended, tmp_path_factory
 ):
     path = tmp_path_factory.getbasetemp() / "lines.txt"
     path.write_bytes(b"\n".join(lines) + b"\n" * (ended and bool(lines)))
     with open_text(path) as found:
         whole = [(number, text) for number, text in found]
-    starts = [
-        number
-        for number, text in whole
-        if begins(text.encode(), whole[number - 2][1].encode() if number > 1 else b"")
-    ]
-    owners = np.searchsorted(starts, [number for number, _ in whole], side="right")
-    bad = sorted(number for number in bad if number <= len(whole))
+    own = owners(whole, owns)
     skipped = Skipped(5)
-    skipped._begins[str(path)] = begins
+    skipped._owns[str(path)] = owns
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(texts, "_PIECE", piece)
         left_out = set()
-        for number in bad:
-            if owners[number - 1] not in left_out:
+        for number in sorted(number for number in bad if number <= len(whole)):
+            owner = own[number - 1]
+            if owner is None:
+                with pytest.raises(DataError, match="its example is not known"):
+                    skipped.add(DataError(path, number, "bad"))
+            elif owner not in left_out:
                 skipped.add(DataError(path, number, "bad"))
-                left_out.add(owners[number - 1])
+                left_out.add(owner)
         with open_text(path, Limit(skipped=skipped)) as found:
             rest = list(found)
-    assert rest == [
-        line for line, owner in zip(whole, owners, strict=True) if owner not in left_out
-    ]
+    assert rest == [line for line, owner in zip(whole, own, strict=True) if owner not in left_out]

@@ -165,3 +165,42 @@ def test_what_auto_has_chosen_is_told_with_the_keys_that_it_does_not_use():
         SolverOptions().sweeps,
     )
     Config.from_dict({**model.config, "search": {}})  # it is a configuration as it is
+
+
+KERNELS = """kernel.degree: linear does not use it; expected no such key, or kernel.type: poly
+kernel.gamma: linear does not use it; expected no such key, or kernel.type: poly or rbf
+kernel.coef0: rbf does not use it; expected no such key, or kernel.type: poly""".splitlines()
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "kernel", "fault"),
+    [
+        ("degree", 5, "linear", KERNELS[0]),
+        ("gamma", 0.5, "linear", KERNELS[1]),
+        ("coef0", 1.0, "rbf", KERNELS[2]),
+        *((key, value, "poly", None) for key, value in (("degree", 5), ("gamma", 2), ("coef0", 1))),
+        ("gamma", 0.5, "rbf", None),
+        ("degree", 3, "linear", None),  # the default
+        ("max_mb", 9, "linear", None),
+    ],
+)
+def test_a_key_that_no_kernel_of_the_configuration_uses_is_refused(key, value, kernel, fault):
+    values = {"application": "multiclass", "kernel": {"type": kernel, key: value}}
+    if fault is None:
+        assert getattr(Config.from_dict(values).kernel, key) == value
+        return
+    with pytest.raises(ConfigError) as caught:
+        Config.from_dict(values)
+    assert str(caught.value) == f"configuration: {fault}"
+
+
+def test_a_search_over_kernels_may_set_keys_of_all_of_them():
+    grid = {"kernel.type": ["linear", "poly"], "kernel.degree": [2, 4]}
+    values = {"application": "multiclass", "kernel": {"coef0": 1.0}, "search": {"grid": grid}}
+    config = Config.from_dict(values)
+    assert set_values(config, {"kernel.type": "poly"}).kernel.coef0 == 1.0
+    linear = set_values(config, {"kernel.type": "linear", "kernel.degree": 2}).kernel
+    assert (linear.degree, linear.coef0) == (3, 0.0)
+    values["search"]["grid"] = {"kernel.degree": [2, 4]}
+    with pytest.raises(ConfigError, match=r"search\.grid\.kernel\.degree: linear does not use it"):
+        Config.from_dict(values)

@@ -157,6 +157,9 @@ def learn(config: str, model: str, **options: Any) -> None:
 
     stopping.tell(lambda: "nothing was written")
     settings = load_config(config, [*options["settings"], *_places(options), *_letters(options)])
+    if options["workers"] and settings.executor == "threads":
+        wrong = "executor threads has no workers; expected --executor dask, or --threads"
+        raise LssvmError(f"--workers {options['workers']}: {wrong}")
     log, initial = options["log"], options["initial"]
     _learn_files(settings, config, model, initial, log).check_outputs()
     verbosity = 0 if options["quiet"] else options["verbosity"]

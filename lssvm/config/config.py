@@ -28,6 +28,7 @@ from lssvm.applications.feature_space import unfit as unfit_kernel
 from lssvm.config import yaml12
 from lssvm.config.checks import default_model, kernel_solvers, unfit, unstoppable
 from lssvm.config.faults import explained, shown, told
+from lssvm.config.kernel_keys import forget_unused_of_kernel, unused_of_kernel
 from lssvm.config.option_files import named_files
 from lssvm.config.renamed import refuse_former_names, translate_former_names
 from lssvm.config.sections import (
@@ -205,9 +206,12 @@ def load_config(path: str | Path, overrides: Sequence[str] = ()) -> Config:
 def set_values(config: Config, values: Mapping[str, Any]) -> Config:
     """A copy of ``config`` with the values at dotted keys replaced. Raises ConfigError.
 
-    If ``solver.method`` is among them, keys that the new method does not use are left out.
+    If ``solver.method`` is among them, keys that the new method does not use are left out; likewise
+    for ``kernel.type``.
     """
     document = _replaced(config, values)
+    if "kernel.type" in values:
+        forget_unused_of_kernel(document)
     if "solver.method" in values:
         forget_unused(document)
     return _validated(Config, document, config.origin, config._bases)
@@ -284,7 +288,7 @@ def _validated(
         raise ConfigError(told(faults))
     config._origin, config._bases, config._written = origin, dict(bases), document.value
     faults = unstoppable(config, document) + unused(config, document)
-    faults += _unsearchable(config, document)
+    faults += unused_of_kernel(config, document) + _unsearchable(config, document)
     if faults:
         raise ConfigError(told(faults))
     return config

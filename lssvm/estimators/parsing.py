@@ -36,7 +36,7 @@ class TreeParser(Measured, Hidden):
     >>> y += ["(S (N we) (VP (V eat) (NP (N fish)) (PP (P with) (N forks))))"]
     >>> parser = TreeParser(C=10).fit(None, y)
     >>> parser.predict([[("I", "N"), ("eat", "V"), ("eels", "N"), ("with", "P"), ("rice", "N")]])
-    ['(ROOT (S (N I) (VP (V eat) (NP (N eels) (PP (P with) (N rice))))))']
+    ['(TOP (S (N I) (VP (V eat) (NP (N eels) (PP (P with) (N rice))))))']
     """
 
     loss: str = "f1"

@@ -8,7 +8,7 @@ import numpy as np
 
 from lssvm.errors import DataError
 from lssvm.formats.limit import Limit
-from lssvm.formats.text import LONGEST, Begins, decoded, open_blocks
+from lssvm.formats.text import LONGEST, Owns, decoded, open_blocks
 
 # Reads a block from a place on, whose line has that number. Returns the place of the first line
 # that it leaves to Python, and the number of lines that it read.
@@ -21,10 +21,10 @@ def read_blocks(
     compiled: Compiled,
     line: Callable[[int, str], None],
     longest: int | None = LONGEST,
-    begins: Begins | None = None,
+    owns: Owns | None = None,
 ) -> None:
     """Read a text file, plain or compressed, ``-`` for standard input. See :func:`each_block`."""
-    for _ in each_block(path, limit, compiled, line, longest, begins):
+    for _ in each_block(path, limit, compiled, line, longest, owns):
         pass
 
 
@@ -34,7 +34,7 @@ def each_block(
     compiled: Compiled,
     line: Callable[[int, str], None],
     longest: int | None = LONGEST,
-    begins: Begins | None = None,
+    owns: Owns | None = None,
 ) -> Iterator[None]:
     """Read a text file block after block.
 
@@ -42,11 +42,11 @@ def each_block(
     line : reads a line that ``compiled`` did not understand, given its number and its text without
         the end, from where ``compiled`` stopped; raises ValueError with what is wrong
     longest : largest number of bytes of a line; None if lines may have any length
-    begins : where examples begin, for files whose bad examples can be left out
+    owns : which lines an example has, for files whose bad examples can be left out
 
     Raises DataError, with the line for what ``line`` refuses.
     """
-    with open_blocks(path, limit, longest, begins) as blocks:
+    with open_blocks(path, limit, longest, owns) as blocks:
         for number, block in blocks:
             _read(path, number, block, compiled, line)
             yield

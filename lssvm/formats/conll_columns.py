@@ -103,7 +103,7 @@ def read_columns(
     the lines before it, another separator than those lines, or an empty column.
     """
     reader = _Reader(names, optional, words or _new_words(names))
-    read_blocks(path, limit, reader.block, reader.line, begins=after_blank)
+    read_blocks(path, limit, reader.block, reader.line, owns=after_blank)
     if not reader.lines:
         raise DataError(path, None, f"no tokens; expected lines of {_listed(names)}")
     return reader.columns()

@@ -97,7 +97,7 @@ def read_fasta(
     Raises DataError, with the line, if it is not FASTA of DNA with distinct names.
     """
     reader = _Reader(path, given)
-    read_blocks(path, limit, reader.block, reader.line, longest=None, begins=at_header)
+    read_blocks(path, limit, reader.block, reader.line, longest=None, owns=at_header)
     return reader.file(empty)
 
 

@@ -340,7 +340,7 @@ def read_graphs(path: str | Path, limit: Limit = DEFAULT) -> GraphFile:
     Raises DataError with the line for what is not in the format.
     """
     reader = _Reader(path)
-    read_blocks(path, limit, reader.block, reader.line, begins=after_blank)
+    read_blocks(path, limit, reader.block, reader.line, owns=after_blank)
     reader.check_end()
     return reader.file()
 

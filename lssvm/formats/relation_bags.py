@@ -13,6 +13,7 @@ from lssvm.formats.blocks import each_block
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.relation_json import JsonBags
 from lssvm.formats.relation_numbers import NumberedBags
+from lssvm.formats.skipping import json_line
 
 _PART = 1_000_000  # numbers of a part
 
@@ -33,7 +34,7 @@ def bag_parts(path: str | Path, limit: Limit = DEFAULT) -> Iterator[BagFile]:
 
 def _parts(path: str | Path, limit: Limit, size: int | None) -> Iterator[BagFile]:
     reader, parts, bound = _Either(path), 0, size
-    for _ in each_block(path, limit, reader.block, reader.line):
+    for _ in each_block(path, limit, reader.block, reader.line, owns=json_line):
         if bound is None or reader.chosen is None or reader.chosen.held <= bound:
             continue
         found, bound = reader.chosen.pairs(ended=False), size

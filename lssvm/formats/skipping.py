@@ -1,37 +1,64 @@
 """Bad examples of files that are left out, as many as are allowed; all of them are told.
 
-A reader says where its examples begin. After an error the whole example is left out, with all its
+A reader says which lines an example has. After an error the whole example is left out, with all its
 lines, and the file is read again: what is read is what the file would be without it, and all other
 lines keep their numbers.
 """
 
+import codecs
 import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from lssvm.errors import DataError
 from lssvm.formats.limit import Limit
-from lssvm.formats.text import Begins, Line, open_blocks
+from lssvm.formats.text import STDIN, Line, Owns, open_blocks
 
 Blocks = Iterator[tuple[int, bytearray]]
+Numbered = Iterable[tuple[int, Line]]
 KEY = "data.skip_bad"
 ANY = Limit(1e9)  # of a file that was read before within its own limit
+_FORMAT = "cannot skip parts of a file of this format"
+_QID = "qid:"
 
 
-def every_line(line: Line, before: Line) -> bool:
+def every_line(lines: Numbered, number: int) -> list[range]:
     """Each line is an example."""
-    return True
+    return [range(number, number + 1)]
 
 
-def after_blank(line: Line, before: Line) -> bool:
+def after_blank(lines: Numbered, number: int) -> list[range]:
     """Blank lines stand between the examples."""
-    return not before.strip()
+    return _from_beginning(lines, number, lambda line, before: not before.strip())
 
 
-def at_header(line: Line, before: Line) -> bool:
+def at_header(lines: Numbered, number: int) -> list[range]:
     """An example begins with a header, as in FASTA."""
-    return line.startswith(b">")
+    return _from_beginning(lines, number, lambda line, before: line.startswith(b">"))
+
+
+def same_qid(lines: Numbered, number: int) -> list[range]:
+    """The lines of an example have the same qid, wherever they stand."""
+    places: dict[str, list[range]] = {}
+    own = ""
+    for at, line in lines:
+        name = _qid(line)
+        if name:
+            places.setdefault(name, []).append(range(at, at + 1))
+        if at == number:
+            own = name
+    if not own:
+        raise ValueError("cannot skip a line without a qid: its example is not known")
+    return places[own]
+
+
+def json_line(lines: Numbered, number: int) -> list[range]:
+    """Each line is an example in a file of JSON lines."""
+    start = next((line for _, line in lines if line.partition(b"#")[0].strip()), b"")
+    if not start.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{"):
+        raise ValueError(_FORMAT)
+    return [range(number, number + 1)]
 
 
 class Skipped:
@@ -44,13 +71,13 @@ class Skipped:
     def __init__(self, most: int) -> None:
         self.most = most
         self.told: list[str] = []
-        self._begins: dict[str, Begins] = {}
+        self._owns: dict[str, Owns] = {}
         self._lines: dict[str, list[range]] = {}
 
-    def kept(self, path: str | Path, blocks: Blocks, begins: Begins | None) -> Blocks:
+    def kept(self, path: str | Path, blocks: Blocks, owns: Owns | None) -> Blocks:
         """The blocks of a file without the lines that are left out."""
-        if begins is not None:
-            self._begins[str(path)] = begins
+        if owns is not None:
+            self._owns[str(path)] = owns
         left_out = self._lines.get(str(path), [])
         return _without(blocks, left_out) if left_out else blocks
 
@@ -61,34 +88,56 @@ class Skipped:
         """
         if not self.most or error.line is None:
             raise error
-        path, begins = error.path, self._begins.get(error.path)
-        if begins is None or not os.path.isfile(path):
-            where = "standard input" if path == "-" else "a file of this format"
-            raise DataError(path, error.line, f"{error.text} ({KEY} cannot skip parts of {where})")
+        path = error.path
+        try:
+            found = self._lines_of(path, error.line)
+        except ValueError as reason:
+            raise DataError(path, error.line, f"{error.text} ({KEY} {reason})") from None
         if len(self.told) == self.most:
             many = f"{KEY}: {self.most} allows no more bad examples"
             raise DataError(path, error.line, f"{error.text} ({many})")
-        found = _lines_of(path, begins, error.line)
         left_out = self._lines.setdefault(path, [])
-        if found in left_out:
+        if found[0] in left_out:
             raise error
-        left_out.append(found)
+        left_out += found
         left_out.sort(key=lambda lines: lines.start)
         self.told.append(str(error))
 
+    def _lines_of(self, path: str, number: int) -> list[range]:
+        """The lines of the example that has a line. Raises ValueError if they cannot be told."""
+        if path == STDIN:
+            raise ValueError("cannot skip parts of standard input")
+        owns = self._owns.get(path)
+        if owns is None or not os.path.isfile(path):
+            raise ValueError(_FORMAT)
+        with open_blocks(path, ANY, None) as blocks:
+            return owns(_numbered(blocks), number)
 
-def _lines_of(path: str, begins: Begins, number: int) -> range:
-    """The lines of the example that has the line ``number``."""
-    start, before = 1, bytearray()
-    with open_blocks(path, ANY, None) as blocks:
-        for first, block in blocks:
-            for at, line in enumerate(block.split(b"\n")[: block.count(b"\n") or None], first):
-                if begins(line, before):
-                    if at > number:
-                        return range(start, at)
-                    start = at
-                before = line
-    return range(start, max(at, number) + 1)
+
+def _numbered(blocks: Blocks) -> Iterator[tuple[int, Line]]:
+    for first, block in blocks:
+        yield from enumerate(block.split(b"\n")[: block.count(b"\n") or None], first)
+
+
+def _from_beginning(
+    lines: Numbered, number: int, begins: Callable[[Line, Line], bool]
+) -> list[range]:
+    """The lines from where an example begins. begins : whether one does, after another line"""
+    before: Line = b""
+    start, at = 1, 0
+    for at, line in lines:
+        if begins(line, before):
+            if at > number:
+                return [range(start, at)]
+            start = at
+        before = line
+    return [range(start, max(at, number) + 1)]
+
+
+def _qid(line: Line) -> str:
+    """The name after ``qid:`` in the first or second word of a line; empty if there is none."""
+    words = line.decode(errors="replace").partition("#")[0].split(None, 2)[:2]
+    return next((word.removeprefix(_QID) for word in words if word.startswith(_QID)), "")
 
 
 def _without(blocks: Blocks, left_out: list[range]) -> Blocks:

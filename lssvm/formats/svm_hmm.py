@@ -18,6 +18,7 @@ from lssvm.errors import DataError
 from lssvm.formats import tokens
 from lssvm.formats.blocks import Utf8, append, each_block, read_blocks, shifted
 from lssvm.formats.limit import DEFAULT, Limit
+from lssvm.formats.skipping import same_qid
 from lssvm.formats.svmlight import MOST
 from lssvm.kernels._text import SEQUENCES, rows
 from lssvm.kernels.text_arrays import DistinctWords, RowBuffers
@@ -61,7 +62,7 @@ def read_svm_hmm(path: str | Path, limit: Limit = DEFAULT) -> TaggedTokens:
     not follow one another, indices that do not increase and values that are not finite.
     """
     reader = _Reader(path)
-    read_blocks(path, limit, reader.block, reader.line)
+    read_blocks(path, limit, reader.block, reader.line, owns=same_qid)
     if not reader.tags:
         raise DataError(path, None, _NO_TOKENS)
     return reader.tokens()

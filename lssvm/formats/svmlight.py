@@ -20,7 +20,7 @@ from lssvm.errors import DataError
 from lssvm.formats import tokens
 from lssvm.formats.blocks import Utf8, append, each_block, read_blocks, shifted
 from lssvm.formats.limit import DEFAULT, Limit
-from lssvm.formats.skipping import every_line
+from lssvm.formats.skipping import every_line, same_qid
 from lssvm.kernels._text import LABELS_ARE_NUMBERS, LABELS_ARE_WORDS
 from lssvm.kernels._text import rows as tokenised
 from lssvm.kernels.text_arrays import DistinctWords, RowBuffers
@@ -102,9 +102,9 @@ def read_svmlight(
     increase and values that are not finite.
     """
     reader = _Reader(words, base, why)
-    # Rows with a number for a label are documents of queries, which are not examples.
-    begins = every_line if words else None
-    read_blocks(path, limit, reader.block, reader.line, begins=begins)
+    # Rows with a number for a label are documents of queries, and the queries are the examples.
+    owns = every_line if words else same_qid
+    read_blocks(path, limit, reader.block, reader.line, owns=owns)
     if not reader.lines:
         raise DataError(path, None, _NO_ROWS)
     return reader.rows(base)

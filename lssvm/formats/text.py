@@ -15,7 +15,7 @@ import os
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -24,7 +24,9 @@ from lssvm.errors import DataError
 from lssvm.formats.limit import DEFAULT, Limit
 
 Line = bytes | bytearray
-Begins = Callable[[Line, Line], bool]  # whether an example begins at a line, after another line
+# Of the numbered lines of a file, those of the example that has the line of a number. Raises
+# ValueError that says why they cannot be told.
+Owns = Callable[[Iterable[tuple[int, Line]], int], list[range]]
 STDIN = "-"
 LONGEST = 32_000_000  # bytes of a line: its words take some thirty times as much memory
 _PIECE = 1 << 18
@@ -63,11 +65,11 @@ def open_blocks(
     path: str | Path,
     limit: Limit = DEFAULT,
     longest: int | None = LONGEST,
-    begins: Begins | None = None,
+    owns: Owns | None = None,
 ) -> Iterator[Iterator[tuple[int, bytearray]]]:
     """A text file as blocks of whole lines, each with the number of its first line.
 
-    begins : where examples begin, if bad ones can be left out (``limit.skipped``)
+    owns : which lines an example has, if bad ones can be left out (``limit.skipped``)
 
     Every line but perhaps the last one of the file ends in LF. They are not checked for
     UTF-8, see :func:`decoded`. Parameters and other errors are those of :func:`open_text`.
@@ -81,7 +83,7 @@ def open_blocks(
             message = f"cannot be read: {error.strerror or error}; expected a file"
             raise DataError(path, None, message) from None
         blocks = _blocks(path, kind, stream, limit, longest)
-        yield blocks if limit.skipped is None else limit.skipped.kept(path, blocks, begins)
+        yield blocks if limit.skipped is None else limit.skipped.kept(path, blocks, owns)
 
 
 def decoded(path: str | Path, number: int, raw: bytes | bytearray) -> str:

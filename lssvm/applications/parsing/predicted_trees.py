@@ -8,11 +8,13 @@ import numpy as np
 
 from lssvm.applications.parsing.bracket_metrics import Brackets
 from lssvm.applications.parsing.examples import Treebank
-from lssvm.applications.parsing.grammar import ROOT, Grammar
+from lssvm.applications.parsing.grammar import Grammar
 from lssvm.formats.penn_trees import bracketed
 from lssvm.kernels import _parsing
 from lssvm.kernels.parsing_arrays import GrammarArrays
 from lssvm.offsets import cumulated
+
+_OUTERMOST = "TOP"  # which COLLINS.prm of evalb leaves out
 
 
 class Trees(NamedTuple):
@@ -127,7 +129,7 @@ def _tree_text(
 ) -> str:
     """A tree on one line. names : labels and parts of speech; tags : given ones, or None."""
     labels, starts, ends = nodes
-    texts, stops = [ROOT], [len(labels) + 1]
+    texts, stops = [_OUTERMOST], [len(labels) + 1]
     leaves: list[str | None] = [None]
     for row, (label, start, end) in enumerate(zip(labels, starts, ends, strict=True)):
         if label < 0:
