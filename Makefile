@@ -17,7 +17,7 @@ EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq200
 NEEDED = lssvm needs Python 3.11 or later; choose one, for example: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run docs test fuzz lint faults experiments $(EXPERIMENTS) photographs bench bench-letters bench-sizes bench-growth bench-workers build wheel clean
+.PHONY: help run docs test fuzz lint faults experiments papers $(EXPERIMENTS) photographs bench bench-letters bench-sizes bench-growth bench-workers build wheel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -49,7 +49,11 @@ lint: $(VENV)/dev.installed ## check style and types only
 faults: $(VENV)/dev.installed ## stop every command at random times (SHOTS=100 SECONDS=0 SEED=0)
 	$(BIN)/python -u tests/faults.py --shots $(or $(SHOTS),100) --seconds $(or $(SECONDS),0) --seed $(or $(SEED),0)
 
-experiments: $(EXPERIMENTS) ## run all experiments, one after the other
+experiments: $(EXPERIMENTS) ## run all experiments, one after the other, then make papers
+	@$(MAKE) --no-print-directory papers
+
+papers: $(VENV)/dev.installed ## set the results in out/ beside the papers' tables: papers.html, papers.md (KEEP=1: and in docs)
+	$(BIN)/python -m experiments.papers.page --out "$(OUT)" $(if $(KEEP),--keep)
 
 motif-planted: $(VENV)/dev.installed ## planted motifs, compared with the oracle that knows them
 	$(BIN)/python -m experiments.yu_joachims_2009.motif_planted --out "$(OUT)/motif-planted" $(FLAGS)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments.papers import found
 from experiments.yu_joachims_2009 import coref
 from lssvm.errors import DataError
 from lssvm.formats.conll_coreference import read_conll
@@ -103,6 +104,7 @@ def test_the_report_has_means_tests_and_what_is_not_certified():
     assert mitre["p"] == pytest.approx(0.3743, abs=1e-4)  # t = 1.5 with one degree of freedom
     assert pair["p"] is None
     json.dumps(summary, allow_nan=False)
+    assert found.coref(summary).rows["x, correlation clustering"] == [(25.0, 5.0), (2.0, 0.0)]
 
 
 def test_missing_data_are_refused_in_one_line(tmp_path):

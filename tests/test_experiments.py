@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from paper_cases import found_of
 from scipy import stats
 
 from experiments.common import command
@@ -361,6 +362,9 @@ def test_yeast_experiment_tells_planted_sequences_apart_with_both_methods(
     with open(tmp_path / "motif_yeast.csv") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 2 * 5 * 2 * (2 * 2 + 2)  # C times order, and two thresholds
+    shown = found_of("motif-yeast", tmp_path)
+    honest = np.mean(summary["parts"][0]["errors"][motif_yeast.HONEST])
+    assert shown.rows[motif_yeast.HONEST][0][0] == pytest.approx(honest)
     assert [found["agree"] for found in summary["motifs"][0].values()] == [11, 11]
     assert "length 11, Gibbs: agrees at 11 of 11" in text
 
@@ -495,10 +499,10 @@ def test_experiment_that_makes_its_own_data_asks_for_none(monkeypatch, capsys, t
         return f"jobs {arguments.jobs}"
 
     monkeypatch.setattr(sys, "argv", ["x", "--out", str(tmp_path / "out"), "--jobs", "3"])
-    command.main("x", None, "little", show)
+    command.main("x", None, "little", show, {"all": 7})
     assert capsys.readouterr() == ("jobs 3\n", "")
     assert (tmp_path / "out").is_dir()
     with pytest.raises(SystemExit) as caught:
-        command.main("x", "folder", "little", show)
+        command.main("x", "folder", "little", show, {})
     assert caught.value.code == 2
     assert "the following arguments are required: --data" in capsys.readouterr().err

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from paper_cases import found_of
 
 from experiments.common import command
 from experiments.yu_joachims_2009 import ohsumed, ranking_peers
@@ -139,6 +140,9 @@ def test_the_experiment_writes_its_table_and_every_run(tmp_path, monkeypatch):
         values = row["values"]["P@1"]
         assert len(values) == 15
         assert row["means"]["P@1"][0] == pytest.approx(np.mean(values))
+    shown = found_of("ohsumed", tmp_path).rows
+    assert shown["latent SSVM"][0][0] == summary["rows"][0]["means"]["P@1"][0]
+    assert {"its initial weights", "ranking SVM"} <= set(shown)
 
 
 def test_a_missing_file_is_an_error_of_one_line(tmp_path):

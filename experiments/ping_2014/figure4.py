@@ -226,4 +226,5 @@ if __name__ == "__main__":
         None,
         "two shares, two trials, one value of C",
         experiment,
+        {"first trial": 0},
     )

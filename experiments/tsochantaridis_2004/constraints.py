@@ -217,4 +217,5 @@ if __name__ == "__main__":
         "folder of conll2002-spanish and ocr-letters",
         "25, 50 and 100 examples",
         experiment,
+        {"order of the data": 0},
     )

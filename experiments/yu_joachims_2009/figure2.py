@@ -213,4 +213,5 @@ if __name__ == "__main__":
         "folder of yeast-ars, letor3-ohsumed and litbank-coref",
         "two folds, three values of C, few background sequences and documents",
         experiment,
+        {"data and folds": 0},
     )

@@ -161,4 +161,5 @@ if __name__ == "__main__":
         "folder of promoters.data",
         "leave out every tenth sequence only",
         experiment,
+        {"first start": 0},
     )
