@@ -100,7 +100,7 @@ class Plan(NamedTuple):
 
 
 FULL = Plan(300, tuple(range(FOLDS)))
-QUICK = Plan(60, (0, 1), (0.1,), (1.0,), (1.0,), (5,))
+QUICK = Plan(20, (0, 1), (0.1,), (1.0,), (1.0,), (5,))
 
 
 class Sentences(NamedTuple):
@@ -347,7 +347,7 @@ if __name__ == "__main__":
     command.main(
         "Named entities in Spanish sentences.",
         "folder of CoNLL-2002",
-        "60 sentences, two folds, one value of each setting",
+        "20 sentences, two folds, one value of each setting",
         experiment,
         {"folds and orders": DRAW},
     )
