@@ -12,7 +12,7 @@ SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*) $(wildcard experimen
 # An installation for development is enough for everything else.
 READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
 EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref figure2 \
-	taxonomy ner alignment alignment-balibase parsing constraints passes mssvm-table2 mssvm-table3 \
+	taxonomy taxonomy-simulated ner alignment alignment-balibase parsing constraints passes mssvm-table2 mssvm-table3 \
 	mssvm-table4 mssvm-figure2 mssvm-figure3 mssvm-figure4 mssvm-figure5 mssvm-draws relation bags
 NEEDED = lssvm needs Python 3.11 or later; choose one, for example: make PYTHON=python3.12 $(MAKECMDGOALS)
 
@@ -81,6 +81,9 @@ figure2: $(VENV)/dev.installed ## CCCP iterations for growing C (Yu & Joachims 2
 
 taxonomy: $(VENV)/dev.installed ## classes in a taxonomy, few examples (Tsochantaridis et al. 2004, Table 1)
 	$(BIN)/python -m experiments.tsochantaridis_2004.taxonomy_table --data "$(DATA)/hmc-taxonomy" --out "$(OUT)/taxonomy" $(FLAGS)
+
+taxonomy-simulated: $(VENV)/dev.installed ## when the tree helps: simulated classes that share features by level
+	$(BIN)/python -m experiments.tsochantaridis_2004.simulated_taxonomy --data "$(DATA)/hmc-taxonomy" --out "$(OUT)/taxonomy-simulated" $(FLAGS)
 
 ner: $(VENV)/dev.installed ## named entities in Spanish (Tsochantaridis et al. 2004, section 4.3)
 	$(BIN)/python -m experiments.tsochantaridis_2004.ner_table --data "$(DATA)/conll2002-spanish" --out "$(OUT)/ner" $(FLAGS)

@@ -191,6 +191,19 @@ def taxonomy(values: Mapping[str, Any]) -> Found:
     return Found(columns, rows)
 
 
+def taxonomy_simulated(values: Mapping[str, Any]) -> Found:
+    """The difference of accuracies with and without the tree, by examples of a class and share."""
+    sizes, shares = ({cell[key] for cell in values["cells"]} for key in ("size", "share"))
+    rows = {
+        f"{size} a class": [
+            whole(*cell["tree − flat, 0/1, accuracy"])
+            for cell in select(values["cells"], size=size)
+        ]
+        for size in sorted(sizes)
+    }
+    return Found(tuple(f"share {share:g}" for share in sorted(shares)), rows)
+
+
 def alignment(values: Mapping[str, Any]) -> Found:
     """Test errors by the number of natives."""
     columns = {

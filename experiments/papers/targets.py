@@ -76,6 +76,11 @@ TARGETS = (
         f"The paper's patents are not public. {NO_FIGURES}",
         found.taxonomy,
     ),
+    Target(
+        *("taxonomy-simulated", "taxonomy-simulated", OWN, "", "accuracy (%), tree − flat, 0/1"),
+        "Classes share features by level: the columns are the share that they have in common.",
+        found.taxonomy_simulated,
+    ),
     _of(
         "ner",
         "ner",
