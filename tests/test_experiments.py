@@ -310,6 +310,9 @@ def test_close_means_at_most_three_points_worse_in_both(error, recall, close):
 # yeast origins
 
 
+PLAN = motif_yeast.Plan((11,), (0.1, 1), 5, 2, (3, 0), None, (1 / 50,))
+
+
 def one_hot(text):
     return 0.01 + 0.96 * np.eye(4)[["ACGT".index(letter) for letter in text]]
 
@@ -348,8 +351,7 @@ def yeast(tmp_path_factory):
 def test_yeast_experiment_tells_planted_sequences_apart_with_both_methods(
     yeast, tmp_path, monkeypatch
 ):
-    plan = motif_yeast.QUICK._replace(orders=(3, 0), background=None)
-    monkeypatch.setattr(motif_yeast, "QUICK", plan)
+    monkeypatch.setattr(motif_yeast, "QUICK", PLAN)
     text = motif_yeast.experiment(command.Arguments(yeast, tmp_path, True, 1))
     summary = json.loads((tmp_path / "motif_yeast.json").read_text())
     assert [part["background"] for part in summary["parts"]] == [True, False]
@@ -381,7 +383,7 @@ def test_yeast_experiment_tells_planted_sequences_apart_with_both_methods(
 
 
 def test_folds_stay_the_same_without_the_background(yeast):
-    whole = motif_yeast.study_with_strata(motif_yeast.configuration(yeast, motif_yeast.QUICK, 11))
+    whole = motif_yeast.study_with_strata(motif_yeast.configuration(yeast, PLAN, 11))
     small = motif_yeast.without_background(whole)
     names = np.array(list(whole.examples[0].identifiers))
     for fold in range(5):
@@ -434,7 +436,7 @@ def test_c_seed_and_cost_are_those_of_the_fewest_validation_errors():
 
 
 def test_each_fold_keeps_its_own_cost_and_the_test_fold_has_no_say(yeast, monkeypatch):
-    study = motif_yeast.study_with_strata(motif_yeast.configuration(yeast, motif_yeast.QUICK, 11))
+    study = motif_yeast.study_with_strata(motif_yeast.configuration(yeast, PLAN, 11))
     seen = []
 
     def trained(study, task):
@@ -451,7 +453,7 @@ def test_each_fold_keeps_its_own_cost_and_the_test_fold_has_no_say(yeast, monkey
 
 
 def test_random_starts_train_on_the_other_folds_with_the_cost_that_is_asked_for(yeast, monkeypatch):
-    study = motif_yeast.study_with_strata(motif_yeast.configuration(yeast, motif_yeast.QUICK, 11))
+    study = motif_yeast.study_with_strata(motif_yeast.configuration(yeast, PLAN, 11))
     seen = []
 
     def learnt(application, training, config, scored):
@@ -461,7 +463,7 @@ def test_random_starts_train_on_the_other_folds_with_the_cost_that_is_asked_for(
 
     monkeypatch.setattr(random_starts, "learn_on", learnt)
     rows = random_starts.trained(study, random_starts.Start(0.25, 1, 7))
-    assert [row["C"] for row in rows] == list(motif_yeast.QUICK.grid)
+    assert [row["C"] for row in rows] == list(PLAN.grid)
     for config, training in seen:
         assert config.seed == 7
         assert len(training) == np.sum(~np.isin(study.fold, (1, 2)))
@@ -469,7 +471,7 @@ def test_random_starts_train_on_the_other_folds_with_the_cost_that_is_asked_for(
 
 
 def test_honest_threshold_does_not_see_the_test_fold(yeast):
-    config = motif_yeast.configuration(yeast, motif_yeast.QUICK, 11)
+    config = motif_yeast.configuration(yeast, PLAN, 11)
     study = motif_yeast.study_with_strata(config)
     examples = study.examples[0]
     flipped = np.where(study.fold == 0, -examples.labels, examples.labels)
@@ -481,7 +483,7 @@ def test_honest_threshold_does_not_see_the_test_fold(yeast):
 
 
 def test_background_sequences_are_trained_on_but_never_counted(yeast):
-    study = motif_yeast.study_with_strata(motif_yeast.configuration(yeast, motif_yeast.QUICK, 11))
+    study = motif_yeast.study_with_strata(motif_yeast.configuration(yeast, PLAN, 11))
     np.testing.assert_array_equal(study.counted, study.examples[0].costs == 1)
     for fold in range(5):
         members = study.examples[0].take(np.flatnonzero(study.fold == fold))

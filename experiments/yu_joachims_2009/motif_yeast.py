@@ -103,7 +103,7 @@ class Plan(NamedTuple):
 
 
 FULL = Plan((11, 17), (0.1, 1, 10, 100, 1000), 10, 5, (3, 1, 0), None)
-QUICK = Plan((11,), (0.1, 1), 5, 2, (3,), 30, (BACKGROUND_COST,))
+QUICK = Plan((11,), (0.1,), 3, 1, (3,), 30, (BACKGROUND_COST,))
 
 
 class GibbsTask(NamedTuple):
@@ -428,7 +428,7 @@ if __name__ == "__main__":
         "Motif finding in yeast origins of replication.",
         "folder of ars_R64.fa and intergenic_R64.fa.gz, or of "
         "positive.fa, negative.fa and background.fa",
-        "one length, five folds, two seeds, two values of C, 30 background sequences",
+        "one length, three folds, one seed, one value of C, 30 background sequences",
         experiment,
         {"data": DATA_SEED, "first start": 0},
     )

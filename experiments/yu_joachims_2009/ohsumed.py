@@ -114,7 +114,7 @@ FULL = Plan(
     (10, 30),
     (10, 30),
 )
-QUICK = Plan((3, 10), (1.0,), (0.1,), (1e-4,), (10, 30), (0.1,), (7,), (20,), (30,))
+QUICK = Plan((10,), (1.0,), (0.1,), (1e-6,), (10, 30), (0.1,), (7,), (20,), (30,))
 
 
 class Collection(NamedTuple):
@@ -446,7 +446,7 @@ if __name__ == "__main__":
     command.main(
         "Precision at k on a LETOR collection in five files.",
         "folder of S1.txt … S5.txt, plain or .gz",
-        "two values of k, one value of every other setting",
+        "one value of every setting, two numbers of trees",
         experiment,
         {"training": 0},
     )
