@@ -12,12 +12,12 @@ SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*) $(wildcard experimen
 # An installation for development is enough for everything else.
 READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
 EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref figure2 \
-	taxonomy ner alignment alignment-balibase parsing constraints passes mssvm-table2 mssvm-table3 \
+	taxonomy taxonomy-simulated ner alignment alignment-balibase parsing constraints passes mssvm-table2 mssvm-table3 \
 	mssvm-table4 mssvm-figure2 mssvm-figure3 mssvm-figure4 mssvm-figure5 mssvm-draws relation bags
 NEEDED = lssvm needs Python 3.11 or later; choose one, for example: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run docs test fuzz lint faults experiments $(EXPERIMENTS) photographs bench bench-letters bench-sizes bench-growth bench-workers build wheel clean
+.PHONY: help run docs test fuzz lint faults experiments papers $(EXPERIMENTS) photographs bench bench-letters bench-sizes bench-growth bench-workers build wheel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -49,7 +49,11 @@ lint: $(VENV)/dev.installed ## check style and types only
 faults: $(VENV)/dev.installed ## stop every command at random times (SHOTS=100 SECONDS=0 SEED=0)
 	$(BIN)/python -u tests/faults.py --shots $(or $(SHOTS),100) --seconds $(or $(SECONDS),0) --seed $(or $(SEED),0)
 
-experiments: $(EXPERIMENTS) ## run all experiments, one after the other
+experiments: $(EXPERIMENTS) ## run all experiments, one after the other, then make papers
+	@$(MAKE) --no-print-directory papers
+
+papers: $(VENV)/dev.installed ## set the results in out/ beside the papers' tables: papers.html, papers.md (KEEP=1: and in docs)
+	$(BIN)/python -m experiments.papers.page --out "$(OUT)" $(if $(KEEP),--keep)
 
 motif-planted: $(VENV)/dev.installed ## planted motifs, compared with the oracle that knows them
 	$(BIN)/python -m experiments.yu_joachims_2009.motif_planted --out "$(OUT)/motif-planted" $(FLAGS)
@@ -77,6 +81,9 @@ figure2: $(VENV)/dev.installed ## CCCP iterations for growing C (Yu & Joachims 2
 
 taxonomy: $(VENV)/dev.installed ## classes in a taxonomy, few examples (Tsochantaridis et al. 2004, Table 1)
 	$(BIN)/python -m experiments.tsochantaridis_2004.taxonomy_table --data "$(DATA)/hmc-taxonomy" --out "$(OUT)/taxonomy" $(FLAGS)
+
+taxonomy-simulated: $(VENV)/dev.installed ## when the tree helps: simulated classes that share features by level
+	$(BIN)/python -m experiments.tsochantaridis_2004.simulated_taxonomy --data "$(DATA)/hmc-taxonomy" --out "$(OUT)/taxonomy-simulated" $(FLAGS)
 
 ner: $(VENV)/dev.installed ## named entities in Spanish (Tsochantaridis et al. 2004, section 4.3)
 	$(BIN)/python -m experiments.tsochantaridis_2004.ner_table --data "$(DATA)/conll2002-spanish" --out "$(OUT)/ner" $(FLAGS)

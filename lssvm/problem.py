@@ -388,7 +388,9 @@ class KernelRows(ABC, Generic[E]):
 
     w begins with weights (m, K) that rows of m features are scored against. The examples have
     ``inputs``, (rows, m), dense or csr_array, and ``with_inputs``, a copy with other rows and
-    another m; w · Φ depends on the rows through these scores alone.
+    another m; w · Φ depends on the rows through these scores alone. If the last columns of the
+    rows are no features, the examples say how many they are as ``marked_columns``: a kernel leaves
+    them as they are, they stay the last ones, and m does not count them.
     """
 
     @abstractmethod

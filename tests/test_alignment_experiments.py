@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments.papers import found
 from experiments.tsochantaridis_2004 import alignment, alignment_balibase
 from lssvm.errors import DataError
 from lssvm.simulation import alignment as simulate
@@ -45,6 +46,8 @@ def test_the_table_says_which_model_is_better(rows):
         "no difference: n = 4",
     ]
     assert [cell["n"] for cell in summary["cells"]] == [1, 3]
+    shown = found.alignment(summary).rows["n = 3"][0]
+    assert shown[0] == np.mean([row["test error, SVM"] for row in rows[:4] if row["n"] == 3])
     assert [(cell["setting"], cell["n"]) for cell in summary["settings"]] == [
         ("random decoys", 1), ("random decoys", 2),
     ]  # fmt: skip
@@ -122,8 +125,13 @@ def test_families_are_apart_and_aligned_by_all(tmp_path):
         assert row["learnt, prior BLOSUM62"] > 0.5
         assert row["C, learnt"] in plan.grid
         assert row["scale of the prior"] == 0.02
-    text, _ = alignment_balibase.report(rows, plan)
+    text, summary = alignment_balibase.report(rows, plan)
     assert "RV12 (4)" in text
+    shown = found.alignment_balibase(summary)
+    assert shown.columns == alignment_balibase.KINDS
+    tuned = np.mean([row["BLOSUM62, tuned"] for row in rows])
+    place = shown.columns.index("BLOSUM62, tuned")
+    assert shown.rows["all families"][place][0] == pytest.approx(tuned)
 
 
 def test_our_alignments_score_what_those_of_parasail_score(tmp_path):

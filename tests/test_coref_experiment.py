@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments.papers import found
 from experiments.yu_joachims_2009 import coref
 from lssvm.errors import DataError
 from lssvm.formats.conll_coreference import read_conll
@@ -62,14 +63,47 @@ def test_lists_of_documents_are_read_by_heading(tmp_path):
 def test_the_lowest_mean_loss_chooses_and_the_first_of_equals_wins():
     other = ROW._replace(name="modified loss", penalty=0.1)
     third = ROW._replace(name="modified loss", penalty=0.01)
-    tasks = [
-        coref.Task("x", row, (1.0, 2.0), fold) for row in (ROW, other, third) for fold in (0, 1)
-    ]
-    losses = [[30.0, 20.0], [10.0, 20.0], [9.0, 9.0], [9.0, 9.0], [5.0, 9.0], [13.0, 8.0]]
-    assert coref.choose(tasks, losses) == {
-        ("x", "latent SSVM"): (ROW, 1.0),
-        ("x", "modified loss"): (third, 2.0),
+    clustering = coref.Row(coref.CLUSTERING, "correlation_clustering")
+    grid = (1.0, 10.0, 100.0)
+    tried = {
+        ("x", ROW): coref.Tried(grid, {"mitre_loss": [20.0, 20.0, 30.0]}),
+        ("x", other): coref.Tried(grid, {"mitre_loss": [9.0, 9.0, 9.0]}),
+        ("x", third): coref.Tried(grid, {"mitre_loss": [9.0, 8.5, 9.0]}),
+        ("x", clustering): coref.Tried(
+            grid, {"mitre_loss": [7.0, 6.0, 5.0], "pair_loss": [7.0, 6.0, 6.5]}
+        ),
     }
+    assert coref.choose(tried) == {
+        ("x", "correlation clustering"): (clustering, 100.0, 10.0),
+        ("x", "correlation clustering, own criterion"): (clustering, 10.0, 0.0),
+        ("x", "latent SSVM"): (ROW, 1.0, 0.1),
+        ("x", "modified loss"): (third, 10.0, 0.0),
+    }
+
+
+def test_grids_grow_while_a_choice_is_at_an_edge(monkeypatch):
+    asked = []
+
+    def validated(splits, task):
+        if task.fold == 0:
+            asked.append((task.row.name, task.grid))
+        best = {coref.CLUSTERING: 1e-6, coref.LATENT: 1e-2, coref.MODIFIED: 1e9}[task.row.name]
+        losses = [abs(np.log10(C / best)) for C in task.grid]
+        return {"mitre_loss": losses, "pair_loss": [abs(np.log10(C / 1e-3)) for C in task.grid]}
+
+    monkeypatch.setattr(coref, "validated", validated)
+    monkeypatch.setattr(coref, "_lean", lambda split: split)
+    plan = coref.Plan(2, 5, (1e-3, 1e-2, 1e-1), (1e-4, 1e-3, 1e-2), (0.1,), 3)
+    tried = coref.cross_validated({"x": None}, plan, 1)
+    grids = {row.name: each.grid for (_, row), each in tried.items()}
+    assert grids[coref.LATENT] == plan.grid
+    assert grids[coref.CLUSTERING] == pytest.approx((1e-7, 1e-6, 1e-5, *plan.clustering_grid))
+    assert grids[coref.MODIFIED] == pytest.approx((*plan.grid, 1.0, 10.0, 100.0))
+    assert [name for name, _ in asked].count(coref.LATENT) == 1
+    told = coref.told_edges(coref.choose(tried), plan)
+    assert told == "Choices at an edge of what was tried: x, modified loss: C 100; " + (
+        "x, modified loss: r 0.1"
+    )
 
 
 def result(name, losses, penalty=1.0):
@@ -103,6 +137,7 @@ def test_the_report_has_means_tests_and_what_is_not_certified():
     assert mitre["p"] == pytest.approx(0.3743, abs=1e-4)  # t = 1.5 with one degree of freedom
     assert pair["p"] is None
     json.dumps(summary, allow_nan=False)
+    assert found.coref(summary).rows["x, correlation clustering"] == [(25.0, 5.0), (2.0, 0.0)]
 
 
 def test_missing_data_are_refused_in_one_line(tmp_path):
@@ -131,11 +166,12 @@ def test_folds_train_validate_and_test_on_real_documents(tmp_path):
     assert [len(part) for part in documents["GUM"]] == [60, 30]
     for train, test in documents.values():
         assert not set(train.names) & set(test.names)
-    split = coref._split("GUM", documents["GUM"], 3, quick=True)
+    split = coref._split(documents["GUM"], coref.FULL._replace(folds=3, documents=12))
     task = coref.Task("GUM", ROW, (0.001, 0.01), 0)
     losses = coref.validated({"GUM": coref._lean(split)}, task)
-    assert len(losses) == 2
-    assert min(losses) < 60
+    assert len(losses["mitre_loss"]) == len(losses["pair_loss"]) == 2
+    assert min(losses["mitre_loss"]) < 60
+    assert max(losses["pair_loss"]) < 20
     found = coref.tested({"GUM": split}, task._replace(fold=-1))
     assert found["certified"]
     assert found["scores"]["documents"] == len(found["documents"]) == 30

@@ -8,17 +8,25 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from paper_cases import found_of
 from scipy import stats
 
 from experiments.common import command
-from experiments.common.paired import p_value
+from experiments.common.paired import corrected_p_value, p_value
 from experiments.kumar_2010 import motif_pbm
-from experiments.yu_joachims_2009 import motif_planted, motif_promoters, motif_yeast, yeast_data
+from experiments.yu_joachims_2009 import (
+    motif_planted,
+    motif_promoters,
+    motif_yeast,
+    random_starts,
+    yeast_data,
+)
 from lssvm.errors import DataError
 from lssvm.formats.fasta import read_fasta
 from lssvm.output import tables
 from lssvm.simulation import motif as simulate
 from lssvm.simulation.dna import spelled, write_fasta
+from lssvm.training.session import learn_on
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("LSSVM_DATA", ROOT / "../shared/data"))
@@ -302,6 +310,9 @@ def test_close_means_at_most_three_points_worse_in_both(error, recall, close):
 # yeast origins
 
 
+PLAN = motif_yeast.Plan((11,), (0.1, 1), 5, 2, (3, 0), None, (1 / 50,))
+
+
 def one_hot(text):
     return 0.01 + 0.96 * np.eye(4)[["ACGT".index(letter) for letter in text]]
 
@@ -340,7 +351,7 @@ def yeast(tmp_path_factory):
 def test_yeast_experiment_tells_planted_sequences_apart_with_both_methods(
     yeast, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(motif_yeast, "QUICK", motif_yeast.Plan((11,), (1,), 5, 2, (3, 0), None))
+    monkeypatch.setattr(motif_yeast, "QUICK", PLAN)
     text = motif_yeast.experiment(command.Arguments(yeast, tmp_path, True, 1))
     summary = json.loads((tmp_path / "motif_yeast.json").read_text())
     assert [part["background"] for part in summary["parts"]] == [True, False]
@@ -350,6 +361,7 @@ def test_yeast_experiment_tells_planted_sequences_apart_with_both_methods(
             motif_yeast.BEST,
             motif_yeast.MEAN,
             motif_yeast.PICKED,
+            motif_yeast.PROTOCOL,
             motif_yeast.FAVOURED,
             motif_yeast.HONEST,
             "all called positive",
@@ -360,13 +372,18 @@ def test_yeast_experiment_tells_planted_sequences_apart_with_both_methods(
     assert np.mean(summary["parts"][0]["errors"][motif_yeast.HONEST]) < 10
     with open(tmp_path / "motif_yeast.csv") as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 2 * 5 * 2 * (2 + 2)  # orders, and two thresholds
+    starts = [row for row in rows if row["method"] == motif_yeast.PROTOCOL]
+    assert len(starts) == 2 * 5 * 2 * 2  # C times seed, one cost
+    assert len(rows) - len(starts) == 2 * 5 * 2 * (2 * 2 + 2)  # C times order, and two thresholds
+    shown = found_of("motif-yeast", tmp_path)
+    honest = np.mean(summary["parts"][0]["errors"][motif_yeast.HONEST])
+    assert shown.rows[motif_yeast.HONEST][0][0] == pytest.approx(honest)
     assert [found["agree"] for found in summary["motifs"][0].values()] == [11, 11]
     assert "length 11, Gibbs: agrees at 11 of 11" in text
 
 
 def test_folds_stay_the_same_without_the_background(yeast):
-    whole = motif_yeast.study_with_strata(motif_yeast.configuration(yeast, motif_yeast.QUICK, 11))
+    whole = motif_yeast.study_with_strata(motif_yeast.configuration(yeast, PLAN, 11))
     small = motif_yeast.without_background(whole)
     names = np.array(list(whole.examples[0].identifiers))
     for fold in range(5):
@@ -385,8 +402,76 @@ def test_p_value_is_that_of_the_paired_test_and_undefined_for_equal_differences(
     assert p_value(first, first) is None
 
 
+def test_the_corrected_test_widens_the_variance_by_the_share_of_test_examples():
+    first, second = np.array([1.0, 2.0, 4.0]), np.array([0.0, 2.0, 1.0])
+    variance = np.var([1, 0, 3], ddof=1) * (1 / 3 + 1 / 2)
+    expected = 2 * stats.t.sf((4 / 3) / np.sqrt(variance), 2)
+    assert corrected_p_value(first, second, 0.5) == pytest.approx(expected)
+    assert corrected_p_value(first, second, 0.0) == pytest.approx(
+        stats.ttest_rel(first, second).pvalue
+    )
+    assert corrected_p_value(first, second, 0.5) > p_value(first, second)
+
+
+def start(cost, fold, seed, C, validation, test):
+    values = {"cost": cost, "fold": fold, "seed": seed, "C": C}
+    return {**values, "validation": validation, "test": test, "objective": 1.0}
+
+
+def test_c_seed_and_cost_are_those_of_the_fewest_validation_errors():
+    rows = [
+        start(0.02, 0, 0, 1.0, 10.0, 30.0),
+        start(0.02, 0, 1, 1.0, 5.0, 50.0),
+        start(0.1, 0, 0, 1.0, 10.0, 20.0),
+        start(0.02, 0, 0, 0.1, 5.0, 40.0),
+        start(0.1, 1, 0, 10.0, 0.0, 8.0),
+        start(0.1, 1, 1, 10.0, 1.0, 4.0),
+    ]
+    found = random_starts.summarised(rows, 2)
+    assert found["errors"] == [40.0, 8.0]  # the smaller C of two equal ones
+    assert found["picked"] == ["0.1/0.02/0", "10/0.1/0"]
+    assert found["spread"] is None  # one seed at C = 0.1 in the first fold
+    rows.append(start(0.02, 0, 1, 0.1, 9.0, 44.0))
+    assert random_starts.summarised(rows, 2)["spread"] == pytest.approx(np.sqrt(8.0))
+
+
+def test_each_fold_keeps_its_own_cost_and_the_test_fold_has_no_say(yeast, monkeypatch):
+    study = motif_yeast.study_with_strata(motif_yeast.configuration(yeast, PLAN, 11))
+    seen = []
+
+    def trained(study, task):
+        seen.append(task)
+        right = (1.0 if task.cost == 0.1 else 3.0) * (-1) ** task.fold
+        return [{**task._asdict(), "C": 1.0, "validation": right, "test": task.cost}]
+
+    monkeypatch.setattr(random_starts, "trained", trained)
+    random_starts.runs_of(study, motif_yeast.FULL.costs, 3, 1)
+    assert len(seen) == 3 * 5 + 2 * 5
+    assert {(t.fold, t.cost) for t in seen[15:]} == {
+        (fold, 0.02 if fold % 2 else 0.1) for fold in range(5)
+    }
+
+
+def test_random_starts_train_on_the_other_folds_with_the_cost_that_is_asked_for(yeast, monkeypatch):
+    study = motif_yeast.study_with_strata(motif_yeast.configuration(yeast, PLAN, 11))
+    seen = []
+
+    def learnt(application, training, config, scored):
+        seen.append((config, training))
+        assert application.options.initialisation == "random"
+        return learn_on(application, training, config, scored=scored)
+
+    monkeypatch.setattr(random_starts, "learn_on", learnt)
+    rows = random_starts.trained(study, random_starts.Start(0.25, 1, 7))
+    assert [row["C"] for row in rows] == list(PLAN.grid)
+    for config, training in seen:
+        assert config.seed == 7
+        assert len(training) == np.sum(~np.isin(study.fold, (1, 2)))
+        assert set(training.costs) == {0.25, 1.0}
+
+
 def test_honest_threshold_does_not_see_the_test_fold(yeast):
-    config = motif_yeast.configuration(yeast, motif_yeast.QUICK, 11)
+    config = motif_yeast.configuration(yeast, PLAN, 11)
     study = motif_yeast.study_with_strata(config)
     examples = study.examples[0]
     flipped = np.where(study.fold == 0, -examples.labels, examples.labels)
@@ -398,7 +483,7 @@ def test_honest_threshold_does_not_see_the_test_fold(yeast):
 
 
 def test_background_sequences_are_trained_on_but_never_counted(yeast):
-    study = motif_yeast.study_with_strata(motif_yeast.configuration(yeast, motif_yeast.QUICK, 11))
+    study = motif_yeast.study_with_strata(motif_yeast.configuration(yeast, PLAN, 11))
     np.testing.assert_array_equal(study.counted, study.examples[0].costs == 1)
     for fold in range(5):
         members = study.examples[0].take(np.flatnonzero(study.fold == fold))
@@ -495,10 +580,10 @@ def test_experiment_that_makes_its_own_data_asks_for_none(monkeypatch, capsys, t
         return f"jobs {arguments.jobs}"
 
     monkeypatch.setattr(sys, "argv", ["x", "--out", str(tmp_path / "out"), "--jobs", "3"])
-    command.main("x", None, "little", show)
+    command.main("x", None, "little", show, {"all": 7})
     assert capsys.readouterr() == ("jobs 3\n", "")
     assert (tmp_path / "out").is_dir()
     with pytest.raises(SystemExit) as caught:
-        command.main("x", "folder", "little", show)
+        command.main("x", "folder", "little", show, {})
     assert caught.value.code == 2
     assert "the following arguments are required: --data" in capsys.readouterr().err

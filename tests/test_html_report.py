@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from paper_cases import whole_page
 from test_explain import trained
 
 import lssvm
@@ -321,10 +322,11 @@ window.addEventListener('load', () => {
 @pytest.mark.skipif(not CHROMIUM, reason="no Chromium in the PATH")
 @pytest.mark.parametrize("scheme", ["dark", "light"])
 def test_nothing_overflows_on_a_phone_or_a_screen(tmp_path, scheme):
+    shown = {**{name: text(name) for name in NAMES}, "papers": html_of(whole_page())}
     frames = [
         f'<iframe title="{name} {width}" style="width:{width}px;height:800px;border:0" '
-        f'srcdoc="{html.escape(text(name))}"></iframe>'
-        for name in NAMES
+        f'srcdoc="{html.escape(content)}"></iframe>'
+        for name, content in shown.items()
         for width in WIDTHS
     ]
     dark = f"--blink-settings=preferredColorScheme={int(scheme == 'light')}"

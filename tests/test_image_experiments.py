@@ -7,9 +7,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from paper_cases import found_of
 from PIL import Image
 
 from experiments.common import command
+from experiments.papers.published import MODELS
 from experiments.ping_2014 import figure4 as mssvm_figure4
 from experiments.ping_2014 import partial_labels, photographs, segments
 from experiments.ping_2014 import table4 as mssvm_table4
@@ -103,6 +105,10 @@ def test_figure_4_writes_its_figure_its_table_and_every_run(tmp_path, monkeypatc
         assert 0 <= float(row["test"]) <= 100
         assert float(row["C"]) in (0.03, 0.3)
         assert row["certified"] == "False"
+    shown = found_of("mssvm-figure4", tmp_path)
+    assert shown.columns == mssvm_figure4.METHODS
+    own = [float(row["test"]) for row in rows[:2]]
+    assert shown.rows["50 % missing"][0][0] == pytest.approx(np.mean(own))
 
 
 def test_a_trial_is_the_same_for_every_method_and_differs_from_others(monkeypatch):
@@ -233,6 +239,10 @@ def test_superpixels_are_told_by_every_method(folder, monkeypatch):
     assert list(runs) == list(segments.METHODS)
     for method, run in runs.items():
         assert float(summary["table"][0][method]) > 85
+        if method.upper() in MODELS:
+            place = MODELS.index(method.upper())
+            own = found_of("mssvm-table4", folder).rows["all"][place]
+            assert own == (float(summary["table"][0][method]), None)
         tried = {float(C): right for C, right in summary["tried"][method].items()}
         assert run["validation"] == max(tried.values()) == tried[run["C"]]
         assert run["C"] == min(C for C, right in tried.items() if right == run["validation"])

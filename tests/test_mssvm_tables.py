@@ -6,9 +6,11 @@ import json
 
 import numpy as np
 import pytest
+from paper_cases import found_of
 from scipy.special import logsumexp
 
 from experiments.common import command
+from experiments.papers.published import PING_TABLE_2
 from experiments.ping_2014 import draws as mssvm_draws
 from experiments.ping_2014 import figure2 as mssvm_figure2
 from experiments.ping_2014 import figure3 as mssvm_figure3
@@ -132,7 +134,10 @@ def test_table_2_has_every_method_on_every_field(monkeypatch, tmp_path):
         if line.split()[:4] == ["grid", "CCCP", "picked", "LSSVM"] and "−" not in line
     ]
     assert f"{np.mean(own):.2f} ± {np.std(own, ddof=1) / np.sqrt(2):.2f}" in line
-    assert set(mssvm_table2.PAPER["chain", "CCCP"]) == set(CCCP)
+    assert set(PING_TABLE_2.columns) == set(CCCP)
+    shown = found_of("mssvm-table2", tmp_path)
+    assert shown.rows["grid, CCCP, C picked"][1][0] == pytest.approx(np.mean(own))
+    assert set(PING_TABLE_2.rows) <= set(shown.rows)
 
 
 def test_table_3_means_are_over_all_scales_by_trial(monkeypatch, tmp_path):
@@ -155,6 +160,8 @@ def test_table_3_means_are_over_all_scales_by_trial(monkeypatch, tmp_path):
     ).mean(axis=0)
     (line,) = [line for line in text.splitlines() if line.split()[:2] == ["HCRF", "1"]]
     assert f"{own.mean():.2f} ± {own.std(ddof=1) / np.sqrt(2):.2f}" in line
+    shown = found_of("mssvm-table3", tmp_path).rows["mean"][2]
+    assert shown == pytest.approx((own.mean(), own.std(ddof=1) / np.sqrt(2)))
 
 
 def test_figures_3_and_5_have_every_size(monkeypatch, tmp_path):
@@ -170,6 +177,9 @@ def test_figures_3_and_5_have_every_size(monkeypatch, tmp_path):
     for row in rows:
         assert 0 <= float(row["error"]) <= 100
         assert float(row["likelihood"]) < 0
+    shown = found_of("mssvm-figure3", tmp_path).rows["4 chains"][0]
+    own = [float(row["error"]) for row in rows if (row["size"], row["method"]) == ("4", "MSSVM")]
+    assert shown[0] == pytest.approx(np.mean(own))
 
 
 def test_draws_are_what_their_names_say(monkeypatch, tmp_path):

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import sequence_cases
+from paper_cases import found_of
 
 from experiments.common import command
 from experiments.tsochantaridis_2004 import ner_table
@@ -138,6 +139,7 @@ def test_the_experiment_writes_its_table_and_every_run(folder, monkeypatch):
         errors = [float(row["test_error"]) for row in own]
         assert cells[method, "test_error"][0] == pytest.approx(np.mean(errors))
         assert ((method, "constraints") in cells) == planes
+        assert list(found_of("ner", folder).rows[method][0]) == cells[method, "test_error"]
 
 
 def test_too_few_sentences_are_told_in_one_line(folder):

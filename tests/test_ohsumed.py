@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from paper_cases import found_of
 
 from experiments.common import command
 from experiments.yu_joachims_2009 import ohsumed, ranking_peers
@@ -20,7 +21,7 @@ pytest.importorskip("sklearn")
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("LSSVM_DATA", ROOT / "../shared/data"))
-PLAN = ohsumed.Plan((2,), (0.1, 10.0), (0.1, 100.0), (1e-3,), (3,), (2, 4))
+PLAN = ohsumed.Plan((1, 3), (0.1, 10.0), (0.1, 100.0), (1e-3,), (2, 4), (0.05,), (3,), (5,), (30,))
 
 
 def write_collection(folder, rng, queries=3, documents=12):
@@ -104,11 +105,12 @@ def test_the_latent_svm_begins_with_the_weights_of_highest_validation_map(collec
                 and (each.fold, each.setting["start"]) == (fold, start)
             ]
             assert len(own) == len(PLAN.initial_grid)
-            expected.append((start, ohsumed.choose(own, "MAP").model))
-    for (start, weights), (other, best) in zip(begun, expected, strict=False):
+            expected += [(start, ohsumed.choose(own, "MAP").model)] * len(PLAN.ks)
+    count = len(expected)
+    for (start, weights), (other, best) in zip(begun[:count], expected, strict=True):
         assert start == other
         np.testing.assert_array_equal(weights, best)
-    assert begun[10:] == [("random", None)] * 5
+    assert begun[count:] == [("random", None)] * 5 * len(PLAN.ks)
 
 
 def test_pairs_weigh_every_pair_of_different_labels(tmp_path):
@@ -139,6 +141,56 @@ def test_the_experiment_writes_its_table_and_every_run(tmp_path, monkeypatch):
         values = row["values"]["P@1"]
         assert len(values) == 15
         assert row["means"]["P@1"][0] == pytest.approx(np.mean(values))
+    shown = found_of("ohsumed", tmp_path).rows
+    assert shown["latent SSVM"][0][0] == summary["rows"][0]["means"]["P@1"][0]
+    assert {"its initial weights", "ranking SVM"} <= set(shown)
+
+
+def test_models_of_the_columns_own_k_alone_are_chosen_from_in_their_row(collection):
+    better = {"P@1": np.ones(3), "P@3": np.ones(3), "MAP": np.ones(3)}
+    worse = {name: np.zeros(3) for name in better}
+    own = [
+        ohsumed.Candidate(
+            ohsumed.LATENT,
+            fold,
+            {"start": ohsumed.CLASSIFIER, "k": k, "C": C},
+            np.array([1.0, 0.0, 0.0, 0.0]),
+            {**(better if (k, C) == (3, 10.0) else worse)},
+            {"seconds": 0.0},
+        )
+        for fold in range(5)
+        for k, C in ((1, 0.1), (3, 0.1), (3, 10.0))
+    ]
+    found = ohsumed.tested(collection, own, ohsumed.SAME_K, ohsumed.MAP)
+    assert [each["C"] for each in found["settings"]["P@1"]] == [0.1] * 5
+    assert [each["C"] for each in found["settings"]["P@3"]] == [10.0] * 5
+    assert {each["k"] for each in found["settings"]["P@3"]} == {3}
+    assert found["values"]["P@5"] == found["values"]["MAP"] == []
+    every = ohsumed.tested(collection, own, "latent SSVM", ohsumed.MAP)
+    assert {each["k"] for each in every["settings"]["P@1"]} == {3}
+
+
+def test_choices_at_an_edge_are_told():
+    settings = {"P@1": [{"C": C} for C in (1.0, 10.0, 100.0)]}
+    plan = PLAN._replace(pairwise_grid=(1.0, 10.0, 100.0))
+    row = {"method": "pairwise linear SVM", "rule": "own", "settings": settings}
+    told = "pairwise linear SVM, by own: C: 1 the smallest, 1 the largest of 3"
+    assert ohsumed.at_edges([row], plan) == [told]
+    wider = plan._replace(pairwise_grid=(0.1, 1.0, 10.0, 100.0, 1e3))
+    assert ohsumed.at_edges([row], wider) == []
+
+
+def test_settings_of_trees_reach_the_library(collection):
+    plan = PLAN._replace(rates=(0.25,), leaves=(3, 4), leaf_sizes=(7,), truncations=(9,))
+    settings = plan.tree_settings()
+    assert [each["leaves"] for each in settings] == [3, 4]
+    ((_, (text, count), _),) = ranking_peers.boosted(collection.training(0), settings[1], (2,))
+    assert count == 2
+    for line in (
+        *("[num_leaves: 4]", "[learning_rate: 0.25]", "[min_data_in_leaf: 7]"),
+        "[lambdarank_truncation_level: 9]",
+    ):
+        assert line in text
 
 
 def test_a_missing_file_is_an_error_of_one_line(tmp_path):

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from paper_cases import found_of
 
 from experiments.common.command import Arguments
 from experiments.tsochantaridis_2004 import parsing as table
@@ -67,6 +68,8 @@ def test_every_method_is_trained_and_tested(gum, tmp_path):
     assert [row["method"] for row in rows] == list(table.METHODS)
     assert all(row["converged"] in (True, None) for row in rows)
     assert all(0 <= row["test_f1"] <= 100 for row in rows)
+    shown = list(found_of("parsing", tmp_path).rows.values())
+    assert [figures[1][0] for figures in shown] == [row["test_f1"] for row in rows]
 
 
 def test_the_grid_of_c_grows_while_the_best_is_at_its_edge(monkeypatch):

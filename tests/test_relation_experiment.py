@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import relation_files as files
+from paper_cases import found_of
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
 
@@ -225,6 +226,8 @@ def test_the_experiment_makes_again_only_what_is_not_kept(tmp_path, monkeypatch)
         monkeypatch.setattr(module, "trained", counted)
     assert results(arguments) == first
     assert made == []
+    shown = found_of("relation", arguments.out).rows
+    assert [figures[2][0] for figures in shown.values()] == [row["f1"] for row in first["runs"]]
     for path in (arguments.out / "fits").glob("F_1-*.npz"):
         path.unlink()
     assert results(arguments) == first
@@ -401,6 +404,10 @@ def test_the_short_run_on_binary_bags_writes_its_table(tmp_path):
     assert set(rows) == {(name, loss) for name in ("musk1", "elephant") for loss in binary.LOSSES}
     assert all(row["met"] == 1.0 for (_, loss), row in rows.items() if loss == "F_1")
     assert all(row["f1"] > 50.0 for row in rows.values())
+    shown = found_of("bags", tmp_path)
+    for name in ("musk1", "elephant"):
+        own = [rows[name, loss]["f1"] for loss in binary.LOSSES]
+        assert [figure[0] for figure in shown.rows[name]] == own
 
 
 def test_the_best_threshold_is_the_one_of_all():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from paper_cases import found_of
 
 from experiments.common import command
 from experiments.tsochantaridis_2004 import taxonomy_table
@@ -180,6 +181,9 @@ def test_the_experiment_writes_its_table_and_every_run(folder, monkeypatch):
     mean, error = cells["all", "accuracy", "flat 0/1"]
     assert mean > 70
     assert error == pytest.approx(np.sqrt(mean * (100 - mean) / 40), rel=1e-9)
+    shown = found_of("taxonomy", folder)
+    assert list(shown.rows["ImCLEF07D, all a class, accuracy"][0]) == [mean, error]
+    assert shown.columns == tuple(taxonomy_table.METHODS)
 
 
 @pytest.mark.parametrize(

@@ -251,4 +251,5 @@ if __name__ == "__main__":
         None,
         "short chains, two trials, a small budget",
         experiment,
+        {"trials": STREAM},
     )

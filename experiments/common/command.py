@@ -3,10 +3,11 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
+from experiments.common import provenance
 from lssvm.cli import streams
 from lssvm.errors import LssvmError
 from lssvm.output.tables import make_folder
@@ -26,12 +27,19 @@ class Arguments(NamedTuple):
 
 
 def main(
-    description: str, data: str | None, quick: str, experiment: Callable[[Arguments], str]
+    description: str,
+    data: str | None,
+    quick: str,
+    experiment: Callable[[Arguments], str],
+    seeds: Mapping[str, int],
 ) -> None:
     """Parse the arguments, run the experiment and print its table; errors end with exit code 2.
 
     data, quick : what --data is and what --quick runs, for the help; if data is None, the
         experiment makes its own data and has no option --data
+    seeds : the seeds of random numbers, by what is drawn
+
+    Beside the results stands a file that says how they were made, see ``provenance``.
     """
     parser = argparse.ArgumentParser(description=description)
     parser.set_defaults(data=Path())
@@ -49,7 +57,9 @@ def main(
     with streams.standing():
         try:
             make_folder(options.out)
-            text = experiment(Arguments(options.data, options.out, options.quick, options.jobs))
+            arguments = Arguments(options.data, options.out, options.quick, options.jobs)
+            with provenance.recorded(arguments.out, arguments.quick, arguments.jobs, seeds):
+                text = experiment(arguments)
             streams.show(text.splitlines())
             sys.stdout.flush()
         except LssvmError as error:

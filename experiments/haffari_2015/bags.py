@@ -30,7 +30,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.common import command
-from experiments.haffari_2015.evaluation import Outcome, difference, f_of, measured
+from experiments.haffari_2015.evaluation import SEED, Outcome, difference, f_of, measured
 from experiments.haffari_2015.models import Effort, outcome_of, trained
 from lssvm import sparse
 from lssvm.applications.base import Source
@@ -249,4 +249,5 @@ if __name__ == "__main__":
         "folder of the multiple-instance data sets and their folds",
         "two data sets, two folds, one value of C",
         experiment,
+        {"training": 0, "resampled bags": SEED},
     )

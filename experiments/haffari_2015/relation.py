@@ -41,7 +41,7 @@ import numpy as np
 
 from experiments.common import command
 from experiments.haffari_2015 import kept, merged, perceptron, riedel, simulated
-from experiments.haffari_2015.evaluation import Outcome, difference, f_of, measured
+from experiments.haffari_2015.evaluation import SEED, Outcome, difference, f_of, measured
 from experiments.haffari_2015.models import EPSILON, Effort, outcome_of, trained
 from lssvm.applications.base import Source
 from lssvm.applications.relation import relation_metrics
@@ -347,4 +347,5 @@ if __name__ == "__main__":
         "folder of the bags of Riedel et al.",
         "120 bags of each part, one value of C, β = 1",
         experiment,
+        {"bags without relation": riedel.SEED, "resampled bags": SEED},
     )

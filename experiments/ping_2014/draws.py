@@ -20,11 +20,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.common import command
+from experiments.papers.published import PING_TABLE_2
 from experiments.ping_2014.hidden_fields import Draw
-from experiments.ping_2014.table2 import PAPER
 from experiments.ping_2014.trials import (
     CCCP,
     PAIRS,
+    STREAM,
     TRAINING,
     TRIALS,
     by_trial,
@@ -119,9 +120,10 @@ def reported(rows: Sequence[Mapping[str, Any]], plan: Plan) -> str:
         table.append({"field": draw, **cells, **apart})
     title = f"Test accuracy (%) ± standard error over {plan.trials} trials"
     paper = [
-        f"The paper's {shape}: " + ", ".join(f"{name} {mean:.2f}" for name, mean in means.items())
-        for (shape, trainer), means in PAPER.items()
-        if trainer == "CCCP"
+        f"The paper's {name.partition(',')[0]}: "
+        + ", ".join(f"{m} {v:.2f}" for m, v in zip(PING_TABLE_2.columns, figures, strict=True))
+        for name, figures in PING_TABLE_2.rows.items()
+        if name.endswith("CCCP")
     ]
     return "\n".join([text_table(title, table), *paper])
 
@@ -132,4 +134,5 @@ if __name__ == "__main__":
         None,
         "two short chains and a small grid, two trials",
         experiment,
+        {"trials": STREAM},
     )

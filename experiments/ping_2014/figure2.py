@@ -27,7 +27,7 @@ import numpy as np
 
 from experiments.common import command
 from experiments.ping_2014.hidden_fields import Draw
-from experiments.ping_2014.trials import CCCP, TRAINING, TRIALS, Trial, config_of, new_trial
+from experiments.ping_2014.trials import CCCP, STREAM, TRAINING, TRIALS, Trial, config_of, new_trial
 from lssvm.config import Config, set_values
 from lssvm.executor import Executor
 from lssvm.oracle import DataOracle
@@ -226,4 +226,5 @@ if __name__ == "__main__":
         None,
         "short chains, 20 steps, two trials",
         experiment,
+        {"trials": STREAM},
     )

@@ -22,6 +22,7 @@ from experiments.common import command
 from experiments.ping_2014.hidden_fields import Draw
 from experiments.ping_2014.trials import (
     CCCP,
+    STREAM,
     TRUTH,
     Trial,
     accuracy,
@@ -167,4 +168,5 @@ if __name__ == "__main__":
         None,
         "short chains, 4 and 8 of them, two values of C, two trials",
         experiment,
+        {"trials": STREAM},
     )

@@ -263,4 +263,5 @@ if __name__ == "__main__":
         "folder of photographs NAME.bmp and label images NAME_GT.bmp",
         "50 words, one value of C, two epochs",
         experiment,
+        {"folds and words": SEED},
     )

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.common import command
+from experiments.papers.published import PING_TABLE_3, SIGMAS
 from experiments.ping_2014.hidden_fields import Draw
 from experiments.ping_2014.min_entropy import fitted_min_entropy
 from experiments.ping_2014.modlat import fitted_uncertain
@@ -26,6 +27,7 @@ from experiments.ping_2014.trials import (
     FIXED,
     GRID,
     PICKED,
+    STREAM,
     TRAINING,
     TRIALS,
     TRUTH,
@@ -46,20 +48,13 @@ METHODS = {
     "M3E": Method("lssvm", {}, fitted_min_entropy),
     "ModLat": Method("lssvm", {}, fitted_uncertain),
 }
-PAPER = {
-    "MSSVM": (79.30, 70.00, 67.24, 69.63, 73.88, 72.08),
-    "LSSVM": (79.46, 70.07, 65.98, 67.91, 71.38, 69.24),
-    "HCRF": (78.68, 69.88, 66.66, 69.03, 72.58, 70.88),
-    "M3E": (79.04, 68.53, 66.05, 65.19, 67.21, 65.48),
-    "ModLat": (77.16, 67.91, 65.15, 67.96, 71.52, 66.54),
-}
 
 
 class Plan(NamedTuple):
     """The size of the experiment: nodes of the chain without x, σ_h, C, trials and instances."""
 
     nodes: int = 20
-    sigmas: tuple[float, ...] = (10.0, 1.0, 0.5, 0.1, 0.01, 0.001)
+    sigmas: tuple[float, ...] = SIGMAS
     grid: Sequence[float] = GRID
     trials: int = TRIALS
     training: int = TRAINING
@@ -140,11 +135,8 @@ def line_of(method: str, rule: str, values: Sequence[list[float]], plan: Plan) -
 
 def paper_line(method: str) -> dict[str, Any]:
     """The paper's row."""
-    own = PAPER[method]
-    cells = {
-        f"σ_h = {sigma:g}": f"{value:.2f}" for sigma, value in zip(FULL.sigmas, own, strict=True)
-    }
-    return {"model": f"{method}, paper", "C": FIXED, **cells, "mean": f"{np.mean(own):.2f}"}
+    cells = {row: f"{PING_TABLE_3.figure(row, method):.2f}" for row in PING_TABLE_3.rows}
+    return {"model": f"{method}, paper", "C": FIXED, **cells}
 
 
 def draw(path: Any, rows: Sequence[Mapping[str, Any]], plan: Plan) -> None:
@@ -164,4 +156,5 @@ if __name__ == "__main__":
         None,
         "a short chain, two values of σ_h, two trials, one value of C",
         experiment,
+        {"trials": STREAM},
     )

@@ -213,4 +213,5 @@ if __name__ == "__main__":
         f"folder of {FILE} and the files of the split",
         "12 photographs of each part, one value of C, two epochs",
         experiment,
+        {"training": 0},
     )

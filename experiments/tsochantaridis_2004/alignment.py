@@ -360,4 +360,5 @@ if __name__ == "__main__":
         None,
         "three draws, training sets of at most 20 natives, 60 test natives, one other setting",
         experiment,
+        {"draws": STREAM},
     )

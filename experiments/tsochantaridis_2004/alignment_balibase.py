@@ -265,4 +265,5 @@ if __name__ == "__main__":
         "folder of BAliBASE 3 with RV11 and RV12",
         "a few families of RV12, two pairs of each, one value of C",
         experiment,
+        {"folds": FOLD_STREAM, "pairs": PAIR_STREAM},
     )

@@ -458,4 +458,5 @@ if __name__ == "__main__":
         "folder of GUM",
         "80 sentences of at most 6 tokens",
         experiment,
+        {"training": 0},
     )

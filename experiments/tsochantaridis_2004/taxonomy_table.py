@@ -279,4 +279,5 @@ if __name__ == "__main__":
         "folder of the ARFF files",
         "one data set, two draws, two values of C",
         experiment,
+        {"draws": DRAWS, "held out": HELD_OUT},
     )

@@ -236,4 +236,5 @@ if __name__ == "__main__":
         None,
         "one conservation, the default initialisation and two seeds",
         experiment,
+        {"first data set": FULL.seeds[0]},
     )

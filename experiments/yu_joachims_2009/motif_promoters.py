@@ -37,7 +37,7 @@ LENGTHS = (6, 12, 29)
 GRID = (0.01, 0.1, 1.0, 10.0)
 INNER_FOLDS = 5
 RESTARTS = 5
-QUICK_EVERY = 10  # with --quick only every tenth sequence is left out
+QUICK_EVERY = 53  # with --quick only the first sequence of each class is left out
 LITERATURE = {"KBANN": 4, "ID3": 19}
 
 
@@ -48,7 +48,7 @@ class Left(NamedTuple):
 
 
 def experiment(arguments: command.Arguments) -> str:
-    """Leave out every sequence (with --quick every tenth), and write the table."""
+    """Leave out every sequence (with --quick one of each class), and write the table."""
     fasta = arguments.out / "promoters.fa"
     prepare(arguments.data / "promoters.data", fasta)
     study = study_of(configuration(arguments.out, fasta.name))
@@ -159,6 +159,7 @@ if __name__ == "__main__":
     command.main(
         "Leave-one-out on E. coli promoters.",
         "folder of promoters.data",
-        "leave out every tenth sequence only",
+        "leave out one sequence of each class only",
         experiment,
+        {"first start": 0},
     )

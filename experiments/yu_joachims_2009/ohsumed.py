@@ -8,15 +8,17 @@ data have the 45 features of OHSUMED, its published figures are shown with ours.
 
 All methods are trained on the training files alone, with all their settings on every fold:
 
-- latent SSVM: C from 0.01 to 1,000 per query, k of training from {3, 5, 10, 20, 30}; started from
-  the classifier, as in the paper, or from a ranking SVM, which is one more setting. The rows below
-  it show the start from the classifier alone, and the start from random orderings of loss 0;
+- latent SSVM: C from 0.001 to 10,000 per query, k of training from {1, 3, 5, 10, 20, 30}; started
+  from the classifier, as in the paper, or from a ranking SVM, which is one more setting. The rows
+  below it show models whose k is that of the column, as in the paper, the start from the classifier
+  alone, and the start from random orderings of loss 0;
 - its initial weights: the classifier and the ranking SVM (hinge loss, for every query the mean over
-  its pairs), by our own solver, C from 0.001 to 100,000 per query. The latent SSVM starts from the
+  its pairs), by our own solver, C from 1e-5 to 1e7 per query. The latent SSVM starts from the
   initial weights of highest validation MAP;
 - pairwise linear SVM: all pairs of documents of a query with different labels, squared hinge loss,
-  by liblinear through scikit-learn, C from 1e-7 to 0.01 per pair;
-- LambdaMART: LightGBM, leaves from {7, 15, 31}, learning rate 0.05, from 25 to 400 trees.
+  by liblinear through scikit-learn, C from 1e-9 to 1 per pair;
+- LambdaMART: LightGBM, learning rate from {0.02, 0.05, 0.1}, leaves from {4, 8, 16, 31}, at least
+  10 or 30 documents in a leaf, truncation at 10 or 30 documents, from 10 to 400 trees.
 
 Settings are chosen on the validation file of the fold alone, by two rules that are both shown.
 *MAP*, the main rule, by which LETOR's own baselines were tuned: one setting for all columns, that
@@ -25,17 +27,22 @@ highest MAP; this rule is noisier, because a validation file has 21 queries. A s
 chosen is never run on test files. Figures are means over the queries of the five test files, each
 ranked by the model of its fold; standard errors are over these queries. The grids and the two
 starts of the first row were fixed by validation figures before any test file was ranked. These were
-figures of all folds, so that every query was used for this once, as a validation query.
+figures of all folds, so that every query was used for this once, as a validation query. After test
+figures of the other rows had been seen, the row with the k of the column was added, the grids were
+made wider because some choices were the smallest or the largest value, and LambdaMART got more
+settings. The last lines say which choices still are at an edge.
 """
 
+import itertools
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from experiments.common import command
+from experiments.papers.published import YU_TABLE_3
 from experiments.yu_joachims_2009 import ranking_peers
 from experiments.yu_joachims_2009.ranking_peers import Solved
 from lssvm.applications.base import Application, Source
@@ -56,8 +63,10 @@ FOLDS = 5
 TRAINING_FILES = 3
 CLASSIFIER, RANKING, RANDOM = "classification", "pairwise", "random"
 LATENT, INITIAL, PAIRWISE, TREES = "latent SSVM", "initial weights", "pairwise SVM", "LambdaMART"
+SAME_K = "  with the k of the column"
 METHODS = {  # the rows of the table: the method, and the starts from which the best is chosen
     "latent SSVM": (LATENT, (CLASSIFIER, RANKING)),
+    SAME_K: (LATENT, (CLASSIFIER, RANKING)),
     "  from the classifier": (LATENT, (CLASSIFIER,)),
     "  from random orderings": (LATENT, (RANDOM,)),
     "initial weights: classifier": (INITIAL, (CLASSIFIER,)),
@@ -67,12 +76,6 @@ METHODS = {  # the rows of the table: the method, and the starts from which the 
 }
 RULES = (MAP, "own")
 OHSUMED_FEATURES = 45
-PUBLISHED = {
-    "paper: latent SSVM": (0.680, 0.573, 0.567, 0.494),
-    "paper: its initial weights": (0.626, 0.557, 0.524, 0.464),
-    "paper: ranking SVM": (0.597, 0.543, 0.532, 0.486),
-    "paper: ListNet": (0.652, 0.602, 0.550, 0.498),
-}
 
 
 class Plan(NamedTuple):
@@ -82,8 +85,17 @@ class Plan(NamedTuple):
     grid: tuple[float, ...]  # C per query
     initial_grid: tuple[float, ...]  # C per query
     pairwise_grid: tuple[float, ...]  # C per pair
-    leaves: tuple[int, ...]
     trees: tuple[int, ...]
+    rates: tuple[float, ...]
+    leaves: tuple[int, ...]
+    leaf_sizes: tuple[int, ...]  # documents in a leaf at least
+    truncations: tuple[int, ...]  # documents whose order counts
+
+    def tree_settings(self) -> list[dict[str, Any]]:
+        """Every setting of LambdaMART but the number of trees."""
+        names = ("rate", "leaves", "leaf size", "truncation")
+        values = (self.rates, self.leaves, self.leaf_sizes, self.truncations)
+        return [dict(zip(names, each, strict=True)) for each in itertools.product(*values)]
 
 
 def decades(low: float, high: float, step: float) -> tuple[float, ...]:
@@ -92,14 +104,17 @@ def decades(low: float, high: float, step: float) -> tuple[float, ...]:
 
 
 FULL = Plan(
-    (3, 5, 10, 20, 30),
-    decades(-2, 3, 0.5),
-    decades(-3, 5, 0.5),
-    decades(-7, -2, 1),
-    (7, 15, 31),
-    (25, 50, 100, 200, 400),
+    (1, 3, 5, 10, 20, 30),
+    decades(-3, 4, 0.5),
+    decades(-5, 7, 0.5),
+    decades(-9, 0, 1),
+    (10, 20, 30, 40, 60, 80, 120, 200, 400),
+    (0.02, 0.05, 0.1),
+    (4, 8, 16, 31),
+    (10, 30),
+    (10, 30),
 )
-QUICK = Plan((5, 20), (0.1, 1.0, 10.0), (0.1, 1e3), (1e-4,), (7,), (25, 100))
+QUICK = Plan((10,), (1.0,), (0.1,), (1e-6,), (10, 30), (0.1,), (7,), (20,), (30,))
 
 
 class Collection(NamedTuple):
@@ -128,7 +143,7 @@ class Collection(NamedTuple):
 class Task(NamedTuple):
     """All values of C, or numbers of trees, of one method on one fold.
 
-    setting : start and k, or leaves of the trees
+    setting : start and k, or those of the trees but for their number
     weights : (d,), from which a latent SSVM starts
     """
 
@@ -180,7 +195,7 @@ def trained(collection: Collection, jobs: int) -> list[Candidate]:
     plan, folds = collection.plan, range(FOLDS)
     first = [Task(INITIAL, fold, {"start": s}) for s in (CLASSIFIER, RANKING) for fold in folds]
     first += [Task(PAIRWISE, fold, {}) for fold in folds]
-    first += [Task(TREES, fold, {"leaves": leaves}) for leaves in plan.leaves for fold in folds]
+    first += [Task(TREES, fold, each) for each in plan.tree_settings() for fold in folds]
     found = run_tasks(solve, collection, first, jobs=jobs, progress=command.show_progress)
     candidates = [candidate for task in found for candidate in task]
     second = []
@@ -209,7 +224,7 @@ def solve(collection: Collection, task: Task) -> list[Candidate]:
     elif task.method == PAIRWISE:
         found = ranking_peers.pairwise(training, plan.pairwise_grid)
     else:
-        found = ranking_peers.boosted(training, setting["leaves"], plan.trees)
+        found = ranking_peers.boosted(training, setting, plan.trees)
     seconds = (time.perf_counter() - began) / len(found)
     return [
         Candidate(
@@ -300,7 +315,12 @@ def tested(
     for fold in range(FOLDS):
         of_fold = [candidate for candidate in own if candidate.fold == fold]
         for column in values:
-            chosen = choose(of_fold, column if rule == "own" else MAP)
+            allowed = of_fold
+            if name == SAME_K:
+                allowed = [each for each in of_fold if f"P@{each.setting['k']}" == column]
+            if not allowed:
+                continue
+            chosen = choose(allowed, column if rule == "own" else MAP)
             found = query_metrics(collection.test(fold), chosen.model)[column]
             values[column] += found.tolist()
             settings[column].append(chosen.setting)
@@ -320,21 +340,21 @@ def report(collection: Collection, rows: Sequence[dict[str, Any]]) -> tuple[str,
     """The table as text, and all its values."""
     table = []
     for row in rows:
-        columns = {column: plus_minus(row["values"][column], 3) for column in COLUMNS}
-        mean = np.mean([np.mean(row["values"][column]) for column in COLUMNS])
-        best = plus_minus(row["values"][MAP], 3)
+        shown = {c: plus_minus(found, 3) if found else None for c, found in row["values"].items()}
+        columns = {column: shown[column] for column in COLUMNS}
+        whole = all(columns.values())
+        mean = f"{np.mean(_by_query(row)):.3f}" if whole else None
         chosen = {"method": row["method"], "chosen by": row["rule"]}
         table.append(
-            {**chosen, **columns, "mean": f"{mean:.3f}", "MAP": best}
+            {**chosen, **columns, "mean": mean, "MAP": shown[MAP]}
             | {"models": row["models"], "passes": _rounded(row["passes"], 0)}
             | {"seconds": _rounded(row["seconds"], 2)}
         )
     if collection.queries.dimension == OHSUMED_FEATURES:
-        for name, figures in PUBLISHED.items():
-            columns = {
-                column: f"{figure:.3f}" for column, figure in zip(COLUMNS, figures, strict=True)
-            }
-            table.append({"method": name, **columns, "mean": f"{np.mean(figures):.3f}"})
+        for name, figures in YU_TABLE_3.rows.items():
+            known = [figure for figure in figures if figure is not None]
+            cells = {c: f"{figure:.3f}" for c, figure in zip(COLUMNS, known, strict=True)}
+            table.append({"method": f"paper: {name}", **cells, "mean": f"{np.mean(known):.3f}"})
     queries = len(rows[0]["values"][MAP])
     title = f"Mean over {queries} test queries ± standard error; settings chosen on validation"
     picked = [
@@ -342,20 +362,50 @@ def report(collection: Collection, rows: Sequence[dict[str, Any]]) -> tuple[str,
     ]
     lines = [f"{table[0]['method']}, by {rows[0]['rule']}, minus, mean of the columns by query:"]
     for row in rows[1:]:
+        if not all(row["values"][column] for column in COLUMNS):
+            continue
         difference = _by_query(rows[0]) - _by_query(row)
         lines.append(f"  {row['method'].strip()}, by {row['rule']}: {plus_minus(difference, 3)}")
+    picked += [
+        "choices at an edge of what was tried:",
+        *(at_edges(rows, collection.plan) or ["none"]),
+    ]
     summary = {
         "rows": [
-            {**row, "means": {c: mean_and_error(row["values"][c]) for c in row["values"]}}
+            {**row, "means": {c: mean_and_error(v) for c, v in row["values"].items() if v}}
             for row in rows
         ]
     }
     return "\n".join([text_table(title, table), *lines, "settings by fold:", *picked]), summary
 
 
+def at_edges(rows: Sequence[dict[str, Any]], plan: Plan) -> list[str]:
+    """A line for each method and setting of which some choices are the smallest or largest value.
+
+    k, and settings of fewer than three values, have no edges.
+    """
+    lines = []
+    for row in rows:
+        method = METHODS[row["method"]][0]
+        grids: Mapping[str, Sequence[float]] = {
+            LATENT: {"C": plan.grid},
+            INITIAL: {"C": plan.initial_grid},
+            PAIRWISE: {"C": plan.pairwise_grid},
+            TREES: {"rate": plan.rates, "leaves": plan.leaves, "leaf size": plan.leaf_sizes}
+            | {"truncation": plan.truncations, "trees": plan.trees},
+        }[method]
+        settings = [each for own in row["settings"].values() for each in own]
+        for name, grid in grids.items():
+            low, high = (sum(s[name] == end for s in settings) for end in (min(grid), max(grid)))
+            if len(grid) > 2 and low + high:
+                told = f"{row['method'].strip()}, by {row['rule']}: {name}"
+                lines.append(f"{told}: {low} the smallest, {high} the largest of {len(settings)}")
+    return lines
+
+
 def every_run(candidates: Sequence[Candidate]) -> list[dict[str, Any]]:
     """One row for each trained model, with the validation means by which models are chosen."""
-    keys = ("k", "start", "C", "leaves", "trees")
+    keys = ("k", "start", "C", "rate", "leaves", "leaf size", "truncation", "trees")
     records = ("objective", "gap", "converged", "cccp_iterations", "passes", "seconds")
     return [
         {
@@ -396,6 +446,7 @@ if __name__ == "__main__":
     command.main(
         "Precision at k on a LETOR collection in five files.",
         "folder of S1.txt … S5.txt, plain or .gz",
-        "two values of k, three values of C",
+        "one value of every setting, two numbers of trees",
         experiment,
+        {"training": 0},
     )

@@ -1,15 +1,13 @@
 """Rankers of other libraries, for comparison with ours; the extra ``bench`` installs them."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from lssvm.applications.ranking.queries import Queries
 from lssvm.errors import MissingExtraError
-
-LEARNING_RATE = 0.05
 
 Solved = tuple[dict[str, Any], Any, dict[str, Any]]  # own setting, model, record
 
@@ -41,16 +39,22 @@ def pairwise(training: Queries, grid: Sequence[float]) -> list[Solved]:
     return found
 
 
-def boosted(training: Queries, leaves: int, trees: Sequence[int]) -> list[Solved]:
-    """LambdaMART for one number of leaves, truncated after each number of trees."""
+def boosted(training: Queries, setting: Mapping[str, Any], trees: Sequence[int]) -> list[Solved]:
+    """LambdaMART, cut off after each number of trees.
+
+    setting : rate, leaves, leaf size (documents in a leaf at least), and truncation (documents
+        from the top whose order counts)
+    """
     lightgbm = _peer("lightgbm")
     data = lightgbm.Dataset(
         training.matrix(), training.labels, group=np.diff(training.offsets), params={"verbose": -1}
     )
     settings = {
         "objective": "lambdarank",
-        "num_leaves": leaves,
-        "learning_rate": LEARNING_RATE,
+        "num_leaves": setting["leaves"],
+        "learning_rate": setting["rate"],
+        "min_data_in_leaf": setting["leaf size"],
+        "lambdarank_truncation_level": setting["truncation"],
         "num_threads": 1,
         "deterministic": True,
         "seed": 0,

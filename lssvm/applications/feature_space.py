@@ -40,7 +40,7 @@ CHUNK = 8_000_000  # numbers that are computed at a time
 
 
 class Kernel(BaseModel):
-    """Inner products of features; multiclass, taxonomy and sequence support all of them."""
+    """Inner products of features; for multiclass, taxonomy, sequence and latent_sequence."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
@@ -119,6 +119,24 @@ class Space(Protocol):
         ...
 
 
+def rows_of(examples: Any) -> Any:
+    """The rows that a kernel maps, (rows, m): without the marked columns behind them."""
+    marked = getattr(examples, "marked_columns", 0)
+    return examples.inputs[:, : examples.inputs.shape[1] - marked] if marked else examples.inputs
+
+
+def with_rows(examples: Any, rows: Any) -> Any:
+    """The examples with other rows, and the marked columns behind these."""
+    marked = getattr(examples, "marked_columns", 0)
+    if not marked:
+        return examples.with_inputs(rows)
+    marks = examples.inputs[:, examples.inputs.shape[1] - marked :]
+    if sparse.issparse(rows):
+        return examples.with_inputs(sparse.hstack([rows, sparse.csr_array(marks)], format="csr"))
+    dense = marks.toarray() if sparse.issparse(marks) else marks
+    return examples.with_inputs(np.hstack([rows, dense]))
+
+
 class Training(NamedTuple):
     """What a solver is given.
 
@@ -143,25 +161,26 @@ def training(settings: Kernel, application: Application, examples: Any) -> Train
     if not isinstance(application, KernelRows):
         raise LssvmError(f"kernel.type: {settings.type}: the application has no rows for kernels")
     columns = application.columns_per_row(examples)
-    gamma = _gamma(settings, examples.inputs)
+    rows = rows_of(examples)
+    gamma = _gamma(settings, rows)
     if settings.explicit:
-        products = Products.of(examples.inputs, columns, gamma, settings)
+        products = Products.of(rows, columns, gamma, settings)
         mapped, _ = products.prepared(examples, np.empty(0))
         return Training(mapped, products, np.zeros((0, 0)), 0)
     function = KernelFunction(settings.type, settings.degree, gamma, settings.coef0)
-    first, places = _distinct(examples.inputs)
+    first, places = _distinct(rows)
     needed = 8.0 * len(first) ** 2 / MEGABYTE
     if needed > settings.max_mb:
         raise LssvmError(
             f"kernel.max_mb: the Gram matrix of {len(first):,d} distinct rows takes {needed:,.0f} "
             f"MB; expected at most {settings.max_mb:,.0f}"
         )
-    support = Support(function, examples.inputs[first], columns)
+    support = Support(function, rows[first], columns)
     units = sparse.csr_array(
         (np.ones(len(places)), places, np.arange(len(places) + 1)), (len(places), len(first))
     )
     gram = support.inner(support.rows)
-    return Training(examples.with_inputs(units), support, gram, columns)
+    return Training(with_rows(examples, units), support, gram, columns)
 
 
 def _linear(application: Application, examples: Any) -> Training:
@@ -246,12 +265,12 @@ class Support:
 
     def prepared(self, examples: Any, w: np.ndarray) -> tuple[Any, np.ndarray]:
         """The scores of the rows in each column as their features, and weights that select them."""
-        inputs, size = examples.inputs, self.rows.shape[0] * self.columns
+        inputs, size = rows_of(examples), self.rows.shape[0] * self.columns
         coefficients = w[:size].reshape(-1, self.columns)
         scores = np.empty((inputs.shape[0], self.columns))
         for first, last in _chunks(inputs.shape[0], self.rows.shape[0]):
             scores[first:last] = self.inner(inputs[first:last]) @ coefficients
-        return examples.with_inputs(scores), np.append(np.eye(self.columns), w[size:])
+        return with_rows(examples, scores), np.append(np.eye(self.columns), w[size:])
 
     def reduced(self, w: np.ndarray) -> tuple["Support", np.ndarray]:
         """The rows whose coefficients are not all 0."""
@@ -353,11 +372,11 @@ class Products:
 
     def prepared(self, examples: Any, w: np.ndarray) -> tuple[Any, np.ndarray]:
         """The products as features; weights stay as they are."""
-        rows = self.extended(examples.inputs)
+        rows = self.extended(rows_of(examples))
         counts = np.diff(rows.indptr).astype(np.int64)
         parts = [self._mapped(rows[a:b]) for a, b in pairwise(_marks(counts * (counts + 1) // 2))]
         matrix = sparse.csr_array(parts[0] if len(parts) == 1 else sparse.vstack(parts, "csr"))
-        return examples.with_inputs(matrix), w
+        return with_rows(examples, matrix), w
 
     def _mapped(self, rows: "sparse.csr_array") -> "sparse.csr_array":
         owner, pairs, values = self.expanded(rows)

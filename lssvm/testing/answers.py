@@ -11,6 +11,7 @@ import numpy as np
 
 from lssvm.applications.base import Application, ByExample, KernelRows
 from lssvm.applications.enumeration import Listing
+from lssvm.applications.feature_space import rows_of, with_rows
 from lssvm.applications.per_example import PerExample, same
 from lssvm.errors import LssvmError
 from lssvm.oracle import INEXACT
@@ -221,14 +222,14 @@ class Answers(Planes):
         if not isinstance(app, KernelRows):
             return
         columns = self.ask("columns_per_row", app.columns_per_row, self.few)
-        inputs = self.ask("inputs", lambda: self.few.inputs)
+        inputs = self.ask("inputs", lambda: rows_of(self.few))
         if inputs.shape[1] * columns > self.d:
             self.tell(
                 "columns_per_row",
                 f"{inputs.shape[1]} features in {columns} columns are more than {self.d} weights",
             )
         at, w = self.weights[1]
-        again = self.ask("with_inputs", self.few.with_inputs, inputs)
+        again = self.ask("with_inputs", with_rows, self.few, inputs)
         one = self.ask("augmented", app.augmented, w, again)[0]
         self.near(f"augmented with the same inputs at {at}", one, self._sum(1), w)
 

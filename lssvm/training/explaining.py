@@ -12,7 +12,7 @@ import numpy as np
 
 from lssvm.applications.base import Examples, labelled_part
 from lssvm.applications.explaining import Rival, alone
-from lssvm.applications.feature_space import Support
+from lssvm.applications.feature_space import Support, rows_of, with_rows
 from lssvm.errors import DataError, LssvmError
 from lssvm.model import Model
 from lssvm.output.plain import finite
@@ -193,14 +193,15 @@ def _kernel(model: Model) -> bool:
 def _by_rows(model: Model, one: Any) -> tuple[Sequence[str], np.ndarray, Any]:
     """Names, weights and rows where the features are kernel values with training rows."""
     space: Any = model.space
-    rows = space.inner(one.inputs)
+    given = rows_of(one)
+    rows = space.inner(given)
     columns, count = space.columns, space.rows.shape[0]
     linear = model.application.feature_names()
     first = [_column(linear[column]) for column in range(columns)]
     names = [f"training row {row + 1} × {column}" for row in range(count) for column in first]
-    width = one.inputs.shape[1] * columns
+    width = given.shape[1] * columns
     names += list(linear[width : width + len(model.w) - count * columns])
-    return names, model.w, one.with_inputs(rows)
+    return names, model.w, with_rows(one, rows)
 
 
 def _column(name: str) -> str:

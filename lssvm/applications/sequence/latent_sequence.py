@@ -26,7 +26,7 @@ the loss, or forbid the sub-states of other labels, or are 0.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any, ClassVar, Literal, TextIO
 
 import numpy as np
@@ -68,7 +68,16 @@ class LatentSequenceOptions(SequenceOptions):
     )
 
 
-class LatentSequenceLabelling(LabelSequences, CompiledTokens):
+class MarkedSequences(SequenceExamples):
+    """Sequences whose last columns say the true label of a token."""
+
+    @property
+    def marked_columns(self) -> int:
+        """L, the number of these columns."""
+        return self.label_count
+
+
+class LatentSequenceLabelling(LabelSequences, CompiledTokens, base.KernelRows[SequenceExamples]):
     """Label sequences whose labels have hidden sub-states."""
 
     Options = LatentSequenceOptions
@@ -115,9 +124,24 @@ class LatentSequenceLabelling(LabelSequences, CompiledTokens):
         known = np.flatnonzero(examples.labels >= 0)
         shape = (count, examples.label_count)
         marks = sparse.csr_array((np.ones(len(known)), (known, examples.labels[known])), shape)
-        if not examples.is_sparse:
-            return examples.with_inputs(np.hstack([examples.dense, marks.toarray()]))
-        return examples.with_inputs(sparse.hstack([examples.inputs, marks], format="csr"))
+        if examples.is_sparse:
+            rows = sparse.hstack([examples.inputs, marks], format="csr")
+        else:
+            rows = np.hstack([examples.dense, marks.toarray()])
+        whole = examples.with_inputs(rows)
+        return MarkedSequences(**{each.name: getattr(whole, each.name) for each in fields(whole)})
+
+    def columns_per_row(self, examples: SequenceExamples) -> int:
+        """L S, the number of sub-states."""
+        return self._states(examples)
+
+    def features_of_values(self, examples: SequenceExamples) -> None:
+        """None: weights of features that do not occur are not left out."""
+
+    def known_inputs(self) -> tuple[int, int] | None:
+        """Features of a token, and sub-states."""
+        found = self.vocabulary
+        return None if found is None else (found.width, len(found.labels) * self.options.substates)
 
     def dimension(self, examples: SequenceExamples) -> int:
         """m L S + (L S)², plus (L S)³ if the order is 2, plus 2 L S with ``ends``."""

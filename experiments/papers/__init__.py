@@ -1,0 +1,1 @@
+"""The papers' own figures, and the page that sets them beside what the experiments found."""

@@ -1,0 +1,98 @@
+"""The protocol of Yu & Joachims (ICML 2009, section 5.1) to the letter: random first sites.
+
+The first site of every positive sequence is drawn uniformly; each value of C is trained from such a
+start for each seed, without the models of other values; of all values of C and all seeds, the model
+with the fewest errors on the validation fold is tested. The paper's factor of the cost of
+background sequences, 1/50, was picked by cross-validation as well. So here the first seed is
+trained with each of several factors, the factor of a fold is the one whose best model has the
+fewest errors on its validation fold, and the other seeds are trained with that factor alone. Of
+equal models the first counts, in the order of factors, values of C and seeds.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from experiments.common import command
+from lssvm.config import set_values
+from lssvm.training.cross_validation import C_KEY, Study, run_tasks
+from lssvm.training.session import learn_on
+
+
+class Start(NamedTuple):
+    """All values of C for one factor, test fold and seed."""
+
+    cost: float
+    fold: int
+    seed: int
+
+
+def runs_of(study: Study, costs: Sequence[float], seeds: int, jobs: int) -> list[dict[str, Any]]:
+    """Train everything that the protocol asks for; a row for each model.
+
+    costs : the factors; without background sequences the first one alone, which has no say
+    """
+    folds = range(study.config.search.fold_count)
+    costs = costs[:1] if np.all(study.counted) else costs
+    first = [Start(cost, fold, 0) for cost in costs for fold in folds]
+    rows = _done(study, first, jobs)
+    best = {fold: picked(rows, fold)["cost"] for fold in folds}
+    others = [Start(best[fold], fold, seed) for fold in folds for seed in range(1, seeds)]
+    return rows + _done(study, others, jobs)
+
+
+def _done(study: Study, tasks: Sequence[Start], jobs: int) -> list[dict[str, Any]]:
+    found = run_tasks(trained, study, tasks, jobs=jobs, progress=command.show_progress)
+    return [row for own in found for row in own]
+
+
+def trained(study: Study, task: Start) -> list[dict[str, Any]]:
+    """Train every value of C from random sites; errors in percent on both held-out folds."""
+    held = (task.fold, (task.fold + 1) % study.config.search.fold_count)
+    every = study.examples[0]
+    every = replace(every, costs=np.where(study.counted, every.costs, task.cost))
+    training = every.take(np.flatnonzero(~np.isin(study.fold, held)))
+    test, validation = (
+        every.take(np.flatnonzero((study.fold == fold) & study.counted)) for fold in held
+    )
+    rows = []
+    for C in study.config.search.grid[C_KEY]:
+        values = {"search.grid": {}, C_KEY: C, "seed": task.seed}
+        config = set_values(study.config, {**values, "application.initialisation": "random"})
+        application = config.create_application()
+        model = learn_on(application, training, config, scored=False)
+        wrong = {
+            name: application.score(part, application.predict(model.w, part))["error"]
+            for name, part in (("validation", validation), ("test", test))
+        }
+        rows.append({**task._asdict(), "C": C, **wrong, "objective": model.record["objective"]})
+    return rows
+
+
+def picked(rows: Sequence[dict[str, Any]], fold: int) -> dict[str, Any]:
+    """The model of a test fold with the fewest errors on its validation fold."""
+    own = [row for row in rows if row["fold"] == fold]
+    order = sorted(own, key=lambda row: (-row["cost"], row["C"], row["seed"]))
+    return min(order, key=lambda row: row["validation"])
+
+
+def summarised(rows: Sequence[dict[str, Any]], folds: int) -> dict[str, Any]:
+    """What was picked: test errors by fold, and how much they differ between seeds.
+
+    spread : the standard deviation of the test error over the seeds with the factor and the C that
+        were picked, mean over the folds; None for a single seed
+    """
+    chosen = [picked(rows, fold) for fold in range(folds)]
+    spreads = []
+    for one in chosen:
+        key = ("cost", "fold", "C")
+        errors = [row["test"] for row in rows if all(row[name] == one[name] for name in key)]
+        spreads.append(float(np.std(errors, ddof=1)) if len(errors) > 1 else np.nan)
+    spread = float(np.mean(spreads))
+    return {
+        "errors": [float(one["test"]) for one in chosen],
+        "spread": spread if np.isfinite(spread) else None,
+        "picked": [f"{one['C']:g}/{one['cost']:g}/{one['seed']}" for one in chosen],
+    }
