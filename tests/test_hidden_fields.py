@@ -53,7 +53,7 @@ def test_samples_follow_the_density(shape, joint):
     else:
         own = [np.exp(sum(field.observed[v, s] for v, s in enumerate(x))) for x in every]
         shares *= (own / np.sum(own) / shares.sum(axis=1))[:, None]
-    count = 4000
+    count = 2000
     x, states = sampled(rng, field, count)
     place = 2 ** np.arange(size)[::-1]
     found = np.zeros_like(shares)

@@ -182,7 +182,7 @@ def test_a_step_takes_room_for_a_few_vectors(monkeypatch):
     tracemalloc.start()
     try:
         solver = Lbfgs(np.zeros(dimension), Plane(np.zeros(dimension), 0.0))
-        solver.minimise(oracle, 1.0, lambda primal: 0.0, max_passes=30)
+        solver.minimise(oracle, 1.0, lambda primal: 0.0, max_passes=15)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
