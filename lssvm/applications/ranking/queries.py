@@ -170,6 +170,22 @@ class Queries(Packed):
             self.values[entries],
         )
 
+    def identity(self, row: int) -> str:
+        """A fingerprint of one query, whatever features the others have."""
+        one = self.slice(row, row + 1)
+        span = one.span
+        if self.is_sparse:
+            starts = self.starts[span.start : span.stop + 1]
+            entries = slice(int(starts[0]), int(starts[-1]))
+            values = self.values[entries]
+            places = np.repeat(np.arange(len(starts) - 1), np.diff(starts)), self.indices[entries]
+        else:
+            places = np.nonzero(matrix := one.matrix())
+            values = matrix[places]
+        kept = values != 0
+        where = (column[kept].astype(np.int64) for column in places)
+        return digest(*where, values[kept], one.relevant[span], one.costs)
+
 
 def read_queries(
     sources: Sequence[Source], relevant_from: float, indices: IndexBase | None = None
