@@ -178,13 +178,14 @@ class Queries(Packed):
             starts = self.starts[span.start : span.stop + 1]
             entries = slice(int(starts[0]), int(starts[-1]))
             values = self.values[entries]
-            places = np.repeat(np.arange(len(starts) - 1), np.diff(starts)), self.indices[entries]
+            rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+            columns = self.indices[entries].astype(np.int64)
         else:
-            places = np.nonzero(matrix := one.matrix())
-            values = matrix[places]
+            matrix = one.matrix()
+            rows, columns = np.nonzero(matrix)
+            values = matrix[rows, columns]
         kept = values != 0
-        where = (column[kept].astype(np.int64) for column in places)
-        return digest(*where, values[kept], one.relevant[span], one.costs)
+        return digest(rows[kept], columns[kept], values[kept], one.relevant[span], one.costs)
 
 
 def read_queries(
