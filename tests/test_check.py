@@ -8,7 +8,7 @@ import pytest
 
 from lssvm.applications.multiclass.labelled_rows import in_memory
 from lssvm.cli import info
-from lssvm.config import load_config
+from lssvm.config import Config, load_config
 
 CONFIGS = sorted((Path(__file__).parents[1] / "configs").glob("*.yaml"))
 
@@ -41,6 +41,35 @@ def test_up_to_three_examples_in_two_files_are_named():
         "memory:1 = memory:1, memory:2 = memory:2, memory:4 = memory:4, …"
     )
     assert told(test.take(np.array([1]))) == []
+
+
+TREES = ["(S (N he) (V runs))", "(S (N she) (V runs))", "(S (N it) (V is) (A so))"]
+QUERIES = ["1 qid:{0} 1:1 2:.5\n0 qid:{0} 1:2\n", "1 qid:{0} 2:1\n0 qid:{0} 1:3 2:0\n"]
+# application, examples of training, and one that has names or features of its own
+NAMED = {
+    "multiclass": (["a 1:1\n", "b 1:2\n", "a 1:3\n"], "new 1:1\n"),
+    "parsing": ([f"{tree}\n" for tree in TREES], "(S (N zebras) (V run))\n"),
+    "precision_at_k": ([text.format(i) for i, text in enumerate(QUERIES)], "1 qid:9 7:1\n"),
+    "sequence": (["one A\n\n", "two B\n\n"], "three C\n\n"),
+}
+
+
+@pytest.mark.parametrize("dense", [True, False])
+@pytest.mark.parametrize("name", NAMED)
+def test_examples_in_two_files_are_found_whatever_else_is_in_them(name, dense, tmp_path):
+    own, new = NAMED[name]
+    if name in ("multiclass", "precision_at_k") and not dense:
+        own = [text.replace("\n", " 50:1\n") for text in own]
+    (tmp_path / "train.txt").write_text("".join(own))
+    (tmp_path / "test.txt").write_text(new + own[1])
+    options = {"sequence": {"columns": ["word", "label"]}, "precision_at_k": {"k": 1}}.get(name, {})
+    values = {"application": {"name": name, **options}, "data": {"train": "train.txt"}}
+    values["data"]["test"] = "test.txt"
+    facts = info.data_facts(Config.from_dict(values, base=tmp_path))
+    places = [("test.txt", new.count("\n") + 1), ("train.txt", own[0].count("\n") + 1)]
+    where = [f"{tmp_path / file}:{line}" for file, line in places]
+    told = f"data.test: 1 example is also in data.train: {' = '.join(where)}"
+    assert facts["warnings"][-1] == told
 
 
 def test_the_time_of_comparing_grows_no_faster_than_the_examples():

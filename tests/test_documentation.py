@@ -42,6 +42,7 @@ SHOWN = (
     "tutorials/parsing.md",
     "tutorials/relation.md",
     "how_to/look.md",
+    "how_to/official_scorers.md",
     "scripts/biologist.md",
     "scripts/language.md",
     "scripts/retrieval.md",

@@ -383,7 +383,11 @@ CONLL_FILES = {
     "a blank in a column": (b"New York\tB\n\na\n", "no tab; expected columns with tabs between"),
     "two of three with tabs": (b"New York\n", "no token has a label; expected labels"),
     "four with tabs": (b"a\tb c\td\te\n", "4 columns, with tabs between them; expected 2 or 3"),
-    "no labels": (b"a b\n", "no token has a label; expected labels for training"),
+    "no labels": (
+        b"\na b\n",
+        "no token has a label; expected labels for training (line 2 has 2 columns: word, pos)",
+    ),
+    "unknown labels": (b"a b ?\n", "no token has a label; expected labels for training"),
 }
 
 

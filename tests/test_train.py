@@ -49,6 +49,22 @@ def test_the_restart_of_lowest_objective_is_kept():
     assert watcher.summary.convex + watcher.summary.concave == pytest.approx(min(objectives))
 
 
+@pytest.mark.parametrize(
+    ("hidden", "restarts", "told"), [(False, 2, 1), (False, 1, 0), (True, 2, 0)]
+)
+def test_restarts_of_a_convex_problem_are_told_to_be_useless(hidden, restarts, told):
+    app, pairs = toy.random_problem(0, n=6, n_hidden=1)
+    app.hidden = hidden
+    lines: list[str] = []
+    watcher = Watcher()
+    watcher.noted = lines.append
+    model = train.learn_on(app, pairs, config(cccp={"restarts": restarts}), observer=watcher)
+    found = [line for line in lines if "all restarts end at one minimum" in line]
+    assert len(found) == told
+    objectives = [restart["objective"] for restart in model.record.get("restarts", [])]
+    assert objectives == pytest.approx([model.record["objective"]] * len(objectives), rel=2e-3)
+
+
 def test_a_restart_does_not_depend_on_the_others():
     app, pairs = toy.random_problem(1, n=20, n_hidden=4)
     many = train.learn_on(app, pairs, config(cccp={"restarts": 3}))

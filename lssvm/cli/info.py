@@ -82,11 +82,16 @@ def _split_facts(application: Any, examples: Any) -> dict[str, Any]:
 
 
 def _fingerprints(examples: Any) -> dict[str, int]:
-    """The first example with each fingerprint."""
+    """The first example with each fingerprint.
+
+    Those of some examples depend on the names that were read with them, unless ``identity`` makes
+    them.
+    """
     if len(examples) > MOST_COMPARED:
         return {}
     last = range(len(examples) - 1, -1, -1)
-    return {examples.slice(i, i + 1).fingerprint(): i for i in last}
+    identity = getattr(examples, "identity", lambda i: examples.slice(i, i + 1).fingerprint())
+    return {identity(i): i for i in last}
 
 
 def _shared(split: str, own: tuple[Any, Any], training: tuple[Any, Any]) -> list[str]:

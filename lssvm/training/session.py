@@ -55,6 +55,10 @@ __all__ = [
     "rehearse",
 ]
 
+_ONE_MINIMUM = (
+    "cccp.restarts: without hidden values the problem is convex, so all restarts end at one minimum"
+)
+
 
 def learn(
     config: Config,
@@ -275,6 +279,8 @@ class Session:
 
         Raises LssvmError where the application fails, StoppedError after a signal.
         """
+        if self.restarts > 1 and not self.problem.data.application.hidden:
+            self.observer.noted(_ONE_MINIMUM)
         for restart in range(len(self.stages[0].progress.finished), self.restarts):
             if self.runs.stopped:
                 break

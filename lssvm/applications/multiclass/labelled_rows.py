@@ -182,6 +182,13 @@ class LabelledRows:
             digest.update(np.ascontiguousarray(array).data)
         return digest.hexdigest()
 
+    def identity(self, row: int) -> str:
+        """A fingerprint of one example, whatever labels the others have."""
+        label = int(self.labels[row])
+        names = self.label_names[label : label + 1] if label >= 0 else ()
+        labels = np.minimum(self.labels[row : row + 1], 0)
+        return replace(self.slice(row, row + 1), labels=labels, label_names=names).fingerprint()
+
     def error(self, row: int | None, message: str) -> DataError:
         """An error that points to an example, or to the first file."""
         if row is None:

@@ -117,6 +117,17 @@ class Treebank(Packed):
             parts += [getattr(self, name)[where[0] : where[-1]] for name in columns]
         return digest(*parts)
 
+    def identity(self, row: int) -> str:
+        """A fingerprint of one sentence, whatever words, labels and rules the others have."""
+        words = slice(int(self.offsets[row]), int(self.offsets[row + 1]))
+        nodes = slice(int(self.nodes[row]), int(self.nodes[row + 1]))
+        texts = [self.word_texts[code] for code in self.words[words]]
+        texts += [self.tag_texts[code] for code in self.tags[words]]
+        texts += [self.label_texts[code] for code in self.node_labels[nodes]]
+        spans = self.node_starts[nodes], self.node_ends[nodes]
+        named = np.frombuffer("\n".join(texts).encode(), dtype=np.uint8)
+        return digest(named, words.stop - words.start, *spans, self.costs[row : row + 1])
+
 
 def trees_alone(examples: Treebank) -> Treebank:
     """The true brackets and parts of speech, without words, rules and names."""

@@ -170,6 +170,23 @@ class Queries(Packed):
             self.values[entries],
         )
 
+    def identity(self, row: int) -> str:
+        """A fingerprint of one query, whatever features the others have."""
+        one = self.slice(row, row + 1)
+        span = one.span
+        if self.is_sparse:
+            starts = self.starts[span.start : span.stop + 1]
+            entries = slice(int(starts[0]), int(starts[-1]))
+            values = self.values[entries]
+            rows = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
+            columns = self.indices[entries].astype(np.int64)
+        else:
+            matrix = one.matrix()
+            rows, columns = np.nonzero(matrix)
+            values = matrix[rows, columns]
+        kept = values != 0
+        return digest(rows[kept], columns[kept], values[kept], one.relevant[span], one.costs)
+
 
 def read_queries(
     sources: Sequence[Source], relevant_from: float, indices: IndexBase | None = None

@@ -29,6 +29,7 @@ from lssvm.offsets import cumulated, narrowed
 
 MOST_FEATURES = 10_000_000  # of a token; w holds L numbers for each
 MOST_LABELS = 10_000  # w holds L² numbers
+_NO_LABELS = "no token has a label; expected labels for training"
 _AT_ONCE = 10_000  # tokens whose attributes are packed at a time
 
 
@@ -109,6 +110,8 @@ def sentences(
         attributes: list[str] = []
         found = _learnt(tokens, parsed, layout, attributes)
         told = labels_in(files[0], layout)
+        if not told:
+            raise _without_labels(files[0], sources[0], layout)
         vocabulary = vocabulary_of(sources, told, len(attributes), tuple(attributes), layout.bias)
     else:
         found = _known(tokens, parsed, vocabulary)
@@ -136,6 +139,14 @@ def labels_in(file: ColumnFile, layout: Layout) -> tuple[str, ...]:
     """The labels of a file, and of those that were read with it, as they first occur."""
     words = file.words[layout.columns.index(layout.label)].texts()
     return tuple(word for word in words if word != UNKNOWN)
+
+
+def _without_labels(file: ColumnFile, source: Source, layout: Layout) -> DataError:
+    """The error for training files without labels, with what the first one has instead."""
+    count = len(file.codes)
+    has = f"{count} column{'s' * (count > 1)}: {', '.join(layout.columns[:count])}"
+    seen = "" if count == len(layout.columns) else f" (line {file.lines[0]} has {has})"
+    return DataError(source.path, None, f"{_NO_LABELS}{seen}")
 
 
 def _labels(files: Sequence[ColumnFile], place: int) -> np.ndarray:
@@ -307,7 +318,7 @@ def vocabulary_of(
     """What training learns. Raises DataError without labels, or for too many names."""
     labels = tuple(dict.fromkeys(tag for tag in tags if tag is not None))
     if not labels:
-        raise DataError(sources[0].path, None, "no token has a label; expected labels for training")
+        raise DataError(sources[0].path, None, _NO_LABELS)
     if len(labels) > MOST_LABELS:
         message = f"{len(labels):,d} different labels; expected at most {MOST_LABELS:,d}"
         raise DataError(sources[0].path, None, message)
