@@ -351,7 +351,8 @@ def yeast(tmp_path_factory):
 def test_yeast_experiment_tells_planted_sequences_apart_with_both_methods(
     yeast, tmp_path, monkeypatch
 ):
-    monkeypatch.setattr(motif_yeast, "QUICK", PLAN)
+    monkeypatch.setattr(motif_yeast, "QUICK", PLAN._replace(grid=(0.1,)))
+    monkeypatch.setattr(motif_yeast, "SHOWN_RESTARTS", 1)
     text = motif_yeast.experiment(command.Arguments(yeast, tmp_path, True, 1))
     summary = json.loads((tmp_path / "motif_yeast.json").read_text())
     assert [part["background"] for part in summary["parts"]] == [True, False]
@@ -373,8 +374,8 @@ def test_yeast_experiment_tells_planted_sequences_apart_with_both_methods(
     with open(tmp_path / "motif_yeast.csv") as file:
         rows = list(csv.DictReader(file))
     starts = [row for row in rows if row["method"] == motif_yeast.PROTOCOL]
-    assert len(starts) == 2 * 5 * 2 * 2  # C times seed, one cost
-    assert len(rows) - len(starts) == 2 * 5 * 2 * (2 * 2 + 2)  # C times order, and two thresholds
+    assert len(starts) == 2 * 5 * 2  # one C and one cost, with and without background
+    assert len(rows) - len(starts) == 2 * 5 * 2 * (2 + 2)  # orders, and two thresholds
     shown = found_of("motif-yeast", tmp_path)
     honest = np.mean(summary["parts"][0]["errors"][motif_yeast.HONEST])
     assert shown.rows[motif_yeast.HONEST][0][0] == pytest.approx(honest)
