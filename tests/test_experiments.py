@@ -353,6 +353,7 @@ def test_yeast_experiment_tells_planted_sequences_apart_with_both_methods(
     yeast, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(motif_yeast, "QUICK", SMALL)
+    monkeypatch.setattr(motif_yeast, "SHOWN_RESTARTS", 1)
     text = motif_yeast.experiment(command.Arguments(yeast, tmp_path, True, 1))
     summary = json.loads((tmp_path / "motif_yeast.json").read_text())
     assert [part["background"] for part in summary["parts"]] == [True, False]

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sequence_cases import joint_feature
+from test_feature_space import _Countdown
 
 from lssvm.applications.base import Maxima
 from lssvm.applications.feature_space import rows_of, with_rows
@@ -16,7 +17,8 @@ from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.config import Config
 from lssvm.model import Model
 from lssvm.plane import Plane
-from lssvm.training.session import classify, learn_on
+from lssvm.training.checkpoint import StoppedError
+from lssvm.training.session import Saving, classify, learn_on
 
 POLY = {"type": "poly", "degree": 2, "gamma": 0.5, "coef0": 1.0}
 RBF = {"type": "rbf", "gamma": 0.4}
@@ -155,6 +157,22 @@ def test_marks_stay_behind_the_rows_and_are_not_mapped():
         np.testing.assert_array_equal(other.inputs[:, 5:], np.eye(2)[examples.labels])
         units = with_rows(examples, sparse.csr_array(np.ones((len(examples.labels), 5))))
         np.testing.assert_array_equal(units.inputs.toarray(), other.inputs)
+
+
+def test_a_run_resumed_between_completions_gives_the_bytes_of_the_whole_one(tmp_path, monkeypatch):
+    config, application, examples = problem(RBF)
+    record = learn_on(application, examples, config).record
+    first = record["restarts"][0]["history"][0][1]  # passes of the first problem
+    assert record["passes"] > first
+    learn_on(application, examples, config).save(tmp_path / "whole")
+    saving = Saving(tmp_path / "checkpoint", every=1)
+    monkeypatch.setattr("lssvm.training.checkpoint.stoppable", lambda: _Countdown(first + 1))
+    with pytest.raises(StoppedError):
+        learn_on(application, examples, config, saving=saving)
+    monkeypatch.undo()
+    resumed = Saving(tmp_path / "checkpoint", every=1, resume=True)
+    learn_on(application, examples, config, saving=resumed).save(tmp_path / "resumed")
+    assert (tmp_path / "resumed").read_bytes() == (tmp_path / "whole").read_bytes()
 
 
 def test_a_saved_model_predicts_the_same_also_tokens_without_labels(tmp_path):

@@ -92,7 +92,8 @@ def _shown(figure: Figure | float | None, digits: int) -> str:
     if figure is None:
         return "–"
     mean, error = figure if isinstance(figure, tuple) else (figure, None)
-    return f"{mean:.{digits}f}" + (f" ± {error:.{digits}f}" if error is not None else "")
+    text = f"{mean:.{digits}f}".replace("-", "−")
+    return text + (f" ± {error:.{digits}f}" if error is not None else "")
 
 
 def markdown(table: Table) -> str:

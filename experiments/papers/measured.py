@@ -53,11 +53,10 @@ def kept() -> dict[str, Any]:
 
 
 def section_of(target: Target) -> str:
-    """The table of a target as the page has it, and a line about its run."""
+    """The table of a target as the page has it, and a line about its run; empty if not kept."""
     own = kept().get(target.name)
     if own is None:
-        table = table_of(target, None)
-        return (markdown(table) + "\n" if table else "") + "Ours has not been kept yet.\n"
+        return ""
     rows = {
         name: [None if figure is None else (figure[0], figure[1]) for figure in row]
         for name, row in own["rows"].items()

@@ -102,7 +102,7 @@ def overview(results: Results) -> Table:
 
 
 def made(result: Result | None) -> str:
-    """How results were made, in a sentence."""
+    """How results were made, in one or two sentences."""
     if result is None:
         return "Ours was not run."
     if result.run is None:
@@ -112,6 +112,8 @@ def made(result: Result | None) -> str:
     return (
         f"Ours: commit {_commit(run)}, seeds: {seeds}; {run['processor_seconds']:,.0f} CPU seconds "
         f"in {run['jobs']} process{'es' * (run['jobs'] > 1)}, {run['seconds']:,.0f} seconds in all."
+        + f" {QUICK}"
+        * run["quick"]
     )
 
 
@@ -131,8 +133,6 @@ def figures_of(target: Target, result: Result | None) -> list[Figure]:
         figures.append(table)
     for path in result.pictures if result else ():
         figures.append(Drawing(title=path.stem, svg=_as_svg(path)))
-    if _quick(result):
-        figures.append(Figure(title="Ours: a short run", note=QUICK))
     return figures
 
 
@@ -160,7 +160,6 @@ def markdown_of(results: Results, out: Path) -> str:
         parts += [markdown(table)] if table is not None else []
         if result is None:
             continue
-        parts += [QUICK] if _quick(result) else []
         parts += [_picture(path, out) for path in result.pictures]
         parts.append(f"```\n{result.text}\n```")
     return "\n\n".join(part.rstrip("\n") for part in parts) + "\n"

@@ -31,6 +31,7 @@ import numpy as np
 from experiments.common import command
 from experiments.common.ocr_letters import load_letters
 from lssvm.applications.base import Source
+from lssvm.applications.feature_space import training
 from lssvm.config import Config, set_values
 from lssvm.executor import Executor
 from lssvm.oracle import DataOracle
@@ -127,6 +128,8 @@ def counted(subject: Subject, n: int) -> dict[str, Any]:
     """Train on the first n examples: the numbers of planes, and how training ended."""
     examples = subject.examples.slice(0, min(n, len(subject.examples)))
     rules = rules_of(subject.config, len(examples), hidden=False)
+    # Few examples have few of the features, and the weights of the others would be 0.
+    examples = training(subject.config.kernel, subject.application, examples).examples
     with Executor() as executor:
         oracle = DataOracle(subject.application, examples, executor)
         run = new_run(subject.application, examples, oracle, subject.config, 0, None)
