@@ -14,7 +14,7 @@ def columns(
     starts : (n + 1,) where the rows begin in indices and values
     places : (m,) where the columns begin in rows and turned; on return, where they end
     rows : (entries,) to write the row of each entry to
-    turned : (entries,) to write the values to; empty if they are not needed
+    turned : (entries,) to write the values to; empty, as ``values`` may be, if they are not needed
     """
     cdef Py_ssize_t row, n = starts.shape[0] - 1
     cdef long long at, to
@@ -27,6 +27,20 @@ def columns(
                 rows[to] = <int>row
                 if valued:
                     turned[to] = values[at]
+
+
+def total(const int[::1] indices, const double[::1] values, double[::1] out):
+    """Add to out (m,) the sum of each column of a sparse matrix, stored by row.
+
+    values : the value of each entry, in the order of indices; empty if all are 1
+    """
+    cdef Py_ssize_t at
+    cdef bint valued = values.shape[0] > 0
+    if valued and values.shape[0] != indices.shape[0]:
+        raise ValueError(f"total: {values.shape[0]} values, {indices.shape[0]} indices")
+    with nogil:
+        for at in range(indices.shape[0]):
+            out[indices[at]] += values[at] if valued else 1.0
 
 
 def gather(

@@ -6,7 +6,9 @@ from libc.string cimport memset
 
 import numpy as np
 
-from _chains cimport Chain, Tokens, point_to_tokens, score_places, score_tokens
+from _chains cimport (
+    Chain, Tokens, point_to_tokens, score_places, score_tokens, sequence_shared,
+)
 from _examples cimport Found, Kept, Oracle, Room, capsule_of, unknown
 from _searches cimport (
     Task, check_labels, point_to_task, scratch_of, sequence_score, sequence_viterbi, solve,
@@ -170,10 +172,13 @@ cdef double _token_product(const Tokens* tokens, Py_ssize_t s, Py_ssize_t t) noe
         return total
     p, p_end, q, q_end = (
         tokens.starts[s], tokens.starts[s + 1], tokens.starts[t], tokens.starts[t + 1])
+    if not tokens.apart:
+        return tokens.values[0] * tokens.values[0] * sequence_shared(
+            tokens.indices + p, p_end - p, tokens.indices + q, q_end - q)
     # Without branches, which could not be predicted.
     while p < p_end and q < q_end:
         left, right = tokens.indices[p], tokens.indices[q]
-        total += (left == right) * (tokens.values[p] * tokens.values[q])
+        total += (left == right) * (tokens.values[p & tokens.apart] * tokens.values[q & tokens.apart])
         p += left <= right
         q += right <= left
     return total
@@ -263,11 +268,10 @@ cdef int _heights_of(const void* self, const double* w, Py_ssize_t i, const Kept
     for k in range(kept.count):
         output = kept.outputs + k * length
         products[k] = 0.0
+        # Where the two are the same, 0 is added: a branch could not be predicted.
         for a in range(count):
             t = places[a]
-            if output[t] != truth[t]:
-                products[k] += (scores[a * own.padded + output[t]]
-                                - scores[a * own.padded + truth[t]])
+            products[k] += scores[a * own.padded + output[t]] - scores[a * own.padded + truth[t]]
         products[k] += step_scores(&chain, output, truth, places, count, length, places + length)
     return 0
 
@@ -425,20 +429,36 @@ cdef void _add_at(const Single* own, double* w, Py_ssize_t token, Py_ssize_t t, 
     """Add to the emissions what outputs differ in at a token; factors are 0, and left so."""
     cdef const Tokens* tokens = &own.tokens
     cdef Py_ssize_t k, a, size = differences(t, length, kept, coefficients, factors, labels)
-    cdef long long p
-    cdef double* row
+    cdef long long p, end
     if tokens.starts != NULL:
-        for p in range(tokens.starts[token], tokens.starts[token + 1]):
-            row = w + tokens.indices[p] * own.stride
-            for a in range(size):
-                row[labels[a]] += tokens.values[p] * factors[labels[a]]
+        p, end = tokens.starts[token], tokens.starts[token + 1]
+        # Two labels at a time; nearly always there are no more.
+        for a in range(0, size - 1, 2):
+            _add_two(tokens, p, end, w, own.stride, labels[a], factors[labels[a]], labels[a + 1],
+                     factors[labels[a + 1]])
+        if size % 2:
+            _add_two(tokens, p, end, w, own.stride, labels[size - 1], factors[labels[size - 1]], -1,
+                     0.0)
     else:
         for k in range(tokens.width):
-            row = w + k * own.stride
             for a in range(size):
-                row[labels[a]] += tokens.dense[token * tokens.width + k] * factors[labels[a]]
+                w[k * own.stride + labels[a]] += (
+                    tokens.dense[token * tokens.width + k] * factors[labels[a]])
     for a in range(size):
         factors[labels[a]] = 0.0
+
+
+cdef void _add_two(const Tokens* tokens, long long p, long long end, double* w, Py_ssize_t stride,
+                   int label, double factor, int other, double other_factor) noexcept nogil:
+    """Add the values p .. end - 1 times a factor to the weights of a label, and of another >= 0."""
+    cdef double* row
+    cdef double value
+    while p < end:
+        row, value = w + tokens.indices[p] * stride, tokens.values[p & tokens.apart]
+        row[label] += value * factor
+        if other >= 0:
+            row[other] += value * other_factor
+        p += 1
 
 
 cdef double _pair_score(const Single* own, const double* w, Py_ssize_t token, int label, int other,
@@ -452,8 +472,8 @@ cdef double _pair_score(const Single* own, const double* w, Py_ssize_t token, in
     if tokens.starts != NULL:
         for p in range(tokens.starts[token], tokens.starts[token + 1]):
             row = w + tokens.indices[p] * own.stride
-            own_score += tokens.values[p] * row[label]
-            other_score += tokens.values[p] * row[other]
+            own_score += tokens.values[p & tokens.apart] * row[label]
+            other_score += tokens.values[p & tokens.apart] * row[other]
     else:
         for k in range(tokens.width):
             row = w + k * own.stride

@@ -31,7 +31,8 @@ class SequenceExamples(Packed):
 
     dense : (tokens, width) float64, C order; (0, width) if the rows are sparse
     indices, values, starts : int32, float64, int64 (tokens + 1,), sparse rows; all empty if
-        dense. A block made by ``slice`` shares indices and values; starts says where its own are
+        dense. A block made by ``slice`` shares indices and values; starts says where its own are.
+        If all values are 1, the number is stored once: the stride of ``values`` is 0
     offsets : (n + 1,) int64, where each sequence's tokens start, from 0, and the end
     labels : (tokens,) int32, number of the label; -1 if unknown or unseen in training
     vocabulary : names of the labels and features of training
@@ -128,7 +129,7 @@ class SequenceExamples(Packed):
         if not self.is_sparse:
             return self.dense
         _, indices, values, starts = self.own_rows
-        parts = (values, indices, narrowed(starts))
+        parts = (np.ascontiguousarray(values), indices, narrowed(starts))
         return sparse.csr_array(parts, shape=(len(self.labels), self.width))
 
     @property
@@ -176,7 +177,10 @@ class SequenceExamples(Packed):
     @cached_property
     def arrays(self) -> TokenArrays:
         """The tokens as the kernels read them."""
-        return TokenArrays(*(getattr(self, name) for name in TokenArrays.KINDS))
+        values, alike = self.values, is_one(self.values)
+        if alike:
+            values = np.ones(int(np.max(np.diff(self.starts), initial=1)))
+        return TokenArrays(self.dense, self.indices, values, self.starts, self.offsets, alike)
 
     @cached_property
     def columns(self) -> Columns:
@@ -282,12 +286,23 @@ def stored(inputs: Any) -> Rows:
     if not sparse.issparse(inputs):
         dense = np.ascontiguousarray(inputs, dtype=np.float64)
         return Rows(dense, empty.astype(np.int32), np.empty(0), empty)
+    values = inputs.data.astype(np.float64, copy=False)
     return Rows(
         np.empty((0, inputs.shape[1])),
         inputs.indices.astype(np.int32, copy=False),
-        inputs.data.astype(np.float64, copy=False),
+        ones(len(values)) if np.all(values == 1.0) else values,
         inputs.indptr.astype(np.int64, copy=False),
     )
+
+
+def ones(count: int) -> np.ndarray:
+    """``count`` values of 1, stored as one number; read-only."""
+    return np.broadcast_to(np.float64(1.0), (count,))
+
+
+def is_one(values: np.ndarray) -> bool:
+    """Whether values are stored as :func:`ones` gives them."""
+    return values.strides == (0,)
 
 
 def packed(
