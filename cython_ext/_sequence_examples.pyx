@@ -141,11 +141,16 @@ class ExampleOracle:
         """The same the other way, (d,)."""
         stride, padded, first, begin = self._parts
         width, labels, order, ends = self._shape
-        tables = kept[first:begin].reshape(-1, padded)[:labels + (order == 2) * labels ** 2, :labels]
-        parts = [kept[:first].reshape(width, stride)[:, :labels].ravel(), tables.ravel()]
+        squares, cubes = labels * labels, (order == 2) * labels ** 3
+        at = width * labels
+        found = np.empty(at + squares + cubes + 2 * ends * labels)
+        found[:at].reshape(width, labels)[:] = kept[:first].reshape(width, stride)[:, :labels]
+        tables = kept[first:begin].reshape(-1, padded)[:labels + (order == 2) * squares, :labels]
+        found[at:at + squares + cubes].reshape(-1, labels)[:] = tables
         if ends:
-            parts.append(kept[begin:].reshape(2, padded)[:, :labels].ravel())
-        return np.concatenate(parts)
+            tables = kept[begin:].reshape(2, padded)[:, :labels]
+            found[at + squares + cubes:].reshape(2, labels)[:] = tables
+        return found
 
 
 cdef void _point_to_weights(const Single* own, const double* w, Chain* out) noexcept nogil:
