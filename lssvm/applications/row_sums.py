@@ -14,7 +14,7 @@ from lssvm.kernels import _columns
 from lssvm.offsets import cumulated
 from lssvm.problem import Each
 
-_PIECES = 32  # groups of columns with about equal numbers of entries
+_PIECES = 16  # groups of columns with about equal numbers of entries
 
 
 class Columns(NamedTuple):

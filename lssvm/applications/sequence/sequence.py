@@ -430,7 +430,7 @@ class SequenceLabelling(
         self, w: np.ndarray, examples: SequenceExamples, parts: list[Marginals], each: base.Each
     ) -> tuple[Plane, float]:
         """Σ c_i U⁺_i; exact."""
-        parts[:] = [marginals.joined(parts)]  # before room for the gradient is taken
+        parts[:] = [marginals.joined(parts, each)]  # before room for the gradient is taken
         gradient = marginals.gradient(examples, parts, each)
         plane = Plane(gradient, sum(part.value for part in parts) - float(gradient @ w))
         return plane, plane.value(w)
