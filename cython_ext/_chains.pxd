@@ -16,10 +16,10 @@ cdef extern from "_sequence_core.h" nogil:
     void sequence_dense_scores(const double*, long, long, const double*, long, double*)
     void sequence_sparse_scores(
         const int*, const double*, long long, const long long*, long, const double*, long, long,
-        double*)
+        long, double*)
     void sequence_sparse_scores_at(
         const int*, const double*, long long, const long long*, const int*, long, const double*,
-        long, long, double*)
+        long, long, long, double*)
     long sequence_shared(const int*, long, const int*, long)
     long sequence_unlike(const int*, long, const double*, const int*, long, int*)
 
@@ -27,7 +27,7 @@ cdef struct Tokens:
     const double* dense  # null if sparse
     const int* indices
     const double* values  # entry p has the value at p & apart
-    long long apart  # all bits set; 0 if all rows have the same values, from place 0 on, all equal
+    long long apart  # all bits set; 0 if all values are 1, as many as the longest row has
     const long long* starts  # null if dense
     const long long* offsets
     Py_ssize_t width
@@ -74,7 +74,7 @@ cdef inline void score_tokens(
     """Scores of tokens first .. first + count - 1, (count, P)."""
     if tokens.starts != NULL:
         sequence_sparse_scores(tokens.indices, tokens.values, tokens.apart, tokens.starts + first,
-                               count, emissions, chain.labels, chain.padded, out)
+                               count, emissions, tokens.width, chain.labels, chain.padded, out)
     elif count:
         sequence_dense_scores(tokens.dense + first * tokens.width, count, tokens.width, emissions,
                               chain.padded, out)
@@ -88,7 +88,8 @@ cdef inline void score_places(
     cdef Py_ssize_t a
     if tokens.starts != NULL:
         sequence_sparse_scores_at(tokens.indices, tokens.values, tokens.apart, tokens.starts + first,
-                                  places, count, emissions, chain.labels, chain.padded, out)
+                                  places, count, emissions, tokens.width, chain.labels,
+                                  chain.padded, out)
         return
     for a in range(count):
         score_tokens(tokens, first + places[a], 1, emissions, chain, out + a * chain.padded)

@@ -18,6 +18,7 @@
 
 #define ROWS 4    /* tokens whose scores are computed together */
 #define TILE 32   /* labels whose sums stay in registers */
+#define NEAR_WEIGHTS 16384 /* so many weights, and no more, stay near the processor */
 #define UNREACHABLE (-1e300)
 #define FAINT 1e-280 /* smaller sums of exponentials may have lost terms that matter */
 
@@ -85,16 +86,18 @@ WIDE void sequence_dense_scores(const double *x, long count, long width, const d
 }
 
 /* The same for sparse rows, with weights (width, L) without padding. starts counts from the
-   beginning of indices; entry p has the value at p & apart, see Tokens. */
+   beginning of indices; entry p has the value at p & apart, see Tokens. Few weights are near anyway:
+   nothing is prefetched. */
 WIDE void sequence_sparse_scores(const int *indices, const double *values, long long apart,
                                  const long long *starts, long count, const double *weights,
-                                 long labels, long padded, double *out) {
+                                 long width, long labels, long padded, double *out) {
+    const int far = (double)width * labels > NEAR_WEIGHTS;
     for (long t = 0; t < count; t++) {
         const long long p = starts[t];
         double *row = out + t * padded;
         for (long l = labels; l < padded; l++) row[l] = 0.0;
         lssvm_score_ahead(row, values + (p & apart), indices + p, starts[t + 1] - p,
-                          starts[count] - p, weights, labels);
+                          far ? starts[count] - p : 0, weights, labels);
     }
 }
 
@@ -102,7 +105,9 @@ WIDE void sequence_sparse_scores(const int *indices, const double *values, long 
    read before: first where their features are, then these, then their weights are prefetched. */
 WIDE void sequence_sparse_scores_at(const int *indices, const double *values, long long apart,
                                     const long long *starts, const int *places, long count,
-                                    const double *weights, long labels, long padded, double *out) {
+                                    const double *weights, long width, long labels, long padded,
+                                    double *out) {
+    const int far = (double)width * labels > NEAR_WEIGHTS;
 #if defined(__GNUC__)
     for (long a = 0; a < count; a++) __builtin_prefetch(starts + places[a]);
     for (long a = 0; a < count; a++) {
@@ -114,11 +119,12 @@ WIDE void sequence_sparse_scores_at(const int *indices, const double *values, lo
     for (long a = 0; a < count; a++) {
         const long long p = starts[places[a]], size = starts[places[a] + 1] - p;
         double *row = out + a * padded;
-        if (a + 1 < count)
+        if (far && a + 1 < count)
             for (long long q = starts[places[a + 1]]; q < starts[places[a + 1] + 1]; q++)
                 prefetch_row(weights + (ptrdiff_t)labels * indices[q], labels);
         for (long l = labels; l < padded; l++) row[l] = 0.0;
-        lssvm_score_ahead(row, values + (p & apart), indices + p, size, size, weights, labels);
+        lssvm_score_ahead(row, values + (p & apart), indices + p, size, far && !a ? size : 0,
+                          weights, labels);
     }
 }
 

@@ -178,12 +178,11 @@ cdef double _token_product(const Tokens* tokens, Py_ssize_t s, Py_ssize_t t) noe
     p, p_end, q, q_end = (
         tokens.starts[s], tokens.starts[s + 1], tokens.starts[t], tokens.starts[t + 1])
     if not tokens.apart:
-        return tokens.values[0] * tokens.values[0] * sequence_shared(
-            tokens.indices + p, p_end - p, tokens.indices + q, q_end - q)
+        return sequence_shared(tokens.indices + p, p_end - p, tokens.indices + q, q_end - q)
     # Without branches, which could not be predicted.
     while p < p_end and q < q_end:
         left, right = tokens.indices[p], tokens.indices[q]
-        total += (left == right) * (tokens.values[p & tokens.apart] * tokens.values[q & tokens.apart])
+        total += (left == right) * (tokens.values[p] * tokens.values[q])
         p += left <= right
         q += right <= left
     return total
@@ -458,8 +457,16 @@ cdef void _add_two(const Tokens* tokens, long long p, long long end, double* w, 
     """Add the values p .. end - 1 times a factor to the weights of a label, and of another >= 0."""
     cdef double* row
     cdef double value
+    if not tokens.apart:
+        while p < end:
+            row = w + tokens.indices[p] * stride
+            row[label] += factor
+            if other >= 0:
+                row[other] += other_factor
+            p += 1
+        return
     while p < end:
-        row, value = w + tokens.indices[p] * stride, tokens.values[p & tokens.apart]
+        row, value = w + tokens.indices[p] * stride, tokens.values[p]
         row[label] += value * factor
         if other >= 0:
             row[other] += value * other_factor
@@ -474,11 +481,16 @@ cdef double _pair_score(const Single* own, const double* w, Py_ssize_t token, in
     cdef double own_score = 0.0, other_score = 0.0
     cdef Py_ssize_t k
     cdef long long p
-    if tokens.starts != NULL:
+    if tokens.starts != NULL and not tokens.apart:
         for p in range(tokens.starts[token], tokens.starts[token + 1]):
             row = w + tokens.indices[p] * own.stride
-            own_score += tokens.values[p & tokens.apart] * row[label]
-            other_score += tokens.values[p & tokens.apart] * row[other]
+            own_score += row[label]
+            other_score += row[other]
+    elif tokens.starts != NULL:
+        for p in range(tokens.starts[token], tokens.starts[token + 1]):
+            row = w + tokens.indices[p] * own.stride
+            own_score += tokens.values[p] * row[label]
+            other_score += tokens.values[p] * row[other]
     else:
         for k in range(tokens.width):
             row = w + k * own.stride

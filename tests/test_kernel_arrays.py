@@ -121,6 +121,7 @@ DAMAGED = [
     (TOKENS, {"indices": ints(0, 3)}, "not below the 3 features"),
     (TOKENS, {"values": reals(1)}, "values do not fit: 1; expected 2"),
     (TOKENS, {"values": reals(1), "starts": longs(0, 2, 2), "alike": True}, "longer rows"),
+    (TOKENS, {"values": reals(1, 2), "alike": True}, "not all 1"),
     (CLASSES, {"margins": np.zeros((3, 3))}, "do not fit 2 classes"),
     (CLASSES, {"margins": np.zeros((2, 4))[:, ::2]}, "side by side in a row"),
     (CLASSES, {"margins": np.zeros((2, 2), np.float32)}, "expected float64"),

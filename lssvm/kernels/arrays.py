@@ -313,7 +313,7 @@ class TokenArrays(Arrays):
 
     dense : (tokens, width); or indices, values, starts : sparse rows, starts not empty
     offsets : (n + 1,) where the tokens of each sequence begin, from 0
-    alike : whether every sparse row has the same values, ``values``, which may be longer than it
+    alike : whether all values are 1; ``values`` are then those of the longest row
     """
 
     KINDS: ClassVar = {
@@ -342,6 +342,8 @@ class TokenArrays(Arrays):
             self.check_length("values", count)
         elif len(self.values) < np.max(np.diff(self.starts), initial=1):
             self.refuse(f"values: {len(self.values)} for each row; there are longer rows")
+        elif np.any(self.values != 1.0):
+            self.refuse("values: they are not all 1")
 
     def check(self) -> None:
         """Refuse sequences without tokens, and features that do not exist."""
