@@ -15,15 +15,19 @@ cdef extern from "_sequence_core.h" nogil:
     long chain_states(const Chain*)
     void sequence_dense_scores(const double*, long, long, const double*, long, double*)
     void sequence_sparse_scores(
-        const int*, const double*, const long long*, long, const double*, long, long, double*)
+        const int*, const double*, long long, const long long*, long, const double*, long, long,
+        long, double*)
     void sequence_sparse_scores_at(
-        const int*, const double*, const long long*, const int*, long, const double*, long, long,
-        double*)
+        const int*, const double*, long long, const long long*, const int*, long, const double*,
+        long, long, long, double*)
+    long sequence_shared(const int*, long, const int*, long)
+    long sequence_unlike(const int*, long, const double*, const int*, long, int*)
 
 cdef struct Tokens:
     const double* dense  # null if sparse
     const int* indices
-    const double* values
+    const double* values  # entry p has the value at p & apart
+    long long apart  # all bits set; 0 if all values are 1, as many as the longest row has
     const long long* starts  # null if dense
     const long long* offsets
     Py_ssize_t width
@@ -49,6 +53,7 @@ cdef inline int point_to_tokens(Tokens* out, tokens, Py_ssize_t width) except -1
     cdef const double[::1] values = tokens.values
     cdef const long long[::1] starts = tokens.starts, offsets = tokens.offsets
     out.dense, out.indices, out.values, out.starts, out.width = NULL, NULL, NULL, NULL, width
+    out.apart = 0 if tokens.alike else -1
     out.offsets, out.n, out.most = &offsets[0], offsets.shape[0] - 1, longest(offsets)
     if tokens.width != width:
         raise ValueError(f"sequence: tokens of {tokens.width} features; expected {width}")
@@ -68,8 +73,8 @@ cdef inline void score_tokens(
 ) noexcept nogil:
     """Scores of tokens first .. first + count - 1, (count, P)."""
     if tokens.starts != NULL:
-        sequence_sparse_scores(tokens.indices, tokens.values, tokens.starts + first, count,
-                               emissions, chain.labels, chain.padded, out)
+        sequence_sparse_scores(tokens.indices, tokens.values, tokens.apart, tokens.starts + first,
+                               count, emissions, tokens.width, chain.labels, chain.padded, out)
     elif count:
         sequence_dense_scores(tokens.dense + first * tokens.width, count, tokens.width, emissions,
                               chain.padded, out)
@@ -82,8 +87,9 @@ cdef inline void score_places(
     """Scores of the tokens first + places_a, (count, P)."""
     cdef Py_ssize_t a
     if tokens.starts != NULL:
-        sequence_sparse_scores_at(tokens.indices, tokens.values, tokens.starts + first, places,
-                                  count, emissions, chain.labels, chain.padded, out)
+        sequence_sparse_scores_at(tokens.indices, tokens.values, tokens.apart, tokens.starts + first,
+                                  places, count, emissions, tokens.width, chain.labels,
+                                  chain.padded, out)
         return
     for a in range(count):
         score_tokens(tokens, first + places[a], 1, emissions, chain, out + a * chain.padded)

@@ -97,7 +97,7 @@ cdef void _add_token(
                      emissions + label * tokens.width)
         return
     for p in range(tokens.starts[t], tokens.starts[t + 1]):
-        emissions[tokens.indices[p] * labels + label] += coefficient * tokens.values[p]
+        emissions[tokens.indices[p] * labels + label] += coefficient * tokens.values[p & tokens.apart]
 
 
 cdef void _add_path(
@@ -365,7 +365,7 @@ cdef void _touch_token(
                 _touch(out, k * labels + label, coefficient * tokens.dense[t * tokens.width + k])
         return
     for p in range(tokens.starts[t], tokens.starts[t + 1]):
-        _touch(out, tokens.indices[p] * labels + label, coefficient * tokens.values[p])
+        _touch(out, tokens.indices[p] * labels + label, coefficient * tokens.values[p & tokens.apart])
 
 
 cdef void _touch_example(

@@ -18,6 +18,7 @@
 
 #define ROWS 4    /* tokens whose scores are computed together */
 #define TILE 32   /* labels whose sums stay in registers */
+#define NEAR_WEIGHTS 16384 /* so many weights, and no more, stay near the processor */
 #define UNREACHABLE (-1e300)
 #define FAINT 1e-280 /* smaller sums of exponentials may have lost terms that matter */
 
@@ -85,41 +86,96 @@ WIDE void sequence_dense_scores(const double *x, long count, long width, const d
 }
 
 /* The same for sparse rows, with weights (width, L) without padding. starts counts from the
-   beginning of indices and values. */
-WIDE void sequence_sparse_scores(const int *indices, const double *values, const long long *starts,
-                                 long count, const double *weights, long labels, long padded,
-                                 double *out) {
+   beginning of indices; entry p has the value at p & apart, see Tokens. Few weights are near anyway:
+   nothing is prefetched. */
+WIDE void sequence_sparse_scores(const int *indices, const double *values, long long apart,
+                                 const long long *starts, long count, const double *weights,
+                                 long width, long labels, long padded, double *out) {
+    const int far = (double)width * labels > NEAR_WEIGHTS;
     for (long t = 0; t < count; t++) {
         const long long p = starts[t];
         double *row = out + t * padded;
         for (long l = labels; l < padded; l++) row[l] = 0.0;
-        lssvm_score_ahead(row, values + p, indices + p, starts[t + 1] - p, starts[count] - p,
-                          weights, labels);
+        lssvm_score_ahead(row, values + (p & apart), indices + p, starts[t + 1] - p,
+                          far ? starts[count] - p : 0, weights, labels);
     }
 }
 
 /* The same for some of the tokens; places : (count) which of them. Nothing of them is near what was
    read before: first where their features are, then these, then their weights are prefetched. */
-WIDE void sequence_sparse_scores_at(const int *indices, const double *values,
+WIDE void sequence_sparse_scores_at(const int *indices, const double *values, long long apart,
                                     const long long *starts, const int *places, long count,
-                                    const double *weights, long labels, long padded, double *out) {
+                                    const double *weights, long width, long labels, long padded,
+                                    double *out) {
+    const int far = (double)width * labels > NEAR_WEIGHTS;
 #if defined(__GNUC__)
     for (long a = 0; a < count; a++) __builtin_prefetch(starts + places[a]);
     for (long a = 0; a < count; a++) {
         const long long p = starts[places[a]], size = starts[places[a] + 1] - p;
-        prefetch_row(values + p, size);
+        if (apart) prefetch_row(values + p, size);
         prefetch_row((const double *)(indices + p), (size + 1) / 2);
     }
 #endif
     for (long a = 0; a < count; a++) {
         const long long p = starts[places[a]], size = starts[places[a] + 1] - p;
         double *row = out + a * padded;
-        if (a + 1 < count)
+        if (far && a + 1 < count)
             for (long long q = starts[places[a + 1]]; q < starts[places[a + 1] + 1]; q++)
                 prefetch_row(weights + (ptrdiff_t)labels * indices[q], labels);
         for (long l = labels; l < padded; l++) row[l] = 0.0;
-        lssvm_score_ahead(row, values + p, indices + p, size, size, weights, labels);
+        lssvm_score_ahead(row, values + (p & apart), indices + p, size, far && !a ? size : 0,
+                          weights, labels);
     }
+}
+
+#if defined(__GNUC__)
+enum { ABREAST = 8 };
+typedef int lssvm_ints __attribute__((vector_size(32), aligned(4), may_alias));
+#endif
+
+/* How many numbers two increasing rows a (m) and b (n) share. */
+WIDE MAYBE_UNUSED
+static long sequence_shared(const int *a, long m, const int *b, long n) {
+    long found = 0, p = 0, q = 0;
+#if defined(__GNUC__)
+    if (n >= ABREAST && m <= 8 * ABREAST) { /* each of a is compared with eight of b at a time */
+        for (long at = 0; at < n; at += ABREAST) {
+            const long first = at + ABREAST <= n ? at : n - ABREAST; /* the last ones may overlap */
+            const lssvm_ints others = *(const lssvm_ints *)(b + first);
+            lssvm_ints equal = {0};
+            for (long i = 0; i < m; i++) equal -= others == a[i];
+            for (long k = at - first; k < ABREAST; k++) found += equal[k];
+        }
+        return found;
+    }
+#endif
+    while (p < m && q < n) { /* without branches, which could not be predicted */
+        const int left = a[p], right = b[q];
+        found += left == right;
+        p += left <= right;
+        q += right <= left;
+    }
+    return found;
+}
+
+/* Write to places where any of count paths, one behind another, differs from the truth; returns at
+   how many. factors : paths whose factor is 0 are left out; NULL: none is. */
+WIDE MAYBE_UNUSED
+static long sequence_unlike(const int *paths, long count, const double *factors, const int *truth,
+                            long length, int *places) {
+    long found = 0;
+    for (long t = 0; t < length; t++) places[t] = 0;
+    for (long k = 0; k < count; k++) {
+        const int *path = paths + k * length;
+        if (factors && factors[k] == 0.0) continue;
+        for (long t = 0; t < length; t++) places[t] |= path[t] ^ truth[t];
+    }
+    for (long t = 0; t < length; t++) {
+        const int differs = places[t] != 0;
+        places[found] = (int)t;
+        found += differs;
+    }
+    return found;
 }
 
 /* out += coefficient * row */

@@ -7,6 +7,7 @@ from libc.string cimport memset
 import numpy as np
 
 from _chains cimport Chain, Tokens, point_to_tokens, score_places, score_tokens
+from _emissions cimport add_two, pair_score, token_product
 from _examples cimport Found, Kept, Oracle, Room, capsule_of, unknown
 from _searches cimport (
     Task, check_labels, point_to_task, scratch_of, sequence_score, sequence_viterbi, solve,
@@ -91,7 +92,7 @@ class ExampleOracle:
         cdef const long long[::1] places = self.places
         cdef double[::1] squares_view = self.squares
         for i in range(rows):
-            squares_view[i] = _token_product(&own.tokens, i, i)
+            squares_view[i] = token_product(&own.tokens, i, i)
         own.labels, own.squares = &known[0] if rows else NULL, &squares_view[0]
         own.oracle.self, own.oracle.n, own.oracle.size = own, own.tokens.n, self.size
         own.oracle.places = &places[0]
@@ -139,11 +140,16 @@ class ExampleOracle:
         """The same the other way, (d,)."""
         stride, padded, first, begin = self._parts
         width, labels, order, ends = self._shape
-        tables = kept[first:begin].reshape(-1, padded)[:labels + (order == 2) * labels ** 2, :labels]
-        parts = [kept[:first].reshape(width, stride)[:, :labels].ravel(), tables.ravel()]
+        squares, cubes = labels * labels, (order == 2) * labels ** 3
+        at = width * labels
+        found = np.empty(at + squares + cubes + 2 * ends * labels)
+        found[:at].reshape(width, labels)[:] = kept[:first].reshape(width, stride)[:, :labels]
+        tables = kept[first:begin].reshape(-1, padded)[:labels + (order == 2) * squares, :labels]
+        found[at:at + squares + cubes].reshape(-1, labels)[:] = tables
         if ends:
-            parts.append(kept[begin:].reshape(2, padded)[:, :labels].ravel())
-        return np.concatenate(parts)
+            tables = kept[begin:].reshape(2, padded)[:, :labels]
+            found[at + squares + cubes:].reshape(2, labels)[:] = tables
+        return found
 
 
 cdef void _point_to_weights(const Single* own, const double* w, Chain* out) noexcept nogil:
@@ -156,27 +162,6 @@ cdef Py_ssize_t _room_of(const Single* own, Py_ssize_t length) noexcept nogil:
     cdef Chain chain
     _point_to_weights(own, own.squares, &chain)
     return scratch_of(own.task.kind, &chain, length)
-
-
-cdef double _token_product(const Tokens* tokens, Py_ssize_t s, Py_ssize_t t) noexcept nogil:
-    """x_s · x_t."""
-    cdef double total = 0.0
-    cdef Py_ssize_t k
-    cdef long long p, q, p_end, q_end
-    cdef int left, right
-    if tokens.starts == NULL:
-        for k in range(tokens.width):
-            total += tokens.dense[s * tokens.width + k] * tokens.dense[t * tokens.width + k]
-        return total
-    p, p_end, q, q_end = (
-        tokens.starts[s], tokens.starts[s + 1], tokens.starts[t], tokens.starts[t + 1])
-    # Without branches, which could not be predicted.
-    while p < p_end and q < q_end:
-        left, right = tokens.indices[p], tokens.indices[q]
-        total += (left == right) * (tokens.values[p] * tokens.values[q])
-        p += left <= right
-        q += right <= left
-    return total
 
 
 cdef int _best_of(const void* self, const double* w, Py_ssize_t i, const Kept* kept, Room room,
@@ -263,11 +248,10 @@ cdef int _heights_of(const void* self, const double* w, Py_ssize_t i, const Kept
     for k in range(kept.count):
         output = kept.outputs + k * length
         products[k] = 0.0
+        # Where the two are the same, 0 is added: a branch could not be predicted.
         for a in range(count):
             t = places[a]
-            if output[t] != truth[t]:
-                products[k] += (scores[a * own.padded + output[t]]
-                                - scores[a * own.padded + truth[t]])
+            products[k] += scores[a * own.padded + output[t]] - scores[a * own.padded + truth[t]]
         products[k] += step_scores(&chain, output, truth, places, count, length, places + length)
     return 0
 
@@ -308,7 +292,7 @@ cdef int _inner_of(const void* self, Py_ssize_t i, const Kept* kept, Py_ssize_t 
                 if times == 0:
                     continue
                 total += times * (own.squares[first + s] if s == t else
-                                  _token_product(&own.tokens, first + s, first + t))
+                                  token_product(&own.tokens, first + s, first + t))
         products[l] = total + step_products(<int>own.count, own.order, own.ends, path, other, y, length, there + length)
     return 0
 
@@ -425,42 +409,23 @@ cdef void _add_at(const Single* own, double* w, Py_ssize_t token, Py_ssize_t t, 
     """Add to the emissions what outputs differ in at a token; factors are 0, and left so."""
     cdef const Tokens* tokens = &own.tokens
     cdef Py_ssize_t k, a, size = differences(t, length, kept, coefficients, factors, labels)
-    cdef long long p
-    cdef double* row
+    cdef long long p, end
     if tokens.starts != NULL:
-        for p in range(tokens.starts[token], tokens.starts[token + 1]):
-            row = w + tokens.indices[p] * own.stride
-            for a in range(size):
-                row[labels[a]] += tokens.values[p] * factors[labels[a]]
+        p, end = tokens.starts[token], tokens.starts[token + 1]
+        # Two labels at a time; nearly always there are no more.
+        for a in range(0, size - 1, 2):
+            add_two(tokens, p, end, w, own.stride, labels[a], factors[labels[a]], labels[a + 1],
+                    factors[labels[a + 1]])
+        if size % 2:
+            add_two(tokens, p, end, w, own.stride, labels[size - 1], factors[labels[size - 1]], -1,
+                    0.0)
     else:
         for k in range(tokens.width):
-            row = w + k * own.stride
             for a in range(size):
-                row[labels[a]] += tokens.dense[token * tokens.width + k] * factors[labels[a]]
+                w[k * own.stride + labels[a]] += (
+                    tokens.dense[token * tokens.width + k] * factors[labels[a]])
     for a in range(size):
         factors[labels[a]] = 0.0
-
-
-cdef double _pair_score(const Single* own, const double* w, Py_ssize_t token, int label, int other,
-                        const double* factors) noexcept nogil:
-    """The scores of a token for two labels, times their factors; of one if they are the same."""
-    cdef const Tokens* tokens = &own.tokens
-    cdef const double* row
-    cdef double own_score = 0.0, other_score = 0.0
-    cdef Py_ssize_t k
-    cdef long long p
-    if tokens.starts != NULL:
-        for p in range(tokens.starts[token], tokens.starts[token + 1]):
-            row = w + tokens.indices[p] * own.stride
-            own_score += tokens.values[p] * row[label]
-            other_score += tokens.values[p] * row[other]
-    else:
-        for k in range(tokens.width):
-            row = w + k * own.stride
-            own_score += tokens.dense[token * tokens.width + k] * row[label]
-            other_score += tokens.dense[token * tokens.width + k] * row[other]
-    own_score *= factors[label]
-    return own_score if label == other else own_score + factors[other] * other_score
 
 
 cdef int _along_of(const void* self, const double* w, Py_ssize_t i, const Kept* kept,
@@ -481,7 +446,8 @@ cdef int _along_of(const void* self, const double* w, Py_ssize_t i, const Kept* 
         size = differences(t, length, kept, coefficients, factors, labels)
         # Two labels at a time, so that two sums run side by side; there are two at least.
         for a in range(0, size, 2):
-            total += _pair_score(own, w, first + t, labels[a], labels[min(a + 1, size - 1)], factors)
+            total += pair_score(tokens, w, own.stride, first + t, labels[a],
+                                labels[min(a + 1, size - 1)], factors)
         for a in range(size):
             factors[labels[a]] = 0.0
     for k in range(kept.count):

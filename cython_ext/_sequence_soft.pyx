@@ -184,7 +184,7 @@ cdef void _add_expected(
     for p in range(tokens.starts[t], tokens.starts[t + 1]):
         to = out + <Py_ssize_t>tokens.indices[p] * labels
         for s in range(labels):
-            to[s] += tokens.values[p] * row[s]
+            to[s] += tokens.values[p & tokens.apart] * row[s]
 
 
 def best_paths(tokens, weights, int top):

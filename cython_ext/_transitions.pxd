@@ -1,8 +1,6 @@
 """Scores and inner products of the transitions and ends in which two label paths differ."""
 
-from libc.string cimport memset
-
-from _chains cimport Chain
+from _chains cimport Chain, sequence_unlike
 from _examples cimport Kept
 
 
@@ -12,22 +10,7 @@ cdef inline Py_ssize_t unlike(const Kept* kept, const double* coefficients, Py_s
 
     coefficients : outputs whose coefficient is 0 are left out; null: none is
     """
-    cdef Py_ssize_t k, t, count = 0
-    cdef const int* path
-    cdef const int* truth = kept.truth
-    cdef bint differs
-    memset(places, 0, length * sizeof(int))
-    for k in range(kept.count):
-        if coefficients != NULL and coefficients[k] == 0.0:
-            continue
-        path = kept.outputs + k * length
-        for t in range(length):
-            places[t] |= path[t] ^ truth[t]
-    for t in range(length):
-        differs = places[t] != 0
-        places[count] = <int>t
-        count += differs
-    return count
+    return sequence_unlike(kept.outputs, kept.count, coefficients, kept.truth, length, places)
 
 
 cdef inline Py_ssize_t steps_near(const int* path, const int* truth, const int* places,

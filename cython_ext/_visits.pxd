@@ -35,10 +35,11 @@ cdef inline int know(const Oracle* oracle, Planes* planes, const Kept* kept, Py_
     cdef double scale
     cdef bint known = True
     for l in range(count):
-        work.moves[l] = products[k * room + l]
-        known = known and work.moves[l] != unknown()
+        known = known and products[k * room + l] != unknown()
     if known:
         return 0
+    for l in range(count):
+        work.moves[l] = products[k * room + l]
     status = oracle.inner(oracle.self, i, kept, k, work.room, work.moves)
     if status < 0:
         return status

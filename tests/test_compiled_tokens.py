@@ -40,9 +40,10 @@ def test_sparse_sequences_are_learnt_without_scipy_sparse(tmp_path):
 
 @pytest.mark.parametrize("dense", [True, False])
 @pytest.mark.parametrize("start", [0, 1])
-def test_what_is_seen_in_flat_arrays_is_what_their_matrix_has(dense, start):
+@pytest.mark.parametrize("alike", [True, False])
+def test_what_is_seen_in_flat_arrays_is_what_their_matrix_has(dense, start, alike):
     rng = np.random.default_rng(start)
-    rows = rng.normal(size=(8, 7)) * (rng.random((8, 7)) < 0.4)
+    rows = (1.0 if alike else rng.normal(size=(8, 7))) * (rng.random((8, 7)) < 0.4)
     examples = examples_of(rows if dense else sparse.csr_array(rows)).slice(start, 2)
     own, squares = application(), float(np.sum(rows**2))
     shared = CompiledByExample.common_share(own, examples, squares)

@@ -63,6 +63,7 @@ def sequences(
     long=1,
     width=4,
     labels=3,
+    attributes=0,
 ):
     lengths = long * rng.integers(1, 6, size=n)
     offsets = np.concatenate([[0], np.cumsum(lengths)])
@@ -75,6 +76,8 @@ def sequences(
     rows = rows_of(rng, offsets[-1], width, dense)
     if width > 4:
         rows = sparse.csr_array(rows.multiply(rng.random(rows.shape) < 5 / width))
+    if attributes:
+        rows = sparse.csr_array(1.0 * (rng.random(rows.shape) < attributes / width))
     examples = packed(rows, tags, offsets, Vocabulary(names, width))
     application.dimension(examples)
     return application, examples
@@ -96,6 +99,10 @@ FORMS = {
     "sequences": lambda rng: sequences(rng, SSVM),
     "sequences, sparse": lambda rng: sequences(rng, SSVM, dense=False),
     "sequences, sparse, nine labels": lambda rng: sequences(rng, SSVM, dense=False, labels=9),
+    "sequences, few attributes": lambda rng: sequences(rng, SSVM, dense=False, attributes=2),
+    "sequences, attributes": lambda rng: sequences(
+        rng, SSVM, dense=False, width=30, n=6, long=2, attributes=11
+    ),
     "sequences, ends": lambda rng: sequences(rng, SSVM, ends=True, costs={"p": 3.0}),
     "sequences, order 2": lambda rng: sequences(rng, SSVM, order=2, dense=False, ends=True),
     "sequences, long": lambda rng: sequences(rng, SSVM, n=3, long=12),
@@ -221,6 +228,7 @@ def test_compiled_planes_are_those_of_the_application(form):
 
 BATCHED = [
     "sequences",
+    "sequences, attributes",
     "sequences, ends",
     "sequences, long, sparse, order 2",
     "sequences, slack rescaling",

@@ -92,6 +92,11 @@ def test_a_digest_is_that_of_the_bytes_one_after_another():
     assert digest(12, array, array) != expected
 
 
+def test_a_digest_does_not_tell_whether_equal_numbers_are_stored_once():
+    for count in (0, 1, 3, 8192, 20_000):
+        assert digest(np.broadcast_to(np.float64(1.0), count)) == digest(np.ones(count))
+
+
 @pytest.mark.parametrize(
     ("row", "text"),
     [(2, "x:12: bag 'b2' is odd; expected even"), (None, "x: is odd; expected even")],

@@ -16,7 +16,7 @@ def one_by_one(function, parts):
 
 
 @pytest.mark.parametrize("ones", [True, False])
-@pytest.mark.parametrize("shape", [(50, 7), (3, 200), (0, 4), (5, 1)])
+@pytest.mark.parametrize("shape", [(50, 7), (3, 200), (0, 4), (5, 1), (30_000, 5)])
 def test_sums_equal_the_product_with_the_turned_matrix(shape, ones):
     rng = np.random.default_rng([*shape, ones])
     rows = sparse.random_array(shape, density=0.3, format="csr", rng=rng)
@@ -28,6 +28,22 @@ def test_sums_equal_the_product_with_the_turned_matrix(shape, ones):
     found = np.full((shape[1], 3), np.nan)
     summed(columns, coefficients, found, one_by_one)
     np.testing.assert_array_equal(found, rows.T @ coefficients)
+
+
+@pytest.mark.parametrize("count", [40, 25_000])
+@pytest.mark.parametrize("ones", [True, False])
+def test_a_column_is_summed_in_the_order_of_its_rows_however_many_are_read_at_a_time(count, ones):
+    rng = np.random.default_rng(count)
+    rows = sparse.random_array((count, 4), density=0.3, format="csr", rng=rng)
+    rows.data[:] = 1.0 if ones else rng.normal(size=rows.nnz)
+    coefficients = rng.normal(size=(count, 9))
+    columns = by_column(rows.indptr.astype(np.int64), rows.indices, rows.data, 4)
+    found, turned = np.empty((4, 9)), rows.tocsc()
+    summed(columns, coefficients, found, lambda function, parts: [function((0, 4))])
+    for column in range(4):
+        own = slice(*turned.indptr[column : column + 2])
+        terms = turned.data[own, None] * coefficients[turned.indices[own]]
+        np.testing.assert_array_equal(found[column], np.cumsum(terms, axis=0)[-1])
 
 
 def test_a_block_of_rows_has_columns_of_its_own():

@@ -13,6 +13,7 @@ import numpy as np
 from lssvm.errors import DataError
 
 _EACH = ("costs", "identifiers", "lines", "files")
+_AT_ONCE = 1 << 13  # numbers that are hashed at a time
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -74,6 +75,9 @@ def digest(*parts: np.ndarray | int) -> str:
     for part in parts:
         if isinstance(part, int):
             found.update(str(part).encode())
+        elif part.strides == (0,):  # one number for all
+            for first in range(0, len(part), _AT_ONCE):
+                found.update(np.ascontiguousarray(part[first : first + _AT_ONCE]).data)
         else:
             found.update(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)  # no copy
     return found.hexdigest()

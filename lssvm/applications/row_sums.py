@@ -14,7 +14,7 @@ from lssvm.kernels import _columns
 from lssvm.offsets import cumulated
 from lssvm.problem import Each
 
-_PIECES = 32  # groups of columns with about equal numbers of entries
+_PIECES = 16  # groups of columns with about equal numbers of entries
 
 
 class Columns(NamedTuple):
@@ -37,7 +37,7 @@ def by_column(starts: np.ndarray, indices: np.ndarray, values: np.ndarray, m: in
     places = cumulated(np.bincount(indices, minlength=m))
     rows = np.empty(len(indices), dtype=np.int32)
     turned = np.empty(0 if np.all(values == 1.0) else len(indices))
-    _columns.columns(starts, indices, values, places[:-1].copy(), rows, turned)
+    _columns.columns(starts, indices, values[: len(turned)], places[:-1].copy(), rows, turned)
     return Columns(places, rows, turned)
 
 

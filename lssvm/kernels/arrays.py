@@ -69,7 +69,7 @@ class Arrays:
         One more than the highest index; refuses rows that do not fit.
         """
         starts, indices = (getattr(self, name) for name in ("starts", "indices"))
-        self.check_length("values", len(indices))
+        self.check_values(len(indices))
         if len(starts) <= last:
             self.refuse(f"starts do not fit: {len(starts)}; expected {last + 1} or more")
         self.check_offsets("starts", last - first, len(indices), starts[first : last + 1])
@@ -77,6 +77,10 @@ class Arrays:
         if len(own) and own.min() < 0:
             self.refuse(f"indices: {own.min()}; expected 0 or more")
         return int(own.max(initial=-1)) + 1
+
+    def check_values(self, count: int) -> None:
+        """Refuse values that are not those of so many entries of sparse rows."""
+        self.check_length("values", count)
 
     def set_width(self, width: int) -> None:
         """Set the number of weights that are read, once, in the constructor."""
@@ -309,6 +313,7 @@ class TokenArrays(Arrays):
 
     dense : (tokens, width); or indices, values, starts : sparse rows, starts not empty
     offsets : (n + 1,) where the tokens of each sequence begin, from 0
+    alike : whether all values are 1; ``values`` are then those of the longest row
     """
 
     KINDS: ClassVar = {
@@ -324,11 +329,21 @@ class TokenArrays(Arrays):
     values: np.ndarray
     starts: np.ndarray
     offsets: np.ndarray
+    alike: bool = False
 
     @property
     def width(self) -> int:
         """Features of a token."""
         return int(self.dense.shape[1])
+
+    def check_values(self, count: int) -> None:
+        """Refuse values that are not those of so many entries, or too few for a row."""
+        if not self.alike:
+            self.check_length("values", count)
+        elif len(self.values) < np.max(np.diff(self.starts), initial=1):
+            self.refuse(f"values: {len(self.values)} for each row; there are longer rows")
+        elif np.any(self.values != 1.0):
+            self.refuse("values: they are not all 1")
 
     def check(self) -> None:
         """Refuse sequences without tokens, and features that do not exist."""

@@ -3,7 +3,8 @@
 import numpy as np
 
 from lssvm.applications import base
-from lssvm.applications.sequence.examples import SequenceExamples
+from lssvm.applications.sequence.examples import SequenceExamples, is_one
+from lssvm.kernels import _columns
 from lssvm.problem import squares_fit
 
 
@@ -22,5 +23,6 @@ class CompiledTokens(base.CompiledByExample[SequenceExamples]):
         if squares <= 0.0:
             return 0.0
         rows, n = examples.own_rows, len(examples.labels)
-        sums = np.bincount(rows.indices, rows.values, minlength=examples.width)
+        sums, values = np.zeros(examples.width), rows.values
+        _columns.total(rows.indices, values[:0] if is_one(values) else values, sums)
         return float(sums @ sums) / n / squares

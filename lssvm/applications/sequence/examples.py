@@ -12,6 +12,7 @@ from lssvm.applications.apart import share_edges
 from lssvm.applications.packing import Packed, digest
 from lssvm.applications.row_sums import Columns, by_column
 from lssvm.applications.scaling import Scales
+from lssvm.applications.sequence.rare_tags import RareTags, narrow
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import LssvmError
 from lssvm.formats.conll_columns import Lines
@@ -31,11 +32,13 @@ class SequenceExamples(Packed):
 
     dense : (tokens, width) float64, C order; (0, width) if the rows are sparse
     indices, values, starts : int32, float64, int64 (tokens + 1,), sparse rows; all empty if
-        dense. A block made by ``slice`` shares indices and values; starts says where its own are
+        dense. A block made by ``slice`` shares indices and values; starts says where its own are.
+        If all values are 1, the number is stored once: the stride of ``values`` is 0
     offsets : (n + 1,) int64, where each sequence's tokens start, from 0, and the end
     labels : (tokens,) int32, number of the label; -1 if unknown or unseen in training
     vocabulary : names of the labels and features of training
-    tags : (tokens,) object, the true labels as in the data; None if unknown
+    tags : (tokens,) object, the true labels as in the data; None if unknown. ``RareTags`` where
+        only labels are kept, which may then be of a narrower type
     rows : (tokens,) the line of each token in a CoNLL file; object, None, for other data
     """
 
@@ -49,7 +52,7 @@ class SequenceExamples(Packed):
     offsets: np.ndarray
     labels: np.ndarray
     vocabulary: Vocabulary
-    tags: np.ndarray
+    tags: Any
     rows: np.ndarray | Lines
 
     @property
@@ -128,7 +131,7 @@ class SequenceExamples(Packed):
         if not self.is_sparse:
             return self.dense
         _, indices, values, starts = self.own_rows
-        parts = (values, indices, narrowed(starts))
+        parts = (np.ascontiguousarray(values), indices, narrowed(starts))
         return sparse.csr_array(parts, shape=(len(self.labels), self.width))
 
     @property
@@ -176,7 +179,10 @@ class SequenceExamples(Packed):
     @cached_property
     def arrays(self) -> TokenArrays:
         """The tokens as the kernels read them."""
-        return TokenArrays(*(getattr(self, name) for name in TokenArrays.KINDS))
+        values, alike = self.values, is_one(self.values)
+        if alike:
+            values = np.ones(int(np.max(np.diff(self.starts), initial=1)))
+        return TokenArrays(self.dense, self.indices, values, self.starts, self.offsets, alike)
 
     @cached_property
     def columns(self) -> Columns:
@@ -225,6 +231,8 @@ def labels_alone(examples: SequenceExamples) -> SequenceExamples:
     return replace(
         examples._with_rows(rows),
         offsets=examples.offsets - examples.offsets[0],
+        labels=narrow(examples.labels, examples.label_count),
+        tags=RareTags.of(examples.labels, examples.tags),
         identifiers=none,
         rows=none,
         lines=np.empty(0, dtype=np.int64),
@@ -234,16 +242,15 @@ def labels_alone(examples: SequenceExamples) -> SequenceExamples:
 
 def joined_labels(parts: Sequence[SequenceExamples]) -> SequenceExamples:
     """The labels of several parts that :func:`labels_alone` gave, of one vocabulary."""
-    labels, tags, costs = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("labels", "tags", "costs")
+    labels, costs = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("labels", "costs")
     )
     lengths = np.concatenate([np.diff(part.offsets) for part in parts])
     return replace(
         parts[0]._with_rows(stored(np.empty((len(labels), 0)))),
         offsets=cumulated(lengths),
         labels=labels,
-        tags=tags,
+        tags=RareTags.joined([part.tags for part in parts if isinstance(part.tags, RareTags)]),
         costs=costs,
     )
 
@@ -282,12 +289,23 @@ def stored(inputs: Any) -> Rows:
     if not sparse.issparse(inputs):
         dense = np.ascontiguousarray(inputs, dtype=np.float64)
         return Rows(dense, empty.astype(np.int32), np.empty(0), empty)
+    values = inputs.data.astype(np.float64, copy=False)
     return Rows(
         np.empty((0, inputs.shape[1])),
         inputs.indices.astype(np.int32, copy=False),
-        inputs.data.astype(np.float64, copy=False),
+        ones(len(values)) if np.all(values == 1.0) else values,
         inputs.indptr.astype(np.int64, copy=False),
     )
+
+
+def ones(count: int) -> np.ndarray:
+    """``count`` values of 1, stored as one number; read-only."""
+    return np.broadcast_to(np.float64(1.0), (count,))
+
+
+def is_one(values: np.ndarray) -> bool:
+    """Whether values are stored as :func:`ones` gives them."""
+    return values.strides == (0,)
 
 
 def packed(

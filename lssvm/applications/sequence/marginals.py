@@ -8,6 +8,7 @@ import numpy as np
 from lssvm.applications.row_sums import summed
 from lssvm.applications.sequence.examples import SequenceExamples
 from lssvm.kernels import _sequence_soft
+from lssvm.offsets import cumulated
 from lssvm.problem import Each
 
 
@@ -35,7 +36,7 @@ def marginals_of(examples: SequenceExamples, weights: Any) -> Marginals:
 
 def gradient(examples: SequenceExamples, parts: Sequence[Marginals], each: Each) -> np.ndarray:
     """Σ c_i E[Φ(x_i, y)], (d,); ``parts`` are the marginals of the blocks of examples, in order."""
-    whole = joined(parts)
+    whole = joined(parts, each)
     return _in_all(examples, whole.rows, whole.others, each)
 
 
@@ -45,7 +46,7 @@ def curvature(examples: SequenceExamples, parts: Sequence[Marginals], each: Each
     For features of tokens it is their variance as if tokens were independent, c p (1 − p) times the
     square of the value; for transitions it is their expected count.
     """
-    rows, others, _ = joined(parts)
+    rows, others, _ = joined(parts, each)
     costs = np.repeat(examples.costs, np.diff(examples.offsets))[:, None]
     shares = np.divide(rows, costs, out=np.zeros_like(rows), where=costs > 0.0)
     np.subtract(1.0, shares, out=shares)
@@ -54,14 +55,20 @@ def curvature(examples: SequenceExamples, parts: Sequence[Marginals], each: Each
     return _in_all(examples, shares, others, each, power=2)
 
 
-def joined(parts: Sequence[Marginals]) -> Marginals:
+def joined(parts: Sequence[Marginals], each: Each) -> Marginals:
     """The marginals of all blocks, joined; a single block is not copied."""
     if len(parts) == 1:
         return parts[0]
     others = parts[0].others.copy()
     for part in parts[1:]:
         others += part.others
-    rows = np.concatenate([part.rows for part in parts])
+    ends = cumulated([len(part.rows) for part in parts])
+    rows = np.empty((int(ends[-1]), parts[0].rows.shape[1]))
+
+    def copy(place: int) -> None:
+        rows[ends[place] : ends[place + 1]] = parts[place].rows
+
+    each(copy, range(len(parts)))
     return Marginals(rows, others, sum(part.value for part in parts))
 
 

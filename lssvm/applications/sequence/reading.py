@@ -18,6 +18,7 @@ from lssvm.applications.sequence.examples import (
     Rows,
     SequenceExamples,
     Tags,
+    ones,
     packed,
 )
 from lssvm.applications.sequence.vocabulary import Vocabulary
@@ -344,14 +345,15 @@ def _matrix(
         counts[first : first + _AT_ONCE] = np.count_nonzero(present, axis=1)
         indices[size : size + len(kept)] = kept  # never beyond what was read of ``found``
         size += len(kept)
-    starts, values = cumulated(counts), np.ones(size)
-    if vocabulary.bias:
+    starts, values = cumulated(counts), ones(size)
+    if vocabulary.bias and bias != 1.0:
+        values = np.ones(size)
         values[starts[1:] - 1] = bias
     if dense is None:
         dense = size >= DENSE_FROM * len(found) * vocabulary.width
     if not dense:
         return Rows(np.empty((0, vocabulary.width)), indices[:size], values, starts)
-    parts = (values, indices[:size], narrowed(starts))
+    parts = (np.ascontiguousarray(values), indices[:size], narrowed(starts))
     return sparse.csr_array(parts, shape=(len(found), vocabulary.width))
 
 

@@ -26,7 +26,7 @@ entropy log Z − w · E[Φ].
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, TextIO
+from typing import Any, ClassVar, TextIO, cast
 
 import numpy as np
 
@@ -40,11 +40,13 @@ from lssvm.applications.sequence.compiled_tokens import CompiledTokens
 from lssvm.applications.sequence.examples import SequenceExamples, joined_labels, labels_alone
 from lssvm.applications.sequence.given_tokens import FromLists, examples_of
 from lssvm.applications.sequence.marginals import Marginals
+from lssvm.applications.sequence.rare_tags import narrow
 from lssvm.applications.sequence.sequence_explaining import SequenceExplainer
 from lssvm.applications.sequence.sequence_options import SequenceOptions
 from lssvm.applications.sequence.sequence_output import Predictions
 from lssvm.applications.sequence.sequence_written import SequenceWritten
 from lssvm.applications.sequence.sequences_apart import SequencesApart
+from lssvm.applications.sequence.token_errors import token_errors
 from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
 from lssvm.errors import LssvmError, nearest
 from lssvm.kernels import _sequence, _sequence_examples, _sequence_soft
@@ -119,7 +121,7 @@ class LabelSequences(
     ) -> tuple[SequenceExamples, Predictions]:
         """The labels, and those of the best path."""
         none = np.empty((0, 0))
-        best = np.ascontiguousarray(predictions.labels[:, :1])
+        best = narrow(predictions.labels[:, :1], examples.label_count)
         return labels_alone(examples), Predictions(best, none, none.ravel())
 
     def joined(
@@ -230,26 +232,24 @@ class LabelSequences(
         label unseen in training is an error; such labels are counted. Tokens with unknown labels
         are left out, and so are the entities of their sequences.
         """
-        told, whole = examples.told, examples.known
-        wrong = (predictions.labels[:, 0] != examples.labels) & told
-        spoilt = np.logical_or.reduceat(wrong, examples.offsets[:-1])
-        rows: Any = slice(None)
-        offsets = examples.offsets
-        if not np.all(whole):
-            rows, offsets = gathered(examples.offsets, np.flatnonzero(whole))
+        found = predictions.labels[:, 0]
+        errors = token_errors(examples, found, self.losses)
+        rows, offsets = cast(Any, slice(None)), examples.offsets
+        if not np.all(errors.whole):
+            rows, offsets = gathered(examples.offsets, np.flatnonzero(errors.whole))
         names, truth = sequence_metrics.numbered(
             examples.vocabulary.labels, examples.labels[rows], examples.tags[rows]
         )
-        error = 100 * float(np.mean(wrong[told]))
+        error = 100 * (errors.wrong / errors.told if errors.told else np.nan)
         return {
             "error": error,
             "accuracy": 100 - error,
-            "sequence_error": 100 * float(np.mean(spoilt)),
-            "loss": float(np.mean(self.losses(examples, predictions))),
-            **sequence_metrics.entity_scores(names, truth, predictions.labels[rows, 0], offsets),
+            "sequence_error": 100 * float(np.mean(errors.spoilt)),
+            "loss": float(np.mean(errors.losses)),
+            **sequence_metrics.entity_scores(names, truth, found[rows], offsets),
             "sequences": len(examples),
-            "tokens": int(np.sum(told)),
-            "unseen_labels": int(np.sum((examples.labels < 0) & told)),
+            "tokens": errors.told,
+            "unseen_labels": errors.unseen,
         }
 
     @property
@@ -312,7 +312,8 @@ class LabelSequences(
         return self._unscored(examples) if examples.labelled else []
 
     def _unscored(self, examples: SequenceExamples) -> list[str]:
-        names = {*examples.vocabulary.labels, *examples.tags} - {None}
+        others = examples.tags[examples.labels < 0]
+        names = {*examples.vocabulary.labels, *others} - {None}
         odd = sequence_metrics.misfit(names)
         if odd is None:
             return []
@@ -430,7 +431,7 @@ class SequenceLabelling(
         self, w: np.ndarray, examples: SequenceExamples, parts: list[Marginals], each: base.Each
     ) -> tuple[Plane, float]:
         """Σ c_i U⁺_i; exact."""
-        parts[:] = [marginals.joined(parts)]  # before room for the gradient is taken
+        parts[:] = [marginals.joined(parts, each)]  # before room for the gradient is taken
         gradient = marginals.gradient(examples, parts, each)
         plane = Plane(gradient, sum(part.value for part in parts) - float(gradient @ w))
         return plane, plane.value(w)

@@ -24,6 +24,7 @@ import numpy as np
 
 from lssvm.applications.sequence import entity_spans
 from lssvm.applications.sequence.entity_spans import I, Spans, Tags
+from lssvm.applications.sequence.rare_tags import RareTags
 
 _TYPED = re.compile(r"[BIESLUM]-.+", re.DOTALL)
 _OUTSIDE = "O"
@@ -73,17 +74,19 @@ def misfit(labels: Iterable[str]) -> str | None:
 
 
 def numbered(
-    names: Sequence[str], labels: np.ndarray, tags: np.ndarray
+    names: Sequence[str], labels: np.ndarray, tags: np.ndarray | RareTags
 ) -> tuple[list[str], np.ndarray]:
     """Numbers for labels that have none, after those of ``names``.
 
     labels : (tokens,) int, -1 where ``tags``, (tokens,) object, is none of ``names``
     Returns all names, and the labels with a number each.
     """
-    all_names, found = dict.fromkeys(names), labels.copy()
+    all_names = dict.fromkeys(names)
     lost = np.flatnonzero(labels < 0)
     all_names.update(dict.fromkeys(tags[lost]))
     numbers = {name: number for number, name in enumerate(all_names)}
+    fits = len(all_names) - 1 <= np.iinfo(labels.dtype).max
+    found = labels.astype(labels.dtype if fits else np.int32)
     found[lost] = [numbers[tag] for tag in tags[lost]]
     return list(all_names), found
 
@@ -114,20 +117,23 @@ def entity_scores(
     All are None if the labels that occur do not describe entities; F1 in strict mode is None for
     IOE1.
     """
-    used = np.bincount(truth, minlength=len(names)) + np.bincount(found, minlength=len(names)) > 0
+    parts = list(blocks(offsets))
+    used = np.zeros(len(names), dtype=bool)
+    for block in parts:
+        tokens = slice(*offsets[[block.start, block.stop]].tolist())
+        used[truth[tokens]] = used[found[tokens]] = True
     family = family_of(name for name, occurs in zip(names, used, strict=True) if occurs)
     if family is None:
         return dict.fromkeys(NAMES)
-    blocks = list(_blocks(offsets))
 
     def tags_of(block: slice, labels: np.ndarray) -> Tags:
         own = offsets[block.start : block.stop + 1]
         return entity_spans.tags_of(names, [labels[own[0] : own[-1]]], own)[0]
 
-    name = scheme_of((tags_of(block, truth) for block in blocks), family)
+    name = scheme_of((tags_of(block, truth) for block in parts), family)
     scheme = entity_spans.SCHEMES.get(name)
     loose, strict = np.zeros(3, dtype=np.int64), np.zeros(3, dtype=np.int64)
-    for block in blocks:
+    for block in parts:
         own, other = tags_of(block, truth), tags_of(block, found)
         loose += _counts(entity_spans.lenient(own), entity_spans.lenient(other))
         if scheme is not None:
@@ -136,7 +142,7 @@ def entity_scores(
     return {**scores, "f1_strict": None if name == _UNSURE else _shares(strict)[2]}
 
 
-def _blocks(offsets: np.ndarray) -> Iterator[slice]:
+def blocks(offsets: np.ndarray) -> Iterator[slice]:
     """Sequences in blocks of about ``_AT_ONCE`` tokens, at least one block."""
     first, n = 0, len(offsets) - 1
     while True:
