@@ -1,6 +1,5 @@
 """Training by workers of Dask: the same bytes as by threads, whatever happens to the workers."""
 
-import itertools
 import os
 import re
 import signal
@@ -12,6 +11,7 @@ from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
+import apart_samples as samples
 import numpy as np
 import pytest
 
@@ -113,56 +113,75 @@ def test_workers_train_the_model_of_threads_to_the_last_byte(case, scheduler, tm
 
 
 APART = {
-    "multiclass": ("multiclass", "solver.method=bundle", "application.class_costs=balanced"),
-    "multiclass-hashed": ("multiclass", "solver.method=proximal", "application.loss=zero_one"),
-    "multiclass-short": ("multiclass", "solver.method=bundle", "solver.max_passes=2"),
-    "sequence": ("sequence", "solver.method=cutting-plane", "solver.max_passes=30"),
-    "sequence-crf": ("sequence", "objective.model=crf", "solver.method=lbfgs"),
-    "coreference": ("coreference", "solver.method=bundle", "solver.max_passes=60"),
-    "precision_at_k": ("precision_at_k", "solver.method=bundle", "solver.max_passes=40"),
+    "multiclass": (
+        *("multiclass", samples.rows, "solver.method=bundle", "solver.max_passes=25"),
+        "application.class_costs=balanced",
+    ),
+    "multiclass-hashed": (
+        *("multiclass", samples.far_rows, "solver.method=proximal", "application.loss=zero_one"),
+    ),
+    "multiclass-short": (
+        *("multiclass", samples.uneven_rows, "solver.method=bundle", "solver.max_passes=2"),
+    ),
+    "sequence": (
+        *("sequence", lambda: samples.sentences(None), "solver.method=cutting-plane"),
+        "solver.max_passes=30",
+    ),
+    "sequence-crf": (
+        *("sequence", lambda: samples.sentences(None), "objective.model=crf"),
+        "solver.method=lbfgs",
+    ),
+    "coreference": (
+        *("coreference", samples.documents, "solver.method=bundle", "solver.max_passes=20"),
+    ),
+    "precision_at_k": (
+        *("precision_at_k", samples.queries, "solver.method=bundle", "solver.max_passes=15"),
+    ),
     "precision_at_k-random": (
-        *("precision_at_k", "solver.method=bundle", "solver.max_passes=20"),
+        *("precision_at_k", samples.queries, "solver.method=bundle", "solver.max_passes=10"),
         "application.initialisation=random",
     ),
     "motif": (
-        *("motif", "cccp.restarts=1", "cccp.max_iterations=2", "application.trials=20"),
-        *("application.class_costs=balanced", "application.background_order=1"),
+        *("motif", samples.records, "cccp.restarts=1", "cccp.max_iterations=2"),
+        *("application.trials=20", "application.class_costs=balanced"),
+        *("application.background_order=1", "application.skip_unusable=true"),
     ),
     "motif-random": (
-        *("motif", "cccp.restarts=1", "cccp.max_iterations=2", "application.length=8"),
-        *("application.initialisation=random", "solver.max_passes=10"),
+        *("motif", samples.records, "cccp.restarts=1", "cccp.max_iterations=2"),
+        *("application.length=8", "application.initialisation=random", "solver.max_passes=10"),
+        "application.skip_unusable=true",
+    ),
+    "mrf": ("mrf", samples.graphs, "cccp.max_iterations=2", "solver.max_passes=6"),
+    "latent_sequence": (
+        *("latent_sequence", lambda: samples.half_labelled()[:20], "solver.max_passes=4"),
+    ),
+    "relation": (
+        *("relation", samples.pairs, "application.loss=hamming", "solver.max_passes=8"),
+        *("application.initialisation=random", "cccp.max_iterations=2"),
+    ),
+    "alignment": (*("alignment", samples.natives, "solver.method=bundle", "solver.max_passes=4"),),
+    "alignment-hidden": (
+        *("alignment", samples.natives, "objective.model=lssvm", "solver.method=bundle"),
+        *("solver.max_passes=3", "cccp.max_iterations=2"),
+    ),
+    "alignment-pairs": (
+        *("alignment-pairs", samples.aligned, "solver.method=bundle", "solver.max_passes=8"),
+    ),
+    "parsing": (
+        *("parsing", samples.trees, "solver.method=bundle", "solver.max_passes=4"),
+        *("application.loss=brackets", "objective.slack_norm=1", "application.max_words=12"),
+    ),
+    "latent_parsing": (
+        *("latent_parsing", samples.chains, "solver.method=bundle", "solver.max_passes=3"),
+        *("application.max_words=9", "cccp.max_iterations=2"),
     ),
 }
 
 
-def cut(name):
-    """The sample data of an application as pieces of text, and what follows each of them."""
-    if name == "motif":
-        both = [("ars", "+1"), ("intergenic", "-1")]
-        files = [(Path(f"data/motif/{file}.fa").read_text("utf-8"), label) for file, label in both]
-        parts = [(part, label) for text, label in files for part in text.split(">")[1:40]]
-        return [f">{p.replace(chr(10), f' label={k}' + chr(10), 1)}" for p, k in parts[::2]], ""
-    if name == "precision_at_k":
-        lines = Path("data/ranking/train.txt").read_text("utf-8").splitlines(keepends=True)
-        found = itertools.groupby(lines, lambda line: line.split()[1])
-        return ["".join(own) for _, own in found], ""
-    kind = "txt" if name == "multiclass" else "conll"
-    text = Path(f"data/{name}/train.{kind}").read_text("utf-8")
-    end = {"multiclass": "\n", "sequence": "\n\n", "coreference": "#end document\n"}[name]
-    return text.strip("\n").removesuffix(end.strip()).split(end), end
-
-
 def parted(case, count, folder):
     """A configuration whose training data are in several files, as a pattern."""
-    name, *settings = APART[case]
-    pieces, end = cut(name)
-    if case.endswith("hashed"):  # numbers of features are far apart
-        pieces = [piece.replace(":", "0000:") for piece in pieces]
-    if case.endswith("short"):  # scales are, which is told where the gap is not reached
-        pieces = [re.sub(" 3:.*", f" 3:{number * 1e6}", p) for number, p in enumerate(pieces)]
-    for k in range(count):
-        own = pieces[len(pieces) * k // count : len(pieces) * (k + 1) // count]
-        (folder / f"part-{k}.txt").write_text("".join(piece + end for piece in own), "utf-8")
+    name, pieces, *settings = APART[case]
+    samples.parted(pieces(), count, folder)
     pattern = folder / "part-*.txt"
     return load_config(f"configs/{name}.yaml", [f"data.train={pattern}", *settings])
 
@@ -219,7 +238,7 @@ def test_what_threads_began_workers_that_read_the_files_end(scheduler, tmp_path)
 
 def test_a_file_that_a_worker_cannot_open_is_told_with_its_name(scheduler, tmp_path):
     config = set_values(
-        parted("multiclass", 5, tmp_path), {"data.train": [str(tmp_path / "part-0.txt"), "gone"]}
+        parted("multiclass", 5, tmp_path), {"data.train": [str(tmp_path / "part-000.txt"), "gone"]}
     )
     with pytest.raises(LssvmError) as caught:
         learn(config, executor=f"dask:{scheduler}", workers=2)
@@ -232,7 +251,7 @@ def test_a_file_that_a_worker_cannot_open_is_told_with_its_name(scheduler, tmp_p
 
 def test_what_is_wrong_in_a_file_is_told_in_the_words_of_threads(scheduler, tmp_path):
     config = parted("multiclass", 5, tmp_path)
-    with (tmp_path / "part-3.txt").open("a") as file:
+    with (tmp_path / "part-003.txt").open("a") as file:
         file.write("birch 1:nan\n")
     told = []
     for executor in ("threads", f"dask:{scheduler}"):
@@ -240,7 +259,7 @@ def test_what_is_wrong_in_a_file_is_told_in_the_words_of_threads(scheduler, tmp_
             learn(config, executor=executor)
         told.append(str(caught.value))
     assert told[0] == told[1]
-    assert "part-3.txt:" in told[0]
+    assert "part-003.txt:" in told[0]
 
 
 @pytest.mark.parametrize(

@@ -61,6 +61,7 @@ class LabelSequences(
     FromLists,
     SequenceExplainer,
     SequenceWritten,
+    SequencesApart,
     base.Application[SequenceExamples, Predictions],
     InParts[SequenceExamples, Predictions],
 ):
@@ -398,7 +399,6 @@ class LabelSequences(
 
 class SequenceLabelling(
     LabelSequences,
-    SequencesApart,
     CompiledTokens,
     base.KernelRows[SequenceExamples],
     base.Gathering[SequenceExamples],

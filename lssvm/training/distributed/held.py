@@ -54,12 +54,14 @@ class Sized(NamedTuple):
     """The sizes of a share as it is trained on: (n,) each, and the number of weights.
 
     gathers : whether the examples of a share have one sum; see ``problem.Gathering``
+    together : whether a kernel may work on several examples at a time
     """
 
     sizes: np.ndarray
     work: np.ndarray
     dimension: int
     gathers: bool
+    together: bool
 
 
 class Offer(NamedTuple):
@@ -196,7 +198,12 @@ class Held:
         work = np.asarray(application.work(examples))
         gathers = isinstance(application, Gathering) and sums_in_c(type(application))
         gathers = gathers and application.gathers(examples)
-        return Sized(np.asarray(examples.sizes), work, application.dimension(examples), gathers)
+        sizes, together = np.asarray(examples.sizes), hasattr(examples, "together")
+        return Sized(sizes, work, application.dimension(examples), gathers, together)
+
+    def together(self, share: int, first: int, last: int) -> int:
+        """How many of some examples a kernel works on at a time."""
+        return int(self.examples(share).slice(first, last).together)
 
     def call(self, share: int, method: str, each: Mapping[int, Any] | None, *arguments: Any) -> Any:
         """A method of the application with the examples of a share. each : a further argument"""

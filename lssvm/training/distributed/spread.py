@@ -44,6 +44,14 @@ class Spread:
     first: int
     last: int
 
+    @property
+    def together(self) -> int:
+        """How many examples of one share a kernel works on at a time, as their worker says."""
+        if not self.at.together:
+            return 1
+        ((share, first, last),) = self.spans
+        return self.at.asked("together", [share], first, last)[0]
+
     def __len__(self) -> int:
         return len(self.costs)
 
@@ -122,6 +130,7 @@ class AtWorkers(Problem[Spread]):
 
     application : the one that the workers have too, which reads apart; count : of shares
     first : whether it is not asked itself, but the problem whose solution is the first w
+    together : whether a kernel works on several examples at a time
     """
 
     def __init__(self, crew: "Crew", application: Any, count: int) -> None:
@@ -132,6 +141,7 @@ class AtWorkers(Problem[Spread]):
         self.occurring: Occurring | None = None
         self.count, self._crew = count, crew
         self._dimension, self.gathers, self.first = 0, False, False
+        self.together = False
         self.owners = Owners(crew, count)
 
     def asked(self, ask: str, numbers: Sequence[int] | None, *arguments: Any) -> list[Any]:
@@ -152,6 +162,7 @@ class AtWorkers(Problem[Spread]):
             self._crew.prepare(reading._replace(occurring=self.occurring))
         sized: list[Sized] = self.asked("sized", None)
         self._dimension, self.gathers = sized[0].dimension, sized[0].gathers
+        self.together = sized[0].together
         edges = np.cumsum([0, *(len(each.costs) for each in found)])
         return Spread(
             self,
@@ -190,10 +201,12 @@ class AtWorkers(Problem[Spread]):
         return self.asked("call", None, method, own, *arguments)
 
     def start(self, examples: Spread, rng: np.random.Generator) -> Any:
-        """The sum over all shares, or the problem whose solution is the first w."""
+        """The sum over all shares, the problem whose solution is the first w, or that w."""
         if self.first:
             return self._total(self("start_of_first"))
         found = self.application.start_apart(self, rng)
+        if isinstance(found, np.ndarray):
+            return found
         if isinstance(found, list):
             return self._total(found)
         first: Any = copy(self)
