@@ -21,6 +21,7 @@ from lssvm.config import set_values
 from lssvm.errors import LssvmError, MissingExtraError
 from lssvm.executor import Executor
 from lssvm.oracle.answers import Answers
+from lssvm.solvers import opening
 from lssvm.training.cccp import Observer
 from lssvm.training.distributed import cluster, crew
 from lssvm.training.distributed.cluster import Cluster, Worker, WorkerLostError
@@ -70,9 +71,10 @@ def scheduler():
 
 @pytest.fixture(autouse=True)
 def _many_blocks(monkeypatch):
-    """Sample data in many blocks. They are cut here, so workers need not know."""
+    """Sample data in many blocks, and fewer parts. They are cut here: workers need not know."""
     monkeypatch.setattr(oracle, "BLOCK_RULES", ((300, 64),))
     monkeypatch.setattr(oracle, "PIECE", 300)
+    monkeypatch.setattr(opening, "PARTS", 12)
 
 
 def saved(model, folder):
