@@ -202,9 +202,13 @@ def test_workers_that_read_the_files_train_the_model_of_threads(case, scheduler,
 
 
 def test_the_choice_of_a_solver_does_not_depend_on_who_reads(scheduler, tmp_path):
-    config = parted("multiclass", 5, tmp_path)
-    for C in (0.001, 1000.0):
-        own = set_values(config, {"solver.method": "auto", "objective.C": C})
+    few = {"solver.method": "auto", "solver.max_passes": 2, "cccp.max_iterations": 1}
+    for case, settings in (
+        ("multiclass", {"objective.C": 0.001}),
+        ("multiclass", {"objective.C": 1000.0}),
+        ("mrf", {"objective.model": "lssvm"}),
+    ):
+        own = set_values(parted(case, 5, tmp_path), {**few, **settings})
         chosen = learn(own).config["solver"]["method"]
         try:
             found = learn(own, executor=f"dask:{scheduler}").config["solver"]["method"]

@@ -11,6 +11,7 @@ from lssvm import load_config, oracle
 from lssvm.applications.apart import Here, ReadsApart, share_edges, shares, slices
 from lssvm.errors import DataError, LssvmError
 from lssvm.executor import Executor
+from lssvm.problem import CompiledByExample
 from lssvm.training.distributed.worker import Blocks, Recipe
 
 HMM = ["application={name: sequence, format: svm_hmm}"]
@@ -110,6 +111,11 @@ def test_files_that_are_read_apart_give_the_same_state_and_examples(case, count,
         labelled.append(found.labelled)
         before += len(found)
     assert all(labelled) == examples.labelled
+    if isinstance(whole, CompiledByExample):
+        sums = whole.row_sums(examples)
+        added = [np.sum(own, axis=0) for own in zip(*map(whole.row_sums, expected), strict=True)]
+        assert np.array_equal(added[0], sums.counts)
+        np.testing.assert_allclose(added[1], sums.sums, rtol=1e-9, atol=1e-9)
     largest = np.max([learner.largest_of(part) for part in expected], axis=0)
     assert learner.scale_warnings_of(largest) == whole.scale_warnings(examples)
 

@@ -67,6 +67,7 @@ from lssvm.formats import image_list
 from lssvm.formats.mrf_text import HIDDEN, MISSING
 from lssvm.kernels import _mrf_examples
 from lssvm.plane import Plane
+from lssvm.problem import RowSums
 
 
 class MrfOptions(base.Options):
@@ -418,9 +419,9 @@ class MarkovRandomField(RandomField, base.CompiledByExample[Graphs]):
         """Whether inference is exact for all of these graphs."""
         return self.inference.fits(examples)
 
-    def common_share(self, examples: Graphs, squares: float) -> float:
-        """As of rows of features; those of classes have no coordinate in common."""
-        return by_graph.common_share(examples, squares)
+    def row_sums(self, examples: Graphs) -> RowSums:
+        """Over the items of each class, which have no coordinate in common with those of others."""
+        return by_graph.row_sums(examples)
 
     def example_oracle(self, examples: Graphs) -> Any:
         """Inference for one graph at a time, in C: maxima alone.

@@ -15,7 +15,8 @@ from lssvm.executor import Executor
 from lssvm.oracle.answers import Answers
 from lssvm.oracle.block_sums import summed
 from lssvm.oracle.tree import Node
-from lssvm.problem import Gathering, compiled_by_example, sums_in_c
+from lssvm.problem import Gathering, RowSums, compiled_by_example, sums_in_c
+from lssvm.training.whereabouts import Ended
 
 Span = tuple[int, int, int, int]  # number of a block, its share, and its examples there
 
@@ -64,26 +65,17 @@ class Sized(NamedTuple):
     together: bool
 
 
-class Offer(NamedTuple):
+class ShareOffer(NamedTuple):
     """What inference by example in C says of a share, for the choice of a solver.
 
-    squares : Σ ‖x‖²; sums : Σ x over its rows; the others as in ``problem.ExampleOracle``
+    squares : Σ ‖x‖²; rows : sums over them; the others as in ``problem.ExampleOracle``
     """
 
     squares: float
     multiply_adds: float
     exact: bool
     places: float
-    rows: int
-    sums: np.ndarray
-
-
-class Ended(NamedTuple):
-    """What the end of training asks of a share: what scores need, and losses if they are known."""
-
-    examples: Any
-    predictions: Any
-    losses: np.ndarray | None
+    rows: RowSums
 
 
 def taught(application: Any, numbered: Sequence[tuple[int, Source]]) -> list[tuple[int, Taught]]:
@@ -210,20 +202,19 @@ class Held:
         further = () if each is None else (each[share],)
         return getattr(self.application, method)(self.examples(share), *arguments, *further)
 
-    def offer(self, share: int, model: str) -> Offer | None:
+    def offer(self, share: int, model: str) -> ShareOffer | None:
         """What inference by example in C says of a share; None if there is none."""
         examples = self.examples(share)
         offering = compiled_by_example(self.application, examples, model)
         if offering is None:
             return None
-        kernel, inputs = offering.example_oracle(examples), examples.inputs
-        return Offer(
+        kernel = offering.example_oracle(examples)
+        return ShareOffer(
             float(kernel.squares.sum()),
             kernel.multiply_adds,
             kernel.exact,
             float(kernel.places[-1]),
-            inputs.shape[0],
-            np.asarray(inputs.sum(axis=0)).ravel(),
+            offering.row_sums(examples),
         )
 
     def ended(self, share: int, w: np.ndarray) -> Ended:
