@@ -46,6 +46,13 @@ def uneven_rows():
     return [re.sub(" 3:.*", f" 3:{number * 1e6}", line) for number, line in found]
 
 
+def wide_rows():
+    """Rows that have features of their own, so that a model has 72,000 weights."""
+    labels = [line.split()[0] for line in rows()]
+    values = [" ".join(f"{200 * k + j}:1" for j in range(1, 201)) for k in range(len(labels))]
+    return [f"{label} {own}\n" for label, own in zip(labels, values, strict=True)]
+
+
 def sentences(count=60):
     text = Path("data/sequence/train.conll").read_text("utf-8")
     return [f"{part}\n\n" for part in text.strip("\n").split("\n\n")[:count]]

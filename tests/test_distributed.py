@@ -201,6 +201,22 @@ def test_workers_that_read_the_files_train_the_model_of_threads(case, scheduler,
     assert (found.record.get("uneven") is not None) == (case == "multiclass-short")
 
 
+@pytest.mark.parametrize("files", [1, 4])
+def test_weights_that_a_worker_does_not_read_and_sums_of_0_are_not_sent(files, scheduler, tmp_path):
+    names = samples.parted(samples.wide_rows(), files, tmp_path)
+    settings = [f"data.train={names}", "solver.method=cutting-plane", "application.bias=0"]
+    settings += ["application.loss=zero_one", "solver.max_passes=8"]
+    config, watching = load_config("configs/multiclass.yaml", settings), Watching()
+    found = learn(config, executor=f"dask:{scheduler}", observer=watching)
+    assert saved(found, tmp_path) == saved(learn(config), tmp_path)
+    summary = watching.summary
+    # By each of four workers, and for single examples at the end where workers alone have these.
+    asked = 4 * (summary.passes + 2) + (0 if files == 1 else 2 * oracle.LOOKS)
+    data = files == 1 and 120 * 200 * 12 / 1e6
+    assert summary.sent_mb - data < 0.4 * asked * found.w.nbytes / 1e6
+    assert summary.received_mb < 0.2 * asked * found.w.nbytes / 1e6
+
+
 def test_the_choice_of_a_solver_does_not_depend_on_who_reads(scheduler, tmp_path):
     few = {"solver.method": "auto", "solver.max_passes": 2, "cccp.max_iterations": 1}
     for case, settings in (

@@ -20,6 +20,7 @@ from lssvm.plane import Plane
 from lssvm.problem import add_counts
 from lssvm.training.distributed.cluster import WAIT, Cluster, Worker, WorkerLostError
 from lssvm.training.distributed.held import Reading
+from lssvm.training.distributed.portions import Portion, Readers, Reads, sent, whole
 from lssvm.training.distributed.traffic import Traffic
 from lssvm.training.distributed.worker import Recipe, Reply
 from lssvm.training.processes import raised_there
@@ -254,13 +255,15 @@ class RemoteSums:
         self._crew, self._application, self._blocks = crew, answers.application, blocks
         self._data = data
         self._owners: dict[int, Worker] = {}
+        application = answers.application
+        self._readers = Readers(lambda number: Reads.of(application, blocks[number]))
         weakref.finalize(self, _let_go, crew, data, self._owners)
 
     def total(self, ask: str, w: np.ndarray) -> tuple[Plane, float]:
         """The planes of all blocks and their slacks, added up by the tree of their numbers."""
         found = TreeSum()
         for node in self._asked(ask, w):
-            found.add(node._replace(plane=node.plane.writable()))
+            found.add(node._replace(plane=whole(node.plane)))
         return found.total()
 
     def each(self, ask: str, w: np.ndarray) -> list[Any]:
@@ -283,7 +286,7 @@ class RemoteSums:
             "ask",
             range(len(self._blocks)),
             lambda: self._owners if self._send() else None,
-            lambda numbers: (self._data, numbers, ask, w),
+            lambda numbers: (self._data, numbers, ask, sent(w, self._readers, numbers)),
             passing=True,
         )
 
@@ -325,7 +328,7 @@ def _check(worker: Worker, reply: Reply) -> None:
 
 def _arrays(question: Sequence[Any]) -> int:
     """The bytes of the arrays of a question."""
-    return sum(part.nbytes for part in question if isinstance(part, np.ndarray))
+    return sum(_nbytes(part) for part in question if isinstance(part, np.ndarray | Portion))
 
 
 def _nbytes(value: Any) -> int:

@@ -16,6 +16,7 @@ from lssvm.oracle.answers import Answers
 from lssvm.oracle.block_sums import summed
 from lssvm.oracle.tree import Node
 from lssvm.problem import Gathering, RowSums, compiled_by_example, sums_in_c
+from lssvm.training.distributed.portions import Portion, Readers, Reads, brief, received
 from lssvm.training.whereabouts import Ended
 
 Span = tuple[int, int, int, int]  # number of a block, its share, and its examples there
@@ -56,6 +57,7 @@ class Sized(NamedTuple):
 
     gathers : whether the examples of a share have one sum; see ``problem.Gathering``
     together : whether a kernel may work on several examples at a time
+    reads : which weights; None if all are read, or if that is not known
     """
 
     sizes: np.ndarray
@@ -63,6 +65,7 @@ class Sized(NamedTuple):
     dimension: int
     gathers: bool
     together: bool
+    reads: Reads | None
 
 
 class ShareOffer(NamedTuple):
@@ -96,6 +99,7 @@ class Held:
         self._shares: dict[int, Any] = {}
         self._blocks: dict[tuple[int, int, int], Any] = {}
         self._last: dict[int, list[Any]] = {}
+        self.readers = Readers(lambda share: Reads.of(application, self.examples(share)))
 
     def sources(self, share: int) -> Sequence[Source]:
         """The files of a share."""
@@ -106,6 +110,7 @@ class Held:
         """Forget a share."""
         self._shares.pop(share, None)
         self._last.pop(share, None)
+        self.readers.forget(share)
         for key in [key for key in self._blocks if key[0] == share]:
             del self._blocks[key]
 
@@ -113,6 +118,8 @@ class Held:
         """Leave out the features that do not occur in any share; the shares that are here."""
         self.reading = self.reading._replace(occurring=occurring)
         self._blocks.clear()
+        for share in self._shares:
+            self.readers.forget(share)
         for share in self._shares if occurring is not None else ():
             self._shares[share] = self._prepared(self._shares[share])
         return list(self._shares)
@@ -191,7 +198,8 @@ class Held:
         gathers = isinstance(application, Gathering) and sums_in_c(type(application))
         gathers = gathers and application.gathers(examples)
         sizes, together = np.asarray(examples.sizes), hasattr(examples, "together")
-        return Sized(sizes, work, application.dimension(examples), gathers, together)
+        dimension, reads = application.dimension(examples), self.readers.of([share])
+        return Sized(sizes, work, dimension, gathers, together, reads)
 
     def together(self, share: int, first: int, last: int) -> int:
         """How many of some examples a kernel works on at a time."""
@@ -230,14 +238,22 @@ class Held:
         return list(self.examples(share).slice(first, last).names)
 
     def single(
-        self, share: int, ask: str, w: np.ndarray, first: int, last: int, initial: bool
+        self,
+        share: int,
+        ask: str,
+        weights: np.ndarray | Portion,
+        first: int,
+        last: int,
+        initial: bool,
     ) -> Any:
         """An answer about some examples of a share alone, unchecked.
 
+        weights : w, or those that the share reads
         initial : ask the problem whose solution is the first w
         """
         application = self.application.first_problem() if initial else self.application
-        return getattr(application, ask)(w, self._block(share, first, last))
+        w = received(weights, self.readers, [share])
+        return brief(getattr(application, ask)(w, self._block(share, first, last)))
 
     def _prepared(self, examples: Any) -> Any:
         occurring = self.reading.occurring

@@ -20,6 +20,7 @@ from lssvm.oracle.tree import TreeSum, total_of
 from lssvm.plane import Plane
 from lssvm.problem import FirstProblem, Problem, RowSums
 from lssvm.training.distributed.held import Found, Reading, ShareOffer, Sized, Span
+from lssvm.training.distributed.portions import Readers, sent, whole
 from lssvm.training.distributed.traffic import Traffic
 from lssvm.training.whereabouts import Ended, Offer, Whereabouts
 
@@ -144,6 +145,7 @@ class AtWorkers(Problem[Spread], Whereabouts):
         self.count, self._crew = count, crew
         self._dimension, self.gathers, self.first = 0, False, False
         self.together = False
+        self.readers = Readers(lambda share: None)
         self.owners = Owners(crew, count)
 
     @property
@@ -180,6 +182,7 @@ class AtWorkers(Problem[Spread], Whereabouts):
         sized: list[Sized] = self.of_shares("sized", None)
         self._dimension, self.gathers = sized[0].dimension, sized[0].gathers
         self.together = sized[0].together
+        self.readers = Readers(lambda share: sized[share].reads)
         edges = np.cumsum([0, *(len(each.costs) for each in found)])
         return Spread(
             self,
@@ -248,11 +251,11 @@ class AtWorkers(Problem[Spread], Whereabouts):
     def augmented(self, w: np.ndarray, examples: Spread) -> tuple[Plane, float]:
         """Loss-augmented inference for a few examples."""
         found = [self._single("augmented", w, span) for span in examples.spans]
-        return _sum([plane for plane, _ in found]), sum(upper for _, upper in found)
+        return _sum([whole(plane) for plane, _ in found]), sum(upper for _, upper in found)
 
     def completed(self, w: np.ndarray, examples: Spread) -> Plane:
         """Latent completion for a few examples."""
-        return _sum([self._single("completed", w, span) for span in examples.spans])
+        return _sum([whole(self._single("completed", w, span)) for span in examples.spans])
 
     def sums(self, answers: Any, blocks: Sequence[Spread], executor: Any) -> "SpreadSums":
         """The ``Sums`` of blocks."""
@@ -288,7 +291,8 @@ class AtWorkers(Problem[Spread], Whereabouts):
 
     def _single(self, ask: str, w: np.ndarray, span: tuple[int, int, int]) -> Any:
         share, first, last = span
-        return self.of_shares("single", [share], ask, w, first, last, self.first)[0]
+        weights = w if self.first else sent(w, self.readers, [share])
+        return self.of_shares("single", [share], ask, weights, first, last, self.first)[0]
 
 
 class SpreadSums:
@@ -297,6 +301,7 @@ class SpreadSums:
     def __init__(self, crew: "Crew", at: AtWorkers, blocks: Sequence[Spread]) -> None:
         first, last = blocks[0], blocks[-1]
         self._crew, self._owners, self._first = crew, at.owners, at.first
+        self._readers = at.readers
         # A part of the data has only a few passes, too few to pay for its columns.
         self._gathers = at.gathers and (first.first, last.last) == (0, first.edges[-1])
         self._spans: list[Span] = []
@@ -309,7 +314,7 @@ class SpreadSums:
         gathers = self._gathers and ask == "augmented"
         found = TreeSum()
         for node in self._asked("gathered" if gathers else ask, w, gathers):
-            found.add(node._replace(plane=node.plane.writable()))
+            found.add(node._replace(plane=whole(node.plane)))
         return found.total()
 
     def curvature(self, w: np.ndarray) -> np.ndarray | None:
@@ -335,13 +340,14 @@ class SpreadSums:
             at = self._owners()
             return {item: at[spans[0][1]] for item, spans in by_item.items()}
 
-        return self._crew.gathered(
-            "sums",
-            by_item,
-            owners,
-            lambda items: ([span for item in items for span in by_item[item]], ask, w, self._first),
-            passing=True,
-        )
+        def question(items: Sequence[int]) -> tuple[Any, ...]:
+            spans = [span for item in items for span in by_item[item]]
+            weights: Any = w
+            if not self._first:
+                weights = sent(w, self._readers, sorted({share for _, share, *_ in spans}))
+            return spans, ask, weights, self._first
+
+        return self._crew.gathered("sums", by_item, owners, question, passing=True)
 
     def each(self, ask: str, w: np.ndarray) -> NoReturn:
         """Raises LssvmError: sums alone are sent."""
@@ -361,7 +367,7 @@ def _occurring(found: Sequence[Found]) -> Occurring | None:
 
 
 def _sum(planes: Sequence[Plane]) -> Plane:
-    total = planes[0].writable()
+    total = planes[0]
     for plane in planes[1:]:
         total = total + plane
     return total
