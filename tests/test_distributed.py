@@ -14,15 +14,18 @@ from pathlib import Path
 import apart_samples as samples
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import lssvm
 from lssvm import learn, load_config, oracle
+from lssvm.cli import main
 from lssvm.config import set_values
 from lssvm.errors import LssvmError, MissingExtraError
 from lssvm.executor import Executor
 from lssvm.oracle.answers import Answers
 from lssvm.solvers import opening
 from lssvm.training.cccp import Observer
+from lssvm.training.cross_validation import cross_validate
 from lssvm.training.distributed import cluster, crew
 from lssvm.training.distributed.cluster import Cluster, Worker, WorkerLostError
 from lssvm.training.distributed.worker import Recipe, Reply
@@ -215,6 +218,48 @@ def test_weights_that_a_worker_does_not_read_and_sums_of_0_are_not_sent(files, s
     data = files == 1 and 120 * 200 * 12 / 1e6
     assert summary.sent_mb - data < 0.4 * asked * found.w.nbytes / 1e6
     assert summary.received_mb < 0.2 * asked * found.w.nbytes / 1e6
+
+
+SEARCH = ["search.grid={objective.C: [0.1, 1]}", "search.folds=3", "solver.max_passes=20"]
+
+
+def test_workers_search_as_processes_do_even_if_one_is_killed(scheduler):
+    config = load_config("configs/multiclass.yaml", SEARCH)
+    expected = cross_validate(config).summary()
+    with distributed.Client(scheduler, set_as_default=False) as client:
+        client.wait_for_workers(4, timeout=30)
+        pids = iter(client.run(os.getpid).values())
+    told = []
+
+    def progress(done, of):
+        told.append((done, of))
+        if done == 1:
+            os.kill(next(pids), signal.SIGKILL)
+
+    own = set_values(config, {"executor": f"dask:{scheduler}"})
+    assert cross_validate(own, progress=progress).summary() == expected
+    assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_what_a_search_cannot_train_is_told_by_workers_in_the_same_words(scheduler, tmp_path):
+    (tmp_path / "few.txt").write_text("a 1:1\nb 1:2\n" + 6 * "? 1:3\n", "utf-8")
+    settings = [f"data.train={tmp_path}/few.txt", "application.loss=zero_one", *SEARCH]
+    told = []
+    for executor in ("threads", f"dask:{scheduler}"):
+        config = load_config("configs/multiclass.yaml", [*settings, f"executor={executor}"])
+        with pytest.raises(LssvmError) as caught:
+            cross_validate(config)
+        told.append(str(caught.value))
+    assert told[0] == told[1]
+
+
+def test_the_command_searches_where_its_options_say(monkeypatch, tmp_path):
+    monkeypatch.setattr(cluster, "CONNECT", 0.2)
+    command = ["cv", "configs/multiclass.yaml", "-q", "--checkpoint", str(tmp_path / "runs")]
+    command += ["--executor", "dask:tcp://127.0.0.1:1"]
+    found = CliRunner().invoke(main, command)
+    assert found.exit_code == 2
+    assert "no scheduler of Dask answers at tcp://127.0.0.1:1" in found.output
 
 
 def test_the_choice_of_a_solver_does_not_depend_on_who_reads(scheduler, tmp_path):

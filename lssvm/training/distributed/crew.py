@@ -18,14 +18,13 @@ from lssvm.oracle.block_sums import BlockSums, Sums
 from lssvm.oracle.tree import TreeSum
 from lssvm.plane import Plane
 from lssvm.problem import add_counts
-from lssvm.training.distributed.cluster import WAIT, Cluster, Worker, WorkerLostError
+from lssvm.training.distributed.cluster import ROUNDS, WAIT, Cluster, Worker, WorkerLostError
 from lssvm.training.distributed.held import Reading
 from lssvm.training.distributed.portions import Portion, Readers, Reads, sent, whole
 from lssvm.training.distributed.traffic import Traffic
 from lssvm.training.distributed.worker import Recipe, Reply
 from lssvm.training.processes import raised_there
 
-ROUNDS = 4  # of losses in one pass, before the run ends
 NEWCOMERS = 1.0  # seconds between two looks for the successors of lost workers
 MEMORY = "use more workers, or workers with more memory (--memory-limit of dask worker)"
 
