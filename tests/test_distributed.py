@@ -18,7 +18,7 @@ from click.testing import CliRunner
 
 import lssvm
 from lssvm import learn, load_config, oracle
-from lssvm.cli import main
+from lssvm.cli import classify, main
 from lssvm.config import set_values
 from lssvm.errors import LssvmError, MissingExtraError
 from lssvm.executor import Executor
@@ -188,7 +188,8 @@ def parted(case, count, folder):
     name, pieces, *settings = APART[case]
     samples.parted(pieces(), count, folder)
     pattern = folder / "part-*.txt"
-    return load_config(f"configs/{name}.yaml", [f"data.train={pattern}", *settings])
+    file = Path(f"configs/{name}.yaml").absolute()
+    return load_config(file, [f"data.train={pattern}", *settings])
 
 
 @pytest.mark.parametrize("case", APART)
@@ -260,6 +261,41 @@ def test_the_command_searches_where_its_options_say(monkeypatch, tmp_path):
     found = CliRunner().invoke(main, command)
     assert found.exit_code == 2
     assert "no scheduler of Dask answers at tcp://127.0.0.1:1" in found.output
+
+
+@pytest.mark.parametrize("case", ["sequence", "mrf", "parsing", "relation"])
+def test_workers_predict_what_threads_do(case, scheduler, tmp_path, monkeypatch):
+    """In the same file, with the same scores and warnings; each file is a part at least."""
+    asked, predicted = [], crew.Crew.predicted
+
+    def counting(self, parts, top):
+        asked.append(len(parts))
+        return predicted(self, parts, top)
+
+    monkeypatch.setattr(crew.Crew, "predicted", counting)
+    own = {"solver.max_passes": 2, "cccp.max_iterations": 1}
+    learn(set_values(parted(case, 5, tmp_path), own)).save(tmp_path / "found.model")
+    config = tmp_path / "test.yaml"
+    config.write_text(f"application: {APART[case][0]}\ndata: {{test: part-*.txt}}\n", "utf-8")
+    told = []
+    for executor in ("threads", f"dask:{scheduler}"):
+        command = [config, tmp_path / "found.model", tmp_path / "found", "--executor", executor]
+        command += ["--metrics", tmp_path / "scores", "--workers", "3"]
+        found = CliRunner().invoke(classify, list(map(str, command)))
+        assert found.exit_code == 0, found.output
+        files = [(tmp_path / name).read_bytes() for name in ("found", "scores")]
+        told.append((found.output, *files))
+    assert told[0] == told[1]
+    assert asked == [3, 2]
+
+
+def test_a_place_to_predict_at_is_one_of_those_to_train_at(tmp_path):
+    learn(set_values(config_of("multiclass"), {"solver.max_passes": 1})).save(tmp_path / "m")
+    command = ["data/multiclass/test.txt", str(tmp_path / "m"), str(tmp_path / "p")]
+    found = CliRunner().invoke(classify, [*command, "--executor", "spark"])
+    assert found.exit_code == 2
+    assert "--executor spark: expected threads, dask or dask:ADDRESS" in found.output
+    assert not (tmp_path / "p").exists()
 
 
 def test_the_choice_of_a_solver_does_not_depend_on_who_reads(scheduler, tmp_path):

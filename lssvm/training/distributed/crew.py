@@ -39,6 +39,7 @@ class Crew:
         """Raises LssvmError if there are no workers, or if one cannot take part."""
         self._cluster, self._recipe = cluster, recipe
         self._reading: Reading | None = None
+        self._w: np.ndarray | None = None
         self._actors: dict[Worker, Any] = {}
         self._numbers = itertools.count()
         self._counts: dict[str, tuple[int, int]] = {}
@@ -65,13 +66,32 @@ class Crew:
         """Tell all workers what the application has learnt. Raises LssvmError."""
         self.know(Recipe.of(application))
 
-    def know(self, recipe: Recipe, reading: Reading | None = None) -> None:
+    def know(
+        self, recipe: Recipe, reading: Reading | None = None, w: np.ndarray | None = None
+    ) -> None:
         """Tell all workers, also those that come later, what the application has learnt.
 
-        reading : what they read shares of files by. Raises LssvmError as one that cannot does.
+        reading : what they read shares of files by; w : the weights that they predict with
+
+        Raises LssvmError as a worker that cannot does.
         """
-        self._recipe, self._reading = recipe, reading
-        self.replies("know", dict.fromkeys(self.workers(), (recipe, reading)))
+        self._recipe, self._reading, self._w = recipe, reading, w
+        self.replies("know", dict.fromkeys(self.workers(), (recipe, reading, w)))
+
+    def predicted(self, parts: Sequence[Any], top: int) -> list[Any]:
+        """What workers predict for examples in parts, in their order. Raises LssvmError."""
+
+        def owners() -> dict[int, Worker]:
+            there = self.workers()
+            return {number: there[number % len(there)] for number in range(len(parts))}
+
+        found = self.gathered(
+            "predict",
+            range(len(parts)),
+            owners,
+            lambda numbers: ([(number, parts[number]) for number in numbers], top),
+        )
+        return [predictions for _, predictions in sorted(found, key=lambda each: int(each[0]))]
 
     def prepare(self, reading: Reading) -> None:
         """Tell all workers, also those that come later, which features are left."""
@@ -221,7 +241,7 @@ class Crew:
         """Make an actor on a worker, unless that is lost already. Raises LssvmError."""
         try:
             actor = self._cluster.actor(worker, self._recipe)
-            ready = self._cluster.call(worker, actor, "know", self._recipe, self._reading)
+            ready = self._cluster.call(worker, actor, "know", self._recipe, self._reading, self._w)
             _check(worker, self._cluster.result(ready, worker))
             self._actors[worker] = actor
         except WorkerLostError:

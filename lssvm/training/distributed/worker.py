@@ -81,14 +81,31 @@ class Blocks:
         self._readers: dict[int, Readers] = {}
         self._made = Reply()
         self._held: Held | None = None
+        self._w: np.ndarray | None = None
 
-    def know(self, recipe: Recipe, reading: Reading | None = None) -> Reply:
-        """Make the application, and read shares of files by it if there is a ``reading``."""
+    def know(
+        self, recipe: Recipe, reading: Reading | None = None, w: np.ndarray | None = None
+    ) -> Reply:
+        """Make the application, and read shares of files by it if there is a ``reading``.
+
+        w : the weights of a model, for :meth:`predict`
+        """
+        self._w = w
         self._made = _answer(lambda: [Answers(recipe.made())])
         self._held = None
         if self._made.error is None and reading is not None:
             self._held = Held(self._made.found[0].application, reading)
         return Reply(self._made.error)
+
+    def predict(self, numbered: Sequence[tuple[int, Any]], top: int) -> Reply:
+        """What the model predicts for examples in parts, with the numbers of these."""
+        application = self._made.found[0].application
+        with arithmetic():
+            return _answer(
+                lambda: [
+                    (number, application.predict(self._w, own, top)) for number, own in numbered
+                ]
+            )
 
     def taught(self, numbered: Sequence[tuple[int, Source]]) -> Reply:
         """What files teach, with their numbers."""
