@@ -132,7 +132,7 @@ class Crew:
     def send(self, worker: Worker, data: int, number: int, block: Any) -> bool:
         """Give a worker a block of a data set; whether it is still there."""
         future = self._asked(worker, "hold", data, number, block)
-        self.traffic = self.traffic._replace(sent=self.traffic.sent + _nbytes(block))
+        self.traffic = self.traffic._replace(sent=self.traffic.sent + bytes_of(block))
         return self._reply(worker, future) is not None
 
     def forget(self, data: int, at: Iterable[tuple[Worker, Sequence[int] | None]]) -> None:
@@ -175,7 +175,7 @@ class Crew:
         traffic = self.traffic
         self.traffic = traffic._replace(
             sent=traffic.sent + sent,
-            received=traffic.received + sum(_nbytes(reply.found) for reply in found.values()),
+            received=traffic.received + sum(bytes_of(reply.found) for reply in found.values()),
             seconds=traffic.seconds + seconds,
             computing=traffic.computing + (slowest if passing else 0.0),
         )
@@ -347,15 +347,15 @@ def _check(worker: Worker, reply: Reply) -> None:
 
 def _arrays(question: Sequence[Any]) -> int:
     """The bytes of the arrays of a question."""
-    return sum(_nbytes(part) for part in question if isinstance(part, np.ndarray | Portion))
+    return sum(bytes_of(part) for part in question if isinstance(part, np.ndarray | Portion))
 
 
-def _nbytes(value: Any) -> int:
+def bytes_of(value: Any) -> int:
     """The bytes of the arrays in a value, and in what it consists of."""
     if isinstance(value, np.ndarray):
         return value.nbytes
     if isinstance(value, list | tuple):
-        return sum(map(_nbytes, value))
+        return sum(map(bytes_of, value))
     if isinstance(value, dict):
-        return sum(map(_nbytes, value.values()))
-    return _nbytes(vars(value)) if hasattr(value, "__dict__") else 0
+        return sum(map(bytes_of, value.values()))
+    return bytes_of(vars(value)) if hasattr(value, "__dict__") else 0
