@@ -8,7 +8,7 @@ loss-augmented inference, U⁻_i that of latent completion.
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, Self, TypeGuard, TypeVar
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeGuard, TypeVar
 
 import numpy as np
 
@@ -229,11 +229,27 @@ class ExampleOracle(Protocol):
         ...
 
 
+class RowSums(NamedTuple):
+    """Sums over rows of features.
+
+    counts : how many rows there are, or (d,) how many have each feature; sums : (d,) Σ x
+    """
+
+    counts: Any
+    sums: np.ndarray
+
+    def share(self, squares: float) -> float:
+        """Σ counts · mean² / Σ ‖x‖² over the features; 0 if all are 0. squares : Σ ‖x‖²"""
+        if squares <= 0.0:
+            return 0.0
+        return float(np.sum(self.sums**2 / np.maximum(self.counts, 1))) / squares
+
+
 class CompiledByExample(ByExample[E]):
     """Planes by example that a compiled loop asks for.
 
     Its examples have ``inputs``, (rows, m), dense or csr_array, as those of :class:`KernelRows`;
-    others have their own ``common_share``.
+    others have their own ``row_sums``.
 
     compiled_models : the values of objective.model for which there is such an oracle
     """
@@ -254,8 +270,12 @@ class CompiledByExample(ByExample[E]):
 
         squares : Σ ‖x‖²
         """
-        mean = np.asarray(examples.inputs.mean(axis=0)).ravel()
-        return examples.inputs.shape[0] * float(mean @ mean) / squares if squares > 0.0 else 0.0
+        return self.row_sums(examples).share(squares)
+
+    def row_sums(self, examples: Any) -> RowSums:
+        """What ``common_share`` needs, which adds up over examples."""
+        inputs = examples.inputs
+        return RowSums(inputs.shape[0], np.asarray(inputs.sum(axis=0)).ravel())
 
     @abstractmethod
     def example_oracle(self, examples: E) -> ExampleOracle:

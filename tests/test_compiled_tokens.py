@@ -46,8 +46,12 @@ def test_what_is_seen_in_flat_arrays_is_what_their_matrix_has(dense, start, alik
     rows = (1.0 if alike else rng.normal(size=(8, 7))) * (rng.random((8, 7)) < 0.4)
     examples = examples_of(rows if dense else sparse.csr_array(rows)).slice(start, 2)
     own, squares = application(), float(np.sum(rows**2))
-    shared = CompiledByExample.common_share(own, examples, squares)
-    assert own.common_share(examples, squares) == pytest.approx(shared, rel=1e-12)
+    counts, sums = CompiledByExample.row_sums(own, examples)
+    assert counts == own.row_sums(examples).counts == len(rows) - 2 * start
+    np.testing.assert_allclose(own.row_sums(examples).sums, sums, rtol=1e-12)
+    mean = rows[2 * start :].mean(axis=0)
+    expected = counts * float(mean @ mean) / squares
+    assert own.common_share(examples, squares) == pytest.approx(expected, rel=1e-12)
     assert own.common_share(examples, 0.0) == 0.0
     assert own.has_example_oracle(examples)
     found, expected = own.features_of_values(examples), KernelRows.features_of_values(own, examples)

@@ -1,6 +1,5 @@
 """Training by workers of Dask: the same bytes as by threads, whatever happens to the workers."""
 
-import itertools
 import os
 import re
 import signal
@@ -12,16 +11,21 @@ from contextlib import contextmanager
 from importlib import metadata
 from pathlib import Path
 
+import apart_samples as samples
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import lssvm
 from lssvm import learn, load_config, oracle
+from lssvm.cli import classify, main
 from lssvm.config import set_values
 from lssvm.errors import LssvmError, MissingExtraError
 from lssvm.executor import Executor
 from lssvm.oracle.answers import Answers
+from lssvm.solvers import opening
 from lssvm.training.cccp import Observer
+from lssvm.training.cross_validation import cross_validate
 from lssvm.training.distributed import cluster, crew
 from lssvm.training.distributed.cluster import CONNECT, LOOK, Cluster, Worker, WorkerLostError
 from lssvm.training.distributed.worker import Recipe, Reply
@@ -70,9 +74,10 @@ def scheduler():
 
 @pytest.fixture(autouse=True)
 def _many_blocks(monkeypatch):
-    """Sample data in many blocks. They are cut here, so workers need not know."""
+    """Sample data in many blocks, and fewer parts. They are cut here: workers need not know."""
     monkeypatch.setattr(oracle, "BLOCK_RULES", ((300, 64),))
     monkeypatch.setattr(oracle, "PIECE", 300)
+    monkeypatch.setattr(opening, "PARTS", 12)
 
 
 def saved(model, folder):
@@ -113,58 +118,75 @@ def test_workers_train_the_model_of_threads_to_the_last_byte(case, scheduler, tm
 
 
 APART = {
-    "multiclass": ("multiclass", "solver.method=bundle", "application.class_costs=balanced"),
-    "multiclass-hashed": ("multiclass", "solver.method=proximal", "application.loss=zero_one"),
-    "multiclass-short": ("multiclass", "solver.method=bundle", "solver.max_passes=2"),
-    "sequence": ("sequence", "solver.method=cutting-plane", "solver.max_passes=30"),
-    "sequence-crf": ("sequence", "objective.model=crf", "solver.method=lbfgs"),
-    "coreference": ("coreference", "solver.method=bundle", "solver.max_passes=60"),
-    "precision_at_k": ("precision_at_k", "solver.method=bundle", "solver.max_passes=40"),
+    "multiclass": (
+        *("multiclass", samples.rows, "solver.method=bundle", "solver.max_passes=25"),
+        "application.class_costs=balanced",
+    ),
+    "multiclass-hashed": (
+        *("multiclass", samples.far_rows, "solver.method=proximal", "application.loss=zero_one"),
+    ),
+    "multiclass-short": (
+        *("multiclass", samples.uneven_rows, "solver.method=bundle", "solver.max_passes=2"),
+    ),
+    "sequence": (
+        *("sequence", lambda: samples.sentences(None), "solver.method=cutting-plane"),
+        "solver.max_passes=30",
+    ),
+    "sequence-crf": (
+        *("sequence", lambda: samples.sentences(None), "objective.model=crf"),
+        "solver.method=lbfgs",
+    ),
+    "coreference": (
+        *("coreference", samples.documents, "solver.method=bundle", "solver.max_passes=20"),
+    ),
+    "precision_at_k": (
+        *("precision_at_k", samples.queries, "solver.method=bundle", "solver.max_passes=15"),
+    ),
     "precision_at_k-random": (
-        *("precision_at_k", "solver.method=bundle", "solver.max_passes=20"),
+        *("precision_at_k", samples.queries, "solver.method=bundle", "solver.max_passes=10"),
         "application.initialisation=random",
     ),
     "motif": (
-        *("motif", "cccp.restarts=1", "cccp.max_iterations=2", "application.trials=20"),
-        *("application.class_costs=balanced", "application.background_order=1"),
+        *("motif", samples.records, "cccp.restarts=1", "cccp.max_iterations=2"),
+        *("application.trials=20", "application.class_costs=balanced"),
+        *("application.background_order=1", "application.skip_unusable=true"),
     ),
     "motif-random": (
-        *("motif", "cccp.restarts=1", "cccp.max_iterations=2", "application.length=8"),
-        *("application.initialisation=random", "solver.max_passes=10"),
+        *("motif", samples.records, "cccp.restarts=1", "cccp.max_iterations=2"),
+        *("application.length=8", "application.initialisation=random", "solver.max_passes=10"),
+        "application.skip_unusable=true",
+    ),
+    "mrf": ("mrf", samples.graphs, "cccp.max_iterations=2", "solver.max_passes=6"),
+    "latent_sequence": (
+        *("latent_sequence", lambda: samples.half_labelled()[:20], "solver.max_passes=4"),
+    ),
+    "relation": (
+        *("relation", samples.pairs, "application.loss=hamming", "solver.max_passes=8"),
+        *("application.initialisation=random", "cccp.max_iterations=2"),
+    ),
+    "alignment": (*("alignment", samples.natives, "solver.method=bundle", "solver.max_passes=4"),),
+    "alignment-hidden": (
+        *("alignment", samples.natives, "objective.model=lssvm", "solver.method=bundle"),
+        *("solver.max_passes=3", "cccp.max_iterations=2"),
+    ),
+    "parsing": (
+        *("parsing", samples.trees, "solver.method=bundle", "solver.max_passes=4"),
+        *("application.loss=brackets", "objective.slack_norm=1", "application.max_words=12"),
+    ),
+    "latent_parsing": (
+        *("latent_parsing", samples.chains, "solver.method=bundle", "solver.max_passes=3"),
+        *("application.max_words=9", "cccp.max_iterations=2"),
     ),
 }
 
 
-def cut(name):
-    """The sample data of an application as pieces of text, and what follows each of them."""
-    if name == "motif":
-        both = [("ars", "+1"), ("intergenic", "-1")]
-        files = [(Path(f"data/motif/{file}.fa").read_text("utf-8"), label) for file, label in both]
-        parts = [(part, label) for text, label in files for part in text.split(">")[1:40]]
-        return [f">{p.replace(chr(10), f' label={k}' + chr(10), 1)}" for p, k in parts[::2]], ""
-    if name == "precision_at_k":
-        lines = Path("data/ranking/train.txt").read_text("utf-8").splitlines(keepends=True)
-        found = itertools.groupby(lines, lambda line: line.split()[1])
-        return ["".join(own) for _, own in found], ""
-    kind = "txt" if name == "multiclass" else "conll"
-    text = Path(f"data/{name}/train.{kind}").read_text("utf-8")
-    end = {"multiclass": "\n", "sequence": "\n\n", "coreference": "#end document\n"}[name]
-    return text.strip("\n").removesuffix(end.strip()).split(end), end
-
-
 def parted(case, count, folder):
     """A configuration whose training data are in several files, as a pattern."""
-    name, *settings = APART[case]
-    pieces, end = cut(name)
-    if case.endswith("hashed"):  # numbers of features are far apart
-        pieces = [piece.replace(":", "0000:") for piece in pieces]
-    if case.endswith("short"):  # scales are, which is told where the gap is not reached
-        pieces = [re.sub(" 3:.*", f" 3:{number * 1e6}", p) for number, p in enumerate(pieces)]
-    for k in range(count):
-        own = pieces[len(pieces) * k // count : len(pieces) * (k + 1) // count]
-        (folder / f"part-{k}.txt").write_text("".join(piece + end for piece in own), "utf-8")
+    name, pieces, *settings = APART[case]
+    samples.parted(pieces(), count, folder)
     pattern = folder / "part-*.txt"
-    return load_config(f"configs/{name}.yaml", [f"data.train={pattern}", *settings])
+    file = Path(f"configs/{name}.yaml").absolute()
+    return load_config(file, [f"data.train={pattern}", *settings])
 
 
 @pytest.mark.parametrize("case", APART)
@@ -180,10 +202,107 @@ def test_workers_that_read_the_files_train_the_model_of_threads(case, scheduler,
     assert (found.record.get("uneven") is not None) == (case == "multiclass-short")
 
 
+@pytest.mark.parametrize("files", [1, 4])
+def test_weights_that_a_worker_does_not_read_and_sums_of_0_are_not_sent(files, scheduler, tmp_path):
+    names = samples.parted(samples.wide_rows(), files, tmp_path)
+    settings = [f"data.train={names}", "solver.method=cutting-plane", "application.bias=0"]
+    settings += ["application.loss=zero_one", "solver.max_passes=8"]
+    config, watching = load_config("configs/multiclass.yaml", settings), Watching()
+    found = learn(config, executor=f"dask:{scheduler}", observer=watching)
+    assert saved(found, tmp_path) == saved(learn(config), tmp_path)
+    summary = watching.summary
+    # By each of four workers, and for single examples at the end where workers alone have these.
+    asked = 4 * (summary.passes + 2) + (0 if files == 1 else 2 * oracle.LOOKS)
+    data = files == 1 and 120 * 200 * 12 / 1e6
+    assert summary.sent_mb - data < 0.4 * asked * found.w.nbytes / 1e6
+    assert summary.received_mb < 0.2 * asked * found.w.nbytes / 1e6
+
+
+SEARCH = ["search.grid={objective.C: [0.1, 1]}", "search.folds=3", "solver.max_passes=20"]
+
+
+def test_workers_search_as_processes_do_even_if_one_is_killed(scheduler):
+    config = load_config("configs/multiclass.yaml", SEARCH)
+    expected = cross_validate(config).summary()
+    with distributed.Client(scheduler, set_as_default=False) as client:
+        client.wait_for_workers(4, timeout=30)
+        pids = iter(client.run(os.getpid).values())
+    told = []
+
+    def progress(done, of):
+        told.append((done, of))
+        if done == 1:
+            os.kill(next(pids), signal.SIGKILL)
+
+    own = set_values(config, {"executor": f"dask:{scheduler}"})
+    assert cross_validate(own, progress=progress).summary() == expected
+    assert told == [(1, 3), (2, 3), (3, 3)]
+
+
+def test_what_a_search_cannot_train_is_told_by_workers_in_the_same_words(scheduler, tmp_path):
+    (tmp_path / "few.txt").write_text("a 1:1\nb 1:2\n" + 6 * "? 1:3\n", "utf-8")
+    settings = [f"data.train={tmp_path}/few.txt", "application.loss=zero_one", *SEARCH]
+    told = []
+    for executor in ("threads", f"dask:{scheduler}"):
+        config = load_config("configs/multiclass.yaml", [*settings, f"executor={executor}"])
+        with pytest.raises(LssvmError) as caught:
+            cross_validate(config)
+        told.append(str(caught.value))
+    assert told[0] == told[1]
+
+
+def test_the_command_searches_where_its_options_say(monkeypatch, tmp_path):
+    monkeypatch.setattr(cluster, "CONNECT", 0.2)
+    command = ["cv", "configs/multiclass.yaml", "-q", "--checkpoint", str(tmp_path / "runs")]
+    command += ["--executor", "dask:tcp://127.0.0.1:1"]
+    found = CliRunner().invoke(main, command)
+    assert found.exit_code == 2
+    assert "no scheduler of Dask answers at tcp://127.0.0.1:1" in found.output
+
+
+@pytest.mark.parametrize("case", ["mrf", "parsing"])
+def test_workers_predict_what_threads_do(case, scheduler, tmp_path, monkeypatch):
+    """In the same file, with the same scores and warnings; each file is a part at least."""
+    asked, predicted = [], crew.Crew.predicted
+
+    def counting(self, parts, top):
+        asked.append(len(parts))
+        return predicted(self, parts, top)
+
+    monkeypatch.setattr(crew.Crew, "predicted", counting)
+    own = {"solver.max_passes": 2, "cccp.max_iterations": 1}
+    learn(set_values(parted(case, 5, tmp_path), own)).save(tmp_path / "found.model")
+    config = tmp_path / "test.yaml"
+    config.write_text(f"application: {APART[case][0]}\ndata: {{test: part-*.txt}}\n", "utf-8")
+    told = []
+    for executor in ("threads", f"dask:{scheduler}"):
+        command = [config, tmp_path / "found.model", tmp_path / "found", "--executor", executor]
+        command += ["--metrics", tmp_path / "scores", "--workers", "3"]
+        found = CliRunner().invoke(classify, list(map(str, command)))
+        assert found.exit_code == 0, found.output
+        files = [(tmp_path / name).read_bytes() for name in ("found", "scores")]
+        told.append((found.output, *files))
+    assert told[0] == told[1]
+    assert asked == [3, 2]
+
+
+def test_a_place_to_predict_at_is_one_of_those_to_train_at(tmp_path):
+    learn(set_values(config_of("multiclass"), {"solver.max_passes": 1})).save(tmp_path / "m")
+    command = ["data/multiclass/test.txt", str(tmp_path / "m"), str(tmp_path / "p")]
+    found = CliRunner().invoke(classify, [*command, "--executor", "spark"])
+    assert found.exit_code == 2
+    assert "--executor spark: expected threads, dask or dask:ADDRESS" in found.output
+    assert not (tmp_path / "p").exists()
+
+
 def test_the_choice_of_a_solver_does_not_depend_on_who_reads(scheduler, tmp_path):
-    config = parted("multiclass", 5, tmp_path)
-    for C in (0.001, 1000.0):
-        own = set_values(config, {"solver.method": "auto", "objective.C": C})
+    few = {"solver.method": "auto", "solver.max_passes": 2, "cccp.max_iterations": 1}
+    for case, settings in (
+        ("multiclass", {"objective.C": 0.001}),
+        ("multiclass", {"objective.C": 1000.0}),
+        ("mrf", {"objective.model": "lssvm"}),
+    ):
+        own = set_values(parted(case, 5, tmp_path), {**few, **settings})
         chosen = learn(own).config["solver"]["method"]
         try:
             found = learn(own, executor=f"dask:{scheduler}").config["solver"]["method"]
@@ -219,7 +338,7 @@ def test_what_threads_began_workers_that_read_the_files_end(scheduler, tmp_path)
 
 def test_a_file_that_a_worker_cannot_open_is_told_with_its_name(scheduler, tmp_path):
     config = set_values(
-        parted("multiclass", 5, tmp_path), {"data.train": [str(tmp_path / "part-0.txt"), "gone"]}
+        parted("multiclass", 5, tmp_path), {"data.train": [str(tmp_path / "part-000.txt"), "gone"]}
     )
     with pytest.raises(LssvmError) as caught:
         learn(config, executor=f"dask:{scheduler}", workers=2)
@@ -232,7 +351,7 @@ def test_a_file_that_a_worker_cannot_open_is_told_with_its_name(scheduler, tmp_p
 
 def test_what_is_wrong_in_a_file_is_told_in_the_words_of_threads(scheduler, tmp_path):
     config = parted("multiclass", 5, tmp_path)
-    with (tmp_path / "part-3.txt").open("a") as file:
+    with (tmp_path / "part-003.txt").open("a") as file:
         file.write("birch 1:nan\n")
     told = []
     for executor in ("threads", f"dask:{scheduler}"):
@@ -240,7 +359,7 @@ def test_what_is_wrong_in_a_file_is_told_in_the_words_of_threads(scheduler, tmp_
             learn(config, executor=executor)
         told.append(str(caught.value))
     assert told[0] == told[1]
-    assert "part-3.txt:" in told[0]
+    assert "part-003.txt:" in told[0]
 
 
 @pytest.mark.parametrize(
@@ -321,37 +440,37 @@ SEQUENCE += ["--set", "solver.max_passes=70", "--set", "solver.epsilon=1e-9"]
 
 def test_a_lost_scheduler_ends_the_run_in_one_line_and_others_resume_it(tmp_path, uninterrupted):
     """By threads, and by workers of another number: the bytes of the uninterrupted run."""
-    model = tmp_path / "found.model"
+    model, file = tmp_path / "found.model", tmp_path / "scheduler.json"
+    scheduler, *workers = started(file, 3)
+    run = run_learn(
+        *SEQUENCE,
+        model,
+        "-q",
+        *("--checkpoint-every", "5", "--executor", f"dask:{file}", "--workers", "3"),
+    )
+    checkpoint = Path(f"{model}.checkpoint")
+    while not checkpoint.exists():
+        assert run.poll() is None, run.stderr.read()
+        time.sleep(0.01)
+    scheduler.kill()
+    _, told = run.communicate(timeout=60)
+    for worker in workers:
+        worker.kill()
+        worker.wait()
+    scheduler.wait()
+    assert told == (
+        f"error: the scheduler of Dask at {file} does not answer any more; {checkpoint} is "
+        "safe, go on with the same command and --resume\n"
+    )
+    assert run.returncode == 1
+    assert not model.exists()
+    safe = checkpoint.read_bytes()
     for then in (["--threads", "2"], ["--executor", "dask", "--workers", "2"]):
+        checkpoint.write_bytes(safe)
         model.unlink(missing_ok=True)
-        file = tmp_path / "scheduler.json"
-        scheduler, *workers = started(file, 3)
-        run = run_learn(
-            *SEQUENCE,
-            model,
-            "-q",
-            *("--checkpoint-every", "5", "--executor", f"dask:{file}", "--workers", "3"),
-        )
-        checkpoint = Path(f"{model}.checkpoint")
-        while not checkpoint.exists():
-            assert run.poll() is None, run.stderr.read()
-            time.sleep(0.01)
-        scheduler.kill()
-        _, told = run.communicate(timeout=60)
-        for worker in workers:
-            worker.kill()
-            worker.wait()
-        scheduler.wait()
-        assert told == (
-            f"error: the scheduler of Dask at {file} does not answer any more; {checkpoint} is "
-            "safe, go on with the same command and --resume\n"
-        )
-        assert run.returncode == 1
-        assert not model.exists()
         resumed = run_learn(*SEQUENCE, model, "-q", "--resume", *then)
         resumed.communicate(timeout=60)
         assert model.read_bytes() == uninterrupted
-        file.unlink()
 
 
 def started(file, count):

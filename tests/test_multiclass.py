@@ -22,7 +22,7 @@ from lssvm.applications.multiclass.labelled_rows import in_memory
 from lssvm.applications.multiclass.multiclass import LossMatrix, Multiclass, MulticlassOptions
 from lssvm.cli import classify, learn, main
 from lssvm.config import Config, load_config
-from lssvm.errors import ApplicationCrashError, LssvmError, ModelError
+from lssvm.errors import ApplicationCrashError, DataError, LssvmError, ModelError
 from lssvm.executor import Executor
 from lssvm.formats.loss_matrix import read_loss_matrix
 from lssvm.formats.svmlight import read_svmlight
@@ -845,3 +845,15 @@ def test_weights_of_other_labels_are_not_started_from(tmp_path, monkeypatch):
     other = CliRunner().invoke(learn, ["xy.yaml", "xy.model", "-q", "--init", "ab.model"])
     assert other.exit_code == 2
     assert "labels of the initial model and of the training data differ" in other.output
+
+
+def test_labelled_rows_among_others_can_be_trained_on(tmp_path):
+    """As in a fold of a search that happens to have them alone."""
+    path = tmp_path / "some.txt"
+    path.write_text("a 1:1\nb 1:2\n? 1:3\n")
+    options = {"name": "multiclass", "loss": "zero_one"}
+    application = Config.from_dict({"application": options}).create_application()
+    examples = application.read([Source(str(path))])
+    application.start(examples.take(np.array([1, 0])), np.random.default_rng(0))
+    with pytest.raises(DataError, match=r"some\.txt:3: no label \('\?'\); expected one"):
+        application.start(examples.take(np.array([1, 2])), np.random.default_rng(0))

@@ -3,10 +3,12 @@
 ``memory`` trains a classifier of ten classes on simulated files in the format of SVM-light, 50 of
 5,000 features a row, and prints the largest memory of every process. ``passes`` prints the median
 seconds of a pass over few rows, so that nearly all of it is what workers cost, for models of some
-numbers of weights.
+numbers of weights. It can do so behind a network that is slow on purpose, and prints what the model
+of docs/how_to/scale.md expects.
 
 Usage: python -m experiments.benchmarks.workers memory [--files N] [--mb MB] [--workers N]
-       python -m experiments.benchmarks.workers passes [--weights D …] [--workers N]
+       python -m experiments.benchmarks.workers passes [--weights D …] [--workers N …] [--overlap]
+           [--delay MS] [--bandwidth MB]
 """
 
 import argparse
@@ -18,6 +20,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -26,15 +29,16 @@ from lssvm.executor import Executor
 from lssvm.oracle import DataOracle
 from lssvm.training.arithmetic import arithmetic
 from lssvm.training.cccp import Observer, Summary
-from lssvm.training.distributed.cluster import cluster_of
-from lssvm.training.distributed.crew import Crew
+from lssvm.training.distributed.cluster import Cluster, Worker, cluster_of
+from lssvm.training.distributed.crew import Crew, bytes_of
 from lssvm.training.distributed.reading import read_by_workers
-from lssvm.training.distributed.worker import Recipe
+from lssvm.training.distributed.worker import Recipe, Reply
 
 CLASSES, FEATURES, VALUES = 10, 5_000, 50
 WIDTH = 10  # bytes of an index with its value, blanks included
 COVERED = 100  # features of a row, where every feature occurs
 REPEATS = 15
+WAITING, MESSAGE, PACKED = 1.5e-3, 1e-3, 350e6  # a, b and B of the model
 LIMIT = "1.5GB"
 OFF = {f"DASK_DISTRIBUTED__WORKER__MEMORY__{key}": "False" for key in ("TARGET", "SPILL", "PAUSE")}
 SETTINGS = [
@@ -129,25 +133,75 @@ def memory(files: int, mb: float, workers: int, folder: Path) -> None:
     print(f"{last.summary.workers_lost} workers lost")
 
 
-def passes(weights: list[int], workers: int, folder: Path) -> None:
-    """Print the seconds of a pass for each number of weights."""
-    print("      weights  one thread s   workers s")
-    with scheduler(workers, folder) as executor:
-        for d in weights:
-            for number in range(workers):
-                path = folder / f"part-{number:03d}.txt"
-                write_covering(path, number, workers, d // CLASSES)
-            settings = [*SETTINGS, f"data.train={folder}/part-*.txt"]
-            config = load_config("configs/multiclass.yaml", settings)
-            here, there = config.create_application(), config.create_application()
-            alone = DataOracle(here, here.read(config.sources("train")), Executor())
-            with cluster_of(executor, workers) as cluster:
-                crew = Crew(cluster, Recipe.of(there, read=False))
-                examples = read_by_workers(crew, there, config, print)
-                at = examples.at
-                spread = DataOracle(at, examples, Executor(), summing=at.sums)
-                w = np.random.default_rng(0).normal(size=here.known_dimension())
-                print(f"{len(w):13,d} {median(alone, w):13.4f} {median(spread, w):11.4f}")
+class Slow:
+    """The workers of a cluster behind a network that has a delay and carries few bytes a second.
+
+    All messages go through one link of this process, one after another; delays do not add up.
+    """
+
+    def __init__(self, cluster: Cluster, delay: float, bandwidth: float) -> None:
+        """delay : seconds of a message; bandwidth : bytes a second"""
+        self._cluster, self._delay, self._bandwidth = cluster, delay, bandwidth
+        self._began: dict[Any, float] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cluster, name)
+
+    def call(self, worker: Worker, actor: Any, method: str, *arguments: Any) -> Any:
+        """As of a cluster, once the question would be sent."""
+        time.sleep(bytes_of(arguments) / self._bandwidth)
+        self._began[worker] = time.perf_counter()
+        return self._cluster.call(worker, actor, method, *arguments)
+
+    def result(self, future: Any, worker: Worker) -> Any:
+        """As of a cluster, once the answer would be here."""
+        found = self._cluster.result(future, worker)
+        if isinstance(found, Reply):
+            there = self._began[worker] + 2 * self._delay + found.seconds
+            time.sleep(max(0.0, there - time.perf_counter()))
+            time.sleep(bytes_of(found.found) / self._bandwidth)
+        return found
+
+
+def passes(options: argparse.Namespace, folder: Path) -> None:
+    """Print the seconds of a pass for each number of weights and of workers, and those expected."""
+    delay, bandwidth = options.delay / 1e3, options.bandwidth * 1e6
+    print("      weights  workers      MB  one thread s   workers s     model s")
+    for workers in options.workers:
+        with scheduler(workers, folder) as executor:
+            for d in options.weights:
+                own = folder / f"{workers}-{d}"
+                own.mkdir()
+                for number in range(workers):
+                    place = (0, 1) if options.overlap else (number, workers)
+                    write_covering(own / f"part-{number:03d}.txt", *place, d // CLASSES)
+                alone, here, mb, w = passed(own, executor, workers, delay, bandwidth)
+                expected = alone / workers + WAITING + 2 * delay + workers * MESSAGE
+                expected += mb * 1e6 * (1 / PACKED + 1 / bandwidth)
+                print(
+                    f"{w:13,d} {workers:8d} {mb:7.2f} {alone:13.4f} {here:11.4f} {expected:11.4f}"
+                )
+
+
+def passed(
+    folder: Path, executor: str, workers: int, delay: float, bandwidth: float
+) -> tuple[float, float, float, int]:
+    """Seconds of a pass by one thread and by workers, megabytes that it sends, and weights."""
+    config = load_config("configs/multiclass.yaml", [*SETTINGS, f"data.train={folder}/part-*.txt"])
+    here, there = config.create_application(), config.create_application()
+    alone = DataOracle(here, here.read(config.sources("train")), Executor())
+    w = np.random.default_rng(0).normal(size=here.known_dimension())
+    with cluster_of(executor, workers) as cluster:
+        slow: Any = Slow(cluster, delay, bandwidth)
+        crew = Crew(slow, Recipe.of(there, read=False))
+        examples = read_by_workers(crew, there, config, print)
+        at = examples.at
+        spread = DataOracle(at, examples, Executor(), summing=at.sums)
+        spread.augmented(w)
+        before = crew.traffic
+        seconds = median(spread, w)
+        sent = crew.traffic.sent + crew.traffic.received - before.sent - before.received
+        return median(alone, w), seconds, sent / REPEATS / 1e6, len(w)
 
 
 def median(oracle: DataOracle, w: np.ndarray) -> float:
@@ -163,18 +217,22 @@ def median(oracle: DataOracle, w: np.ndarray) -> float:
 
 def main() -> None:
     """Run one of the two."""
+    fast = 1e6  # MB a second
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("what", choices=["memory", "passes"])
     parser.add_argument("--files", type=int, default=16)
     parser.add_argument("--mb", type=float, default=16.0)
-    parser.add_argument("--workers", type=int, default=4)
+    parser.add_argument("--workers", type=int, nargs="+", default=[4])
+    parser.add_argument("--overlap", action="store_true", help="all files have all features")
+    parser.add_argument("--delay", type=float, default=0.0, help="milliseconds of a message")
+    parser.add_argument("--bandwidth", type=float, default=fast, help="megabytes a second")
     parser.add_argument("--weights", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         if options.what == "memory":
-            memory(options.files, options.mb, options.workers, Path(folder))
+            memory(options.files, options.mb, options.workers[0], Path(folder))
             return
-        passes(options.weights, options.workers, Path(folder))
+        passes(options, Path(folder))
 
 
 if __name__ == "__main__":

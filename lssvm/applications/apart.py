@@ -101,10 +101,13 @@ class ReadsApart(ABC, Generic[E]):
         """The files of a source, which is one itself unless folders can be read."""
         return [source]
 
-    def start_apart(self, ask: Ask, rng: np.random.Generator) -> "list[Plane] | ConvexProblem[Any]":
+    def start_apart(
+        self, ask: Ask, rng: np.random.Generator
+    ) -> "list[Plane] | ConvexProblem[Any] | np.ndarray":
         """The parts of ``start`` that belong to the shares; by default each tells its own.
 
-        Or the problem whose solution is the first w, which is the ``first_problem`` then.
+        Or the problem whose solution is the first w, which is the ``first_problem`` then, or the
+        first w itself.
         """
         return ask("start_of_share")
 

@@ -18,7 +18,9 @@ from lssvm.cli.common import (
     CONTEXT,
     EXIT_CODES,
     Command,
+    executor_option,
     quiet_option,
+    workers_option,
 )
 from lssvm.cli.messages import message, printable_json
 from lssvm.errors import LssvmError, nearest
@@ -65,6 +67,8 @@ if TYPE_CHECKING:
     help="Largest size of a decompressed file in megabytes.  [default: data.max_mb of "
     "the configuration, else 1000]",
 )
+@executor_option
+@workers_option
 @quiet_option
 @click.version_option(__version__)
 def classify(examples: str, model: str, predictions: str, **options: Any) -> None:
@@ -93,6 +97,7 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
         raise LssvmError(f"--curve: application {kind!r} has none; expected no --curve")
     form = _format(trained, options["format_name"], options["as_json"])
     config = test_config(examples, trained, options["label"], options["max_mb"])
+    _place(options, config)
     files = _classify_files(examples, config, trained, model)
     if isinstance(form, FolderFormat):
         files.writes("PREDICTIONS", predictions, check_folder, folder=True)
@@ -118,6 +123,19 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
             raise _unlabelled(examples, options)
         with arithmetic():
             _classified(packed, trained, form, predictions, options)
+
+
+def _place(options: dict[str, Any], config: "Config | None") -> None:
+    """Settle where predictions are made: by the options, else by the keys. Raises LssvmError."""
+    from lssvm.config.config import PLACES, is_place
+    from lssvm.training.distributed.place import THREADS
+
+    if config is not None:
+        options["executor"] = options["executor"] or config.executor
+        options["workers"] = options["workers"] or config.workers
+    where = options["executor"] = options["executor"] or THREADS
+    if not is_place(where):
+        raise LssvmError(f"--executor {where}: expected {PLACES}")
 
 
 def _written(options: dict[str, Any]) -> str:
@@ -167,7 +185,7 @@ def _classified_in_parts(
     options: dict[str, Any],
 ) -> None:
     """The same as :func:`_classified`, in parts; only the data for the scores are kept."""
-    from lssvm.training.prediction import predicted, prepared
+    from lssvm.training.prediction import predicted
 
     application: Any = trained.application
     if not options["as_json"]:
@@ -175,9 +193,7 @@ def _classified_in_parts(
         form = application.part_writer(name) or form
     kept, count, scored, doubts = [], 0, 0, Doubts(trained)
     with _opened(predictions) as file:
-        for packed in parts:
-            model, examples = prepared(trained, packed)
-            found = predicted(model, examples, top=options["top"])
+        for model, examples, found in _each_predicted(parts, trained, options):
             form(examples, found, file)
             doubts.add(found)
             known = application.to_score(examples)
@@ -195,6 +211,24 @@ def _classified_in_parts(
         _warn(trained, whole[0], options)
     doubts.tell(count, options)
     _scored(trained, whole, count - scored, predictions, options)
+
+
+def _each_predicted(
+    parts: Iterator[Any], trained: "Model", options: dict[str, Any]
+) -> Iterator[tuple["Model", Any, Any]]:
+    """The model and the examples of each part, prepared, and what is predicted for them."""
+    from lssvm.training.distributed.place import THREADS
+    from lssvm.training.prediction import predicted, prepared
+
+    ready = (prepared(trained, packed) for packed in parts)
+    where, top = options["executor"], options["top"]
+    if where == THREADS:
+        for model, examples in ready:
+            yield model, examples, predicted(model, examples, top=top)
+        return
+    from lssvm.training.distributed.predicting import by_workers
+
+    yield from by_workers(ready, top, where, options["workers"])
 
 
 def _classified(

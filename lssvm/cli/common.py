@@ -219,3 +219,9 @@ workers_option = click.option(
     metavar="N",
     help="Number of workers for --executor dask.  [default: the key workers, or all cores]",
 )
+
+
+def places(options: Mapping[str, Any]) -> list[str]:
+    """The settings that ``--executor`` and ``--workers`` stand for."""
+    names = ("executor", "workers")
+    return [f"{name}={options[name]}" for name in names if options[name] is not None]

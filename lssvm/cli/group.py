@@ -15,9 +15,12 @@ from lssvm.cli.common import (
     Command,
     Group,
     count_option,
+    executor_option,
     json_option,
+    places,
     quiet_option,
     settings_option,
+    workers_option,
 )
 from lssvm.cli.explain_command import explain
 from lssvm.cli.manual_command import completion, manual
@@ -26,7 +29,7 @@ from lssvm.cli.plot_command import plot
 from lssvm.cli.report_command import report
 from lssvm.cli.score_command import score
 from lssvm.cli.simulate_command import simulate
-from lssvm.errors import ContractError, LssvmError, nearest
+from lssvm.errors import ContractError, LssvmError, SchedulerLostError, nearest
 from lssvm.output import stopping
 
 if TYPE_CHECKING:
@@ -267,6 +270,8 @@ def _exports(named: Sequence[str]) -> dict[str, str]:
 @click.option(
     "--jobs", type=click.IntRange(1), metavar="N", help="Number of processes. [default: all cores]"
 )
+@executor_option
+@workers_option
 @click.option(
     "--criterion", metavar="METRIC", help="Metric that selects the setting. [default: the first]"
 )
@@ -293,7 +298,8 @@ def cv(config: str, settings: tuple[str, ...], **options: Any) -> None:
     """Compare the settings in CONFIG's search.grid by cross-validation on its training data.
 
     For each test fold the setting is selected on the next fold and trained on the others: the
-    test fold is never used for selection. Values of objective.C are warm-started.
+    test fold is never used for selection. Values of objective.C are warm-started. With --executor
+    dask each training is a task of a worker; --fit trains in this process.
 
     \b
     lssvm cv configs/motif.yaml --set 'search.grid={objective.C: [0.1, 1, 10]}' --csv cv.csv
@@ -304,7 +310,7 @@ def cv(config: str, settings: tuple[str, ...], **options: Any) -> None:
     from lssvm.output.locks import owned
 
     stopping.tell(lambda: "nothing was written")
-    loaded = load_config(config, settings)
+    loaded = load_config(config, (*settings, *places(options)))
     outputs = {"--csv": options["csv_file"], "--json": options["json_file"]}
     outputs["--fit"] = options["fit_file"]
     outputs["--checkpoint"] = options["checkpoint"] or _state_of(config, loaded, outputs)
@@ -334,6 +340,7 @@ def _cross_validate(config: "Config", checkpoint: Path, options: dict[str, Any])
     from lssvm.training import journal
     from lssvm.training.checkpoint import GO_ON
     from lssvm.training.cross_validation import chosen, cross_validate
+    from lssvm.training.distributed.place import THREADS
     from lssvm.training.session import learn
 
     resume, quiet = options["resume"], options["quiet"]
@@ -352,18 +359,22 @@ def _cross_validate(config: "Config", checkpoint: Path, options: dict[str, Any])
             end = "\n" if done == of else ""
             print(f"\r{done} of {of} done", end=end, file=sys.stderr, flush=True)
 
-    stopping.tell(
-        lambda: f"{checkpoint} has the finished runs, {GO_ON}" if begun else "no run was finished"
-    )
-    result = cross_validate(
-        config,
-        jobs=options["jobs"] or available_cores(),
-        criterion=options["criterion"],
-        progress=progress,
-        checkpoint=checkpoint,
-        resume=resume,
-        warned=lambda text: None if quiet else streams.tell(f"warning: {text}"),
-    )
+    def how() -> str:
+        return f"{checkpoint} has the finished runs, {GO_ON}" if begun else "no run was finished"
+
+    stopping.tell(how)
+    try:
+        result = cross_validate(
+            config,
+            jobs=options["jobs"] or available_cores(),
+            criterion=options["criterion"],
+            progress=progress,
+            checkpoint=checkpoint,
+            resume=resume,
+            warned=lambda text: None if quiet else streams.tell(f"warning: {text}"),
+        )
+    except SchedulerLostError as error:
+        raise SchedulerLostError(f"{error}; {how()}") from error
     if options["csv_file"]:
         write_csv(Path(options["csv_file"]), result.rows())
     if options["json_file"]:
@@ -373,7 +384,8 @@ def _cross_validate(config: "Config", checkpoint: Path, options: dict[str, Any])
     if options["fit_file"]:
         stopping.tell(lambda: f"{checkpoint} has the finished runs, {GO_ON}")
         threads = options["jobs"] or available_cores()
-        learn(chosen(config, result), threads=threads).save(options["fit_file"])
+        best = learn(chosen(config, result), threads=threads, executor=THREADS)
+        best.save(options["fit_file"])
     stopping.tell(lambda: "the results were written")
     journal.remove(checkpoint)
 

@@ -18,6 +18,7 @@ from lssvm.cli.common import (
     count_option,
     executor_option,
     letter_option,
+    places,
     quiet_option,
     settings_option,
     threads_option,
@@ -208,9 +209,8 @@ def _checkpoint_of(model: str) -> Path | None:
 
 def _places(options: dict[str, Any]) -> list[str]:
     """The settings that ``--executor``, ``--workers`` and ``--skip-bad`` stand for."""
-    given = {key: options[key] for key in ("executor", "workers")}
-    given["data.skip_bad"] = options["skip_bad"]
-    return [f"{key}={value}" for key, value in given.items() if value is not None]
+    most = options["skip_bad"]
+    return [*places(options), *([] if most is None else [f"data.skip_bad={most}"])]
 
 
 def _letters(options: dict[str, Any]) -> list[str]:

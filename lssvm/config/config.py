@@ -51,6 +51,15 @@ MOST_SETTINGS = 10_000  # of a search, each of which is trained many times over
 SPLITS = ("train", "validate", "test")
 
 
+PLACES = "threads, dask or dask:ADDRESS"
+
+
+def is_place(value: str) -> bool:
+    """Whether a text is a value of ``executor``."""
+    kind, _, address = value.partition(":")
+    return value in ("threads", "dask") or (kind == "dask" and bool(address))
+
+
 class Config(Section):
     """Everything that a run depends on, except the data themselves."""
 
@@ -88,9 +97,8 @@ class Config(Section):
     @field_validator("executor")
     @classmethod
     def _is_place(cls, value: str) -> str:
-        kind, _, address = value.partition(":")
-        if value not in ("threads", "dask") and not (kind == "dask" and address):
-            raise ValueError(f"expected threads, dask or dask:ADDRESS, got {shown(value)}")
+        if not is_place(value):
+            raise ValueError(f"expected {PLACES}, got {shown(value)}")
         return value
 
     _origin: str = PrivateAttr(default="configuration")

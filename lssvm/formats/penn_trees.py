@@ -33,6 +33,11 @@ class Names:
 
     number: dict[str, int] = field(default_factory=dict)
 
+    @classmethod
+    def of(cls, texts: Iterable[str]) -> "Names":
+        """Distinct texts, numbered in their order."""
+        return cls({text: number for number, text in enumerate(texts)})
+
     def __len__(self) -> int:
         return len(self.number)
 

@@ -122,13 +122,14 @@ def blocks(
     Examples may say how many of them a kernel works on ``together``: blocks are multiples of it.
     """
     total = np.cumsum(examples.sizes if work is None else work)
-    together = getattr(examples, "together", 1)
     count = max(min(int(total[-1] // least), most) for least, most in BLOCK_RULES)
     edges = {0}
     for first, last in itertools.pairwise((0, len(examples)) if shares is None else shares):
+        whole = last - first == len(examples)
+        together = getattr(examples if whole else examples.slice(first, last), "together", 1)
         before = total[first - 1] if first else 0
         own = total[first:last] - before
-        part = count if last - first == len(examples) else round(count * own[-1] / total[-1])
+        part = count if whole else round(count * own[-1] / total[-1])
         edges.update(first + edge for edge in _cuts(own, int(part), together))
     # np.unique would import NumPy's masked arrays, which takes longer than a short run.
     return [examples.slice(a, b) for a, b in itertools.pairwise(sorted(edges))]
@@ -199,7 +200,7 @@ class DataOracle(Generic[E]):
         if size >= n:
             return [self]
         count = -(-n // size)
-        groups = self._groups(self._work / count)
+        groups = self._groups(self._work / count, count)
         if len(groups) == 1:
             return [self._part(k, min(k + size, n)) for k in range(0, n, size)]
         return [
@@ -214,15 +215,18 @@ class DataOracle(Generic[E]):
             for part in range(count)
         ]
 
-    def _groups(self, work: float) -> list[tuple[int, int]]:
+    def _groups(self, work: float, parts: int) -> list[tuple[int, int]]:
         """Where the examples are that each part has some of: neighbouring shares.
 
         work : of a part. Several groups, which may be in several places, if each has enough of it
+        parts : how many there are; a group has an example for each of them
         """
         shares = len(self._shares) - 1
-        count = max(1, min(shares, SPREAD, int(work // PIECE)))
-        edges = [self._shares[shares * k // count] for k in range(count + 1)]
-        return list(itertools.pairwise(edges))
+        for count in range(min(shares, SPREAD, int(work // PIECE)), 1, -1):
+            edges = [self._shares[shares * k // count] for k in range(count + 1)]
+            if np.diff(edges).min() >= parts:
+                return list(itertools.pairwise(edges))
+        return [(0, len(self.examples))]
 
     def _cut(self, first: int, last: int) -> list[E]:
         """Blocks of some of the examples."""

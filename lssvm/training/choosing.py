@@ -6,10 +6,8 @@ from lssvm.config import Config, set_values
 from lssvm.config.checks import asked_of
 from lssvm.config.solver_keys import changed, uses
 from lssvm.oracle import DataOracle
-from lssvm.problem import compiled_by_example
 from lssvm.solvers.choice import Sizes, chosen
 from lssvm.solvers.table import AUTO
-from lssvm.training.distributed.spread import Spread
 from lssvm.training.problem import Problem
 
 
@@ -47,20 +45,9 @@ def _compiled_sizes(problem: Problem, oracle: DataOracle, C: float, model: str) 
 
     None if there is no such oracle.
     """
-    examples, d, n = oracle.examples, problem.dimension, len(oracle.costs)
-    if isinstance(examples, Spread):
-        found = examples.at.offer(model)
-        if found is None:
-            return None
-        squares, multiply_adds, exact, places, rows, sums = found
-        common = float(sums @ sums) / rows / squares if squares > 0.0 else 0.0
-    else:
-        offering = compiled_by_example(oracle.application, examples, model)
-        if offering is None:
-            return None
-        kernel = oracle.compiled
-        squares, multiply_adds = float(kernel.squares.sum()), kernel.multiply_adds
-        exact, places = kernel.exact, float(kernel.places[-1])
-        common = offering.common_share(examples, squares)
-    square = C * squares * float(oracle.costs.mean()) / n
-    return Sizes(d, multiply_adds, square, exact, common, places / n)
+    d, n = problem.dimension, len(oracle.costs)
+    found = problem.where.offer(oracle, model)
+    if found is None:
+        return None
+    square = C * found.squares * float(oracle.costs.mean()) / n
+    return Sizes(d, found.multiply_adds, square, found.exact, found.common, found.places / n)

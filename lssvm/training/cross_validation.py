@@ -27,6 +27,7 @@ from lssvm.errors import LssvmError, ModelError, nearest
 from lssvm.output.plain import finite
 from lssvm.output.tables import mean_and_error, plus_minus, text_table
 from lssvm.training.checkpoint import identity
+from lssvm.training.distributed.place import THREADS
 from lssvm.training.held_out import sign_of
 from lssvm.training.journal import Journal
 from lssvm.training.prediction import classify
@@ -243,7 +244,8 @@ def cross_validate(
 
     data : examples in memory, in the place of the files of ``data.train``: the arguments of the
         application's ``examples_from`` by name, such as ``{"X": X, "y": y}``
-    jobs : processes; with 1 everything runs in this one
+    jobs : processes; with 1 everything runs in this one. Workers take their place if the key
+        executor says so
     criterion : metric by which a setting is selected, by default the application's first
     progress : told how many of how many tasks are done
     checkpoint : file to which each finished run is added, and which is read first if ``resume``;
@@ -334,14 +336,18 @@ def evaluate(
             runs = [FoldRun(**values) for values in entry["runs"]]
         found[number] = runs
 
-    run_tasks(
-        _solve,
-        study,
-        [tasks[number] for number in left],
-        jobs=jobs,
-        progress=lambda done, of: progress(len(tasks) - of + done, len(tasks)),
-        finished=finished,
-    )
+    told: dict[str, Any] = {
+        "progress": lambda done, of: progress(len(tasks) - of + done, len(tasks)),
+        "finished": finished,
+    }
+    own = [tasks[number] for number in left]
+    if study.config.executor == THREADS:
+        run_tasks(_solve, study, own, jobs=jobs, **told)
+    else:
+        # Imported here: most searches need none of it.
+        from lssvm.training.distributed.tasks import run_by_workers
+
+        run_by_workers(_solve, study, own, told)
     every = itertools.chain(*found.values())
     runs = sorted(every, key=lambda run: (run.setting, run.fold, run.seed))
     metrics = list(runs[0].validation)

@@ -12,10 +12,9 @@ from lssvm.model import Model
 from lssvm.oracle import INEXACT
 from lssvm.training import record
 from lssvm.training.cccp import Observer
-from lssvm.training.distributed.held import Ended
-from lssvm.training.distributed.spread import Spread
 from lssvm.training.prediction import classify, predicted, prepared
 from lssvm.training.problem import Problem, Stage
+from lssvm.training.whereabouts import Ended
 
 
 def model_of(problem: Problem, stage: Stage, observer: Observer, scored: bool) -> Model:
@@ -26,15 +25,13 @@ def model_of(problem: Problem, stage: Stage, observer: Observer, scored: bool) -
     Raises ApplicationError where its training predictions lose more than F has room for.
     """
     application, examples, _ = problem.data
+    where = problem.where
     config, finished = stage.config, stage.progress.finished
     space, w = problem.training.space.reduced(stage.progress.best_w)
-    if isinstance(examples, Spread):
-        summary = examples.at.summary(w)
-    else:
-        summary = application.summary(w, examples)
+    summary = where.summary(w, examples)
     model = Model(application, config.to_dict(), w, {}, summary, space)
     ready = _prepared(problem, model)
-    ended = _ended(problem, ready)
+    ended = where.ended(ready[0].w, ready[1], lambda: predicted(*ready))
     if config.objective.slack_norm == 1:
         _check_losses(problem, stage, model.space.squared_norm(w), ready, ended)
     shown, predictions, _ = ended
@@ -43,7 +40,7 @@ def model_of(problem: Problem, stage: Stage, observer: Observer, scored: bool) -
     validation = _validation(problem, stage, model, observer) if scored else None
     trained = record.of_training(finished, config.seed)
     short = not trained["converged"] and trained["gap"] is not None
-    uneven = _uneven(problem) if short else []
+    uneven = where.scale_warnings(examples) if short else []
     whole = {
         **trained,
         **({"uneven": uneven[0]} if uneven else {}),
@@ -53,26 +50,6 @@ def model_of(problem: Problem, stage: Stage, observer: Observer, scored: bool) -
     for text in whole["warnings"]:
         observer.warned(text)
     return replace(model, record=whole)
-
-
-def _ended(problem: Problem, ready: tuple[Model, Examples]) -> Ended:
-    """The training examples, what is predicted for them, and their losses if they are known.
-
-    ready : the model and the examples as predictions take them
-    """
-    application, examples, _ = problem.data
-    if isinstance(examples, Spread):
-        return examples.at.ended(ready[0].w)
-    predictions = predicted(*ready)
-    return Ended(examples, predictions, application.training_losses(examples, predictions))
-
-
-def _uneven(problem: Problem) -> list[str]:
-    """A warning about features whose scales differ much."""
-    application, examples, _ = problem.data
-    if isinstance(examples, Spread):
-        return examples.at.scale_warnings()
-    return application.scale_warnings(examples)
 
 
 def _validation(

@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from lssvm.applications import feature_space
 from lssvm.applications.apart import slices
 from lssvm.applications.base import Application, Examples
 from lssvm.applications.feature_space import Linear, Training
@@ -16,8 +15,8 @@ from lssvm.errors import LssvmError
 from lssvm.model import Model
 from lssvm.training.cccp import Rules
 from lssvm.training.checkpoint import Progress, identity
-from lssvm.training.distributed.spread import Spread
 from lssvm.training.setup import InnerProduct
+from lssvm.training.whereabouts import Here, Whereabouts
 
 _WEIGHT = 8  # bytes
 
@@ -37,12 +36,14 @@ class Problem(NamedTuple):
     """The data as training takes them, and where it begins.
 
     data : the examples of training are those that can be trained on
+    where : these are
     w0 : (d,) first weights that are given, or None
     training : the same examples in the space of the kernel
     fingerprint : of the examples; held_fingerprint : of the held-out ones, empty if there are none
     """
 
     data: TrainingData
+    where: Whereabouts
     w0: np.ndarray | None
     training: Training
     fingerprint: str
@@ -66,8 +67,7 @@ class Problem(NamedTuple):
     @property
     def asked(self) -> Any:
         """What solvers ask: the application, or what asks the workers that have the examples."""
-        examples = self.data.examples
-        return examples.at if isinstance(examples, Spread) else self.data.application
+        return self.where.asked
 
 
 @dataclass
@@ -82,25 +82,29 @@ class Stage:
     progress: Progress
 
 
-def problem_of(data: TrainingData, config: Config, initial: Model | None = None) -> Problem:
+def problem_of(
+    data: TrainingData,
+    config: Config,
+    initial: Model | None = None,
+    where: Whereabouts | None = None,
+) -> Problem:
     """Check everything about the data that can be checked before the first pass.
 
     initial : a model of the same application whose weights training begins with
+    where : the examples of training are; None: here
 
     Raises LssvmError if nothing can be trained on these data, or not from these weights.
     """
-    data = data._replace(examples=_trainable(data))
+    where = where or Here(data.application)
+    data = data._replace(examples=_trainable(data, where))
     if data.held is not None and not data.held.labelled:
         raise LssvmError("data.validate: examples without labels; expected labelled ones")
-    w0 = _initial_weights(data, config, initial)
-    if isinstance(data.examples, Spread):
-        training = data.examples.at.training(data.examples)
-    else:
-        training = feature_space.training(config.kernel, data.application, data.examples)
+    w0 = _initial_weights(data, where, config, initial)
+    training = where.training(data.examples, config.kernel)
     if w0 is not None and isinstance(training.space, Occurring):
         w0 = training.space.restricted(w0)
     held = "" if data.held is None else data.held.fingerprint()
-    problem = Problem(data, w0, training, _fingerprint(data.examples), held)
+    problem = Problem(data, where, w0, training, _fingerprint(data.examples), held)
     if config.kernel.type == "linear":
         _check_weights(problem.dimension, config)
     return problem
@@ -114,11 +118,9 @@ def _fingerprint(examples: Examples) -> str:
     return hashlib.sha256(" ".join(part.fingerprint() for part in parts).encode()).hexdigest()
 
 
-def _trainable(data: TrainingData) -> Examples:
+def _trainable(data: TrainingData, where: Whereabouts) -> Examples:
     """The examples as training takes them. Raises LssvmError if it cannot."""
-    application, examples = data.application, data.examples
-    if not isinstance(examples, Spread):  # which workers have packed for training
-        examples = application.for_training(examples)
+    application, examples = data.application, where.for_training(data.examples)
     if len(examples) == 0:
         raise LssvmError("there are no examples to train on; expected at least one")
     if not np.any(examples.costs > 0):
@@ -139,7 +141,7 @@ def _check_weights(dimension: int, config: Config) -> None:
 
 
 def _initial_weights(
-    data: TrainingData, config: Config, initial: Model | None
+    data: TrainingData, where: Whereabouts, config: Config, initial: Model | None
 ) -> np.ndarray | None:
     """The weights of a first model, (d,). Raises LssvmError if they do not fit the data."""
     if initial is None:
@@ -149,10 +151,7 @@ def _initial_weights(
     if config.kernel.type != "linear" or not isinstance(space, Linear | Occurring):
         raise LssvmError("--init does not support kernel models; expected kernel.type: linear")
     application = data.application
-    if isinstance(data.examples, Spread):
-        expected = application.known_dimension()
-    else:
-        expected = application.dimension(data.examples)
+    expected = where.linear_dimension(data.examples)
     if len(w) != expected or type(initial.application) is not type(application):
         raise LssvmError(
             f"the initial model has {len(w)} weights of application "

@@ -45,20 +45,21 @@ def run_tasks(
     results: dict[int, Result] = {}
     if jobs == 1 or len(tasks) <= 1:
         answers = ((number, function(shared, task)) for number, task in enumerate(tasks))
-        _gather(answers, results, len(tasks), progress, finished)
+        gather(answers, results, len(tasks), progress, finished)
     else:
         with _crew(min(jobs, len(tasks)), function, shared) as pipes:
-            _gather(_answers(pipes, tasks), results, len(tasks), progress, finished)
+            gather(_answers(pipes, tasks), results, len(tasks), progress, finished)
     return [results[number] for number in range(len(tasks))]
 
 
-def _gather(
+def gather(
     answers: Iterator[tuple[int, Any]],
     results: dict[int, Any],
     of: int,
     progress: Callable[[int, int], None],
     finished: Callable[[int, Any], None],
 ) -> None:
+    """Take results by the numbers of their tasks, in any order, and tell of each."""
     for number, result in answers:
         results[number] = result
         finished(number, result)
@@ -116,12 +117,8 @@ def _answers(pipes: Sequence[Pipe], tasks: Sequence[Any]) -> Iterator[tuple[int,
         while busy:
             ready = connection.wait(list(busy))
             for pipe in [pipe for pipe in busy if pipe in ready]:
-                kind, value = pipe.recv()
+                value = settled(*pipe.recv())
                 number = busy.pop(pipe)
-                if kind == REFUSED:
-                    raise raised_there(*value)
-                if kind == FAILED:
-                    raise RuntimeError(f"in another process:\n{value}")
                 hand(pipe)
                 yield number, value
     except (EOFError, ConnectionError):
@@ -140,12 +137,13 @@ def _work(pipe: Pipe, function: Callable[[Any, Any], Any], shared: Any) -> None:
     try:
         while True:
             task = pipe.recv()
-            pipe.send(_answer(function, shared, task))
+            pipe.send(tried(function, shared, task))
     except (EOFError, OSError):
         os._exit(0)
 
 
-def _answer(function: Callable[[Any, Any], Any], shared: Any, task: Any) -> tuple[str, Any]:
+def tried(function: Callable[[Any, Any], Any], shared: Any, task: Any) -> tuple[str, Any]:
+    """What a task becomes, to be sent to another process."""
     try:
         return DONE, function(shared, task)
     except LssvmError as error:
@@ -154,6 +152,15 @@ def _answer(function: Callable[[Any, Any], Any], shared: Any, task: Any) -> tupl
         return REFUSED, (ApplicationCrashError.__name__, applications.of_exit(error))
     except Exception:
         return FAILED, traceback.format_exc()
+
+
+def settled(kind: str, value: Any) -> Any:
+    """The result of a task that was :func:`tried`. Raises what the task raised."""
+    if kind == REFUSED:
+        raise raised_there(*value)
+    if kind == FAILED:
+        raise RuntimeError(f"in another process:\n{value}")
+    return value
 
 
 def raised_there(name: str, text: str) -> LssvmError:

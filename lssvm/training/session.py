@@ -22,15 +22,13 @@ from lssvm.config import Config
 from lssvm.executor import Executor
 from lssvm.model import Model
 from lssvm.oracle import DataOracle
-from lssvm.oracle.block_sums import BlockSums, Summing
 from lssvm.training import checkpoint as checkpoints
 from lssvm.training import setup
 from lssvm.training.arithmetic import arithmetic
 from lssvm.training.cccp import Observer, Run
 from lssvm.training.checkpoint import Progress
 from lssvm.training.choosing import with_solver
-from lssvm.training.distributed.place import check_application, check_solver, crew_of
-from lssvm.training.distributed.spread import Spread
+from lssvm.training.distributed.place import check_application, check_solver, crew_of, sent_to
 from lssvm.training.ending import model_of
 from lssvm.training.held_out import metric_of
 from lssvm.training.keeper import Keeper, Saving, resume
@@ -39,9 +37,11 @@ from lssvm.training.problem import Stage, TrainingData, problem_of
 from lssvm.training.reading import Told, ignore, read_data, read_held
 from lssvm.training.runs import Runs
 from lssvm.training.summary import summary
+from lssvm.training.whereabouts import Whereabouts
 
 if TYPE_CHECKING:
     from lssvm.training.distributed.crew import Crew
+    from lssvm.training.distributed.spread import Spread
 
 __all__ = [
     "Saving",
@@ -91,21 +91,23 @@ def learn(
     check_solver(config, where)
     observer = observer or Observer()
     with crew_of(application, where, workers or config.workers) as crew:
-        by_workers = None
+        spread = None
         if crew is not None and data is None:
-            by_workers = _read_by(crew, application, config, observer)
-        if by_workers is None:
+            spread = _read_by(crew, application, config, observer)
+        at: Whereabouts | None
+        if spread is None:
             read = read_data(config, data, held, observer.warned)
+            at = sent_to(crew, read.application)
         else:
             validation = read_held(config, application, held, observer.warned)
-            read = TrainingData(application, by_workers, validation)
+            read, at = TrainingData(application, spread, validation), spread.at
         saving = Saving(checkpoint, checkpoint_every, resume) if checkpoint else None
-        return _learned(read, config, where, threads, observer, saving, initial, crew=crew)
+        return _learned(read, at, config, where, threads, observer, saving, initial)
 
 
 def _read_by(
     crew: "Crew", application: Application, config: Config, observer: Observer
-) -> Examples | None:
+) -> "Spread | None":
     """The training data that workers have read; None if they cannot."""
     from lssvm.training.distributed.reading import read_by_workers
 
@@ -138,11 +140,13 @@ def learn_on(
     check_application(application, examples, where)
     check_solver(config, where)
     with crew_of(application, where, workers or config.workers) as crew:
-        return _learned(data, config, where, threads, observer, saving, initial, scored, crew)
+        at = sent_to(crew, application)
+        return _learned(data, at, config, where, threads, observer, saving, initial, scored)
 
 
 def _learned(
     data: TrainingData,
+    at: Whereabouts | None,
     config: Config,
     where: str,
     threads: int,
@@ -150,19 +154,19 @@ def _learned(
     saving: Saving | None,
     initial: Model | None,
     scored: bool = True,
-    crew: "Crew | None" = None,
 ) -> Model:
-    """The model that an executor, ``where``, trains on data that have been read."""
+    """The model that an executor, ``where``, trains on data that have been read.
+
+    at : what the examples are asked by; None: they are here
+    """
     check_application(data.application, data.examples, where)
-    if crew is not None and not isinstance(data.examples, Spread):
-        crew.learnt(data.application)
     with arithmetic(), Executor(threads) as pool:
         session = Session(
-            data, [config], pool, initial=initial, observer=observer, scored=scored, crew=crew
+            data, [config], pool, initial=initial, observer=observer, scored=scored, where=at
         )
         check_solver(session.stages[0].config, where)
-        if crew is not None and crew.dashboard:
-            session.observer.noted(f"dashboard of Dask: {crew.dashboard}")
+        if session.where.dashboard:
+            session.observer.noted(f"dashboard of Dask: {session.where.dashboard}")
         if saving is not None and saving.resume:
             session.resume(saving.path)
         with checkpoints.stoppable() as signalled:
@@ -225,7 +229,7 @@ class Session:
 
     problem : the data, checked; restarts : how often training begins anew
     stages : for each value of C its configuration, its rules and its progress
-    observer : told how the runs go on; runs : makes them
+    observer : told how the runs go on; runs : makes them; where : the examples are
     scored : whether finished models are scored
     """
 
@@ -238,26 +242,23 @@ class Session:
         initial: Model | None = None,
         observer: Observer | None = None,
         scored: bool = True,
-        crew: "Crew | None" = None,
+        where: Whereabouts | None = None,
     ) -> None:
         """Check everything that can be checked before the first pass. Raises LssvmError.
 
         configs : as they follow each other; they differ in ``objective.C`` alone
         initial : a model of the same application whose weights training begins with
-        crew : workers that compute sums over the examples; None: the threads of the executor do
+        where : the examples of training are; None: here
         """
         self.began = time.perf_counter()
-        self.problem = problem_of(data, configs[0], initial)
+        self.problem = problem_of(data, configs[0], initial, where)
         self.restarts = configs[0].cccp.restarts if self.problem.w0 is None else 1
         self.observer = observer or Observer()
         self.scored = scored
         n, hidden = len(self.problem.data.examples), data.application.hidden
-        self.crew = crew
+        self.where = self.problem.where
         examples = self.problem.training.examples
-        summing: Summing = BlockSums if crew is None else crew.sums
-        if isinstance(examples, Spread):
-            summing = examples.at.sums
-        oracle = DataOracle(self.problem.asked, examples, executor, summing=summing)
+        oracle = DataOracle(self.where.asked, examples, executor, summing=self.where.sums)
         configs, choice = with_solver(configs, self.problem, oracle)
         self.stages = [
             Stage(config, setup.rules_of(config, n, hidden), Progress()) for config in configs
@@ -293,8 +294,7 @@ class Session:
             model = model_of(self.problem, stage, self.observer, self.scored)
             seconds = time.perf_counter() - self.began
             method = stage.config.solver.method
-            traffic = None if self.crew is None else self.crew.traffic
-            spent = self.runs.spent()
+            spent, traffic = self.runs.spent(), self.where.traffic
             self.observer.finished(summary(model.record, method, spent, seconds, traffic))
             models.append(model)
         return models

@@ -142,6 +142,8 @@ def _first(
 def _by_shares(application: ReadsApart[Any], examples: Any, rng: np.random.Generator) -> Any:
     """The start of an application that reads files apart: the sum over all shares, if it is one."""
     found = application.start_apart(Here(application, examples), rng)
+    if isinstance(found, np.ndarray):
+        return found
     return total_of(found) if isinstance(found, list) else FirstProblem(found, examples)
 
 

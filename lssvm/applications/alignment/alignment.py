@@ -55,6 +55,7 @@ from lssvm.applications.alignment.alignment_parts import (
     scores_alone,
 )
 from lssvm.applications.alignment.alignment_written import AlignmentWritten
+from lssvm.applications.alignment.alignments_apart import AlignmentsApart
 from lssvm.applications.alignment.examples import AlignmentExamples
 from lssvm.applications.alignment.given_alignments import FromSequences
 from lssvm.applications.alignment.inference import Alignments
@@ -82,7 +83,7 @@ class Alignment(
     FromSequences,
     AlignmentExplainer,
     AlignmentWritten,
-    base.Application[AlignmentExamples, Predictions],
+    AlignmentsApart,
     base.ByExample[AlignmentExamples],
     InParts[AlignmentExamples, Predictions],
 ):
@@ -155,38 +156,23 @@ class Alignment(
         """By the cells of all alignments."""
         return (SOFT_NS if self.soft else HARD_NS) * examples.sizes
 
-    def start(self, examples: AlignmentExamples, rng: np.random.Generator) -> Plane | np.ndarray:
-        """The given alignments, or the first w by which hidden ones are found.
-
-        Raises DataError without true outputs, or without alignments that are needed.
-        """
-        self._check_trainable(examples)
-        if not self.hidden:
-            return self.completed(np.zeros(self.scoring.dimension), examples)
-        if self.options.initialisation == "given":
-            self._check_aligned(examples, "initialisation: given")
-            found = inference.truth(examples, self.scoring)
-            return self._plane(found.gradient(self.scoring, examples.costs), 0.0)
-        return self._first()
-
     def start_each(
         self, examples: AlignmentExamples, rng: np.random.Generator
     ) -> base.Maxima | np.ndarray:
         """As ``start``, for every example apart."""
-        self._check_trainable(examples)
+        self.check_start(examples)
+        if not self.starts_given:
+            return self.first_weights()
         if not self.hidden:
             return self.completed_each(np.zeros(self.scoring.dimension), examples)
-        if self.options.initialisation == "given":
-            self._check_aligned(examples, "initialisation: given")
-            found = inference.truth(examples, self.scoring)
-            return self._maxima(np.zeros(self.scoring.dimension), found, np.zeros(len(examples)))
-        return self._first()
+        found = inference.truth(examples, self.scoring)
+        return self._maxima(np.zeros(self.scoring.dimension), found, np.zeros(len(examples)))
 
-    def _first(self) -> np.ndarray:
-        """The weights by which hidden alignments are found first."""
-        if self.options.initialisation == "zero" or np.any(self.prior):
-            return np.zeros(self.scoring.dimension)
-        return self.scoring.simple()
+    def check_start(self, examples: AlignmentExamples) -> None:
+        """Raise DataError without true outputs, or without alignments that are needed."""
+        self._check_trainable(examples)
+        if self.hidden and self.starts_given:
+            self._check_aligned(examples, "initialisation: given")
 
     def augmented(self, w: np.ndarray, examples: AlignmentExamples) -> tuple[Plane, float]:
         """Σ c_i U⁺_i; exact."""
@@ -309,15 +295,6 @@ class Alignment(
         """One dictionary per example, see ``alignment_output.records``."""
         losses = self.losses(examples, predictions)
         return alignment_output.records(examples, predictions, losses, self.pairs)
-
-    def summary(self, w: np.ndarray, examples: AlignmentExamples) -> dict[str, np.ndarray]:
-        """kept_first : (1,), share of first places that are the same by the exported matrix."""
-        scores = alignment_output.rounded(w, self.scoring, self.options.matrix_scale)
-        first = []
-        for table, model in (self.scoring.scores(w), scores):
-            values = _alignment.best(examples.pairs(), table, model, traced=False)[0]
-            first.append(inference.highest(values, examples.candidates, last=True))
-        return {"kept_first": np.array([np.mean(first[0] == first[1])])}
 
     def check_summary(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> None:
         """Check the share of ``summary``. Raises ModelError."""

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from lssvm.applications.apart import share_edges
 from lssvm.applications.packing import Packed, digest
 from lssvm.kernels.alignment_arrays import AlignmentArrays
 from lssvm.offsets import cumulated, gathered
@@ -38,6 +39,11 @@ class AlignmentExamples(Packed):
     offsets: np.ndarray
     truth: np.ndarray
     aligned: np.ndarray
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Where examples of other files begin, as far as they are cut apart; see ``apart``."""
+        return share_edges(self.files)
 
     @cached_property
     def sizes(self) -> np.ndarray:

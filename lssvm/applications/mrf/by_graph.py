@@ -14,6 +14,7 @@ from lssvm import sparse
 from lssvm.applications.base import Maxima
 from lssvm.applications.mrf.elimination import InferenceResult
 from lssvm.applications.mrf.graphs import LANES, Graphs
+from lssvm.problem import RowSums
 
 COPIES = 2**20  # numbers in all copies of the weights, about
 
@@ -43,20 +44,16 @@ def each(
     return Maxima(values, losses, np.where(proved, values, np.inf), rows)
 
 
-def common_share(examples: Graphs, squares: float) -> float:
-    """Σ n_c ‖mean of x‖² / Σ ‖x‖² over the classes of items, n_c items each; 0 if all x are 0.
-
-    squares : Σ ‖x‖²
-    """
+def row_sums(examples: Graphs) -> RowSums:
+    """The sum of each coordinate over the items of its class, and how many these are."""
     items = slice(int(examples.item_offsets[0]), int(examples.item_offsets[-1]))
     bases, starts = examples.bases[items], examples.starts[items.start : items.stop + 1]
     found, counts = slice(int(starts[0]), int(starts[-1])), np.diff(starts)
     columns = examples.indices[found] * np.repeat(examples.tables[items].astype(np.int64), counts)
-    sums = np.bincount(columns + np.repeat(bases, counts), examples.values[found])
-    kinds, sizes = np.unique(bases, return_counts=True)
-    owners = np.searchsorted(kinds, np.arange(len(sums)), side="right") - 1
-    total = float(np.sum(sums**2 / sizes[owners]))
-    return total / squares if squares > 0.0 else 0.0
+    edges, size = examples.classes.bases, examples.classes.dimension
+    sums = np.bincount(columns + np.repeat(bases, counts), examples.values[found], minlength=size)
+    own = np.bincount(bases, minlength=size + 1)[edges[:-1]]
+    return RowSums(np.repeat(own, np.diff(edges)), sums)
 
 
 def _apart(examples: Graphs, dimension: int) -> list[Graphs]:

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from lssvm.applications.apart import share_edges
 from lssvm.applications.base import Source
 from lssvm.applications.mrf.graph_classes import GraphClasses
 from lssvm.applications.packing import Packed, digest
@@ -55,6 +56,11 @@ class Graphs(Packed):
     node_names: np.ndarray
     classes: GraphClasses
     cache: dict[Any, Any] = field(default_factory=dict)
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Where graphs of other files begin, as far as they are cut apart; see ``apart``."""
+        return share_edges(self.files)
 
     @property
     def sizes(self) -> np.ndarray:
@@ -177,11 +183,7 @@ def packed(
         known.take_names(source.path, file.state_names)
     numbers = [known.numbers(source.path, file) for source, file in files]
     found = known.classes(files, numbers) if classes is None else classes
-    if found.dimension > MOST_GRAPH_WEIGHTS:
-        message = f"{found.dimension:,d} weights for states times features of all classes"
-        raise DataError(
-            files[0][0].path, None, f"{message}; expected at most {MOST_GRAPH_WEIGHTS:,d}"
-        )
+    check_weights(found, files[0][0].path)
     parts = [_items(file, *own, found) for (_, file), own in zip(files, numbers, strict=True)]
     lengths = [len(file.names) for _, file in files]
     labels = np.concatenate([file.labels for _, file in files])
@@ -212,6 +214,13 @@ def packed(
         pictures=_pictures([file for _, file in files]),
         classes=found,
     )
+
+
+def check_weights(classes: GraphClasses, path: str) -> None:
+    """Raise DataError if the classes have too many weights. path : of the first file"""
+    if classes.dimension > MOST_GRAPH_WEIGHTS:
+        message = f"{classes.dimension:,d} weights for states times features of all classes"
+        raise DataError(path, None, f"{message}; expected at most {MOST_GRAPH_WEIGHTS:,d}")
 
 
 def _pictures(files: Sequence[GraphFile]) -> np.ndarray:
@@ -268,10 +277,34 @@ class Known:
             if not self.fixed and name not in known:
                 places[name], known[name] = len(places), shape
             if known.get(name) != shape:
-                message = _misfit(kind, name, shape, known.get(name))
-                where = "" if lines is not None else f"{kind} {j}: "
-                raise DataError(path, None if lines is None else int(lines[j]), where + message)
+                line = None if lines is None else int(lines[j])
+                raise _misfit(path, line, j, kind, name, shape, known.get(name))
         return np.array([places[name] for name in names], dtype=np.int64)
+
+    def take_classes(
+        self,
+        path: str,
+        classes: GraphClasses,
+        node_places: Sequence[int],
+        edge_places: Sequence[int],
+        node_lines: Sequence[int] | None,
+        edge_lines: Sequence[int] | None,
+    ) -> None:
+        """Add the classes of a file. Raises DataError for the first one that does not fit.
+
+        node_places, edge_places : the first node or edge of each class; lines : of these
+        """
+        states = [(count,) for count in classes.states]
+        kinds = (
+            ("node", self.nodes, classes.node_names, states, node_places, node_lines),
+            ("edge", self.edges, classes.edge_names, classes.shapes, edge_places, edge_lines),
+        )
+        for kind, known, names, shapes, places, lines in kinds:
+            for row, (name, shape) in enumerate(zip(names, shapes, strict=True)):
+                expected = known.setdefault(name, shape)
+                if expected != shape:
+                    line = None if lines is None else lines[row]
+                    raise _misfit(path, line, places[row], kind, name, shape, expected)
 
     def classes(
         self,
@@ -290,6 +323,10 @@ class Known:
             ):
                 rows = np.repeat(kinds, np.diff(features.starts))
                 np.maximum.at(widths, rows, features.indices.astype(np.int64) + 1)
+        return self.with_widths(node_widths, edge_widths)
+
+    def with_widths(self, node_widths: np.ndarray, edge_widths: np.ndarray) -> GraphClasses:
+        """The classes. node_widths, edge_widths : features of each"""
         return GraphClasses(
             tuple(self.nodes),
             tuple(count for (count,) in self.nodes.values()),
@@ -301,12 +338,24 @@ class Known:
         )
 
 
-def _misfit(kind: str, name: str, shape: tuple[int, ...], expected: tuple[int, ...] | None) -> str:
+def _misfit(
+    path: str,
+    line: int | None,
+    place: int,
+    kind: str,
+    name: str,
+    shape: tuple[int, ...],
+    expected: tuple[int, ...] | None,
+) -> DataError:
+    """The error for a class with other numbers of states. place : of the node or edge"""
+    where = "" if line is not None else f"{kind} {place}: "
     if expected is None:
-        return f"the class {name!r} of {kind}s was not seen in training; expected a known one"
+        wrong = f"the class {name!r} of {kind}s was not seen in training; expected a known one"
+        return DataError(path, line, where + wrong)
     found, known = (" and ".join(map(str, counts)) for counts in (shape, expected))
     states = "states" if kind == "node" else "states at its ends"
-    return f"class {name!r} has {found} {states} here; expected {known} as before"
+    wrong = f"class {name!r} has {found} {states} here; expected {known} as before"
+    return DataError(path, line, where + wrong)
 
 
 def _items(

@@ -50,6 +50,7 @@ from lssvm.applications.mrf.graph_classes import GraphClasses, GraphWeightNames
 from lssvm.applications.mrf.graph_explaining import GraphExplainer
 from lssvm.applications.mrf.graph_written import GraphWritten
 from lssvm.applications.mrf.graphs import Graphs, packed
+from lssvm.applications.mrf.graphs_apart import GraphsApart
 from lssvm.applications.mrf.inference import (
     AUGMENTED,
     COMPLETED,
@@ -66,6 +67,7 @@ from lssvm.formats import image_list
 from lssvm.formats.mrf_text import HIDDEN, MISSING
 from lssvm.kernels import _mrf_examples
 from lssvm.plane import Plane
+from lssvm.problem import RowSums
 
 
 class MrfOptions(base.Options):
@@ -125,6 +127,7 @@ class RandomField(
     FromGraphs,
     GraphExplainer,
     GraphWritten,
+    GraphsApart,
     base.Application[Graphs, Predictions],
     InParts[Graphs, Predictions],
 ):
@@ -219,31 +222,6 @@ class RandomField(
     def feature_names(self) -> Sequence[str]:
         """``class feature 1: state``, for edges both states."""
         return GraphWeightNames(self.classes or GraphClasses((), (), (), (), (), ()))
-
-    def start(self, examples: Graphs, rng: np.random.Generator) -> np.ndarray:
-        """The initial weights.
-
-
-        Raises DataError if nothing may be hidden and something is, if all is, or without features.
-        """
-        if not self.dimension(examples):
-            raise examples.error(
-                0, "has no features, and no other graph has any; expected features"
-            )
-        free = examples.labels[examples.nodes] < 0
-        if np.all(free):
-            raise examples.error(0, "has no labels, and no other graph has any; expected labels")
-        if self.formulation.model == "ssvm" and np.any(free):
-            place = examples.node_offsets[0] + np.flatnonzero(free)[0]
-            row = int(np.searchsorted(examples.node_offsets, place, side="right")) - 1
-            raise examples.error(
-                row,
-                f"has a node without a label, {examples.node_names[place]!r}; "
-                "expected labels, or an objective.model other than ssvm",
-            )
-        if self.options.initialisation == "zero":
-            return np.zeros(examples.classes.dimension)
-        return self.options.initialisation_scale * rng.normal(size=examples.classes.dimension)
 
     def augmented(self, w: np.ndarray, examples: Graphs) -> tuple[Plane, float]:
         """Σ c_i U⁺_i, without an upper bound if belief propagation was used for some graph.
@@ -441,9 +419,9 @@ class MarkovRandomField(RandomField, base.CompiledByExample[Graphs]):
         """Whether inference is exact for all of these graphs."""
         return self.inference.fits(examples)
 
-    def common_share(self, examples: Graphs, squares: float) -> float:
-        """As of rows of features; those of classes have no coordinate in common."""
-        return by_graph.common_share(examples, squares)
+    def row_sums(self, examples: Graphs) -> RowSums:
+        """Over the items of each class, which have no coordinate in common with those of others."""
+        return by_graph.row_sums(examples)
 
     def example_oracle(self, examples: Graphs) -> Any:
         """Inference for one graph at a time, in C: maxima alone.

@@ -465,9 +465,9 @@ class RowClassifier(
         )
 
     def _check_known(self, examples: LabelledRows) -> None:
-        if not examples.labelled:
-            row = int(np.argmin(examples.known))
-            raise examples.error(row, "no label ('?'); expected one for training")
+        if not examples.labelled and not examples.known.all():
+            unknown = np.flatnonzero(~examples.known)
+            raise examples.error(int(unknown[0]), "no label ('?'); expected one for training")
         unseen = np.flatnonzero(examples.labels >= len(self.classes))
         if len(unseen):
             name = examples.label_names[examples.labels[unseen[0]]]

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from lssvm.applications.apart import share_edges
 from lssvm.applications.packing import Packed, digest
 from lssvm.applications.parsing.bracket_metrics import Brackets
 from lssvm.kernels.parsing_arrays import SentenceArrays
@@ -59,6 +60,11 @@ class Treebank(Packed):
     word_texts: tuple[str, ...]
     tag_texts: tuple[str, ...]
     label_texts: tuple[str, ...]
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Where sentences of other files begin, as far as they are cut apart; see ``apart``."""
+        return share_edges(self.files)
 
     @property
     def lengths(self) -> np.ndarray:

@@ -306,11 +306,15 @@ class Learner:
                     f"{MOST_CHAIN}"
                 )
             self.chain = max(self.chain, run)
-            if parent:
-                self._symbol(parent, label)
-            self.rules.setdefault(rule, len(self.rules))
+            self.take(rule, label)
             if not right and left in self.tags:
                 run = 0
+
+    def take(self, rule: Rule, label: str) -> None:
+        """A rule, and the bracket that its parent is. Raises ValueError as ``add`` does."""
+        if rule[0]:
+            self._symbol(rule[0], label)
+        self.rules.setdefault(rule, len(self.rules))
 
     def _symbol(self, name: str, label: str) -> None:
         code = self.labels.setdefault(label, len(self.labels)) if label else -1

@@ -26,6 +26,7 @@ import numpy as np
 from pydantic import Field
 
 from lssvm.applications import base
+from lssvm.applications.apart import Ask, Here
 from lssvm.applications.parsing import searching
 from lssvm.applications.parsing.examples import Treebank
 from lssvm.applications.parsing.parsing import GrammarParsing
@@ -75,10 +76,17 @@ class LatentParsing(GrammarParsing):
 
     def start(self, examples: Treebank, rng: np.random.Generator) -> np.ndarray:
         """Small random weights. Raises DataError without true trees."""
-        self._check_trainable(examples)
+        return self.start_apart(Here(self, examples, whole=True), rng)
+
+    def start_apart(self, ask: Ask, rng: np.random.Generator) -> np.ndarray:
+        """The same by shares."""
+        ask("check_start")
         assert isinstance(self.options, LatentParsingOptions)
-        scale = self.options.initialisation_scale
-        return scale * rng.normal(size=self.dimension(examples))
+        return self.options.initialisation_scale * rng.normal(size=ask("dimension")[0])
+
+    def check_start(self, examples: Treebank) -> None:
+        """Raise DataError without true trees."""
+        self._check_trainable(examples)
 
     def start_each(self, examples: Treebank, rng: np.random.Generator) -> np.ndarray:
         """As ``start``."""

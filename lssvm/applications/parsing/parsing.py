@@ -51,6 +51,7 @@ from lssvm.applications.parsing.reading import (
     treebank_parts,
 )
 from lssvm.applications.parsing.searching import Found
+from lssvm.applications.parsing.trees_apart import TreesApart
 from lssvm.applications.parts import InParts
 from lssvm.errors import DataError, LssvmError, ModelError
 from lssvm.formats.penn_trees import TreeFile
@@ -65,6 +66,7 @@ class GrammarParsing(
     FromTrees,
     ParsingExplainer,
     TreesWritten,
+    TreesApart,
     base.Application[Treebank, Predictions],
     base.ByExample[Treebank],
     InParts[Treebank, Predictions],
@@ -184,23 +186,6 @@ class GrammarParsing(
         """``S → NP VP`` for rules, ``word=dog : NN``, ``length=3 : NP``."""
         return () if self.learnt is None else ParsingNames(self.features)
 
-    def for_training(self, examples: Treebank) -> Treebank:
-        """Without sentences that are too long, or that the grammar does not make if these are
-        skipped. Raises DataError for one that it does not make."""
-        kept = np.ones(len(examples), dtype=bool)
-        if self.own.max_words is not None:
-            kept &= examples.lengths <= self.own.max_words
-        lost = kept & examples.known & ~examples.made
-        if np.any(lost) and self.own.unparsable == "refuse":
-            raise examples.error(
-                int(np.argmax(lost)),
-                f"and {np.count_nonzero(lost) - 1:,d} others have trees that the grammar does not "
-                "make (longest_chain is too small); expected application.unparsable: skip to train "
-                "without them",
-            )
-        kept &= examples.made | ~examples.known
-        return examples if np.all(kept) else examples.take(np.flatnonzero(kept))
-
     def work(self, examples: Treebank) -> np.ndarray:
         """About ns: pairs of children times splits of spans, and what each span takes."""
         grammar = self.features.grammar
@@ -209,10 +194,6 @@ class GrammarParsing(
         soft = 1.0 if self.formulation.hard else 6.0
         counted = 6.0 if self.own.loss == "f1" and self.formulation.hard else 1.0
         return soft * counted * charts + 1.0
-
-    def start(self, examples: Treebank, rng: np.random.Generator) -> Any:
-        """Σ c_i Φ(x_i, y_i). Raises DataError if a sentence has no tree that the grammar makes."""
-        return self.completed(np.zeros(self.dimension(examples)), examples)
 
     def completed(self, w: np.ndarray, examples: Treebank) -> Plane:
         """Σ c_i U⁻_i."""

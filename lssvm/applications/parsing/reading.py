@@ -1,6 +1,7 @@
 """Treebanks from files. The first trees that are read determine grammar and features."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NamedTuple
@@ -15,6 +16,7 @@ from lssvm.applications.parsing.grammar import ROOTS, UNKNOWN, Form, Grammar, Le
 from lssvm.applications.parsing.parsing_options import ParsingOptions
 from lssvm.applications.parsing.word_features import SpanFeatures, WordFeatures
 from lssvm.errors import DataError
+from lssvm.formats.limit import Limit
 from lssvm.formats.penn_trees import Names, TreeFile, read_trees, tree_parts
 from lssvm.offsets import cumulated
 
@@ -85,15 +87,25 @@ def read_treebank(
     known = (Names(), Names())
     files = []
     for number, path in _paths(sources):
-        trees = read_trees(
-            path,
-            sources[number].limit,
-            known,
-            strip_traces=options.strip_traces,
-            strip_functions=options.strip_functions,
-        )
+        trees = trees_of(path, sources[number].limit, known, options)
         files.append(FileRead(path, number, trees))
     return treebank_of(files, sources, options, learnt)
+
+
+def trees_of(
+    path: str, limit: Limit, known: tuple[Names, Names], options: ParsingOptions
+) -> TreeFile:
+    """The trees of one file. known : labels and words before it, which are added to
+
+    Raises DataError.
+    """
+    return read_trees(
+        path,
+        limit,
+        known,
+        strip_traces=options.strip_traces,
+        strip_functions=options.strip_functions,
+    )
 
 
 def treebank_parts(
@@ -125,11 +137,16 @@ def treebank_parts(
 def _paths(sources: Sequence[Source]) -> Iterator[tuple[int, str]]:
     """Every file, with the number of its source. Raises DataError."""
     for number, source in enumerate(sources):
-        if source.label is not None:
-            message = f"label {source.label!r} has no meaning for trees; expected no label"
-            raise DataError(source.path, None, message)
+        refuse_label(source)
         for path in files_of(source.path):
             yield number, path
+
+
+def refuse_label(source: Source) -> None:
+    """Raise DataError for a label in the configuration."""
+    if source.label is not None:
+        message = f"label {source.label!r} has no meaning for trees; expected no label"
+        raise DataError(source.path, None, message)
 
 
 def treebank_of(
@@ -139,14 +156,14 @@ def treebank_of(
     learnt: Learnt | None,
 ) -> tuple[Treebank, Learnt]:
     """The trees of files that were read, and what they determine. Raises DataError."""
-    columns = _Columns(files)
+    columns = Columns(files)
     if learnt is None:
         learnt = _learn(files, columns, options)
     return _packed(files, columns, sources, options, learnt), learnt
 
 
-class _Columns:
-    """The words and brackets of all files, one tree after another."""
+class Columns:
+    """The words and brackets of files, one tree after another."""
 
     def __init__(self, files: Sequence[FileRead]) -> None:
         self.labels = files[0].trees.labels.texts
@@ -184,45 +201,82 @@ def _each(files: Sequence[FileRead]) -> Iterator[tuple[FileRead, int]]:
             yield file, tree
 
 
-def _learn(files: Sequence[FileRead], columns: _Columns, options: ParsingOptions) -> Learnt:
-    """Grammar and features of the trees. Raises DataError."""
-    learner = Learner(form_of(options))
+def short_trees(columns: Columns, options: ParsingOptions) -> np.ndarray:
+    """Whether each sentence is short enough for training, (n,) bool."""
     lengths = np.diff(columns.offsets)
-    used = columns.known.copy()
+    return lengths <= (lengths if options.max_words is None else options.max_words)
+
+
+def used_trees(columns: Columns, options: ParsingOptions) -> np.ndarray:
+    """Whether the grammar is learnt from each tree, (n,) bool."""
+    return columns.known & short_trees(columns, options)
+
+
+def check_used(count: int, path: str, options: ParsingOptions) -> None:
+    """Raise DataError if there are no trees to learn from. path : of the first file"""
+    if count:
+        return
+    message = "no tree to learn a grammar from; expected at least one"
     if options.max_words is not None:
-        used &= lengths <= options.max_words
-    if not np.any(used):
-        message = "no tree to learn a grammar from; expected at least one"
-        if options.max_words is not None:
-            message += f" of at most {options.max_words} words (application.max_words)"
-        raise DataError(files[0].path, None, message)
+        message += f" of at most {options.max_words} words (application.max_words)"
+    raise DataError(path, None, message)
+
+
+@contextmanager
+def placed(path: str, line: int) -> Iterator[None]:
+    """Turn what is wrong with a tree into a DataError."""
+    try:
+        yield
+    except ValueError as error:
+        raise DataError(path, line, f"the tree: {error}") from None
+
+
+def _learn(files: Sequence[FileRead], columns: Columns, options: ParsingOptions) -> Learnt:
+    """Grammar and features of the trees. Raises DataError."""
+    learner, used = Learner(form_of(options)), used_trees(columns, options)
+    check_used(int(np.count_nonzero(used)), files[0].path, options)
     for row, (file, tree) in enumerate(_each(files)):
         if used[row]:
-            try:
+            with placed(file.path, int(file.trees.lines[tree])):
                 learner.add(nodes_of(file.trees, tree))
-            except ValueError as error:
-                line = int(file.trees.lines[tree])
-                raise DataError(file.path, line, f"the tree: {error}") from None
+    words, tags = columns.word_counts(used)
+    texts = (columns.words_known, words), (columns.labels, tags)
+    return learnt_of(learner, files[0].path, *texts, options)
+
+
+def learnt_of(
+    learner: Learner,
+    path: str,
+    words: tuple[tuple[str, ...], np.ndarray],
+    tags: tuple[tuple[str, ...], np.ndarray],
+    options: ParsingOptions,
+) -> Learnt:
+    """What trees teach, once their rules are known. Raises DataError.
+
+    path : of the first file; words, tags : distinct texts, and how often each is in the trees
+    """
     try:
         grammar = learner.learnt()
     except ValueError as error:
-        raise DataError(files[0].path, None, error) from None
-    words, tags = columns.word_counts(used)
-    spans = SpanFeatures.learnt(
-        options.span_features,
-        (columns.words_known, words),
-        (columns.labels, tags),
-        options.min_count,
-    )
+        raise DataError(path, None, error) from None
+    spans = SpanFeatures.learnt(options.span_features, words, tags, options.min_count)
     features = None
     if options.tags == "predicted":
-        features = WordFeatures.learnt(columns.words_known, words, options.min_count)
+        features = WordFeatures.learnt(*words, options.min_count)
     return Learnt(grammar, spans, features)
+
+
+def unparsable(others: int) -> str:
+    """What is wrong with a sentence whose tree the grammar does not make, and so many others."""
+    return (
+        f"and {others:,d} others have trees that the grammar does not make (longest_chain is too "
+        "small); expected application.unparsable: skip to train without them"
+    )
 
 
 def _packed(
     files: Sequence[FileRead],
-    columns: _Columns,
+    columns: Columns,
     sources: Sequence[Source],
     options: ParsingOptions,
     learnt: Learnt,
@@ -275,7 +329,7 @@ def _packed(
     )
 
 
-def _golds(columns: _Columns, grammar: Grammar) -> tuple[np.ndarray, np.ndarray]:
+def _golds(columns: Columns, grammar: Grammar) -> tuple[np.ndarray, np.ndarray]:
     """Offsets and distinct true brackets of labels in the grammar, with how often each is there."""
     n = len(columns.offsets) - 1
     number = np.array([grammar.label_number.get(text, -1) for text in columns.labels])

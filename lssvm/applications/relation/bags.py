@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
+from lssvm.applications.apart import share_edges
 from lssvm.applications.names import LazyNames
 from lssvm.applications.packing import Packed, digest
 from lssvm.offsets import gathered
@@ -64,6 +65,11 @@ class Bags(Packed):
     entities: np.ndarray
     mention_texts: np.ndarray
     left_out: int = 0
+
+    @property
+    def shares(self) -> np.ndarray:
+        """Where pairs of other files begin, as far as they are cut apart; see ``apart``."""
+        return share_edges(self.files)
 
     @property
     def mention_names(self) -> MentionNames:

@@ -6,6 +6,7 @@ names that no prediction can reach.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,6 +41,21 @@ class Names:
         )
 
 
+class PairFacts(NamedTuple):
+    """What a file of pairs teaches.
+
+    numbered : whether relations and features are numbers; those of the other kind are empty
+    relations, names : of relations and of features, as they are numbered in the file
+    numbers, features : of relations and of features, increasing, int64
+    """
+
+    numbered: bool
+    relations: tuple[str, ...]
+    names: tuple[str, ...] | None
+    numbers: np.ndarray
+    features: np.ndarray
+
+
 def read_pairs(
     sources: Sequence[Source],
     vocabulary: Vocabulary | None,
@@ -53,8 +69,13 @@ def read_pairs(
 
     Raises DataError.
     """
-    files = [_checked(source, read_bags(source.path, source.limit)) for source in sources]
+    files = [read_file(source) for source in sources]
     return pairs_of(files, sources, vocabulary, names, bias)
+
+
+def read_file(source: Source) -> BagFile:
+    """The pairs of one file. Raises DataError."""
+    return _checked(source, read_bags(source.path, source.limit))
 
 
 def pairs_of(
@@ -66,7 +87,8 @@ def pairs_of(
 ) -> tuple[Bags, Vocabulary]:
     """The pairs of files that were read, as :func:`read_pairs` has them. Raises DataError."""
     if vocabulary is None:
-        vocabulary = _learnt(files, sources, names or Names(), bias != 0.0)
+        facts = [facts_of(file) for file in files]
+        vocabulary = vocabulary_of(facts, sources, names or Names(), bias != 0.0)
     return _packed(files, sources, vocabulary, bias), vocabulary
 
 
@@ -92,30 +114,38 @@ def _checked(source: Source, file: BagFile) -> BagFile:
     return file
 
 
-def _learnt(
-    files: Sequence[BagFile], sources: Sequence[Source], names: Names, bias: bool
+def facts_of(file: BagFile) -> PairFacts:
+    """What a file of pairs teaches."""
+    used = np.unique(file.labels)
+    if file.features is None:
+        numbers, features = used.astype(np.int64) + 1, _occurring([file.indices])
+        return PairFacts(True, (), None, numbers, features)
+    relations = tuple(file.relations[label] for label in used.tolist())
+    none = np.empty(0, dtype=np.int64)
+    return PairFacts(False, relations, file.features, none, none)
+
+
+def vocabulary_of(
+    facts: Sequence[PairFacts], sources: Sequence[Source], names: Names, bias: bool
 ) -> Vocabulary:
-    """The vocabulary of training data. Raises DataError."""
-    numbered = files[0].features is None
-    for file, source in zip(files, sources, strict=True):
-        _check_kind(file, source, numbered, "the first file of training")
-    used = [np.unique(file.labels) for file in files]
-    if not any(map(len, used)):
+    """The vocabulary of training data, from what each file teaches. Raises DataError."""
+    numbered = facts[0].numbered
+    for fact, source in zip(facts, sources, strict=True):
+        _check_kind(fact.numbered, source, numbered, "the first file of training")
+    if not any(len(fact.relations) + len(fact.numbers) for fact in facts):
         message = "no pair has a relation; expected relations for training"
         raise DataError(sources[0].path, None, message)
     numbers = features = np.empty(0, dtype=np.int64)
     feature_names: tuple[str, ...] | None = None
     if numbered:
-        numbers = np.unique(np.concatenate(used)).astype(np.int64) + 1
+        numbers = np.unique(np.concatenate([fact.numbers for fact in facts]))
         relations = tuple(names.relations.get(n, str(n)) for n in numbers.tolist())
-        features = _occurring([file.indices for file in files])
+        features = _occurring([fact.features for fact in facts])
         if names.features:
             feature_names = tuple(names.features.get(n, f"feature {n}") for n in features.tolist())
     else:
-        pairs = zip(files, used, strict=True)
-        texts = [file.relations[label] for file, own in pairs for label in own.tolist()]
-        relations = tuple(dict.fromkeys(texts))
-        feature_names = tuple(dict.fromkeys(name for f in files for name in f.features or ()))
+        relations = tuple(dict.fromkeys(text for fact in facts for text in fact.relations))
+        feature_names = tuple(dict.fromkeys(name for fact in facts for name in fact.names or ()))
     found = Vocabulary(relations, numbers, features, feature_names, bias)
     _check_size(found, sources[0])
     return found
@@ -135,9 +165,12 @@ def _check_size(found: Vocabulary, source: Source) -> None:
         raise DataError(source.path, None, f"{message}; expected at most {MOST_WEIGHTS:,d}")
 
 
-def _check_kind(file: BagFile, source: Source, numbered: bool, others: str) -> None:
-    """Raise DataError if a file has names where others have numbers, or the other way round."""
-    if (file.features is None) != numbered:
+def _check_kind(found: bool, source: Source, numbered: bool, others: str) -> None:
+    """Raise DataError if a file has names where others have numbers, or the other way round.
+
+    found, numbered : whether the file has numbers, and whether others do
+    """
+    if found != numbered:
         words = ("names", "numbers") if numbered else ("numbers", "names")
         message = f"features and relations are {words[0]}, and those of {others} {words[1]}"
         raise DataError(source.path, None, f"{message}; expected {words[1]}")
@@ -221,7 +254,7 @@ def _packed(
 ) -> Bags:
     """The pairs of files. Raises DataError. before : pairs of the same file before these"""
     for file, source in zip(files, sources, strict=True):
-        _check_kind(file, source, vocabulary.numbered, "training")
+        _check_kind(file.features is None, source, vocabulary.numbered, "training")
     labels, label_places, relations = _labels(files, vocabulary)
     matrices, left_out = zip(*(_matrix(file, vocabulary, bias) for file in files), strict=True)
     counts = [len(file) for file in files]

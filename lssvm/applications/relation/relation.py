@@ -38,6 +38,7 @@ from lssvm.applications.names import LazyNames
 from lssvm.applications.relation import inference
 from lssvm.applications.relation.bags import Bags
 from lssvm.applications.relation.inference import Columns
+from lssvm.applications.relation.pairs_apart import PairsApart
 from lssvm.applications.relation.predictions import NONE, Predictions
 from lssvm.applications.relation.relation_data import RelationData
 from lssvm.applications.relation.relation_explaining import RelationExplainer
@@ -72,6 +73,7 @@ class Relation(
     RelationData,
     RelationExplainer,
     FactsWritten,
+    PairsApart,
     WholeLoss[Bags],
     base.Application[Bags, Predictions],
     base.ByExample[Bags],
@@ -128,31 +130,13 @@ class Relation(
     def _share(self, examples: Bags) -> float:
         return min(1.0, BLOCK_NS / self.dimension(examples))
 
-    def start(self, examples: Bags, rng: np.random.Generator) -> Plane:
-        """The relations of each pair in turn on its mentions. Raises DataError without them."""
-        return self.plane_of(examples, self._first(examples, rng), 0.0)
-
     def start_each(self, examples: Bags, rng: np.random.Generator) -> base.Maxima:
         """As ``start``, for every pair apart."""
-        labels, none = self._first(examples, rng), np.zeros(len(examples))
-        return base.Maxima(none, none, none, labels)
-
-    def _first(self, examples: Bags, rng: np.random.Generator) -> np.ndarray:
-        """First labels of all mentions, which use the relations of their pairs."""
-        self._check(examples)
-        counts, mentions = examples.label_counts, examples.mention_counts
-        starts = examples.places[:-1] - examples.places[0]
-        turns = np.arange(int(mentions.sum())) - np.repeat(starts, mentions)
+        count, keys = self.checked_mentions(examples), None
         if self.options.initialisation == "random":
-            keys = rng.random(len(turns))
-            order = np.lexsort((keys, np.repeat(np.arange(len(examples)), mentions)))
-            shuffled = np.empty_like(turns)
-            shuffled[order] = turns
-            turns = shuffled
-        own = np.repeat(counts, mentions)
-        places = np.repeat(examples.label_places[:-1], mentions) + turns % np.maximum(own, 1)
-        labels = np.append(examples.labels, 0)[np.where(own > 0, places, -1)]
-        return np.where(own > 0, labels, len(self.relations)).astype(np.int32)
+            keys = rng.random(count)
+        labels, none = self.first_labels(examples, keys), np.zeros(len(examples))
+        return base.Maxima(none, none, none, labels)
 
     def _check(self, examples: Bags) -> None:
         """Raise DataError for a pair that training cannot take."""

@@ -5,7 +5,7 @@ import numpy as np
 from lssvm.applications import base
 from lssvm.applications.sequence.examples import SequenceExamples, is_one
 from lssvm.kernels import _columns
-from lssvm.problem import squares_fit
+from lssvm.problem import RowSums, squares_fit
 
 
 class CompiledTokens(base.CompiledByExample[SequenceExamples]):
@@ -16,13 +16,11 @@ class CompiledTokens(base.CompiledByExample[SequenceExamples]):
         rows = examples.own_rows
         return squares_fit(rows.values if examples.is_sparse else rows.dense, examples.width)
 
-    def common_share(self, examples: SequenceExamples, squares: float) -> float:
-        """n ‖mean of x‖² / Σ ‖x‖² over the n rows, from 0 to 1; 0 if all are 0."""
+    def row_sums(self, examples: SequenceExamples) -> RowSums:
+        """Over the rows of tokens."""
         if not examples.is_sparse:
-            return super().common_share(examples, squares)
-        if squares <= 0.0:
-            return 0.0
-        rows, n = examples.own_rows, len(examples.labels)
+            return super().row_sums(examples)
+        rows = examples.own_rows
         sums, values = np.zeros(examples.width), rows.values
         _columns.total(rows.indices, values[:0] if is_one(values) else values, sums)
-        return float(sums @ sums) / n / squares
+        return RowSums(len(examples.labels), sums)

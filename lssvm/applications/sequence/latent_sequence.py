@@ -34,6 +34,7 @@ from pydantic import Field
 
 from lssvm import sparse
 from lssvm.applications import base
+from lssvm.applications.apart import Ask, Here
 from lssvm.applications.sequence import sequence_output
 from lssvm.applications.sequence.compiled_tokens import CompiledTokens
 from lssvm.applications.sequence.examples import SequenceExamples
@@ -154,11 +155,34 @@ class LatentSequenceLabelling(LabelSequences, CompiledTokens, base.KernelRows[Se
         states = tuple(f"{label}/{k}" for label in known.labels for k in numbers)
         return WeightNames(replace(known, labels=states), self.options.order, self.options.ends)
 
+    def read_share(
+        self, sources: Sequence[base.Source], plan: Any, before: int
+    ) -> SequenceExamples:
+        """The sequences of neighbouring files, with true labels as features. Raises DataError."""
+        return self.marked(super().read_share(sources, plan, before))
+
+    def largest_of(self, examples: SequenceExamples) -> np.ndarray:
+        """The largest absolute value of each numbered feature."""
+        return super().largest_of(examples)[: -examples.label_count]
+
     def start(self, examples: SequenceExamples, rng: np.random.Generator) -> Any:
         """Small random weights. Raises DataError if no token has a label."""
-        if not np.any(examples.labels >= 0):
+        return self.start_apart(Here(self, examples, whole=True), rng)
+
+    def start_apart(self, ask: Ask, rng: np.random.Generator) -> np.ndarray:
+        """The same by shares."""
+        if not any(ask("labels_there")):
+            ask("refuse_start", each=[share == 0 for share in range(ask.count)])
+        return self.options.initialisation_scale * rng.normal(size=ask("dimension")[0])
+
+    def labels_there(self, examples: SequenceExamples) -> bool:
+        """Whether some token has a label."""
+        return bool(np.any(examples.labels >= 0))
+
+    def refuse_start(self, examples: SequenceExamples, here: bool) -> None:
+        """Raise DataError for the first sequence, if it is here: there are no labels."""
+        if here:
             raise examples.error(0, "has no labels, and no other sequence has any; expected labels")
-        return self.options.initialisation_scale * rng.normal(size=self.dimension(examples))
 
     def augmented(self, w: np.ndarray, examples: SequenceExamples) -> tuple[Plane, float]:
         """Σ c_i U⁺_i; exact."""

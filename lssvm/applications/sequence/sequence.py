@@ -63,6 +63,7 @@ class LabelSequences(
     FromLists,
     SequenceExplainer,
     SequenceWritten,
+    SequencesApart,
     base.Application[SequenceExamples, Predictions],
     InParts[SequenceExamples, Predictions],
 ):
@@ -399,7 +400,6 @@ class LabelSequences(
 
 class SequenceLabelling(
     LabelSequences,
-    SequencesApart,
     CompiledTokens,
     base.KernelRows[SequenceExamples],
     base.Gathering[SequenceExamples],

@@ -3,7 +3,8 @@
 import logging
 import os
 import signal
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -19,6 +20,8 @@ DASK = "dask"
 CONNECT = 20.0  # seconds until a scheduler must answer
 LOOK = 2.0  # seconds between two looks whether a worker is still there
 WAIT = 50.0  # seconds until there must be workers
+ROUNDS = 4  # of losses in one pass or one task, before the run ends
+PAUSE = 0.02  # seconds between two looks whether a task has ended
 
 
 class WorkerLostError(Exception):
@@ -150,7 +153,7 @@ class Cluster:
 
     def __init__(self, client: Any, place: str, wanted: int | None) -> None:
         self._client, self._place = client, place
-        self._wanted = wanted
+        self._wanted, self._looked = wanted, time.monotonic()
         self.names: dict[str, Worker] = {}
 
     @property
@@ -202,6 +205,58 @@ class Cluster:
             pure=False,
         )
         return self.result(future, worker)
+
+    def check_versions(self, recipe: Recipe) -> None:
+        """Raise LssvmError if a worker has other versions, or if there are no workers."""
+        for worker in self.first():
+            with suppress(WorkerLostError):
+                self._check_versions(worker, recipe)
+
+    def solved(
+        self, function: Callable[[Any, Any], Any], shared: Any, tasks: Sequence[Any]
+    ) -> Iterator[tuple[int, Any]]:
+        """The numbers of tasks and function(shared, task), in the order in which they come.
+
+        Dask gives a task whose worker is lost to another one; if what they share is lost, it is
+        sent again. Raises LssvmError if too many workers are lost, SchedulerLostError.
+        """
+        left = set(range(len(tasks)))
+        for _ in range(ROUNDS):
+            there = self._client.scatter(shared, broadcast=True, hash=False)
+            waiting = {
+                number: self._client.submit(function, there, tasks[number], pure=False)
+                for number in sorted(left)
+            }
+            while waiting:
+                ready = [number for number, future in waiting.items() if future.done()]
+                for number in ready:
+                    answer = self._answer(waiting.pop(number))
+                    if answer is not None:
+                        left.discard(number)
+                        yield number, answer
+                if not ready:
+                    time.sleep(PAUSE)
+                    self._look()
+            if not left:
+                return
+        raise LssvmError(f"executor: worker after worker of {self._place} was lost in its task")
+
+    def _answer(self, future: Any) -> Any:
+        """What a task that has ended became; None if its worker was lost."""
+        try:
+            return future.result(timeout=CONNECT)
+        except (OSError, TimeoutError, CancelledError):
+            return None
+        except Exception as error:
+            if type(error).__module__.partition(".")[0] == "distributed":
+                return None
+            raise
+
+    def _look(self) -> None:
+        """Ask for the workers from time to time, which tells whether the scheduler is there."""
+        if time.monotonic() - self._looked > LOOK:
+            self.present()
+            self._looked = time.monotonic()
 
     def _check_versions(self, worker: Worker, recipe: Recipe) -> None:
         found = self._run(worker, versions, recipe.name)

@@ -18,13 +18,13 @@ from lssvm.oracle.block_sums import BlockSums, Sums
 from lssvm.oracle.tree import TreeSum
 from lssvm.plane import Plane
 from lssvm.problem import add_counts
-from lssvm.training.distributed.cluster import WAIT, Cluster, Worker, WorkerLostError
+from lssvm.training.distributed.cluster import ROUNDS, WAIT, Cluster, Worker, WorkerLostError
 from lssvm.training.distributed.held import Reading
+from lssvm.training.distributed.portions import Portion, Readers, Reads, sent, whole
 from lssvm.training.distributed.traffic import Traffic
 from lssvm.training.distributed.worker import Recipe, Reply
 from lssvm.training.processes import raised_there
 
-ROUNDS = 4  # of losses in one pass, before the run ends
 NEWCOMERS = 1.0  # seconds between two looks for the successors of lost workers
 MEMORY = "use more workers, or workers with more memory (--memory-limit of dask worker)"
 
@@ -39,6 +39,7 @@ class Crew:
         """Raises LssvmError if there are no workers, or if one cannot take part."""
         self._cluster, self._recipe = cluster, recipe
         self._reading: Reading | None = None
+        self._w: np.ndarray | None = None
         self._actors: dict[Worker, Any] = {}
         self._numbers = itertools.count()
         self._counts: dict[str, tuple[int, int]] = {}
@@ -65,13 +66,32 @@ class Crew:
         """Tell all workers what the application has learnt. Raises LssvmError."""
         self.know(Recipe.of(application))
 
-    def know(self, recipe: Recipe, reading: Reading | None = None) -> None:
+    def know(
+        self, recipe: Recipe, reading: Reading | None = None, w: np.ndarray | None = None
+    ) -> None:
         """Tell all workers, also those that come later, what the application has learnt.
 
-        reading : what they read shares of files by. Raises LssvmError as one that cannot does.
+        reading : what they read shares of files by; w : the weights that they predict with
+
+        Raises LssvmError as a worker that cannot does.
         """
-        self._recipe, self._reading = recipe, reading
-        self.replies("know", dict.fromkeys(self.workers(), (recipe, reading)))
+        self._recipe, self._reading, self._w = recipe, reading, w
+        self.replies("know", dict.fromkeys(self.workers(), (recipe, reading, w)))
+
+    def predicted(self, parts: Sequence[Any], top: int) -> list[Any]:
+        """What workers predict for examples in parts, in their order. Raises LssvmError."""
+
+        def owners() -> dict[int, Worker]:
+            there = self.workers()
+            return {number: there[number % len(there)] for number in range(len(parts))}
+
+        found = self.gathered(
+            "predict",
+            range(len(parts)),
+            owners,
+            lambda numbers: ([(number, parts[number]) for number in numbers], top),
+        )
+        return [predictions for _, predictions in sorted(found, key=lambda each: int(each[0]))]
 
     def prepare(self, reading: Reading) -> None:
         """Tell all workers, also those that come later, which features are left."""
@@ -112,7 +132,7 @@ class Crew:
     def send(self, worker: Worker, data: int, number: int, block: Any) -> bool:
         """Give a worker a block of a data set; whether it is still there."""
         future = self._asked(worker, "hold", data, number, block)
-        self.traffic = self.traffic._replace(sent=self.traffic.sent + _nbytes(block))
+        self.traffic = self.traffic._replace(sent=self.traffic.sent + bytes_of(block))
         return self._reply(worker, future) is not None
 
     def forget(self, data: int, at: Iterable[tuple[Worker, Sequence[int] | None]]) -> None:
@@ -155,7 +175,7 @@ class Crew:
         traffic = self.traffic
         self.traffic = traffic._replace(
             sent=traffic.sent + sent,
-            received=traffic.received + sum(_nbytes(reply.found) for reply in found.values()),
+            received=traffic.received + sum(bytes_of(reply.found) for reply in found.values()),
             seconds=traffic.seconds + seconds,
             computing=traffic.computing + (slowest if passing else 0.0),
         )
@@ -221,7 +241,7 @@ class Crew:
         """Make an actor on a worker, unless that is lost already. Raises LssvmError."""
         try:
             actor = self._cluster.actor(worker, self._recipe)
-            ready = self._cluster.call(worker, actor, "know", self._recipe, self._reading)
+            ready = self._cluster.call(worker, actor, "know", self._recipe, self._reading, self._w)
             _check(worker, self._cluster.result(ready, worker))
             self._actors[worker] = actor
         except WorkerLostError:
@@ -254,13 +274,15 @@ class RemoteSums:
         self._crew, self._application, self._blocks = crew, answers.application, blocks
         self._data = data
         self._owners: dict[int, Worker] = {}
+        application = answers.application
+        self._readers = Readers(lambda number: Reads.of(application, blocks[number]))
         weakref.finalize(self, _let_go, crew, data, self._owners)
 
     def total(self, ask: str, w: np.ndarray) -> tuple[Plane, float]:
         """The planes of all blocks and their slacks, added up by the tree of their numbers."""
         found = TreeSum()
         for node in self._asked(ask, w):
-            found.add(node._replace(plane=node.plane.writable()))
+            found.add(node._replace(plane=whole(node.plane)))
         return found.total()
 
     def each(self, ask: str, w: np.ndarray) -> list[Any]:
@@ -283,7 +305,7 @@ class RemoteSums:
             "ask",
             range(len(self._blocks)),
             lambda: self._owners if self._send() else None,
-            lambda numbers: (self._data, numbers, ask, w),
+            lambda numbers: (self._data, numbers, ask, sent(w, self._readers, numbers)),
             passing=True,
         )
 
@@ -325,15 +347,15 @@ def _check(worker: Worker, reply: Reply) -> None:
 
 def _arrays(question: Sequence[Any]) -> int:
     """The bytes of the arrays of a question."""
-    return sum(part.nbytes for part in question if isinstance(part, np.ndarray))
+    return sum(bytes_of(part) for part in question if isinstance(part, np.ndarray | Portion))
 
 
-def _nbytes(value: Any) -> int:
+def bytes_of(value: Any) -> int:
     """The bytes of the arrays in a value, and in what it consists of."""
     if isinstance(value, np.ndarray):
         return value.nbytes
     if isinstance(value, list | tuple):
-        return sum(map(_nbytes, value))
+        return sum(map(bytes_of, value))
     if isinstance(value, dict):
-        return sum(map(_nbytes, value.values()))
-    return _nbytes(vars(value)) if hasattr(value, "__dict__") else 0
+        return sum(map(bytes_of, value.values()))
+    return bytes_of(vars(value)) if hasattr(value, "__dict__") else 0

@@ -15,7 +15,9 @@ from lssvm.executor import Executor
 from lssvm.oracle.answers import Answers
 from lssvm.oracle.block_sums import summed
 from lssvm.oracle.tree import Node
-from lssvm.problem import Gathering, compiled_by_example, sums_in_c
+from lssvm.problem import Gathering, RowSums, compiled_by_example, sums_in_c
+from lssvm.training.distributed.portions import Portion, Readers, Reads, brief, received
+from lssvm.training.whereabouts import Ended
 
 Span = tuple[int, int, int, int]  # number of a block, its share, and its examples there
 
@@ -54,34 +56,29 @@ class Sized(NamedTuple):
     """The sizes of a share as it is trained on: (n,) each, and the number of weights.
 
     gathers : whether the examples of a share have one sum; see ``problem.Gathering``
+    together : whether a kernel may work on several examples at a time
+    reads : which weights; None if all are read, or if that is not known
     """
 
     sizes: np.ndarray
     work: np.ndarray
     dimension: int
     gathers: bool
+    together: bool
+    reads: Reads | None
 
 
-class Offer(NamedTuple):
+class ShareOffer(NamedTuple):
     """What inference by example in C says of a share, for the choice of a solver.
 
-    squares : Σ ‖x‖²; sums : Σ x over its rows; the others as in ``problem.ExampleOracle``
+    squares : Σ ‖x‖²; rows : sums over them; the others as in ``problem.ExampleOracle``
     """
 
     squares: float
     multiply_adds: float
     exact: bool
     places: float
-    rows: int
-    sums: np.ndarray
-
-
-class Ended(NamedTuple):
-    """What the end of training asks of a share: what scores need, and losses if they are known."""
-
-    examples: Any
-    predictions: Any
-    losses: np.ndarray | None
+    rows: RowSums
 
 
 def taught(application: Any, numbered: Sequence[tuple[int, Source]]) -> list[tuple[int, Taught]]:
@@ -102,6 +99,7 @@ class Held:
         self._shares: dict[int, Any] = {}
         self._blocks: dict[tuple[int, int, int], Any] = {}
         self._last: dict[int, list[Any]] = {}
+        self.readers = Readers(lambda share: Reads.of(application, self.examples(share)))
 
     def sources(self, share: int) -> Sequence[Source]:
         """The files of a share."""
@@ -112,6 +110,7 @@ class Held:
         """Forget a share."""
         self._shares.pop(share, None)
         self._last.pop(share, None)
+        self.readers.forget(share)
         for key in [key for key in self._blocks if key[0] == share]:
             del self._blocks[key]
 
@@ -119,6 +118,8 @@ class Held:
         """Leave out the features that do not occur in any share; the shares that are here."""
         self.reading = self.reading._replace(occurring=occurring)
         self._blocks.clear()
+        for share in self._shares:
+            self.readers.forget(share)
         for share in self._shares if occurring is not None else ():
             self._shares[share] = self._prepared(self._shares[share])
         return list(self._shares)
@@ -196,27 +197,32 @@ class Held:
         work = np.asarray(application.work(examples))
         gathers = isinstance(application, Gathering) and sums_in_c(type(application))
         gathers = gathers and application.gathers(examples)
-        return Sized(np.asarray(examples.sizes), work, application.dimension(examples), gathers)
+        sizes, together = np.asarray(examples.sizes), hasattr(examples, "together")
+        dimension, reads = application.dimension(examples), self.readers.of([share])
+        return Sized(sizes, work, dimension, gathers, together, reads)
+
+    def together(self, share: int, first: int, last: int) -> int:
+        """How many of some examples a kernel works on at a time."""
+        return int(self.examples(share).slice(first, last).together)
 
     def call(self, share: int, method: str, each: Mapping[int, Any] | None, *arguments: Any) -> Any:
         """A method of the application with the examples of a share. each : a further argument"""
         further = () if each is None else (each[share],)
         return getattr(self.application, method)(self.examples(share), *arguments, *further)
 
-    def offer(self, share: int, model: str) -> Offer | None:
+    def offer(self, share: int, model: str) -> ShareOffer | None:
         """What inference by example in C says of a share; None if there is none."""
         examples = self.examples(share)
         offering = compiled_by_example(self.application, examples, model)
         if offering is None:
             return None
-        kernel, inputs = offering.example_oracle(examples), examples.inputs
-        return Offer(
+        kernel = offering.example_oracle(examples)
+        return ShareOffer(
             float(kernel.squares.sum()),
             kernel.multiply_adds,
             kernel.exact,
             float(kernel.places[-1]),
-            inputs.shape[0],
-            np.asarray(inputs.sum(axis=0)).ravel(),
+            offering.row_sums(examples),
         )
 
     def ended(self, share: int, w: np.ndarray) -> Ended:
@@ -232,14 +238,22 @@ class Held:
         return list(self.examples(share).slice(first, last).names)
 
     def single(
-        self, share: int, ask: str, w: np.ndarray, first: int, last: int, initial: bool
+        self,
+        share: int,
+        ask: str,
+        weights: np.ndarray | Portion,
+        first: int,
+        last: int,
+        initial: bool,
     ) -> Any:
         """An answer about some examples of a share alone, unchecked.
 
+        weights : w, or those that the share reads
         initial : ask the problem whose solution is the first w
         """
         application = self.application.first_problem() if initial else self.application
-        return getattr(application, ask)(w, self._block(share, first, last))
+        w = received(weights, self.readers, [share])
+        return brief(getattr(application, ask)(w, self._block(share, first, last)))
 
     def _prepared(self, examples: Any) -> Any:
         occurring = self.reading.occurring

@@ -12,6 +12,7 @@ from lssvm.solvers.table import AUTO, CLASSES, solver_class
 
 if TYPE_CHECKING:
     from lssvm.training.distributed.crew import Crew
+    from lssvm.training.whereabouts import Whereabouts
 
 THREADS = "threads"
 
@@ -38,6 +39,15 @@ def crew_of(
             yield crew
         finally:
             crew.close()
+
+
+def sent_to(crew: "Crew | None", application: Application) -> "Whereabouts | None":
+    """What examples that are here are asked by, if workers compute with copies of them."""
+    if crew is None:
+        return None
+    from lssvm.training.distributed.sent import Sent
+
+    return Sent(application, crew)
 
 
 def check_application(application: Application, examples: Any | None, executor: str) -> None:

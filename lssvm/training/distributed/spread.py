@@ -18,8 +18,11 @@ from lssvm.applications.occurring import Occurring
 from lssvm.errors import LssvmError
 from lssvm.oracle.tree import TreeSum, total_of
 from lssvm.plane import Plane
-from lssvm.problem import FirstProblem, Problem
-from lssvm.training.distributed.held import Ended, Found, Offer, Reading, Sized, Span
+from lssvm.problem import FirstProblem, Problem, RowSums
+from lssvm.training.distributed.held import Found, Reading, ShareOffer, Sized, Span
+from lssvm.training.distributed.portions import Readers, sent, whole
+from lssvm.training.distributed.traffic import Traffic
+from lssvm.training.whereabouts import Ended, Offer, Whereabouts
 
 if TYPE_CHECKING:
     from lssvm.training.distributed.cluster import Worker
@@ -43,6 +46,14 @@ class Spread:
     labelled: bool
     first: int
     last: int
+
+    @property
+    def together(self) -> int:
+        """How many examples of one share a kernel works on at a time, as their worker says."""
+        if not self.at.together:
+            return 1
+        ((share, first, last),) = self.spans
+        return self.at.of_shares("together", [share], first, last)[0]
 
     def __len__(self) -> int:
         return len(self.costs)
@@ -94,7 +105,7 @@ class SpreadNames(LazyNames):
     def name(self, place: int) -> str:
         """The name at a place."""
         ((share, first, last),) = self._examples.slice(place, place + 1).spans
-        return self._examples.at.asked("names", [share], first, last)[0][0]
+        return self._examples.at.of_shares("names", [share], first, last)[0][0]
 
 
 class Owners:
@@ -117,11 +128,12 @@ class Owners:
         return self._at
 
 
-class AtWorkers(Problem[Spread]):
-    """An application as solvers ask it, for examples that live on workers.
+class AtWorkers(Problem[Spread], Whereabouts):
+    """Examples that workers have read, and the application as solvers ask it there.
 
     application : the one that the workers have too, which reads apart; count : of shares
     first : whether it is not asked itself, but the problem whose solution is the first w
+    together : whether a kernel works on several examples at a time
     """
 
     def __init__(self, crew: "Crew", application: Any, count: int) -> None:
@@ -132,9 +144,26 @@ class AtWorkers(Problem[Spread]):
         self.occurring: Occurring | None = None
         self.count, self._crew = count, crew
         self._dimension, self.gathers, self.first = 0, False, False
+        self.together = False
+        self.readers = Readers(lambda share: None)
         self.owners = Owners(crew, count)
 
-    def asked(self, ask: str, numbers: Sequence[int] | None, *arguments: Any) -> list[Any]:
+    @property
+    def asked(self) -> Self:
+        """This itself."""
+        return self
+
+    @property
+    def traffic(self) -> Traffic:
+        """What went through the network so far."""
+        return self._crew.traffic
+
+    @property
+    def dashboard(self) -> str:
+        """The address of Dask's dashboard; empty if it is off."""
+        return self._crew.dashboard
+
+    def of_shares(self, ask: str, numbers: Sequence[int] | None, *arguments: Any) -> list[Any]:
         """The answers of shares, all of them by default, in their order; see ``Held``."""
         found = self._crew.gathered(
             "shares",
@@ -146,12 +175,14 @@ class AtWorkers(Problem[Spread]):
 
     def spread(self, reading: Reading) -> Spread:
         """The examples, once every worker has read its shares. Raises LssvmError."""
-        found: list[Found] = self.asked("found", None)
+        found: list[Found] = self.of_shares("found", None)
         self.occurring = _occurring(found)
         if self.occurring is not None:
             self._crew.prepare(reading._replace(occurring=self.occurring))
-        sized: list[Sized] = self.asked("sized", None)
+        sized: list[Sized] = self.of_shares("sized", None)
         self._dimension, self.gathers = sized[0].dimension, sized[0].gathers
+        self.together = sized[0].together
+        self.readers = Readers(lambda share: sized[share].reads)
         edges = np.cumsum([0, *(len(each.costs) for each in found)])
         return Spread(
             self,
@@ -165,7 +196,15 @@ class AtWorkers(Problem[Spread]):
             int(edges[-1]),
         )
 
-    def training(self, examples: Spread) -> Training:
+    def for_training(self, examples: Spread) -> Spread:
+        """The same: workers have packed them for training."""
+        return examples
+
+    def linear_dimension(self, examples: Spread) -> int | None:
+        """The number of weights, no feature left out."""
+        return self.application.known_dimension()
+
+    def training(self, examples: Spread, kernel: Any) -> Training:
         """What a solver is given: features that occur in no share are left out."""
         space: Space = Linear() if self.occurring is None else self.occurring
         return Training(examples, space, np.zeros((0, 0)), 0)
@@ -187,13 +226,15 @@ class AtWorkers(Problem[Spread]):
     ) -> list[Any]:
         """The answers of all shares to a method of the application; see ``apart.Ask``."""
         own = None if each is None else dict(enumerate(each))
-        return self.asked("call", None, method, own, *arguments)
+        return self.of_shares("call", None, method, own, *arguments)
 
     def start(self, examples: Spread, rng: np.random.Generator) -> Any:
-        """The sum over all shares, or the problem whose solution is the first w."""
+        """The sum over all shares, the problem whose solution is the first w, or that w."""
         if self.first:
             return self._total(self("start_of_first"))
         found = self.application.start_apart(self, rng)
+        if isinstance(found, np.ndarray):
+            return found
         if isinstance(found, list):
             return self._total(found)
         first: Any = copy(self)
@@ -203,42 +244,43 @@ class AtWorkers(Problem[Spread]):
     def _total(self, planes: Sequence[Plane]) -> Plane:
         return total_of([plane.writable() for plane in planes])
 
-    def summary(self, w: np.ndarray) -> dict[str, np.ndarray]:
+    def summary(self, w: np.ndarray, examples: Spread) -> dict[str, np.ndarray]:
         """As that of the application."""
         return self.application.summary_apart(self, w)
 
     def augmented(self, w: np.ndarray, examples: Spread) -> tuple[Plane, float]:
         """Loss-augmented inference for a few examples."""
         found = [self._single("augmented", w, span) for span in examples.spans]
-        return _sum([plane for plane, _ in found]), sum(upper for _, upper in found)
+        return _sum([whole(plane) for plane, _ in found]), sum(upper for _, upper in found)
 
     def completed(self, w: np.ndarray, examples: Spread) -> Plane:
         """Latent completion for a few examples."""
-        return _sum([self._single("completed", w, span) for span in examples.spans])
+        return _sum([whole(self._single("completed", w, span)) for span in examples.spans])
 
     def sums(self, answers: Any, blocks: Sequence[Spread], executor: Any) -> "SpreadSums":
         """The ``Sums`` of blocks."""
         return SpreadSums(self._crew, self, blocks)
 
-    def offer(self, model: str) -> Offer | None:
+    def offer(self, oracle: Any, model: str) -> Offer | None:
         """What inference by example in C says of all shares; None if there is none."""
-        found = [offer for offer in self.asked("offer", None, model) if offer is not None]
-        if len(found) < self.count:
+        found: list[ShareOffer | None] = self.of_shares("offer", None, model)
+        if None in found:
             return None
-        squares, multiply_adds, _, places, rows, _ = zip(*found, strict=True)
-        exact, sums = found[0].exact, np.sum([offer.sums for offer in found], axis=0)
-        return Offer(sum(squares), sum(multiply_adds), exact, sum(places), sum(rows), sums)
+        squares, multiply_adds, exact, places, rows = zip(*found, strict=True)
+        sums = RowSums(*(np.sum(own, axis=0) for own in zip(*rows, strict=True)))
+        common = sums.share(sum(squares))
+        return Offer(sum(squares), sum(multiply_adds), all(exact), sum(places), common)
 
-    def ended(self, w: np.ndarray) -> Ended:
+    def ended(self, w: np.ndarray, examples: Spread, predicted: Any) -> Ended:
         """What the end of training asks of the predictions for all examples."""
-        found: list[Ended] = self.asked("ended", None, w)
-        examples, predictions = self.application.joined(
+        found: list[Ended] = self.of_shares("ended", None, w)
+        shown, predictions = self.application.joined(
             [(each.examples, each.predictions) for each in found]
         )
         losses = [each.losses for each in found if each.losses is not None]
-        return Ended(examples, predictions, np.concatenate(losses) if losses else None)
+        return Ended(shown, predictions, np.concatenate(losses) if losses else None)
 
-    def scale_warnings(self) -> list[str]:
+    def scale_warnings(self, examples: Spread) -> list[str]:
         """A warning about features whose scales differ much."""
         largest = np.max(self("largest_of"), axis=0)
         if self.occurring is not None and len(largest):
@@ -249,7 +291,8 @@ class AtWorkers(Problem[Spread]):
 
     def _single(self, ask: str, w: np.ndarray, span: tuple[int, int, int]) -> Any:
         share, first, last = span
-        return self.asked("single", [share], ask, w, first, last, self.first)[0]
+        weights = w if self.first else sent(w, self.readers, [share])
+        return self.of_shares("single", [share], ask, weights, first, last, self.first)[0]
 
 
 class SpreadSums:
@@ -258,6 +301,7 @@ class SpreadSums:
     def __init__(self, crew: "Crew", at: AtWorkers, blocks: Sequence[Spread]) -> None:
         first, last = blocks[0], blocks[-1]
         self._crew, self._owners, self._first = crew, at.owners, at.first
+        self._readers = at.readers
         # A part of the data has only a few passes, too few to pay for its columns.
         self._gathers = at.gathers and (first.first, last.last) == (0, first.edges[-1])
         self._spans: list[Span] = []
@@ -270,7 +314,7 @@ class SpreadSums:
         gathers = self._gathers and ask == "augmented"
         found = TreeSum()
         for node in self._asked("gathered" if gathers else ask, w, gathers):
-            found.add(node._replace(plane=node.plane.writable()))
+            found.add(node._replace(plane=whole(node.plane)))
         return found.total()
 
     def curvature(self, w: np.ndarray) -> np.ndarray | None:
@@ -296,13 +340,14 @@ class SpreadSums:
             at = self._owners()
             return {item: at[spans[0][1]] for item, spans in by_item.items()}
 
-        return self._crew.gathered(
-            "sums",
-            by_item,
-            owners,
-            lambda items: ([span for item in items for span in by_item[item]], ask, w, self._first),
-            passing=True,
-        )
+        def question(items: Sequence[int]) -> tuple[Any, ...]:
+            spans = [span for item in items for span in by_item[item]]
+            weights: Any = w
+            if not self._first:
+                weights = sent(w, self._readers, sorted({share for _, share, *_ in spans}))
+            return spans, ask, weights, self._first
+
+        return self._crew.gathered("sums", by_item, owners, question, passing=True)
 
     def each(self, ask: str, w: np.ndarray) -> NoReturn:
         """Raises LssvmError: sums alone are sent."""
@@ -322,7 +367,7 @@ def _occurring(found: Sequence[Found]) -> Occurring | None:
 
 
 def _sum(planes: Sequence[Plane]) -> Plane:
-    total = planes[0].writable()
+    total = planes[0]
     for plane in planes[1:]:
         total = total + plane
     return total

@@ -18,6 +18,7 @@ from lssvm.oracle.answers import Answers
 from lssvm.oracle.block_sums import summed
 from lssvm.training.arithmetic import arithmetic
 from lssvm.training.distributed.held import Held, Reading, Span, taught, unreadable
+from lssvm.training.distributed.portions import Portion, Readers, Reads, brief, received
 
 
 class Recipe(NamedTuple):
@@ -77,16 +78,34 @@ class Blocks:
     def __init__(self, threads: int) -> None:
         self._executor = Executor(threads)
         self._blocks: dict[int, dict[int, Any]] = {}
+        self._readers: dict[int, Readers] = {}
         self._made = Reply()
         self._held: Held | None = None
+        self._w: np.ndarray | None = None
 
-    def know(self, recipe: Recipe, reading: Reading | None = None) -> Reply:
-        """Make the application, and read shares of files by it if there is a ``reading``."""
+    def know(
+        self, recipe: Recipe, reading: Reading | None = None, w: np.ndarray | None = None
+    ) -> Reply:
+        """Make the application, and read shares of files by it if there is a ``reading``.
+
+        w : the weights of a model, for :meth:`predict`
+        """
+        self._w = w
         self._made = _answer(lambda: [Answers(recipe.made())])
         self._held = None
         if self._made.error is None and reading is not None:
             self._held = Held(self._made.found[0].application, reading)
         return Reply(self._made.error)
+
+    def predict(self, numbered: Sequence[tuple[int, Any]], top: int) -> Reply:
+        """What the model predicts for examples in parts, with the numbers of these."""
+        application = self._made.found[0].application
+        with arithmetic():
+            return _answer(
+                lambda: [
+                    (number, application.predict(self._w, own, top)) for number, own in numbered
+                ]
+            )
 
     def taught(self, numbered: Sequence[tuple[int, Source]]) -> Reply:
         """What files teach, with their numbers."""
@@ -110,9 +129,12 @@ class Blocks:
             reply = _answer(lambda: [(number, answer(number, *arguments)) for number in numbers])
         return _placed(reply, [each for number in numbers for each in self._shares.sources(number)])
 
-    def sums(self, spans: Sequence[Span], ask: str, w: np.ndarray, initial: bool) -> Reply:
+    def sums(
+        self, spans: Sequence[Span], ask: str, weights: np.ndarray | Portion, initial: bool
+    ) -> Reply:
         """Sums over blocks of shares at w, or over the shares themselves if ``ask`` is theirs.
 
+        weights : w, or those that the shares read
         initial : of the problem whose solution is the first w
         """
         answers, held, pool = self._made.found[0], self._shares, self._executor
@@ -120,9 +142,10 @@ class Blocks:
             answers = Answers(answers.application.first_problem())
 
         def found() -> Sequence[Any]:
+            w = received(weights, held.readers, sorted({share for _, share, *_ in spans}))
             if ask in ("gathered", "curvature"):
-                return getattr(held, ask)(answers, w, spans, pool)
-            return held.sums(answers, ask, w, spans, pool)
+                return brief(getattr(held, ask)(answers, w, spans, pool))
+            return brief(held.sums(answers, ask, w, spans, pool))
 
         with arithmetic():
             reply = _answer(found)
@@ -137,25 +160,37 @@ class Blocks:
 
     def hold(self, data: int, number: int, block: Any) -> Reply:
         """Keep a block of a data set."""
-        self._blocks.setdefault(data, {})[number] = block
+        own = self._blocks.setdefault(data, {})
+        own[number] = block
+        if data not in self._readers:
+            made = self._made.found[0].application
+            self._readers[data] = Readers(lambda number: Reads.of(made, own[number]))
+        self._readers[data].forget(number)
         return Reply()
 
     def drop(self, data: int, numbers: Sequence[int] | None = None) -> None:
         """Forget blocks of a data set, or all of it."""
         if numbers is None:
             self._blocks.pop(data, None)
+            self._readers.pop(data, None)
         for number in numbers or ():
             self._blocks.get(data, {}).pop(number, None)
 
-    def ask(self, data: int, numbers: Sequence[int], ask: str, w: np.ndarray) -> Reply:
-        """The answers for blocks of a data set at w: sums, or that of each if they have none."""
+    def ask(
+        self, data: int, numbers: Sequence[int], ask: str, weights: np.ndarray | Portion
+    ) -> Reply:
+        """The answers for blocks of a data set at w: sums, or that of each if they have none.
+
+        weights : w, or those that the blocks read
+        """
         blocks = [(number, self._blocks[data][number]) for number in numbers]
         answers: Answers[Any] = self._made.found[0]
         application = answers.application
 
         def found() -> Sequence[Any]:
+            w = received(weights, self._readers[data], numbers)
             if ask in ("augmented", "completed"):
-                return summed(answers, ask, w, blocks, self._executor).nodes
+                return brief(summed(answers, ask, w, blocks, self._executor).nodes)
             answer = getattr(application, ask)
             return self._executor.map(lambda each: (each[0], answer(w, each[1])), blocks)
 
