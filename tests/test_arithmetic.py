@@ -57,7 +57,7 @@ def test_the_numbers_do_overflow():
         DataOracle(application, examples, Executor()),
         rules_of(config, len(examples), False),
     )
-    run = new_run(application, examples, oracle, config, 0, None)
+    run = new_run(oracle, config, 0, None)
     with pytest.raises(RuntimeWarning, match="encountered in"):
         run.proceed(oracle, rules, Observer())
 

@@ -74,7 +74,7 @@ def test_the_papers_algorithm_stays_within_its_theorem():
     with Executor() as executor:
         oracle = DataOracle(application, examples, executor)
         length, loss = constraints.longest(oracle)
-        run = new_run(application, examples, oracle, config, 0, None)
+        run = new_run(oracle, config, 0, None)
         run.proceed(oracle, rules_of(config, 12, hidden=False), Observer())
     sets = run.solver.sets
     # With slack rescaling and squared slack, a plane is √Δ δ, and its loss part √Δ.

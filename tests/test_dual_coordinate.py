@@ -138,7 +138,7 @@ def solved(application, examples, method, formulation, *, C=0.7, epsilon=1e-7, t
     )
     with Executor(threads) as executor:
         oracle = DataOracle(application, examples, executor)
-        run = setup.new_run(application, examples, oracle, config, 0, None)
+        run = setup.new_run(oracle, config, 0, None)
         run.proceed(oracle, setup.rules_of(config, len(examples), hidden=False), Observer())
     return run
 
@@ -450,7 +450,7 @@ def test_a_run_goes_on_from_its_state_as_if_it_had_not_been_stopped(form, monkey
     class StopError(Exception):
         pass
 
-    run = setup.new_run(application, examples, oracle, config, 0, None)
+    run = setup.new_run(oracle, config, 0, None)
     for stop in itertools.count(3, 7):
 
         def between(countdown=iter(range(stop))):  # noqa: B008
@@ -534,7 +534,7 @@ def test_with_hidden_states_the_objective_falls_and_each_convex_problem_is_certi
     )
     oracle = DataOracle(application, examples, Executor(1))
     rules = setup.rules_of(config, len(examples), hidden=True)
-    run = setup.new_run(application, examples, oracle, config, 0, None)
+    run = setup.new_run(oracle, config, 0, None)
     run.proceed(oracle, rules, Observer())
     w, C = run.solver.w, 0.7
 
@@ -602,7 +602,7 @@ def test_planes_that_take_too_much_memory_end_the_run_and_are_not_restored():
         }
     )
     oracle = DataOracle(application, examples, Executor(1))
-    small = setup.new_run(application, examples, oracle, config, 0, None)
+    small = setup.new_run(oracle, config, 0, None)
     with pytest.raises(LssvmError, match=r"the planes of 12 examples take .* solver.max_cache_mb"):
         small.proceed(oracle, setup.rules_of(config, len(examples), hidden=False), Observer())
     solver = setup.new_solver(application, examples, config)

@@ -49,7 +49,7 @@ def trained(problem, model, method="dual-coordinate", epsilon=1e-7, threads=1):
     config, examples = config_of(model, method, epsilon), problem.examples
     with Executor(threads) as executor:
         oracle = DataOracle(problem.app, examples, executor)
-        run = setup.new_run(problem.app, examples, oracle, config, 0, None)
+        run = setup.new_run(oracle, config, 0, None)
         rules = setup.rules_of(config, len(examples), hidden=problem.app.hidden)
         run.proceed(oracle, rules, Observer())
     return run
@@ -254,7 +254,7 @@ def test_a_run_goes_on_from_its_state_as_if_it_had_not_been_stopped(model, monke
     whole, config = trained(problem, model), config_of(model)
     oracle = DataOracle(problem.app, problem.examples, Executor(1))
     rules = setup.rules_of(config, len(problem.examples), hidden=problem.app.hidden)
-    run = setup.new_run(problem.app, problem.examples, oracle, config, 0, None)
+    run = setup.new_run(oracle, config, 0, None)
     for stop in itertools.count(3, 7):
 
         def between(countdown=iter(range(stop))):  # noqa: B008

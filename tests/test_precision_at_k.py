@@ -457,7 +457,7 @@ def test_the_weight_of_the_start_is_a_factor_of_its_c(data):
             }
         )
         oracle = DataOracle(app, examples, Executor(1))
-        found.append(new_run(app, examples, oracle, config, 0, None).solver.w)
+        found.append(new_run(oracle, config, 0, None).solver.w)
     np.testing.assert_allclose(found[0], found[1], atol=1e-3)
 
 
@@ -472,7 +472,7 @@ def test_the_first_weights_are_those_of_scikit_learn(data):
         }
     )
     oracle = DataOracle(app, examples, Executor(1))
-    w = new_run(app, examples, oracle, config, 0, None).solver.w
+    w = new_run(oracle, config, 0, None).solver.w
     rows = np.vstack(features(queries, 6))
     relevant = np.concatenate([query[0] for query in queries])
     weights = np.concatenate([np.full(len(y), c / len(y)) for y, _, c in queries])

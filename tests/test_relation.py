@@ -103,7 +103,7 @@ def test_the_certified_gap_holds_the_optimum_of_the_convex_problem(seed, relatio
     config = configuration(options)
     first = app.start(examples, np.random.default_rng([config.seed, 0]))
     oracle = DataOracle(app, examples, Executor())
-    run = setup.new_run(app, examples, oracle, config, 0, None)
+    run = setup.new_run(oracle, config, 0, None)
     solution = run.solver.minimise(
         oracle,
         C,

@@ -161,7 +161,7 @@ def test_a_restored_solver_differs_in_nothing_from_the_one_that_was_saved(varian
     application.hidden = application.hidden and "cache" not in settings
     config = Config.from_dict({**values, "solver": {"epsilon": 1e-8, **settings}})
     oracle = DataOracle(application, examples, Executor(1))
-    run = new_run(application, examples, oracle, config, 0, None)
+    run = new_run(oracle, config, 0, None)
     rules = rules_of(config, len(examples), application.hidden)
     with pytest.raises(StopError):
         run.proceed(oracle, rules, Stopper(passes))

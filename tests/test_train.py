@@ -232,7 +232,7 @@ def test_passes_of_a_first_problem_are_counted():
     with Executor(1) as executor:
         oracle = DataOracle(guided, pairs, executor)
         bundle = config(solver={"method": "bundle"})
-        run = new_run(guided, pairs, oracle, bundle, 0, None)
+        run = new_run(oracle, bundle, 0, None)
     assert run.passes > 1
     assert run.completions == oracle.completions == 1
 

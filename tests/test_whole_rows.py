@@ -139,7 +139,7 @@ def test_the_certified_gap_holds_the_optimum(seed, left_out):
     rows = np.array([phi(x, own, 3) for own in every])
     best = optimum(rows, [delta(app, labels, own) for own in every], phi(x, labels, 3))
     oracle = DataOracle(app, examples, Executor())
-    run = setup.new_run(app, examples, oracle, configuration(), 0, None)
+    run = setup.new_run(oracle, configuration(), 0, None)
     solution = run.solver.minimise(
         oracle, C, lambda primal: 1e-4 * primal, 0.0, 25, lambda gap, goal: None
     )

@@ -134,7 +134,7 @@ def path(trial: Trial, config: Config, plan: Plan, rate: float) -> list[np.ndarr
     points: list[np.ndarray] = []
     with Executor() as executor:
         oracle = DataOracle(application, trial.training, executor)
-        run = new_run(application, trial.training, oracle, config, 0, None)
+        run = new_run(oracle, config, 0, None)
         solver: Any = run.solver
 
         def look() -> None:

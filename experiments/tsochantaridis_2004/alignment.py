@@ -207,7 +207,7 @@ def trained(
     rules = rules_of(config, len(examples), hidden=False)
     with Executor() as executor:
         oracle = DataOracle(application, examples, executor)
-        run = new_run(application, examples, oracle, config, 0, None)
+        run = new_run(oracle, config, 0, None)
         run.proceed(oracle, rules, Observer())
     solver: Any = run.solver
     return solver.w, {

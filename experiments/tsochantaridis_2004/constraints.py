@@ -132,7 +132,7 @@ def counted(subject: Subject, n: int) -> dict[str, Any]:
     examples = training(subject.config.kernel, subject.application, examples).examples
     with Executor() as executor:
         oracle = DataOracle(subject.application, examples, executor)
-        run = new_run(subject.application, examples, oracle, subject.config, 0, None)
+        run = new_run(oracle, subject.config, 0, None)
         run.proceed(oracle, rules, Observer())
     solver: Any = run.solver
     return {

@@ -260,7 +260,7 @@ def initial(training: Queries, plan: Plan, start: str) -> list[Solved]:
         for C in plan.initial_grid:
             application, config = ranker(1, start, C)
             oracle = DataOracle(application, training, executor)
-            run = new_run(application, training, oracle, config, 0, None)
+            run = new_run(oracle, config, 0, None)
             found.append(({"C": C}, run.solver.w, {}))
     return found
 

@@ -107,11 +107,9 @@ class Runs:
         self, stage: Stage, restart: int, before: Run | None, between: Callable[[], None]
     ) -> Run:
         """A run before its first pass; it goes on from ``before`` where that is allowed."""
-        problem, application = self.problem, self.problem.asked
-        if before is None or application.exchangeable:
+        problem = self.problem
+        if before is None or problem.asked.exchangeable:
             return setup.new_run(
-                application,
-                problem.training.examples,
                 self.oracle,
                 stage.config,
                 restart,

@@ -305,8 +305,8 @@ class Session:
         Raises LssvmError where :meth:`run` would.
         """
         application, examples, held = self.problem.data
-        config, training, w0 = self.stages[0].config, self.problem.training, self.problem.w0
-        w = setup.rehearse(application, training.examples, self.runs.oracle, config, w0)
+        config, training = self.stages[0].config, self.problem.training
+        w = setup.rehearse(self.runs.oracle, config, self.problem.w0)
         for part in (examples, held):
             if part is not None:
                 shown, weights = training.space.prepared(part, w)

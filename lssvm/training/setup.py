@@ -1,7 +1,7 @@
 """Build a run from the configuration: its rules, its solver, and its first weights."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -38,8 +38,6 @@ def rules_of(config: Config, n: int, hidden: bool) -> Rules:
 
 
 def new_run(
-    application: Application,
-    examples: Any,
     oracle: DataOracle,
     config: Config,
     restart: int,
@@ -51,10 +49,11 @@ def new_run(
 
     Its generator is seeded by (seed, restart), so a restart does not depend on the others.
     """
-    rng = np.random.default_rng([config.seed, restart])
+    application, examples = cast(Application, oracle.application), oracle.examples
     passes = 0.0
+    rng = np.random.default_rng([config.seed, restart])
     solver = new_solver(application, examples, config, restart, inner_product)
-    first = _first(application, examples, oracle, config, rng) if w0 is None else w0
+    first = _first(oracle, config, rng) if w0 is None else w0
     # Parts are completed apart, which a first completion that is no maximum is not; weights that
     # were given or solved for are better than what steps for the parts would find.
     apart = isinstance(first, np.ndarray) or not application.hidden
@@ -74,21 +73,15 @@ def new_run(
     )
 
 
-def rehearse(
-    application: Application,
-    examples: Any,
-    oracle: DataOracle,
-    config: Config,
-    w0: np.ndarray | None,
-) -> np.ndarray:
+def rehearse(oracle: DataOracle, config: Config, w0: np.ndarray | None) -> np.ndarray:
     """What a run begins with, and its first pass; the weights of that.
 
     Raises LssvmError as the run would.
     """
     rng = np.random.default_rng([config.seed, 0])
     by_example = solver_class(config.solver.method).needs.each
-    w = np.zeros(application.dimension(examples))
-    first = _first(application, examples, oracle, config, rng) if w0 is None else w0
+    w = np.zeros(oracle.application.dimension(oracle.examples))
+    first = _first(oracle, config, rng) if w0 is None else w0
     if isinstance(first, FirstProblem):
         own = DataOracle(first.application, first.examples, oracle.executor)
         first.application.start(first.examples, rng)
@@ -120,14 +113,9 @@ def new_solver(
     return kind.from_config(config, application.dimension(examples), restart, inner_product)
 
 
-def _first(
-    application: Application,
-    examples: Any,
-    oracle: DataOracle,
-    config: Config,
-    rng: np.random.Generator,
-) -> Any:
+def _first(oracle: DataOracle, config: Config, rng: np.random.Generator) -> Any:
     """What the application begins with: weights, a completion, or a problem that gives weights."""
+    application, examples = oracle.application, oracle.examples
     if solver_class(config.solver.method).needs.each:
         first: Any = apart_of(application).start_each(examples, rng)
     elif isinstance(application, ReadsApart):
