@@ -466,6 +466,15 @@ def test_grid_entries_are_checked_against_the_schema(faults):
     ]
 
 
+def test_set_values_leaves_files_of_options_where_they_are():
+    options = {"name": "relation", "relation_names": "../names.tsv"}
+    config = Config.from_dict({"application": options}, base="configs")
+    for _ in range(2):
+        config = set_values(config, {"objective.C": 2, "application.bias": 0.0})
+        assert config.application.relation_names == "configs/../names.tsv"
+    assert (config.objective.C, config.application.bias) == (2, 0.0)
+
+
 def test_set_values_replaces_and_checks(load, tmp_path):
     config = load(GOOD)
     changed = set_values(config, {"objective.C": 2, "seed": 5})

@@ -709,7 +709,7 @@ def test_a_stopped_command_takes_its_workers_along(tmp_path, uninterrupted, numb
         assert run.poll() is None, run.stderr.read()
         time.sleep(0.01)
     (os.killpg if number == signal.SIGINT else os.kill)(run.pid, number)
-    _, told = run.communicate(timeout=30)  # standard error is closed by all processes then
+    _, told = run.communicate(timeout=60)  # standard error is closed by all processes then
     stopped = f"stopped by {number.name}; {checkpoint} was written, go on with the same command"
     assert told == ("" if number == signal.SIGKILL else f"{stopped} and --resume\n")
     resumed = run_learn(*SEQUENCE, model, "-q", "--resume")

@@ -243,7 +243,11 @@ def stored_config(values: Mapping[str, Any], origin: str) -> Config:
 
 def _replaced(config: Config, values: Mapping[str, Any]) -> Document:
     place = Place((0, 0, 0), config.origin)
-    document = Document(config.to_dict(), {(): place})
+    settings = config.to_dict()
+    written = config._written.get("application", {})
+    if isinstance(written, Mapping):  # names of files as they were written: they are read again
+        settings["application"] |= deepcopy(dict(written))
+    document = Document(settings, {(): place})
     for key, value in values.items():
         try:
             document.put(tuple(key.split(".")), value)
