@@ -119,8 +119,12 @@ def test_a_kernel_goes_through_the_problems_of_its_explicit_map(monkeypatch, den
         found = self.gradients(examples, start_each(self, examples, rng), every)
         return Plane(np.asarray(found.sum(axis=0)).ravel(), 0.0)
 
+    def start_apart(self, ask, rng):
+        return ask("start", rng)
+
     monkeypatch.setattr(LatentSequenceLabelling, "start_each", start_each)
     monkeypatch.setattr(LatentSequenceLabelling, "start", start)
+    monkeypatch.setattr(LatentSequenceLabelling, "start_apart", start_apart)
     found = []
     for method, explicit in (("n-slack", False), ("bundle", True)):
         config, application, examples = problem(
