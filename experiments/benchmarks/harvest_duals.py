@@ -36,7 +36,7 @@ def harvest(config_path, C):
     application = config.create_application()
     examples = application.read(config.sources("train"))
     oracle = DataOracle(application, examples, Executor(1))
-    run = new_run(application, examples, oracle, config, 0, None)
+    run = new_run(oracle, config, 0, None)
     rules = rules_of(config, len(examples), application.hidden)._replace(
         epsilon=1e-9, tolerance=1e-9, inexactness=1e-9
     )

@@ -122,7 +122,7 @@ def ssvm_row(data, name, C, method, seconds):
     with threadpool_limits(1), Executor(1) as executor:
         oracle = DataOracle(application, train, executor)
         clock = Clock(C, seconds)
-        run = clock.run = new_run(application, train, oracle, config, 0, None)
+        run = clock.run = new_run(oracle, config, 0, None)
         try:
             run.proceed(oracle, rules_of(config, len(train), hidden=False), clock)
             clock.note()

@@ -71,7 +71,7 @@ def harvested(config, application, examples):
     """The inner problems of a run: working sets, and the gap to reach."""
     with Executor(1) as executor:
         oracle = DataOracle(application, examples, executor)
-        run = new_run(application, examples, oracle, config, 0, None)
+        run = new_run(oracle, config, 0, None)
         harvest = Harvest(run)
         run.proceed(oracle, rules_of(config, len(examples), hidden=False), harvest)
     return harvest.found

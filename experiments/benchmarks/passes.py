@@ -169,7 +169,7 @@ def first_weights(oracle: DataOracle, config: Config) -> np.ndarray:
 def followed(oracle: DataOracle, config: Config, budget: int) -> Path:
     """F during a run of the configured solver, until it ends or the budget is used up."""
     beside = DataOracle(oracle.application, oracle.examples, oracle.executor)
-    run = new_run(oracle.application, oracle.examples, oracle, config, 0, None)
+    run = new_run(oracle, config, 0, None)
     rules = rules_of(config, len(oracle.examples), oracle.application.hidden)
     solver: Any = run.solver
     path: Path = []

@@ -83,7 +83,7 @@ def solved(config, state, examples, C, method):
     began = time.process_time()
     with threadpool_limits(1), Executor(1) as executor:
         oracle = DataOracle(application, examples, executor)
-        run = new_run(application, examples, oracle, config, 0, None)
+        run = new_run(oracle, config, 0, None)
         run.proceed(oracle, rules_of(config, len(examples), application.hidden), Observer())
     return {
         "passes": round(run.passes),
