@@ -225,7 +225,7 @@ def test_workers_search_as_processes_do_even_if_one_is_killed(scheduler):
     config = load_config("configs/multiclass.yaml", SEARCH)
     expected = cross_validate(config).summary()
     with distributed.Client(scheduler, set_as_default=False) as client:
-        client.wait_for_workers(4, timeout=30)
+        client.wait_for_workers(2, timeout=30)
         pids = iter(client.run(os.getpid).values())
     told = []
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from fuzz_samples import Target
 
-CASES = 300
+CASES = 200
 
 
 def test_damaged_and_odd_files_end_in_one_line_or_work():
