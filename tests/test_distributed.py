@@ -247,7 +247,7 @@ def test_what_a_search_cannot_train_is_told_by_workers_in_the_same_words(schedul
         config = load_config("configs/multiclass.yaml", [*settings, f"executor={executor}"])
         with pytest.raises(LssvmError) as caught:
             cross_validate(config)
-        told.append(str(caught.value))
+        told.append(re.sub(r":\d+:", ":", str(caught.value)))  # of the fold that is done first
     assert told[0] == told[1]
 
 
