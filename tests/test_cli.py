@@ -269,6 +269,12 @@ def test_workers_are_refused_where_there_are_none(run):
     wrong = "executor threads has no workers; expected --executor dask, or --threads"
     told = refused(run, learn, "c.yaml", "m", "--workers", "3", "--dry-run")
     assert told == f"error: --workers 3: {wrong}"
+    run(learn, "c.yaml", "m", "-q")
+    told = refused(run, classify, "train.txt", "m", "p", "--workers", "3")
+    assert told == f"error: --workers 3: {wrong.removesuffix(', or --threads')}"
+    search = ("--set", "search={grid: {objective.C: [1]}, folds: 3}")
+    told = refused(run, main, "cv", "c.yaml", *search, "--workers", "3")
+    assert told == f"error: --workers 3: {wrong.replace('--threads', '--jobs')}"
 
 
 def test_a_dry_run_reads_the_data_and_trains_nothing(run, folder):

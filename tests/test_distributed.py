@@ -275,9 +275,9 @@ def test_workers_predict_what_threads_do(case, scheduler, tmp_path, monkeypatch)
     config = tmp_path / "test.yaml"
     config.write_text(f"application: {APART[case][0]}\ndata: {{test: part-*.txt}}\n", "utf-8")
     told = []
-    for executor in ("threads", f"dask:{scheduler}"):
-        command = [config, tmp_path / "found.model", tmp_path / "found", "--executor", executor]
-        command += ["--metrics", tmp_path / "scores", "--workers", "3"]
+    for place in (["threads"], [f"dask:{scheduler}", "--workers", "3"]):
+        command = [config, tmp_path / "found.model", tmp_path / "found", "--executor", *place]
+        command += ["--metrics", tmp_path / "scores"]
         found = CliRunner().invoke(classify, list(map(str, command)))
         assert found.exit_code == 0, found.output
         files = [(tmp_path / name).read_bytes() for name in ("found", "scores")]

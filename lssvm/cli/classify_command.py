@@ -18,6 +18,7 @@ from lssvm.cli.common import (
     CONTEXT,
     EXIT_CODES,
     Command,
+    check_workers,
     executor_option,
     quiet_option,
     workers_option,
@@ -130,12 +131,13 @@ def _place(options: dict[str, Any], config: "Config | None") -> None:
     from lssvm.config.config import PLACES, is_place
     from lssvm.training.distributed.place import THREADS
 
-    if config is not None:
-        options["executor"] = options["executor"] or config.executor
-        options["workers"] = options["workers"] or config.workers
-    where = options["executor"] = options["executor"] or THREADS
+    given = None if config is None else config.executor
+    where = options["executor"] = options["executor"] or given or THREADS
     if not is_place(where):
         raise LssvmError(f"--executor {where}: expected {PLACES}")
+    check_workers(options["workers"], where)
+    if config is not None:
+        options["workers"] = options["workers"] or config.workers
 
 
 def _written(options: dict[str, Any]) -> str:

@@ -221,6 +221,18 @@ workers_option = click.option(
 )
 
 
+def check_workers(workers: int | None, executor: str, other: str = "") -> None:
+    """Refuse ``--workers`` where there are none. Raises LssvmError.
+
+    other : the option that says how much is done at once without them
+    """
+    if workers is not None and executor == "threads":
+        expected = f"--executor dask, or {other}" if other else "--executor dask"
+        raise LssvmError(
+            f"--workers {workers}: executor threads has no workers; expected {expected}"
+        )
+
+
 def places(options: Mapping[str, Any]) -> list[str]:
     """The settings that ``--executor`` and ``--workers`` stand for."""
     names = ("executor", "workers")

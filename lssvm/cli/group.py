@@ -14,6 +14,7 @@ from lssvm.cli.common import (
     EXIT_CODES,
     Command,
     Group,
+    check_workers,
     count_option,
     executor_option,
     json_option,
@@ -311,6 +312,7 @@ def cv(config: str, settings: tuple[str, ...], **options: Any) -> None:
 
     stopping.tell(lambda: "nothing was written")
     loaded = load_config(config, (*settings, *places(options)))
+    check_workers(options["workers"], loaded.executor, "--jobs")
     outputs = {"--csv": options["csv_file"], "--json": options["json_file"]}
     outputs["--fit"] = options["fit_file"]
     outputs["--checkpoint"] = options["checkpoint"] or _state_of(config, loaded, outputs)

@@ -15,6 +15,7 @@ from lssvm.cli.common import (
     EXIT_CODES,
     NOT_REACHED,
     Command,
+    check_workers,
     count_option,
     executor_option,
     letter_option,
@@ -158,9 +159,7 @@ def learn(config: str, model: str, **options: Any) -> None:
 
     stopping.tell(lambda: "nothing was written")
     settings = load_config(config, [*options["settings"], *_places(options), *_letters(options)])
-    if options["workers"] and settings.executor == "threads":
-        wrong = "executor threads has no workers; expected --executor dask, or --threads"
-        raise LssvmError(f"--workers {options['workers']}: {wrong}")
+    check_workers(options["workers"], settings.executor, "--threads")
     log, initial = options["log"], options["initial"]
     _learn_files(settings, config, model, initial, log).check_outputs()
     verbosity = 0 if options["quiet"] else options["verbosity"]

@@ -16,7 +16,7 @@ from lssvm.model import Model
 from lssvm.training.cccp import Rules
 from lssvm.training.checkpoint import Progress, identity
 from lssvm.training.setup import InnerProduct
-from lssvm.training.whereabouts import Here, Whereabouts
+from lssvm.training.whereabouts import InMemory, Whereabouts
 
 _WEIGHT = 8  # bytes
 
@@ -95,7 +95,7 @@ def problem_of(
 
     Raises LssvmError if nothing can be trained on these data, or not from these weights.
     """
-    where = where or Here(data.application)
+    where = where or InMemory(data.application)
     data = data._replace(examples=_trainable(data, where))
     if data.held is not None and not data.held.labelled:
         raise LssvmError("data.validate: examples without labels; expected labelled ones")

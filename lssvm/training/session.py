@@ -86,23 +86,23 @@ def learn(
 
     Raises LssvmError for bad configuration or data, StoppedError after a signal.
     """
-    where, application = executor or config.executor, config.create_application()
-    check_application(application, None, where)
-    check_solver(config, where)
+    executor, application = executor or config.executor, config.create_application()
+    check_application(application, None, executor)
+    check_solver(config, executor)
     observer = observer or Observer()
-    with crew_of(application, where, workers or config.workers) as crew:
+    with crew_of(application, executor, workers or config.workers) as crew:
         spread = None
         if crew is not None and data is None:
             spread = _read_by(crew, application, config, observer)
-        at: Whereabouts | None
+        where: Whereabouts | None
         if spread is None:
             read = read_data(config, data, held, observer.warned)
-            at = sent_to(crew, read.application)
+            where = sent_to(crew, read.application)
         else:
             validation = read_held(config, application, held, observer.warned)
-            read, at = TrainingData(application, spread, validation), spread.at
+            read, where = TrainingData(application, spread, validation), spread.at
         saving = Saving(checkpoint, checkpoint_every, resume) if checkpoint else None
-        return _learned(read, at, config, where, threads, observer, saving, initial)
+        return _learned(read, where, config, executor, threads, observer, saving, initial)
 
 
 def _read_by(
@@ -136,35 +136,35 @@ def learn_on(
     scored : False: the finished model is not scored, which can take longer than to train it
     """
     data = TrainingData(application, examples, held)
-    where = executor or config.executor
-    check_application(application, examples, where)
-    check_solver(config, where)
-    with crew_of(application, where, workers or config.workers) as crew:
-        at = sent_to(crew, application)
-        return _learned(data, at, config, where, threads, observer, saving, initial, scored)
+    executor = executor or config.executor
+    check_application(application, examples, executor)
+    check_solver(config, executor)
+    with crew_of(application, executor, workers or config.workers) as crew:
+        where = sent_to(crew, application)
+        return _learned(data, where, config, executor, threads, observer, saving, initial, scored)
 
 
 def _learned(
     data: TrainingData,
-    at: Whereabouts | None,
+    where: Whereabouts | None,
     config: Config,
-    where: str,
+    executor: str,
     threads: int,
     observer: Observer | None,
     saving: Saving | None,
     initial: Model | None,
     scored: bool = True,
 ) -> Model:
-    """The model that an executor, ``where``, trains on data that have been read.
+    """The model that an executor trains on data that have been read.
 
-    at : what the examples are asked by; None: they are here
+    where : the examples are; None: here
     """
-    check_application(data.application, data.examples, where)
+    check_application(data.application, data.examples, executor)
     with arithmetic(), Executor(threads) as pool:
         session = Session(
-            data, [config], pool, initial=initial, observer=observer, scored=scored, where=at
+            data, [config], pool, initial=initial, observer=observer, scored=scored, where=where
         )
-        check_solver(session.stages[0].config, where)
+        check_solver(session.stages[0].config, executor)
         if session.where.dashboard:
             session.observer.noted(f"dashboard of Dask: {session.where.dashboard}")
         if saving is not None and saving.resume:

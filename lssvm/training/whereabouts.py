@@ -1,8 +1,9 @@
 """Where the training examples are: what a session needs of them, here or on workers.
 
-A session asks a ``Whereabouts`` for everything that is more than costs, sizes and names. ``Here``
-has the examples in this process; ``distributed.sent.Sent`` has them too, and workers compute with
-copies of them; ``distributed.spread.AtWorkers`` stands for examples that only workers have.
+A session asks a ``Whereabouts`` for everything that is more than costs, sizes and names.
+``InMemory`` has the examples in this process; ``distributed.sent.Sent`` has them too, and workers
+compute with copies of them; ``distributed.spread.AtWorkers`` stands for examples that only workers
+have.
 """
 
 from abc import ABC, abstractmethod
@@ -48,7 +49,11 @@ class Whereabouts(ABC):
     """Where the training examples are, and what is asked of them there.
 
     The ``examples`` that methods take are those of training, as far as they are known here.
+
+    crew : a ``Crew`` of the workers that take part; None: there are none
     """
+
+    crew: Any = None
 
     @property
     @abstractmethod
@@ -62,12 +67,12 @@ class Whereabouts(ABC):
     @property
     def traffic(self) -> Traffic | None:
         """What went through the network so far; None without workers."""
-        return None
+        return None if self.crew is None else self.crew.traffic
 
     @property
     def dashboard(self) -> str:
-        """The address of Dask's dashboard; empty if there is none."""
-        return ""
+        """The address of Dask's dashboard; empty if there is none, or if it is off."""
+        return "" if self.crew is None else self.crew.dashboard
 
     @abstractmethod
     def for_training(self, examples: Any) -> Any:
@@ -101,7 +106,7 @@ class Whereabouts(ABC):
         """A warning about features whose scales differ much."""
 
 
-class Here(Whereabouts):
+class InMemory(Whereabouts):
     """The examples are in this process."""
 
     def __init__(self, application: Application) -> None:

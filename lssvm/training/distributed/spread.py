@@ -21,7 +21,6 @@ from lssvm.plane import Plane
 from lssvm.problem import FirstProblem, Problem, RowSums
 from lssvm.training.distributed.held import Found, Reading, ShareOffer, Sized, Span
 from lssvm.training.distributed.portions import Readers, sent, whole
-from lssvm.training.distributed.traffic import Traffic
 from lssvm.training.whereabouts import Ended, Offer, Whereabouts
 
 if TYPE_CHECKING:
@@ -136,13 +135,15 @@ class AtWorkers(Problem[Spread], Whereabouts):
     together : whether a kernel works on several examples at a time
     """
 
+    crew: "Crew"
+
     def __init__(self, crew: "Crew", application: Any, count: int) -> None:
         self.application, self.options = application, application.options
         self.formulation: Any = application.formulation
         self.decomposes = application.decomposes
         self.hidden, self.exchangeable = application.hidden, application.exchangeable
         self.occurring: Occurring | None = None
-        self.count, self._crew = count, crew
+        self.count, self.crew = count, crew
         self._dimension, self.gathers, self.first = 0, False, False
         self.together = False
         self.readers = Readers(lambda share: None)
@@ -153,19 +154,9 @@ class AtWorkers(Problem[Spread], Whereabouts):
         """This itself."""
         return self
 
-    @property
-    def traffic(self) -> Traffic:
-        """What went through the network so far."""
-        return self._crew.traffic
-
-    @property
-    def dashboard(self) -> str:
-        """The address of Dask's dashboard; empty if it is off."""
-        return self._crew.dashboard
-
     def of_shares(self, ask: str, numbers: Sequence[int] | None, *arguments: Any) -> list[Any]:
         """The answers of shares, all of them by default, in their order; see ``Held``."""
-        found = self._crew.gathered(
+        found = self.crew.gathered(
             "shares",
             range(self.count) if numbers is None else numbers,
             self.owners,
@@ -178,7 +169,7 @@ class AtWorkers(Problem[Spread], Whereabouts):
         found: list[Found] = self.of_shares("found", None)
         self.occurring = _occurring(found)
         if self.occurring is not None:
-            self._crew.prepare(reading._replace(occurring=self.occurring))
+            self.crew.prepare(reading._replace(occurring=self.occurring))
         sized: list[Sized] = self.of_shares("sized", None)
         self._dimension, self.gathers = sized[0].dimension, sized[0].gathers
         self.together = sized[0].together
@@ -259,7 +250,7 @@ class AtWorkers(Problem[Spread], Whereabouts):
 
     def sums(self, answers: Any, blocks: Sequence[Spread], executor: Any) -> "SpreadSums":
         """The ``Sums`` of blocks."""
-        return SpreadSums(self._crew, self, blocks)
+        return SpreadSums(self.crew, self, blocks)
 
     def offer(self, oracle: Any, model: str) -> Offer | None:
         """What inference by example in C says of all shares; None if there is none."""
