@@ -278,7 +278,7 @@ def test_planes_without_weight_are_dropped_where_memory_is_short(monkeypatch):
     case, options = "sequences, long", {"batch_size": 2, "seed": 5}
     oracle, free = begun(case, DualCoordinateRows, **options)
     solve(oracle, free)
-    room = 1.15 * least_room(case, options)
+    room = 1.05 * least_room(case, options)
     drops = dropping(monkeypatch)
     oracle, small = begun(case, DualCoordinateRows, max_bytes=room, **options)
     solution = solve(oracle, small)
@@ -292,6 +292,21 @@ def test_planes_without_weight_are_dropped_where_memory_is_short(monkeypatch):
     tiny = DualCoordinateRows(free.dimension, max_bytes=room / 5, seed=5)
     with pytest.raises(LssvmError, match="max_cache_mb"):
         tiny.restore(values, arrays)
+
+
+@pytest.mark.parametrize("kind", [DualCoordinate, DualCoordinateRows])
+def test_a_run_that_ends_before_its_first_certificate_computes_one(kind):
+    case = "sequences, sparse"
+    best = solve(*begun(case, kind))
+    for passes in (1, 2, 3):
+        oracle, solver = begun(case, kind)
+        short = solve(oracle, solver, max_passes=passes)
+        assert solver.problem_passes <= passes + 1
+        assert not short.converged
+        assert short.lower < best.primal <= short.primal * (1 + 1e-6) < np.inf
+        value, _, exact = solver.objective_at(oracle, 0.7, short.w)
+        assert exact
+        assert short.primal == pytest.approx(value, rel=1e-12)
 
 
 class Bounded(toy.Toy):

@@ -218,9 +218,9 @@ class Bundle(SummedSolver):
     def _cut(self, row: int) -> Plane:
         return self.planes.plane(row)
 
-    def check_end(self, oracle: Any) -> None:
+    def finish(self, oracle: Any) -> None:
         """Refuse the value at the incumbent if any cut exceeds it, too."""
-        super().check_end(oracle)
+        super().finish(oracle)
         highest = int(np.argmax(self.planes.dots(self.w) + self.planes.losses))
         self._compare(oracle, self.w, self.own_plane(), self.slack, highest)
 

@@ -3,7 +3,8 @@
 Both kinds of dual coordinate ascent share this: every epoch and every sweep visits the examples in
 a new random order; after an epoch, a few sweeps go over the kept planes without inference. The sum
 of the gaps that the visits find is an estimate of P − D. Once it is as small as the goal, a
-certificate is computed.
+certificate is computed. The goal is a share of P; before the first certificate P is not known, and
+the dual value of the multipliers with the gaps takes its place.
 """
 
 import time
@@ -24,8 +25,7 @@ from lssvm.solvers.solver import Solver
 
 SWEPT_SHARE = 0.3  # sweeps end when their gaps are this share of the sampled gaps
 SMALL_SHARE = 0.3  # an example rests if its gap is below this share of the goal divided by n
-PROMISE = 1.0  # a certificate is computed once the sampled gaps are this multiple of the goal
-FIRST_CHECK = 2  # epochs before the first certificate
+PROMISE = 1.2  # a certificate is computed once the sampled gaps are this multiple of the goal
 # An epoch is slow if the sampled gaps stay above this share of what they were. After so many slow
 # epochs in a row conjugate gradients run: the first numbers hold if the kernel solves for all
 # outputs, the second ones with pairwise steps over the planes that are kept, where conjugate
@@ -53,12 +53,13 @@ class Epochs(Solver):
     check_every : the largest number of epochs between two certificates
     patience : conjugate gradients run after so many slow epochs in a row, and each further one
     epochs : the number of epochs in the current problem; checked : that at the last certificate
+    rising : the dual value after the last epoch, with rounding errors, before the first certificate
     slow : how many of the last epochs in a row were slow
     sweeps_made : the number of sweeps, and of runs of conjugate gradients, in all problems
     """
 
     most_sweeps: ClassVar[int] = 5
-    check_every: ClassVar[int] = 10
+    check_every: ClassVar[int] = 16
     patience: ClassVar[int] = PATIENCE_STEPS
 
     C: float = field(default=0.0, metadata=value(positive))
@@ -70,6 +71,7 @@ class Epochs(Solver):
     epochs: int = field(default=0, metadata=value(whole))
     checked: int = field(default=0, metadata=value(whole))
     slow: int = field(default=0, metadata=value(whole))
+    rising: float = field(default=0.0, metadata=value(positive))
     sweeps_made: int = field(default=0, metadata=value(whole))
     order: np.ndarray = field(init=False, metadata=array(np.int32, _examples, least=0))
     generator: np.ndarray = field(init=False, metadata=array(np.uint64, lambda *_: (1,)))
@@ -109,9 +111,32 @@ class Epochs(Solver):
     def _begin_epochs(self) -> None:
         """Begin the epochs of a new problem; the planes of the last problem stay."""
         self.begin_problem()
-        self.epochs, self.checked, self.slow, self.swept = 0, 0, 0, 0
+        self.epochs, self.checked, self.slow, self.swept, self.rising = 0, 0, 0, 0, 0.0
         self.phase, self.place, self.sampled, self.cached = VISITS, 0, np.inf, 0.0
         self.kept_planes.rests[:] = 0
+
+    @property
+    def _unchecked(self) -> bool:
+        """Whether no certificate was computed yet, so that P is not known but perhaps at w = 0."""
+        return self.at_zero or not np.isfinite(self.primal(self.C))
+
+    def target_gap(self, C: float, goal: Callable[[float], float], inexactness: float) -> float:
+        """The absolute gap that ends the problem; before the first certificate an estimate."""
+        target = super().target_gap(C, goal, inexactness)
+        if not self._unchecked:
+            return target
+        return goal(self.rising + self.sampled) if np.isfinite(self.sampled) else 0.0
+
+    def exhausted(self, C: float, max_passes: int) -> bool:
+        """Whether the passes are used up, or no longer make progress; see ``Solver``."""
+        if self._unchecked:
+            return self.problem_passes >= max_passes
+        return super().exhausted(C, max_passes)
+
+    def finish(self, oracle: Any) -> None:
+        """Compute a certificate if the passes ended before the first one."""
+        if self._unchecked:
+            self._certify(oracle)
 
     def _improve(self, oracle: Any, C: float, target: Callable[[], float]) -> bool:
         """Do a part of an epoch or of a sweep; at its end, compute a certificate if it is time."""
@@ -129,6 +154,9 @@ class Epochs(Solver):
             self.epochs += 1
             self.problem_passes += 1
             self.swept = 0
+            if self._unchecked:
+                planes_now = self._side_by_side(oracle)
+                self.rising = max(self.rising, planes_now.value(planes_now.w))
             before, self.sampled = self.sampled, float(planes.gaps.sum())
             slow = SLOW if planes.exact else SLOW_STEPS
             self.slow = self.slow + 1 if self.sampled > slow * before else 0
@@ -149,6 +177,4 @@ class Epochs(Solver):
 
     def _promising(self, goal: float) -> bool:
         """Whether it is time for a certificate."""
-        if self.at_zero or not np.isfinite(self.primal(self.C)):
-            return self.epochs >= FIRST_CHECK or self.sampled <= 0.0
         return self.sampled <= PROMISE * goal or self.epochs - self.checked >= self.check_every

@@ -81,10 +81,14 @@ class KeptOutputs:
         """The dual value D, and the w (d,) that is first recomputed from the multipliers."""
         self.refresh()
         w = self._kernel.unload(self.w)
+        return self.value(w), w
+
+    def value(self, w: np.ndarray) -> float:
+        """The dual value D of the multipliers, if w is the weights that they give."""
         value = float(self.alpha @ self.losses) - 0.5 * float(w @ w)
         if self.norm == 2:
             value -= 0.5 * float(np.sum(self.shares(self.sums() ** 2)))
-        return value, w
+        return value
 
     def refresh(self) -> None:
         """Write the multipliers back to the planes, and recompute w from them."""

@@ -219,11 +219,11 @@ class Solver(ABC):
             self.check_gap(C)
             if not improved:
                 break
-        self.check_end(oracle)
+        self.finish(oracle)
         return self.solution(C, self.w, target())
 
-    def check_end(self, oracle: Any) -> None:  # noqa: B027
-        """Refuse answers that contradict the value at the best point, if a solver kept them."""
+    def finish(self, oracle: Any) -> None:  # noqa: B027
+        """What is left to do when the passes end: by default nothing."""
 
     @abstractmethod
     def _begin(self, oracle: Any, C: float) -> None:
@@ -305,7 +305,7 @@ class SummedSolver(Solver):
                 f"{short:.3g} below that of the true outputs",
             )
 
-    def check_end(self, oracle: Oracle) -> None:
+    def finish(self, oracle: Oracle) -> None:
         """Refuse the value at the best point if the value of one example is found to be wrong."""
         if np.isfinite(self.slack):
             oracle.look(self.w)
