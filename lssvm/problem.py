@@ -317,6 +317,8 @@ class Gathering(ABC, Generic[E]):
     ) -> np.ndarray | None:
         """An approximate diagonal of the Hessian of Σ c_i U⁺_i at w, (d,), nonnegative.
 
+        parts : those of ``gathered`` at this w, which it may overwrite
+
         None if it is not known. It only affects the speed of solvers for smooth models.
         """
         return None

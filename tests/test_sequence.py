@@ -15,7 +15,7 @@ from refusals import told
 
 from experiments.common.ocr_letters import load_letters
 from lssvm.applications.base import Formulation, Source
-from lssvm.applications.sequence import entity_spans, sequence_metrics, templates
+from lssvm.applications.sequence import sequence_metrics, templates
 from lssvm.applications.sequence.examples import packed
 from lssvm.applications.sequence.sequence import SequenceLabelling, SequenceOptions
 from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
@@ -542,8 +542,8 @@ def test_entities_are_scored_as_conlleval_counts_them(truth, found, f1, strict):
 )
 def test_the_scheme_is_seen_from_the_labels(labels, scheme):
     offsets, (numbers,), names = packed_labels(entities(labels))
-    (tags,) = entity_spans.tags_of(names, [numbers], offsets)
-    assert sequence_metrics.scheme_of([tags], sequence_metrics.family_of(names)) == scheme
+    counts = sequence_metrics.entity_counts(names, numbers, numbers, offsets)
+    assert sequence_metrics.scheme_of(counts) == scheme
 
 
 SCHEMES = {  # entities of one, two and three tokens
@@ -631,8 +631,7 @@ def test_scores_of_random_labels_are_those_of_seqeval(family, typed):
         expected = [100 * count(*rows, zero_division=0) for count in lenient]
         assert [scores[name] for name in ("precision", "recall", "f1")] == expected
         offsets, numbers, used = packed_labels(truth, found)
-        (tags,) = entity_spans.tags_of(used, numbers[:1], offsets)
-        own = sequence_metrics.scheme_of([tags], sequence_metrics.family_of(used))
+        own = sequence_metrics.scheme_of(sequence_metrics.entity_counts(used, *numbers, offsets))
         seen.add(own)
         if own == "IOE1":
             assert scores["f1_strict"] is None
@@ -669,11 +668,13 @@ def packed_labels(*parts):
 def entity_scores(truth, found):
     """The scores, which are the same however few tokens are counted at a time."""
     offsets, numbers, names = packed_labels(truth, found)
-    scores = sequence_metrics.entity_scores(names, *numbers, offsets)
+    counts = sequence_metrics.entity_counts(names, *numbers, offsets)
+    scores = sequence_metrics.entity_scores(counts)
     with pytest.MonkeyPatch.context() as patch:
         for tokens in (1, 7):
             patch.setattr(sequence_metrics, "_AT_ONCE", tokens)
-            assert sequence_metrics.entity_scores(names, *numbers, offsets) == scores
+            counts = sequence_metrics.entity_counts(names, *numbers, offsets)
+            assert sequence_metrics.entity_scores(counts) == scores
     return scores
 
 

@@ -64,7 +64,7 @@ class Oracle(Protocol):
     def curvature(self, w: np.ndarray) -> np.ndarray | None:
         """An approximate diagonal of the Hessian of Σ c_i U⁺_i at w, (d,); None if not known.
 
-        w : of the last pass
+        w : of the last pass, after which it is asked for once
         """
         ...
 
@@ -318,13 +318,14 @@ class DataOracle(Generic[E]):
     def curvature(self, w: np.ndarray) -> np.ndarray | None:
         """An approximate diagonal of the Hessian of Σ c_i U⁺_i at the w of the last pass, (d,).
 
-        w : of the last pass. Returns None if it is not known.
+        w : of the last pass, after which it is asked for once. Returns None if it is not known.
         """
         began = time.perf_counter()
         if self._gathering is None:
             return self._sums.curvature(w)
+        last, self._last = self._last, []
         found: np.ndarray | None = None
-        for (share, _), parts in zip(self._apart, self._last, strict=True):
+        for (share, _), parts in zip(self._apart, last, strict=True):
             own = self._gathering.curvature(w, share, parts, self.executor.map)
             found = own if found is None or own is None else found + own
         self._spend(began)

@@ -12,12 +12,11 @@ from lssvm.applications.apart import share_edges
 from lssvm.applications.packing import Packed, digest
 from lssvm.applications.row_sums import Columns, by_column
 from lssvm.applications.scaling import Scales
-from lssvm.applications.sequence.rare_tags import RareTags, narrow
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.errors import LssvmError
 from lssvm.formats.conll_columns import Lines
 from lssvm.kernels.arrays import TokenArrays
-from lssvm.offsets import cumulated, gathered, narrowed
+from lssvm.offsets import gathered, narrowed
 
 MOST_STATES = 2**28  # numbers that the search for one sequence may take: 2 GB
 DENSE_FROM = 0.25  # share of values given: below it rows are kept sparse
@@ -37,8 +36,7 @@ class SequenceExamples(Packed):
     offsets : (n + 1,) int64, where each sequence's tokens start, from 0, and the end
     labels : (tokens,) int32, number of the label; -1 if unknown or unseen in training
     vocabulary : names of the labels and features of training
-    tags : (tokens,) object, the true labels as in the data; None if unknown. ``RareTags`` where
-        only labels are kept, which may then be of a narrower type
+    tags : (tokens,) object, the true labels as in the data; None if unknown
     rows : (tokens,) the line of each token in a CoNLL file; object, None, for other data
     """
 
@@ -222,37 +220,6 @@ class SequenceExamples(Packed):
         rows = self.own_rows
         parts = (rows.dense, rows.starts, rows.indices, rows.values)
         return digest(self.width, names, *parts, self.offsets, self.labels, self.costs)
-
-
-def labels_alone(examples: SequenceExamples) -> SequenceExamples:
-    """The labels of sequences, without features, names and lines."""
-    none = np.empty(0, dtype=object)
-    rows = stored(np.empty((len(examples.labels), 0)))
-    return replace(
-        examples._with_rows(rows),
-        offsets=examples.offsets - examples.offsets[0],
-        labels=narrow(examples.labels, examples.label_count),
-        tags=RareTags.of(examples.labels, examples.tags),
-        identifiers=none,
-        rows=none,
-        lines=np.empty(0, dtype=np.int64),
-        files=np.empty(0, dtype=np.int32),
-    )
-
-
-def joined_labels(parts: Sequence[SequenceExamples]) -> SequenceExamples:
-    """The labels of several parts that :func:`labels_alone` gave, of one vocabulary."""
-    labels, costs = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("labels", "costs")
-    )
-    lengths = np.concatenate([np.diff(part.offsets) for part in parts])
-    return replace(
-        parts[0]._with_rows(stored(np.empty((len(labels), 0)))),
-        offsets=cumulated(lengths),
-        labels=labels,
-        tags=RareTags.joined([part.tags for part in parts if isinstance(part.tags, RareTags)]),
-        costs=costs,
-    )
 
 
 class Tags(NamedTuple):

@@ -11,6 +11,8 @@ from lssvm.kernels import _sequence_soft
 from lssvm.offsets import cumulated
 from lssvm.problem import Each
 
+_PIECE = 1 << 14  # tokens whose variances are computed at a time
+
 
 class Marginals(NamedTuple):
     """Marginal probabilities and expectations of a block of sequences.
@@ -41,18 +43,23 @@ def gradient(examples: SequenceExamples, parts: Sequence[Marginals], each: Each)
 
 
 def curvature(examples: SequenceExamples, parts: Sequence[Marginals], each: Each) -> np.ndarray:
-    """An estimate of the Hessian's diagonal, (d,).
+    """An estimate of the Hessian's diagonal, (d,); the marginals are overwritten.
 
     For features of tokens it is their variance as if tokens were independent, c p (1 − p) times the
     square of the value; for transitions it is their expected count.
     """
     rows, others, _ = joined(parts, each)
     costs = np.repeat(examples.costs, np.diff(examples.offsets))[:, None]
-    shares = np.divide(rows, costs, out=np.zeros_like(rows), where=costs > 0.0)
-    np.subtract(1.0, shares, out=shares)
-    np.maximum(shares, 0.0, out=shares)
-    shares *= rows
-    return _in_all(examples, shares, others, each, power=2)
+
+    def vary(first: int) -> None:
+        piece = slice(first, first + _PIECE)
+        own, cost = rows[piece], costs[piece]
+        shares = np.divide(own, cost, out=np.zeros_like(own), where=cost > 0.0)
+        np.subtract(1.0, shares, out=shares)
+        own *= np.maximum(shares, 0.0, out=shares)
+
+    each(vary, range(0, len(rows), _PIECE))
+    return _in_all(examples, rows, others, each, power=2)
 
 
 def joined(parts: Sequence[Marginals], each: Each) -> Marginals:

@@ -26,7 +26,7 @@ entropy log Z − w · E[Φ].
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ClassVar, TextIO, cast
+from typing import Any, ClassVar, TextIO
 
 import numpy as np
 
@@ -37,21 +37,26 @@ from lssvm.applications.parts import InParts
 from lssvm.applications.scaling import Scaler
 from lssvm.applications.sequence import marginals, reading, sequence_metrics, sequence_output
 from lssvm.applications.sequence.compiled_tokens import CompiledTokens
-from lssvm.applications.sequence.examples import SequenceExamples, joined_labels, labels_alone
+from lssvm.applications.sequence.examples import SequenceExamples
 from lssvm.applications.sequence.given_tokens import FromLists, examples_of
 from lssvm.applications.sequence.marginals import Marginals
-from lssvm.applications.sequence.rare_tags import narrow
+from lssvm.applications.sequence.sequence_counts import (
+    SequenceCounts,
+    added,
+    counts_of,
+    scores_of,
+    unseen_alone,
+    unseen_joined,
+)
 from lssvm.applications.sequence.sequence_explaining import SequenceExplainer
 from lssvm.applications.sequence.sequence_options import SequenceOptions
 from lssvm.applications.sequence.sequence_output import Predictions
 from lssvm.applications.sequence.sequence_written import SequenceWritten
 from lssvm.applications.sequence.sequences_apart import SequencesApart
-from lssvm.applications.sequence.token_errors import token_errors
 from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
 from lssvm.errors import LssvmError, nearest
 from lssvm.kernels import _sequence, _sequence_examples, _sequence_soft
 from lssvm.kernels.arrays import ChainLoss, ChainShape
-from lssvm.offsets import gathered
 from lssvm.plane import Plane
 
 CRF = "crf"
@@ -120,18 +125,18 @@ class LabelSequences(
     def kept(
         self, examples: SequenceExamples, predictions: Predictions
     ) -> tuple[SequenceExamples, Predictions]:
-        """The labels, and those of the best path."""
-        none = np.empty((0, 0))
-        best = narrow(predictions.labels[:, :1], examples.label_count)
-        return labels_alone(examples), Predictions(best, none, none.ravel())
+        """The labels that training does not have, and what scores add up from."""
+        none, found = np.empty((0, 0)), self._counts(examples, predictions)
+        return unseen_alone(examples), Predictions(none, none, none.ravel(), found)
 
     def joined(
         self, parts: Sequence[tuple[SequenceExamples, Predictions]]
     ) -> tuple[SequenceExamples, Predictions]:
-        """The labels of all parts."""
+        """Those of all parts."""
         none = np.empty((0, 0))
-        labels = np.concatenate([predictions.labels for _, predictions in parts])
-        return joined_labels([part for part, _ in parts]), Predictions(labels, none, none.ravel())
+        found = added([predictions.counts for _, predictions in parts if predictions.counts])
+        others = unseen_joined([part for part, _ in parts])
+        return others, Predictions(none, none, none.ravel(), found)
 
     def _layout(self) -> reading.Layout:
         o = self.options
@@ -233,25 +238,15 @@ class LabelSequences(
         label unseen in training is an error; such labels are counted. Tokens with unknown labels
         are left out, and so are the entities of their sequences.
         """
-        found = predictions.labels[:, 0]
-        errors = token_errors(examples, found, self.losses)
-        rows, offsets = cast(Any, slice(None)), examples.offsets
-        if not np.all(errors.whole):
-            rows, offsets = gathered(examples.offsets, np.flatnonzero(errors.whole))
-        names, truth = sequence_metrics.numbered(
-            examples.vocabulary.labels, examples.labels[rows], examples.tags[rows]
-        )
-        error = 100 * (errors.wrong / errors.told if errors.told else np.nan)
-        return {
-            "error": error,
-            "accuracy": 100 - error,
-            "sequence_error": 100 * float(np.mean(errors.spoilt)),
-            "loss": float(np.mean(errors.losses)),
-            **sequence_metrics.entity_scores(names, truth, found[rows], offsets),
-            "sequences": len(examples),
-            "tokens": errors.told,
-            "unseen_labels": errors.unseen,
-        }
+        return scores_of(predictions.counts or self._counts(examples, predictions))
+
+    def _counts(self, examples: SequenceExamples, predictions: Predictions) -> SequenceCounts:
+        none = np.empty((0, 0))
+
+        def losses(own: SequenceExamples, labels: np.ndarray) -> np.ndarray:
+            return self.losses(own, Predictions(labels[:, None], none, none.ravel()))
+
+        return counts_of(examples, predictions.labels[:, 0], losses)
 
     @property
     def formats(self) -> Mapping[str, Callable[[Any, Any, TextIO], None]]:

@@ -19,17 +19,18 @@ strict mode.
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from lssvm.applications.sequence import entity_spans
-from lssvm.applications.sequence.entity_spans import I, Spans, Tags
-from lssvm.applications.sequence.rare_tags import RareTags
+from lssvm.applications.sequence.entity_spans import SCHEMES, I, Spans
 
 _TYPED = re.compile(r"[BIESLUM]-.+", re.DOTALL)
 _OUTSIDE = "O"
 _IOB, _IOE = "BI", "IE"
 _FAMILIES = (_IOB, _IOE, "BIES", "BILU", "BMES")
+_FAMILIES_OF = {"IOB1": (_IOB,), "IOB2": (_IOB,), "IOE2": (_IOE,), "IOBES": _FAMILIES[2:]}
 _UNSURE = "IOE1"
 _AT_ONCE = 1_000_000  # tokens whose entities are counted at a time
 NAMES = ("precision", "recall", "f1", "f1_strict")
@@ -74,7 +75,7 @@ def misfit(labels: Iterable[str]) -> str | None:
 
 
 def numbered(
-    names: Sequence[str], labels: np.ndarray, tags: np.ndarray | RareTags
+    names: Sequence[str], labels: np.ndarray, tags: np.ndarray
 ) -> tuple[list[str], np.ndarray]:
     """Numbers for labels that have none, after those of ``names``.
 
@@ -85,61 +86,97 @@ def numbered(
     lost = np.flatnonzero(labels < 0)
     all_names.update(dict.fromkeys(tags[lost]))
     numbers = {name: number for number, name in enumerate(all_names)}
-    fits = len(all_names) - 1 <= np.iinfo(labels.dtype).max
-    found = labels.astype(labels.dtype if fits else np.int32)
+    found = labels.copy()
     found[lost] = [numbers[tag] for tag in tags[lost]]
     return list(all_names), found
 
 
-def scheme_of(tags: Iterable[Tags], family: str) -> str:
-    """``IOBES``, ``IOB2``, ``IOB1``, ``IOE2`` or ``IOE1``, from the true labels of all sequences.
+class EntityCounts(NamedTuple):
+    """Counts of the entities of some sequences, which add up over sequences.
 
-    family : the prefixes of all labels
+    names : the labels that occur, true or predicted
+    begun : whether each true entity begins with B; ended : whether each ends with E
+    loose : (3,) how many entities are true, found, and both, as conlleval counts
+    strict : (schemes, 3) the same by each of ``entity_spans.SCHEMES``, 0 where the labels that
+        occur are of other schemes alone
     """
-    if family == _IOB:
-        kept = all(np.all((pairs.after != I) | pairs.same) for pairs in (t.pairs for t in tags))
-        return "IOB2" if kept else "IOB1"
-    if family == _IOE:
-        kept = all(np.all((pairs.before != I) | pairs.same) for pairs in (t.pairs for t in tags))
-        return "IOE2" if kept else _UNSURE
-    return "IOBES"
+
+    names: frozenset[str]
+    begun: bool
+    ended: bool
+    loose: np.ndarray
+    strict: np.ndarray
 
 
-def entity_scores(
+def entity_counts(
     names: Sequence[str], truth: np.ndarray, found: np.ndarray, offsets: np.ndarray
-) -> dict[str, float | None]:
-    """Precision, recall and F1 in percent as conlleval counts, and F1 in strict mode.
+) -> EntityCounts:
+    """The counts of sequences, some of them at a time.
 
     names : what the numbers of labels mean
     truth, found : (tokens,) int, the true and the predicted label of each token
     offsets : (n + 1,) int, where the n sequences begin in both, and the end
+    """
+    parts = []
+    for block in blocks(offsets):
+        own = offsets[block.start : block.stop + 1]
+        tokens = slice(int(own[0]), int(own[-1]))
+        parts.append(_counted(names, truth[tokens], found[tokens], own))
+    return added(parts)
+
+
+def added(parts: Sequence[EntityCounts]) -> EntityCounts:
+    """The counts of all parts together, at least one."""
+    names, begun, ended, loose, strict = zip(*parts, strict=True)
+    sums = (np.sum(counts, axis=0) for counts in (loose, strict))
+    return EntityCounts(frozenset().union(*names), all(begun), all(ended), *sums)
+
+
+def _counted(
+    names: Sequence[str], truth: np.ndarray, found: np.ndarray, offsets: np.ndarray
+) -> EntityCounts:
+    used = np.zeros(len(names), dtype=bool)
+    used[truth] = used[found] = True
+    occurring = frozenset(name for name, occurs in zip(names, used, strict=True) if occurs)
+    prefixes = {name[:1] for name in occurring} - {_OUTSIDE}
+    loose, strict = np.zeros(3, dtype=np.int64), np.zeros((len(SCHEMES), 3), dtype=np.int64)
+    if not prefixes <= set().union(*_FAMILIES):  # no entities, whatever else occurs
+        return EntityCounts(occurring, True, True, loose, strict)
+    own, other = entity_spans.tags_of(names, [truth, found], offsets)
+    loose += _common(entity_spans.lenient(own), entity_spans.lenient(other))
+    for row, (name, scheme) in enumerate(SCHEMES.items()):
+        if any(prefixes <= set(family) for family in _FAMILIES_OF[name]):
+            spans = (entity_spans.strict(tags, scheme) for tags in (own, other))
+            strict[row] = _common(*spans)
+    pairs = own.pairs
+    begun = bool(np.all((pairs.after != I) | pairs.same))
+    ended = bool(np.all((pairs.before != I) | pairs.same))
+    return EntityCounts(occurring, begun, ended, loose, strict)
+
+
+def scheme_of(counts: EntityCounts) -> str | None:
+    """``IOBES``, ``IOB2``, ``IOB1``, ``IOE2`` or ``IOE1``, from the true labels; None without."""
+    family = family_of(counts.names)
+    if family == _IOB:
+        return "IOB2" if counts.begun else "IOB1"
+    if family == _IOE:
+        return "IOE2" if counts.ended else _UNSURE
+    return None if family is None else "IOBES"
+
+
+def entity_scores(counts: EntityCounts) -> dict[str, float | None]:
+    """Precision, recall and F1 in percent as conlleval counts, and F1 in strict mode.
 
     All are None if the labels that occur do not describe entities; F1 in strict mode is None for
     IOE1.
     """
-    parts = list(blocks(offsets))
-    used = np.zeros(len(names), dtype=bool)
-    for block in parts:
-        tokens = slice(*offsets[[block.start, block.stop]].tolist())
-        used[truth[tokens]] = used[found[tokens]] = True
-    family = family_of(name for name, occurs in zip(names, used, strict=True) if occurs)
-    if family is None:
+    name = scheme_of(counts)
+    if name is None:
         return dict.fromkeys(NAMES)
-
-    def tags_of(block: slice, labels: np.ndarray) -> Tags:
-        own = offsets[block.start : block.stop + 1]
-        return entity_spans.tags_of(names, [labels[own[0] : own[-1]]], own)[0]
-
-    name = scheme_of((tags_of(block, truth) for block in parts), family)
-    scheme = entity_spans.SCHEMES.get(name)
-    loose, strict = np.zeros(3, dtype=np.int64), np.zeros(3, dtype=np.int64)
-    for block in parts:
-        own, other = tags_of(block, truth), tags_of(block, found)
-        loose += _counts(entity_spans.lenient(own), entity_spans.lenient(other))
-        if scheme is not None:
-            strict += _counts(entity_spans.strict(own, scheme), entity_spans.strict(other, scheme))
-    scores = dict(zip(("precision", "recall", "f1"), _shares(loose), strict=True))
-    return {**scores, "f1_strict": None if name == _UNSURE else _shares(strict)[2]}
+    scores = dict(zip(("precision", "recall", "f1"), _shares(counts.loose), strict=True))
+    if name == _UNSURE:
+        return {**scores, "f1_strict": None}
+    return {**scores, "f1_strict": _shares(counts.strict[list(SCHEMES).index(name)])[2]}
 
 
 def blocks(offsets: np.ndarray) -> Iterator[slice]:
@@ -154,7 +191,7 @@ def blocks(offsets: np.ndarray) -> Iterator[slice]:
         first = last
 
 
-def _counts(truth: Spans, found: Spans) -> np.ndarray:
+def _common(truth: Spans, found: Spans) -> np.ndarray:
     """How many entities are true, found, and both, (3,)."""
     both = entity_spans.common(truth, found)
     return np.array([len(truth.first), len(found.first), both], dtype=np.int64)

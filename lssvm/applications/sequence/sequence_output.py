@@ -7,6 +7,7 @@ from typing import Any, TextIO
 import numpy as np
 
 from lssvm.applications.sequence.examples import SequenceExamples
+from lssvm.applications.sequence.sequence_counts import SequenceCounts
 
 
 @dataclass(frozen=True)
@@ -16,11 +17,13 @@ class Predictions:
     labels : (tokens, top) int32, those of the k-th best path in column k; -1: there is none
     scores : (n, top) float64, w · Φ; -inf where there is none
     w : (d,), the weights that made them
+    counts : what their scores add up from, where only this is kept
     """
 
     labels: np.ndarray
     scores: np.ndarray
     w: np.ndarray
+    counts: SequenceCounts | None = None
 
 
 def write_columns(examples: SequenceExamples, predictions: Predictions, file: TextIO) -> None:

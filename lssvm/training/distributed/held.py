@@ -167,7 +167,7 @@ class Held:
         found = []
         for share, own in _by_share(spans):
             # A worker that took over the share has not made that pass.
-            parts = self._last.get(share) or self._coefficients(w, own, pool)
+            parts = self._last.pop(share, None) or self._coefficients(w, own, pool)
             curved = self.application.curvature(w, self.examples(share), parts, pool.map)
             found.append((share, curved))
         return found

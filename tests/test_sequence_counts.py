@@ -6,7 +6,6 @@ from scipy import sparse
 
 from lssvm.applications.sequence import sequence_metrics
 from lssvm.applications.sequence.examples import packed
-from lssvm.applications.sequence.rare_tags import RareTags, narrow
 from lssvm.applications.sequence.sequence import SequenceLabelling, SequenceOptions
 from lssvm.applications.sequence.sequence_output import Predictions
 from lssvm.applications.sequence.vocabulary import Vocabulary
@@ -44,43 +43,11 @@ def test_scores_of_what_is_kept_of_parts_are_those_of_the_whole(others, at_once,
     assert (whole["unseen_labels"] > 0) == (others > 0)
 
 
-def test_two_bytes_a_token_are_kept():
+def test_what_is_kept_does_not_grow_with_the_tokens():
     application = SequenceLabelling(SequenceOptions(format="svm_hmm"))
-    examples, found = application.kept(*drawn(np.random.default_rng(2), 1000, 0.0))
-    assert examples.labels.nbytes + found.labels.nbytes == 2 * 1000
-    assert len(examples.tags) == 1000
-    assert len(examples.tags.places) == len(examples.tags.names) == 0
-    arrays = (examples.dense, examples.indices, examples.values, examples.starts, examples.rows)
-    assert sum(array.nbytes for array in arrays) == 0
-
-
-@pytest.mark.parametrize(
-    ("count", "kind"), [(128, np.int8), (129, np.int16), (2**15, np.int16), (2**15 + 1, np.int32)]
-)
-def test_labels_are_as_narrow_as_their_number_allows(count, kind):
-    labels = np.array([-1, 0, count - 1], dtype=np.int32)
-    found = narrow(labels, count)
-    assert found.dtype == kind
-    np.testing.assert_array_equal(found, labels)
-
-
-def test_more_names_than_a_narrow_type_holds_are_numbered():
-    names = [str(place) for place in range(126)]
-    tags = np.array(["0", "x", "y", "z"], dtype=object)
-    labels = np.array([0, -1, -1, -1], dtype=np.int8)
-    every, found = sequence_metrics.numbered(names, labels, RareTags.of(labels, tags))
-    assert [every[code] for code in found] == list(tags)
-    assert len(every) == 129
-
-
-def test_rare_labels_are_found_by_range_place_and_mark():
-    labels = np.array([0, -1, 2, -1, -1, 1])
-    tags = np.array(["a", "x", "c", None, "y", "b"], dtype=object)
-    rare = RareTags.of(labels, tags)
-    assert rare[np.array([1, 2, 4])].tolist() == ["x", None, "y"]
-    assert rare[labels < 0].tolist() == ["x", None, "y"]
-    part = rare[2:5]
-    assert (len(part), part[np.array([0, 1, 2])].tolist()) == (3, [None, None, "y"])
-    both = RareTags.joined([rare, part])
-    assert len(both) == 9
-    assert both[np.arange(9)].tolist() == [None, "x", None, None, "y", None, None, None, "y"]
+    for tokens in (300, 3000):
+        examples, found = application.kept(*drawn(np.random.default_rng(2), tokens, 0.1))
+        assert sorted(examples.tags) == ["B-c", "I-b"]
+        assert examples.labelled
+        assert (len(examples), found.labels.size, len(examples.inputs.indices)) == (2, 0, 0)
+        assert found.counts.tokens == tokens
