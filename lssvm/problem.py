@@ -313,7 +313,7 @@ class Gathering(ABC, Generic[E]):
         """
 
     def curvature(
-        self, w: np.ndarray, examples: E, parts: Sequence[Any], each: Each
+        self, w: np.ndarray, examples: E, parts: list[Any], each: Each
     ) -> np.ndarray | None:
         """An approximate diagonal of the Hessian of Σ c_i U⁺_i at w, (d,), nonnegative.
 

@@ -123,6 +123,7 @@ def blocks(
     """
     total = np.cumsum(examples.sizes if work is None else work)
     count = max(min(int(total[-1] // least), most) for least, most in BLOCK_RULES)
+    count += count % 2 if count > 1 else 0  # for two threads to have as many each
     edges = {0}
     for first, last in itertools.pairwise((0, len(examples)) if shares is None else shares):
         whole = last - first == len(examples)
@@ -360,11 +361,14 @@ class DataOracle(Generic[E]):
             return
         for row in sorted(set(np.linspace(0, len(self.examples) - 1, LOOKS).astype(int).tolist())):
             part = self.examples.slice(row, row + 1)
-            plane, upper = self.application.augmented(w, part)
-            truth = self.application.completed(w, part)
-            short = truth.value(w) - upper
-            if short > 0.0 and short > INEXACT * (plane.size(w) + truth.size(w)):
-                raise self._below(row, upper, truth.value(w))
+            # Planes may be long, and there is one of them at a time.
+            truth = self.application.completed(w, part).value(w)
+            upper = self.application.augmented(w, part)[1]
+            if truth > upper:
+                size = self.application.augmented(w, part)[0].size(w)
+                size += self.application.completed(w, part).size(w)
+                if truth - upper > INEXACT * size:
+                    raise self._below(row, upper, truth)
 
     def _below(self, row: int, value: float, truth: float) -> ApplicationError:
         name = str(self.examples.names[row])

@@ -286,9 +286,7 @@ class Session:
             if self.runs.stopped:
                 break
             self.observer.restarted(restart + 1, self.restarts)
-            before: Run | None = None
-            for stage in self.stages:
-                before = self.runs.restart(stage, restart, before)
+            self._restart(restart)
         models = []
         for stage in self.stages:
             model = model_of(self.problem, stage, self.observer, self.scored)
@@ -298,6 +296,12 @@ class Session:
             self.observer.finished(summary(model.record, method, spent, seconds, traffic))
             models.append(model)
         return models
+
+    def _restart(self, restart: int) -> None:
+        """One restart for each value of C, after which nothing holds what the solver kept."""
+        before: Run | None = None
+        for stage in self.stages:
+            before = self.runs.restart(stage, restart, before)
 
     def rehearse(self) -> None:
         """Do what the first run does up to its first pass, that pass, and one prediction.

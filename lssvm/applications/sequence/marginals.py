@@ -1,6 +1,5 @@
 """Expected features of a conditional random field on sparse rows; see ``problem.Gathering``."""
 
-from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -36,19 +35,18 @@ def marginals_of(examples: SequenceExamples, weights: Any) -> Marginals:
     return Marginals(rows, others, float(np.sum(costs * logz)))
 
 
-def gradient(examples: SequenceExamples, parts: Sequence[Marginals], each: Each) -> np.ndarray:
-    """Σ c_i E[Φ(x_i, y)], (d,); ``parts`` are the marginals of the blocks of examples, in order."""
-    whole = joined(parts, each)
+def gradient(examples: SequenceExamples, whole: Marginals, each: Each) -> np.ndarray:
+    """Σ c_i E[Φ(x_i, y)], (d,), from the marginals of all examples."""
     return _in_all(examples, whole.rows, whole.others, each)
 
 
-def curvature(examples: SequenceExamples, parts: Sequence[Marginals], each: Each) -> np.ndarray:
-    """An estimate of the Hessian's diagonal, (d,); the marginals are overwritten.
+def curvature(examples: SequenceExamples, whole: Marginals, each: Each) -> np.ndarray:
+    """An estimate of the Hessian's diagonal, (d,); the marginals of all examples are overwritten.
 
     For features of tokens it is their variance as if tokens were independent, c p (1 − p) times the
     square of the value; for transitions it is their expected count.
     """
-    rows, others, _ = joined(parts, each)
+    rows, others, _ = whole
     costs = np.repeat(examples.costs, np.diff(examples.offsets))[:, None]
 
     def vary(first: int) -> None:
@@ -62,21 +60,26 @@ def curvature(examples: SequenceExamples, parts: Sequence[Marginals], each: Each
     return _in_all(examples, rows, others, each, power=2)
 
 
-def joined(parts: Sequence[Marginals], each: Each) -> Marginals:
-    """The marginals of all blocks, joined; a single block is not copied."""
-    if len(parts) == 1:
-        return parts[0]
-    others = parts[0].others.copy()
-    for part in parts[1:]:
-        others += part.others
-    ends = cumulated([len(part.rows) for part in parts])
-    rows = np.empty((int(ends[-1]), parts[0].rows.shape[1]))
+def joined(parts: list[Marginals], each: Each) -> Marginals:
+    """The marginals of all blocks; those of a block leave ``parts`` as soon as they are copied.
 
-    def copy(place: int) -> None:
-        rows[ends[place] : ends[place + 1]] = parts[place].rows
+    A single block is not copied. At the end ``parts`` holds nothing but the result.
+    """
+    if len(parts) > 1:
+        others = parts[0].others.copy()
+        for part in parts[1:]:
+            others += part.others
+        ends = cumulated([len(part.rows) for part in parts])
+        rows, value = np.empty((int(ends[-1]), parts[0].rows.shape[1])), sum(p.value for p in parts)
+        none = parts[0]._replace(rows=rows[:0])
 
-    each(copy, range(len(parts)))
-    return Marginals(rows, others, sum(part.value for part in parts))
+        def copy(place: int) -> None:
+            rows[ends[place] : ends[place + 1]] = parts[place].rows
+            parts[place] = none
+
+        each(copy, range(len(parts)))
+        parts[:] = [Marginals(rows, others, value)]
+    return parts[0]
 
 
 def _in_all(

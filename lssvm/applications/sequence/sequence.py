@@ -426,16 +426,16 @@ class SequenceLabelling(
         self, w: np.ndarray, examples: SequenceExamples, parts: list[Marginals], each: base.Each
     ) -> tuple[Plane, float]:
         """Σ c_i U⁺_i; exact."""
-        parts[:] = [marginals.joined(parts, each)]  # before room for the gradient is taken
-        gradient = marginals.gradient(examples, parts, each)
-        plane = Plane(gradient, sum(part.value for part in parts) - float(gradient @ w))
+        whole = marginals.joined(parts, each)  # before room for the gradient is taken
+        gradient = marginals.gradient(examples, whole, each)
+        plane = Plane(gradient, whole.value - float(gradient @ w))
         return plane, plane.value(w)
 
     def curvature(
-        self, w: np.ndarray, examples: SequenceExamples, parts: Sequence[Marginals], each: base.Each
+        self, w: np.ndarray, examples: SequenceExamples, parts: list[Marginals], each: base.Each
     ) -> np.ndarray:
         """That of independent labels, see ``marginals.curvature``."""
-        return marginals.curvature(examples, parts, each)
+        return marginals.curvature(examples, marginals.joined(parts, each), each)
 
     def columns_per_row(self, examples: SequenceExamples) -> int:
         """L, the number of labels."""
