@@ -497,7 +497,7 @@ def test_marks_say_what_columns_score(tmp_path):
     assert lines[0] == "# a b score 2.75 pairs 5 identical 3"
     assert lines[1:4] == ["a      1 ABCA-C 5", "         |:.| |", "b      1 ACBABC 6"]
     pictures = app.folder_formats["svg"]
-    assert pictures.names(examples) == ["1.svg"]
+    assert pictures.names(pictures.marks(examples)) == ["1.svg"]
     (content,) = pictures.contents(examples, found)
     svg = ElementTree.fromstring(content)
     boxes = [each.get("fill") for each in svg.iter("{http://www.w3.org/2000/svg}rect")][1:]

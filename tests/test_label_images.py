@@ -13,7 +13,7 @@ from lssvm.applications.base import Formulation, Source
 from lssvm.applications.mrf import mrf_output
 from lssvm.applications.mrf.mrf import MarkovRandomField, MrfOptions
 from lssvm.cli import classify, learn
-from lssvm.errors import DataError
+from lssvm.errors import DataError, LssvmError
 from lssvm.formats import image_list
 from lssvm.output.whole import check_folder, write_folder
 
@@ -184,7 +184,7 @@ def test_a_block_of_images_has_its_own_pictures(folder):
     application = MarkovRandomField(MrfOptions(), Formulation("mssvm"))
     examples = application.read([Source("one/x.images"), Source("two/y.images")])
     for own in (examples.slice(1, 2), examples.take(np.array([1]))):
-        assert mrf_output.image_names(own) == ["1.png"]
+        assert mrf_output.image_names(mrf_output.image_marks(own)) == ["1.png"]
         predictions = application.predict(np.zeros(application.dimension(own)), own)
         (content,) = mrf_output.label_images(own, predictions)
         Path("p.png").write_bytes(content)
@@ -234,3 +234,9 @@ def test_weights_are_named_by_the_labels(folder):
     names = list(app.feature_names())
     assert names[:2] == ["pixel feature 1: sky", "pixel feature 1: tree"]
     assert names[-1] == "down feature 2: tree, tree"
+
+
+def test_two_files_of_a_folder_with_one_name_are_refused(tmp_path):
+    with pytest.raises(LssvmError, match=r"'a/1' is the name of two files"):
+        write_folder(tmp_path / "out", [("a/1", b"one"), ("a/1", b"two")])
+    assert list(tmp_path.iterdir()) == []

@@ -62,7 +62,7 @@ class Filed(lines.Lines):
 
     @property
     def folder_formats(self):
-        return {"folder": FolderFormat(lambda examples: ["0"], lambda *_: iter([b"0"]))}
+        return {"folder": FolderFormat(lambda examples: ["0"], list, lambda *_: iter([b"0"]))}
 
 
 @pytest.fixture(scope="module")

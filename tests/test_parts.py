@@ -62,8 +62,8 @@ FORMATS = {
     "coreference": ["default"],
     "coreference_pairs": ["default"],
     "alignment": ["scores", "fasta", "text"],
-    "alignment_pairs": ["scores", "fasta", "text"],
-    "parsing": ["trees", "drawing"],
+    "alignment_pairs": ["scores", "fasta", "text", "svg"],
+    "parsing": ["trees", "drawing", "svg"],
     "latent_parsing": ["trees"],
     "relation": ["facts", "candidates"],
     "relation_numbers": ["facts", "candidates"],
@@ -365,13 +365,18 @@ def name(request, trained, tmp_path, monkeypatch):
 def outcome(*options, path="test.txt"):
     """What the command wrote and said."""
     for left in ("out.txt", "m.json"):
-        Path(left).unlink(missing_ok=True)
+        shutil.rmtree(left) if Path(left).is_dir() else Path(left).unlink(missing_ok=True)
     arguments = [path, "model", "out.txt", "--metrics", "m.json", *options]
     result = CliRunner().invoke(classify, arguments)
-    written = [
-        Path(p).read_text("utf-8") if Path(p).exists() else None for p in ("out.txt", "m.json")
-    ]
+    written = [content(Path(p)) for p in ("out.txt", "m.json")]
     return result.exit_code, result.stdout, result.stderr, written
+
+
+def content(path):
+    """That of a file, or of all files of a folder by name; None for what is not there."""
+    if path.is_dir():
+        return {str(p.relative_to(path)): p.read_bytes() for p in path.rglob("*") if p.is_file()}
+    return path.read_text("utf-8") if path.exists() else None
 
 
 PARTS = {
@@ -576,11 +581,13 @@ def test_lists_of_images_are_predicted_in_parts(tmp_path, monkeypatch):
     Path("c.yaml").write_text(config.replace("train.txt", "train.images"), encoding="utf-8")
     result = CliRunner().invoke(learn, ["c.yaml", "model", "-q"])
     assert result.exit_code in (0, 3), result.stderr
-    expected = outcome("--json", path="train.images")
-    assert expected[0] == 0
+    kinds = (["--json"], ["--format", "images"])
+    expected = [outcome(*kind, path="train.images") for kind in kinds]
+    assert all(code == 0 for code, *_ in expected)
+    assert len(expected[1][3][0]) == 8
     sizes = in_small_parts(monkeypatch)
-    assert outcome("--json", path="train.images") == expected
-    assert sizes == [1] * 8
+    assert [outcome(*kind, path="train.images") for kind in kinds] == expected
+    assert sizes == [1] * 16
     Path("train.images").write_text("".join([*lines, "image 3.npy -\n"]), encoding="utf-8")
     code, _, message, written = outcome(path="train.images")
     assert (code, written) == (2, [None, None])

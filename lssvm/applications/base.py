@@ -34,7 +34,14 @@ from lssvm.applications.options import Options, is_stored, named_file
 from lssvm.applications.picturing import Picturer
 from lssvm.applications.prediction import P, Predictor
 from lssvm.applications.reading import Reader, Source, labelled_part
-from lssvm.applications.writing import JSON, Curve, Export, FolderFormat, Writer
+from lssvm.applications.writing import (
+    JSON,
+    Curve,
+    Export,
+    FolderFormat,
+    Writer,
+    numbered_files,
+)
 from lssvm.applications.written import WrittenScorer
 from lssvm.problem import (
     ByExample,
@@ -85,6 +92,7 @@ __all__ = [
     "is_stored",
     "labelled_part",
     "named_file",
+    "numbered_files",
 ]
 
 FLAGS = {"each": "ByExample", "kernels": "KernelRows"}  # that types took the place of

@@ -22,15 +22,27 @@ Curve = Callable[[Any, Any, Any], None]
 
 @dataclass(frozen=True)
 class FolderFormat:
-    """Predictions as a folder of files.
+    """Predictions as a folder of files, which may be written in parts.
 
-    names : of the files for these examples, each a path below the folder, all different; raises
-        LssvmError for examples that cannot be written in this format
+    marks : what the files of these examples are named by, little for each; raises LssvmError for
+        examples that cannot be written in this format
+    names : of all files, for all marks, each a path below the folder, all different; raises
+        LssvmError where there are none
     contents : of the files, in that order, for examples and predictions
     """
 
-    names: Callable[[Any], Sequence[str]]
+    marks: Callable[[Any], Sequence[Any]]
+    names: Callable[[Sequence[Any]], Sequence[str]]
     contents: Callable[[Any, Any], Iterator[bytes]]
+
+
+def numbered_files(ending: str, contents: Callable[[Any, Any], Iterator[bytes]]) -> FolderFormat:
+    """A file for each example, named 1 and so on with the ending, in their order."""
+
+    def names(marks: Sequence[Any]) -> list[str]:
+        return [f"{number}{ending}" for number in range(1, len(marks) + 1)]
+
+    return FolderFormat(lambda examples: range(len(examples)), names, contents)
 
 
 class Writer(ABC, Generic[E, P]):

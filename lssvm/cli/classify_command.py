@@ -187,32 +187,68 @@ def _classified_in_parts(
     options: dict[str, Any],
 ) -> None:
     """The same as :func:`_classified`, in parts; only the data for the scores are kept."""
-    from lssvm.training.prediction import predicted
+    from lssvm.applications.base import FolderFormat
+    from lssvm.output.whole import write_folder
 
     application: Any = trained.application
-    if not options["as_json"]:
+    if not isinstance(form, FolderFormat) and not options["as_json"]:
         name = _written(options) or next(iter(application.formats))
         form = application.part_writer(name) or form
-    kept, count, scored, doubts = [], 0, 0, Doubts(trained)
-    with _opened(predictions) as file:
-        for model, examples, found in _each_predicted(parts, trained, options):
-            form(examples, found, file)
-            doubts.add(found)
-            known = application.to_score(examples)
-            count += len(examples)
-            if known is not None:
-                own = found if known is examples else predicted(model, known)
-                kept.append(application.kept(known, own))
-                scored += len(known)
-        whole = application.joined(kept) if kept else None
-        if whole is not None and not whole[0].labelled:
-            whole, scored = None, 0
-        if (options["metrics"] or options["curve"]) and whole is None:
+    scores = PartScores(trained)
+    each = _each_predicted(parts, trained, options)
+
+    def files() -> Iterator[tuple[Any, bytes]]:
+        for model, examples, found in each:
+            yield from zip(form.marks(examples), form.contents(examples, found), strict=True)
+            scores.add(model, examples, found)
+        scores.end(path, options)
+
+    if isinstance(form, FolderFormat):
+        write_folder(predictions, files(), form.names)
+    else:
+        with _opened(predictions) as file:
+            for model, examples, found in each:
+                form(examples, found, file)
+                scores.add(model, examples, found)
+            scores.end(path, options)
+    if scores.whole is not None and scores.scored == scores.count:
+        _warn(trained, scores.whole[0], options)
+    scores.doubts.tell(scores.count, options)
+    _scored(trained, scores.whole, scores.count - scores.scored, predictions, options)
+
+
+class PartScores:
+    """What the scores of a file need, gathered while its parts are predicted.
+
+    count, scored : examples so far, and those with labels; doubts : what is approximate
+    whole : what ``score`` takes, at the end; None where no example has a label
+    """
+
+    def __init__(self, trained: "Model") -> None:
+        self._application: Any = trained.application
+        self._kept: list[Any] = []
+        self.count, self.scored, self.doubts = 0, 0, Doubts(trained)
+        self.whole: tuple[Any, Any] | None = None
+
+    def add(self, model: "Model", examples: Any, found: Any) -> None:
+        """Keep what is needed of one part."""
+        from lssvm.training.prediction import predicted
+
+        self.doubts.add(found)
+        known = self._application.to_score(examples)
+        self.count += len(examples)
+        if known is not None:
+            own = found if known is examples else predicted(model, known)
+            self._kept.append(self._application.kept(known, own))
+            self.scored += len(known)
+
+    def end(self, path: str, options: dict[str, Any]) -> None:
+        """Join what was kept. Raises LssvmError if scores are asked for and there are none."""
+        self.whole = self._application.joined(self._kept) if self._kept else None
+        if self.whole is not None and not self.whole[0].labelled:
+            self.whole, self.scored = None, 0
+        if (options["metrics"] or options["curve"]) and self.whole is None:
             raise _unlabelled(path, options)
-    if whole is not None and scored == count:
-        _warn(trained, whole[0], options)
-    doubts.tell(count, options)
-    _scored(trained, whole, count - scored, predictions, options)
 
 
 def _each_predicted(
@@ -245,13 +281,15 @@ def _classified(
     from lssvm.output.whole import write_folder
     from lssvm.training.prediction import predicted, prepared
 
-    names = form.names(packed) if isinstance(form, FolderFormat) else ()
+    marks = form.marks(packed) if isinstance(form, FolderFormat) else ()
+    if isinstance(form, FolderFormat):
+        form.names(marks)  # raises before anything is predicted
     trained, packed = prepared(trained, packed)
     doubts, found = Doubts(trained), predicted(trained, packed, top=options["top"])
     doubts.add(found)
     if isinstance(form, FolderFormat):
         contents = form.contents(packed, found)
-        write_folder(predictions, zip(names, contents, strict=True))
+        write_folder(predictions, zip(marks, contents, strict=True), form.names)
     else:
         with _opened(predictions) as file:
             form(packed, found, file)

@@ -5,21 +5,23 @@ hash is that of the target's whole name, so that the parts of two targets are to
 the name had to be cut.
 """
 
+import errno
 import hashlib
 import io
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, TypeVar
 
 from lssvm.errors import LssvmError
 from lssvm.output.descriptors import descriptor_of, place_of
 from lssvm.output.stopping import at_stop
 
+M = TypeVar("M")
 SHOWN = 100  # bytes of the target's name that a part's begins with
 
 
@@ -78,28 +80,44 @@ def check_writable(path: str | Path) -> None:
                     os.unlink(temporary)
 
 
-def write_folder(path: str | Path, files: Iterable[tuple[str, bytes]]) -> None:
+def write_folder(
+    path: str | Path,
+    files: Iterable[tuple[M, bytes]],
+    names: Callable[[Sequence[Any]], Iterable[str]] = tuple,
+) -> None:
     """A new folder of files, or one in place of an empty folder: all of them, or nothing.
 
-    files : name and content of each; a name may lead through folders, which are made
-    Raises LssvmError if the folder cannot be written; what ``files`` raises goes on.
+    files : of each a mark, which is its name by default, and the content
+    names : gives the names for all marks; a name may lead through folders, which are made
+
+    Raises LssvmError if the folder cannot be written; what ``files`` or ``names`` raises goes on.
     """
     target = os.path.realpath(path)
     temporary = _part(target)
+    written, whole = os.path.join(temporary, "written"), os.path.join(temporary, "whole")
+    marks: list[M] = []
     with explaining(path), at_stop(lambda: shutil.rmtree(temporary)):
         os.mkdir(temporary)
         try:
-            for name, content in files:
-                place = os.path.join(temporary, name)
-                os.makedirs(os.path.dirname(place), exist_ok=True)
-                with open(place, "xb") as file:
+            os.mkdir(written)
+            for mark, content in files:
+                with open(os.path.join(written, str(len(marks))), "xb") as file:
                     file.write(content)
                     file.flush()
                     os.fsync(file.fileno())
-            os.replace(temporary, target)
+                marks.append(mark)
+            for number, name in enumerate(names(marks)):
+                place = os.path.join(whole, name)
+                os.makedirs(os.path.dirname(place), exist_ok=True)
+                if os.path.lexists(place):
+                    raise FileExistsError(errno.EEXIST, f"{name!r} is the name of two files")
+                os.replace(os.path.join(written, str(number)), place)
+            os.makedirs(whole, exist_ok=True)
+            os.replace(whole, target)
         except BaseException:
             shutil.rmtree(temporary, ignore_errors=True)
             raise
+        shutil.rmtree(temporary, ignore_errors=True)
         _sync_folder(os.path.dirname(target))
 
 

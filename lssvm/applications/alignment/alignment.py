@@ -94,7 +94,6 @@ class Alignment(
     smooth = base.SMOOTH | {CRF}
     rescalings = frozenset({"margin", "slack"})
     slack_norms = frozenset({0, 1, 2})
-    whole_formats = frozenset({"svg"})
     starter_files: ClassVar = {"train": ["train.fa"], "test": ["test.fa"]}
 
     def __init__(
@@ -282,8 +281,7 @@ class Alignment(
     @property
     def folder_formats(self) -> Mapping[str, base.FolderFormat]:
         """Pictures of the alignments, one file for each example."""
-        names, contents = alignment_output.picture_names, alignment_output.pictures
-        return {"svg": base.FolderFormat(names, contents)}
+        return {"svg": base.numbered_files(".svg", alignment_output.pictures)}
 
     def write(self, examples: AlignmentExamples, predictions: Predictions, file: TextIO) -> None:
         """A table of natives, candidates and scores."""

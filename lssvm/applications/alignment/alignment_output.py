@@ -137,11 +137,6 @@ def write_text(examples: AlignmentExamples, predictions: Predictions, file: Text
             file.write(lines[0] + middle + lines[1] + "\n")
 
 
-def picture_names(examples: AlignmentExamples) -> list[str]:
-    """``1.svg`` and so on, by the order of the examples."""
-    return [f"{number}.svg" for number in range(1, len(examples) + 1)]
-
-
 def pictures(examples: AlignmentExamples, predictions: Predictions) -> Iterator[bytes]:
     """A picture of each alignment."""
     from lssvm.applications.alignment.drawing import svg_drawing

@@ -136,7 +136,6 @@ class RandomField(
     Options = MrfOptions
     models = frozenset({*base.TEMPERATURES, base.ANNEALED})
     smooth = base.SMOOTH
-    whole_formats = frozenset({"images"})
     exchangeable = True
     starter_files: ClassVar = {"train": ["train.txt"], "test": ["test.txt"]}
 
@@ -309,7 +308,11 @@ class RandomField(
     @property
     def folder_formats(self) -> Mapping[str, base.FolderFormat]:
         """Label images, for graphs that are images."""
-        return {"images": base.FolderFormat(mrf_output.image_names, mrf_output.label_images)}
+        return {
+            "images": base.FolderFormat(
+                mrf_output.image_marks, mrf_output.image_names, mrf_output.label_images
+            )
+        }
 
     def write(self, examples: Graphs, predictions: Predictions, file: TextIO) -> None:
         """A table of graph, node and label."""

@@ -2,10 +2,10 @@
 
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NamedTuple, TextIO
 
 import numpy as np
 
@@ -67,25 +67,48 @@ def write_marginals(
         file.write(f"{graph}\t{name}\t{predictions.states[j]}\t{shares}\n")
 
 
-def image_names(examples: Graphs) -> list[str]:
+class Picture(NamedTuple):
+    """An image by whose file that of its labels is named.
+
+    path : of this file; source, line : where the image is told; name : of its graph
+    """
+
+    path: str
+    source: str
+    line: int
+    name: str
+
+
+def image_marks(examples: Graphs) -> list[Picture]:
+    """The images by which :func:`image_names` names files.
+
+    Raises DataError if a graph is not an image, and MissingExtraError without Pillow.
+    """
+    found = []
+    for row, picture in enumerate(examples.pictures):
+        name, source = examples.identifiers[row], examples.paths[examples.files[row]]
+        if picture is None:
+            expected = "expected a list .images, or --format labels"
+            raise DataError(source, None, f"graph {name!r} is no image; {expected}")
+        path = os.path.abspath(picture.path)
+        found.append(Picture(path, source, int(examples.lines[row]), name))
+    require_pillow("writing images")
+    return found
+
+
+def image_names(pictures: Sequence[Picture]) -> list[str]:
     """File names for label images: those of the images, relative to their common folder.
 
     ``.png`` replaces the suffix, or follows it if names would otherwise be equal. Raises DataError
-    if a graph is not an image, or if an image occurs twice, and MissingExtraError without Pillow.
+    if an image occurs twice.
     """
-    for row, picture in enumerate(examples.pictures):
-        if picture is None:
-            wrong = f"graph {examples.identifiers[row]!r} is no image"
-            expected = "expected a list .images, or --format labels"
-            raise DataError(examples.paths[examples.files[row]], None, f"{wrong}; {expected}")
-    require_pillow("writing images")
-    paths = [os.path.abspath(picture.path) for picture in examples.pictures]
-    path, count = Counter(paths).most_common(1)[0]
-    if count > 1:
-        row = len(paths) - 1 - paths[::-1].index(path)
-        raise examples.error(row, "is given twice; expected different images")
-    root = os.path.commonpath([os.path.dirname(path) for path in paths])
-    images = [Path(os.path.relpath(path, root)) for path in paths]
+    counts = Counter(picture.path for picture in pictures)
+    for picture in reversed(pictures):
+        if counts[picture.path] > 1:
+            told = f"graph {picture.name!r} is given twice; expected different images"
+            raise DataError(picture.source, picture.line, told)
+    root = os.path.commonpath([os.path.dirname(picture.path) for picture in pictures])
+    images = [Path(os.path.relpath(picture.path, root)) for picture in pictures]
     names = [str(image.with_suffix(".png")) for image in images]
     if len(set(names)) < len(names):
         names = [f"{image}.png" for image in images]

@@ -75,7 +75,6 @@ class GrammarParsing(
 
     Options: ClassVar[type[base.Options]] = ParsingOptions
     starter_files: ClassVar = {"train": ["train.ptb"], "test": ["test.ptb"]}
-    whole_formats: ClassVar = frozenset({"svg"})
 
     def __init__(
         self, options: ParsingOptions, formulation: base.Formulation | None = None
@@ -382,7 +381,7 @@ class GrammarParsing(
     @property
     def folder_formats(self) -> Mapping[str, base.FolderFormat]:
         """Pictures of the best trees, one file for each sentence."""
-        return {"svg": base.FolderFormat(_picture_names, self._pictures)}
+        return {"svg": base.numbered_files(".svg", self._pictures)}
 
     def _pictures(self, examples: Treebank, predictions: Predictions) -> Iterator[bytes]:
         from lssvm.applications.parsing.drawing import svg_drawing
@@ -449,11 +448,6 @@ class GrammarParsing(
             "rules": len(grammar.rules),
             "longest chain": kept.chain,
         }
-
-
-def _picture_names(examples: Treebank) -> list[str]:
-    """``1.svg`` and so on, by the order of the sentences."""
-    return [f"{number}.svg" for number in range(1, len(examples) + 1)]
 
 
 class Parsing(GrammarParsing):
