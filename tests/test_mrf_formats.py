@@ -13,7 +13,8 @@ from mrf_cases import write_npz
 
 from lssvm.cli import learn
 from lssvm.errors import DataError
-from lssvm.formats.mrf_npz import read_npz
+from lssvm.formats import mrf_npz
+from lssvm.formats.mrf_npz import npz_parts, read_npz
 from lssvm.formats.mrf_text import HIDDEN, MISSING, read_graphs
 
 GOOD = """\
@@ -154,6 +155,33 @@ def test_an_archive_holds_the_same_graphs(tmp_path):
     assert plain(read_npz(tmp_path / "g.npz")) == plain(graphs)
 
 
+@pytest.mark.parametrize("part", [0, 20, 10**6])
+def test_parts_of_an_archive_are_its_graphs(part, tmp_path, monkeypatch):
+    monkeypatch.setattr(mrf_npz, "_PART", part)
+    texts = (GOOD.replace("first", f"first{k}") for k in range(15))
+    (tmp_path / "g").write_text(
+        "\n".join(text.replace("node x", f"graph {k}\nnode x") for k, text in enumerate(texts))
+    )
+    write_npz(tmp_path / "g.npz", read_graphs(tmp_path / "g"))
+    with np.load(tmp_path / "g.npz") as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    arrays["ends"] = np.asfortranarray(arrays["ends"])
+    del arrays["node_names"]
+    np.savez_compressed(tmp_path / "g.npz", **arrays)
+    whole, parts = read_npz(tmp_path / "g.npz"), list(npz_parts(tmp_path / "g.npz"))
+    assert len(parts) == {0: 30, 10**6: 1}.get(part, len(parts))
+    assert len(parts) > 3 or part > 20
+    for name in ("names", "node_names", "node_classes", "edge_classes"):
+        assert [word for own in parts for word in getattr(own, name)] == list(getattr(whole, name))
+    for name in ("costs", "states", "labels", "ends"):
+        joined = np.concatenate([getattr(own, name) for own in parts])
+        np.testing.assert_array_equal(joined, getattr(whole, name))
+    for name in ("node_features", "edge_features"):
+        for column in ("indices", "values"):
+            joined = np.concatenate([getattr(getattr(own, name), column) for own in parts])
+            np.testing.assert_array_equal(joined, getattr(getattr(whole, name), column))
+
+
 def one_node_without_edges(tmp_path):
     (tmp_path / "g").write_text("node a y 2 0\n")
     write_npz(tmp_path / "g.npz", read_graphs(tmp_path / "g"))
@@ -207,7 +235,9 @@ BROKEN_ARCHIVES = {
 
 
 @pytest.mark.parametrize("message", BROKEN_ARCHIVES)
-def test_a_broken_archive_is_refused_with_the_name_of_its_array(message, tmp_path):
+def test_a_broken_archive_is_refused_with_the_name_of_its_array(message, tmp_path, monkeypatch):
+    """Whether it is read whole, or in parts of a graph each."""
+    monkeypatch.setattr(mrf_npz, "_PART", 0)
     (tmp_path / "g").write_text(GOOD)
     path = tmp_path / "g.npz"
     write_npz(path, read_graphs(tmp_path / "g"))
@@ -215,10 +245,11 @@ def test_a_broken_archive_is_refused_with_the_name_of_its_array(message, tmp_pat
         arrays = {name: archive[name] for name in archive.files}
     BROKEN_ARCHIVES[message](arrays)
     np.savez(path, **arrays)
-    with pytest.raises(DataError) as caught:
-        read_npz(path)
-    assert message in str(caught.value)
-    assert str(caught.value).startswith(f"{path}: ")
+    for read in (read_npz, lambda path: list(npz_parts(path))):
+        with pytest.raises(DataError) as caught:
+            read(path)
+        assert message in str(caught.value)
+        assert str(caught.value).startswith(f"{path}: ")
 
 
 @pytest.mark.parametrize("data", [b"", b"text", b"PK\x03\x04broken", b"\x80\x04N."])

@@ -11,6 +11,7 @@ Names and classes are arrays of text.
 """
 
 import itertools
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,17 @@ import numpy as np
 from lssvm.errors import DataError
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.mrf_text import HIDDEN, MOST_FEATURES, MOST_STATES, Features, GraphFile
-from lssvm.formats.npy_arrays import read_archive
+from lssvm.formats.npy_arrays import Archive, opened_archive, read_archive
 
+NONE: Mapping[str, int] = {}
+_PART = 100_000  # nodes and edges of a part
+_TWICE = "two graphs have the same name; expected different names"
 _OPTIONAL = {"costs", "node_names"}
+_OF_GRAPH = ("names", "costs")
+_OF_KIND = {
+    "node": ("node_names", "node_classes", "states", "labels"),
+    "edge": ("edge_classes", "ends"),
+}
 _KINDS = {
     "names": "U",
     "costs": "f",
@@ -51,9 +60,77 @@ def read_npz(path: str | Path, limit: Limit = DEFAULT) -> GraphFile:
         raise DataError(path, None, error) from None
 
 
-def of_arrays(arrays: dict[str, np.ndarray]) -> GraphFile:
-    """The graphs of the arrays of an archive. Raises ValueError for what does not fit."""
-    _check(arrays)
+def npz_parts(path: str | Path, limit: Limit = DEFAULT) -> Iterator[GraphFile]:
+    """The graphs that :func:`read_npz` reads, in parts. Raises DataError."""
+    with opened_archive(path, _KINDS, _OPTIONAL, limit) as archive:
+        try:
+            yield from _parts(archive)
+        except ValueError as error:
+            raise DataError(path, None, error) from None
+
+
+def _parts(archive: Archive) -> Iterator[GraphFile]:
+    """The graphs in parts. Raises ValueError for what does not fit."""
+    shapes = archive.shapes
+    _check_shapes(shapes)
+    offsets = {f"{kind}_offsets": archive.rows(f"{kind}_offsets") for kind in _OF_KIND}
+    _check_offsets(offsets, shapes)
+    nodes, edges = (offsets[f"{kind}_offsets"].astype(np.int64) for kind in _OF_KIND)
+    rows = {kind: _FeatureRows(archive, kind) for kind in _OF_KIND}
+    names, first = set[str](), 0
+    while first < len(nodes) - 1:
+        end = int(np.searchsorted(nodes + edges, nodes[first] + edges[first] + _PART, side="right"))
+        last = max(first + 1, end - 1)
+        arrays = {name: archive.rows(name, last - first) for name in _OF_GRAPH if name in shapes}
+        before: dict[str, int] = {}
+        for kind, offsets_of in (("node", nodes), ("edge", edges)):
+            own = offsets_of[first : last + 1]
+            count = int(own[-1] - own[0])
+            before |= dict.fromkeys(_OF_KIND[kind], int(own[0]))
+            before[f"{kind}_indices"] = rows[kind].last
+            arrays[f"{kind}_offsets"] = own - own[0]
+            arrays |= {name: archive.rows(name, count) for name in _OF_KIND[kind] if name in shapes}
+            arrays |= rows[kind].take(count)
+        if "node_names" not in shapes:
+            arrays["node_names"] = np.arange(nodes[first] + 1, nodes[last] + 1).astype("U")
+        found = of_arrays(arrays, before)
+        if names.intersection(found.names):
+            raise ValueError(_TWICE)
+        names.update(found.names)
+        yield found
+        first = last
+
+
+class _FeatureRows:
+    """The features of nodes or of edges, read in order. last : how many were read"""
+
+    def __init__(self, archive: Archive, kind: str) -> None:
+        self._archive, self._kind = archive, kind
+        self.last = int(archive.rows(f"{kind}_starts", 1)[0])
+        self._left = archive.shapes[f"{kind}_classes"][0]
+        self._total = archive.shapes[f"{kind}_indices"][0]
+        if self.last != 0:
+            raise _not_increasing(f"{kind}_starts", self._total, 0)
+
+    def take(self, count: int) -> dict[str, np.ndarray]:
+        """The arrays of the next ``count`` rows. Raises ValueError for impossible starts."""
+        name, total = f"{self._kind}_starts", self._total
+        more = self._archive.rows(name, count).astype(np.int64)
+        starts, self._left = np.append(self.last, more), self._left - count
+        rises = np.all(np.diff(starts) >= 0) and starts[-1] <= total
+        if not rises or (not self._left and starts[-1] != total):
+            raise _not_increasing(name, total, 0)
+        size, self.last = int(starts[-1] - starts[0]), int(starts[-1])
+        rest = (f"{self._kind}_indices", f"{self._kind}_values")
+        return {name: starts - starts[0], **{each: self._archive.rows(each, size) for each in rest}}
+
+
+def of_arrays(arrays: dict[str, np.ndarray], before: Mapping[str, int] = NONE) -> GraphFile:
+    """The graphs of the arrays of an archive. Raises ValueError for what does not fit.
+
+    before : rows of an archive's array by its name before those of ``arrays``, for messages
+    """
+    _check(arrays, before)
     n, nodes = len(arrays["names"]), len(arrays["states"])
     features = {
         part: Features(
@@ -84,12 +161,12 @@ def of_arrays(arrays: dict[str, np.ndarray]) -> GraphFile:
     )
 
 
-def _check(arrays: dict[str, np.ndarray]) -> None:
-    """Raise ValueError for the first array that does not fit to the others."""
-    n, nodes, edges = (len(np.atleast_1d(arrays[name])) for name in ("names", "states", "ends"))
+def _check_shapes(shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Raise ValueError for the first array whose shape does not fit to the others."""
+    n, nodes, edges = ((*shapes[name], 1)[0] for name in ("names", "states", "ends"))
     if n == 0:
         raise ValueError("no graphs; expected at least one")
-    shapes: dict[str, tuple[int, ...]] = {
+    wanted: dict[str, tuple[int, ...]] = {
         "names": (n,),
         "costs": (n,),
         **dict.fromkeys(("node_offsets", "edge_offsets"), (n + 1,)),
@@ -99,53 +176,72 @@ def _check(arrays: dict[str, np.ndarray]) -> None:
         "ends": (edges, 2),
         "edge_starts": (edges + 1,),
     }
-    for name, shape in shapes.items():
-        if name in arrays and arrays[name].shape != shape and (edges or name != "ends"):
-            raise ValueError(f"array {name!r} has shape {arrays[name].shape}; expected {shape}")
-    _check_parts(arrays, "node_offsets", nodes, 1)
-    _check_parts(arrays, "edge_offsets", edges, 0)
+    for name, shape in wanted.items():
+        if name in shapes and shapes[name] != shape and (edges or name != "ends"):
+            raise ValueError(f"array {name!r} has shape {shapes[name]}; expected {shape}")
+    for kind in _OF_KIND:
+        indices, values = shapes[f"{kind}_indices"], shapes[f"{kind}_values"]
+        if len(indices) != 1 or values != indices:
+            raise ValueError(
+                f"arrays '{kind}_indices' and '{kind}_values' have shapes {indices} and "
+                f"{values}; expected one number each"
+            )
+
+
+def _check_offsets(arrays: Mapping[str, np.ndarray], shapes: Mapping[str, tuple[int, ...]]) -> None:
+    """Raise ValueError where graphs do not follow each other."""
+    _check_parts(arrays, "node_offsets", shapes["states"][0], 1)
+    _check_parts(arrays, "edge_offsets", shapes["ends"][0], 0)
+
+
+def _check(arrays: dict[str, np.ndarray], before: Mapping[str, int]) -> None:
+    """Raise ValueError for the first array that does not fit to the others."""
+    shapes = {name: array.shape for name, array in arrays.items()}
+    _check_shapes(shapes)
+    _check_offsets(arrays, shapes)
     for part in ("node", "edge"):
-        _check_features(arrays, part)
+        _check_features(arrays, part, before)
     _check_names(arrays)
-    _check_range(arrays, "states", 1, MOST_STATES)
-    _check_range(arrays, "labels", HIDDEN, arrays["states"].astype(np.int64) - 1)
+    _check_range(arrays, "states", 1, MOST_STATES, before)
+    _check_range(arrays, "labels", HIDDEN, arrays["states"].astype(np.int64) - 1, before)
     if "costs" in arrays and np.any((arrays["costs"] < 0) | np.isinf(arrays["costs"])):
         raise ValueError("array 'costs' holds a negative or infinite number; expected at least 0")
     counts = np.diff(arrays["node_offsets"].astype(np.int64))
     edge_counts = np.diff(arrays["edge_offsets"].astype(np.int64)).astype(np.int64)
-    _check_range(arrays, "ends", 0, np.repeat(counts, edge_counts)[:, None] - 1)
-    if edges and np.any(arrays["ends"][:, 0] == arrays["ends"][:, 1]):
+    _check_range(arrays, "ends", 0, np.repeat(counts, edge_counts)[:, None] - 1, before)
+    if len(arrays["ends"]) and np.any(arrays["ends"][:, 0] == arrays["ends"][:, 1]):
         raise ValueError("array 'ends' joins a node to itself; expected two nodes")
 
 
-def _check_parts(arrays: dict[str, np.ndarray], name: str, total: int, least: int) -> None:
+def _check_parts(arrays: Mapping[str, np.ndarray], name: str, total: int, least: int) -> None:
     offsets = arrays[name].astype(np.int64)
     if offsets[0] != 0 or offsets[-1] != total or np.any(np.diff(offsets) < least):
-        message = f"array {name!r} does not increase from 0 to {total}"
-        raise ValueError(f"{message}; expected each number at least {least} above the one before")
+        raise _not_increasing(name, total, least)
 
 
-def _check_features(arrays: dict[str, np.ndarray], part: str) -> None:
+def _not_increasing(name: str, total: int, least: int) -> ValueError:
+    message = f"array {name!r} does not increase from 0 to {total}"
+    return ValueError(f"{message}; expected each number at least {least} above the one before")
+
+
+def _check_features(arrays: dict[str, np.ndarray], part: str, before: Mapping[str, int]) -> None:
     indices, values = arrays[f"{part}_indices"], arrays[f"{part}_values"]
-    if indices.ndim != 1 or values.shape != indices.shape:
-        raise ValueError(
-            f"arrays '{part}_indices' and '{part}_values' have shapes {indices.shape} and "
-            f"{values.shape}; expected one number each"
-        )
     _check_parts(arrays, f"{part}_starts", len(indices), 0)
-    _check_range(arrays, f"{part}_indices", 0, MOST_FEATURES - 1)
+    _check_range(arrays, f"{part}_indices", 0, MOST_FEATURES - 1, before)
     if not np.all(np.isfinite(values)):
         raise ValueError(f"array '{part}_values' holds a number that is not finite")
 
 
-def _check_range(arrays: dict[str, np.ndarray], name: str, least: int, most: Any) -> None:
+def _check_range(
+    arrays: dict[str, np.ndarray], name: str, least: int, most: Any, before: Mapping[str, int]
+) -> None:
     """most : one number, or one for each row."""
     array = arrays[name]
     if array.size and (np.any(array < least) or np.any(array > most)):
         place = int(np.argmax(((array < least) | (array > most)).reshape(len(array), -1).any(1)))
         highest = int(np.broadcast_to(most, array.shape)[place].flat[0])
         raise ValueError(
-            f"array {name!r} is out of range at row {place}, {array[place]}; "
+            f"array {name!r} is out of range at row {place + before.get(name, 0)}, {array[place]}; "
             f"expected {least} to {highest}"
         )
 
@@ -159,7 +255,7 @@ def _check_names(arrays: dict[str, np.ndarray]) -> None:
         if broken:
             raise ValueError(f"array {name!r} holds {broken[0]!r}; expected words without tabs")
     if len(set(names)) < len(names):
-        raise ValueError("two graphs have the same name; expected different names")
+        raise ValueError(_TWICE)
     offsets = itertools.pairwise(arrays["node_offsets"].tolist())
     for graph, (start, stop) in zip(names, offsets, strict=True):
         if nodes and len(set(nodes[start:stop])) < stop - start:

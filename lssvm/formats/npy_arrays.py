@@ -15,7 +15,7 @@ import warnings
 import zipfile
 import zlib
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, BinaryIO, NamedTuple
 
@@ -113,6 +113,60 @@ def read_archive(
     Raises DataError, with the name of the array, for a file that is of another kind, encrypted,
     compressed in another way than NumPy does, damaged or too large.
     """
+    with opened_archive(path, kinds, optional, limit, others=others) as archive:
+        return {name: archive.rows(name) for name in archive.shapes}
+
+
+class Archive:
+    """The arrays of a file ``.npz``, whose rows are read in order, some at a time.
+
+    shapes : of the arrays by name
+    """
+
+    def __init__(self, kinds: Mapping[str, str], headers: Mapping[str, _Header]) -> None:
+        self._kinds, self._headers = kinds, headers
+        self._streams: dict[str, IO[bytes]] = {}
+        self._read = dict.fromkeys(headers, 0)
+        self._whole: dict[str, np.ndarray] = {}
+        self.shapes = {name: header.shape for name, header in headers.items()}
+
+    def open(self, name: str, stream: IO[bytes]) -> None:
+        """Read an array from a stream at the beginning of its header."""
+        stream.read(self._headers[name].start)
+        self._streams[name] = stream
+
+    def rows(self, name: str, count: int | None = None) -> np.ndarray:
+        """The next ``count`` rows of an array, or all that are left. Raises DataError."""
+        header, first = self._headers[name], self._read[name]
+        total = header.shape[0]
+        last = total if count is None else first + count
+        self._read[name] = last
+        with _named(name):
+            if header.fortran and len(header.shape) > 1:  # its rows lie apart
+                if name not in self._whole:
+                    flat = _entries(self._streams[name], header, header.entries, True)
+                    self._whole[name] = flat.reshape(header.shape[::-1]).T
+                found = np.ascontiguousarray(self._whole[name][first:last])
+            else:
+                row = math.prod(header.shape[1:])
+                flat = _entries(self._streams[name], header, (last - first) * row, last == total)
+                found = flat.reshape((last - first, *header.shape[1:]))
+        return found if header.entries else found.astype(_EMPTY[self._kinds[name]])
+
+
+@contextmanager
+def opened_archive(
+    path: str | Path,
+    kinds: Mapping[str, str],
+    optional: Collection[str] = (),
+    limit: Limit = DEFAULT,
+    *,
+    others: bool = False,
+) -> Iterator[Archive]:
+    """The archive of :func:`read_archive`, the claims of all its arrays checked.
+
+    Raises DataError as that does, also for what the block raises while it reads.
+    """
     with _opened(path, ".npz") as file:
         size = os.fstat(file.fileno()).st_size
         limit.check(path, size)
@@ -127,13 +181,12 @@ def read_archive(
                     headers[name] = _header(stream, member.file_size)
                     _check_kind(headers[name], kinds[name])
             limit.check(path, sum(header.memory for header in headers.values()))
-            arrays = {}
-            for name, member in members.items():
-                with _named(name), archive.open(member) as stream:
-                    arrays[name] = _body(stream, headers[name])
-                if not arrays[name].size:
-                    arrays[name] = arrays[name].astype(_EMPTY[kinds[name]])
-            return arrays
+            with ExitStack() as streams:
+                arrays = Archive(kinds, headers)
+                for name, member in members.items():
+                    with _named(name):
+                        arrays.open(name, streams.enter_context(archive.open(member)))
+                yield arrays
 
 
 @contextmanager
@@ -224,7 +277,15 @@ def _check_kind(header: _Header, kind: str) -> None:
 def _body(stream: IO[bytes], header: _Header) -> np.ndarray:
     """The array, from a stream at the beginning of its header."""
     stream.read(header.start)
-    data = np.empty(header.entries * header.dtype.itemsize, dtype=np.uint8)
+    flat = _entries(stream, header, header.entries, True)
+    if header.fortran:
+        return np.ascontiguousarray(flat.reshape(header.shape[::-1]).T)
+    return flat.reshape(header.shape)
+
+
+def _entries(stream: IO[bytes], header: _Header, count: int, ends: bool) -> np.ndarray:
+    """The next entries of an array, (count,). ends : whether they are the last ones"""
+    data = np.empty(count * header.dtype.itemsize, dtype=np.uint8)
     done = 0
     while done < len(data):
         piece = stream.read(min(_PIECE, len(data) - done))
@@ -232,14 +293,11 @@ def _body(stream: IO[bytes], header: _Header) -> np.ndarray:
             raise EOFError
         data[done : done + len(piece)] = np.frombuffer(piece, dtype=np.uint8)
         done += len(piece)
-    if stream.read(1):  # the end of a member, where its checksum is compared
+    if ends and stream.read(1):  # the end of a member, where its checksum is compared
         raise _RefusedError("has more bytes than it claims; expected as many")
-    flat = data.view(header.dtype)
-    native = flat.astype(header.dtype.newbyteorder("="), copy=False)
+    native = data.view(header.dtype).astype(header.dtype.newbyteorder("="), copy=False)
     _check_entries(native)
-    if header.fortran:
-        return np.ascontiguousarray(native.reshape(header.shape[::-1]).T)
-    return native.reshape(header.shape)
+    return native
 
 
 def _check_entries(flat: np.ndarray) -> None:

@@ -12,7 +12,7 @@ from lssvm.applications.mrf.graphs import Graphs, Known, packed
 from lssvm.errors import DataError
 from lssvm.formats import image_list
 from lssvm.formats.limit import Limit
-from lssvm.formats.mrf_npz import read_npz
+from lssvm.formats.mrf_npz import npz_parts, read_npz
 from lssvm.formats.mrf_text import GraphFile, graph_parts, read_graphs
 from lssvm.offsets import cumulated
 
@@ -45,12 +45,12 @@ def parts_of(sources: Sequence[Source], classes: GraphClasses) -> Iterator[Graph
 
 
 def _file_parts(source: Source) -> Iterator[GraphFile]:
-    """The graphs that :func:`read_file` reads, in parts; those of an archive in one."""
+    """The graphs that :func:`read_file` reads, in parts."""
     _refuse_label(source)
     if _is_list(source.path):
         yield from image_list.image_parts(source.path, source.limit)
     elif source.path.endswith(".npz"):
-        yield read_npz(source.path, source.limit)
+        yield from npz_parts(source.path, source.limit)
     else:
         yield from graph_parts(source.path, source.limit)
 

@@ -175,7 +175,7 @@ class RandomField(
         return examples
 
     def read_parts(self, sources: Sequence[base.Source]) -> Iterator[Graphs]:
-        """The graphs of :meth:`read` in parts; those of an archive in one. Raises DataError."""
+        """The graphs of :meth:`read` in parts. Raises DataError."""
         if self.classes is None:
             yield self.read(sources)
             return
