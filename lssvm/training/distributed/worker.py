@@ -26,15 +26,12 @@ class Recipe(NamedTuple):
 
     name : in the entry points; options : in JSON; formulation : its fields; state : what it has
     learnt from the training data, None if it has not read any
-    version : of lssvm; package : name and version of the package that the application is from
     """
 
     name: str
     options: str
     formulation: Mapping[str, Any]
     state: Mapping[str, np.ndarray] | None
-    version: str
-    package: tuple[str, str] | None
 
     @classmethod
     def of(cls, application: Application, read: bool = True) -> "Recipe":
@@ -42,7 +39,7 @@ class Recipe(NamedTuple):
         name, options = application.options.name, application.options.model_dump_json(by_alias=True)
         formulation = asdict(application.formulation)
         state = application.state() if read else None
-        return cls(name, options, formulation, state, lssvm.__version__, _package(name))
+        return cls(name, options, formulation, state)
 
     def made(self) -> Application:
         """The application. Raises LssvmError where it is not installed."""
@@ -199,9 +196,12 @@ class Blocks:
         return reply._replace(not_converged=application.not_converged())
 
 
-def versions(name: str) -> tuple[str, tuple[str, str] | None]:
-    """The version of lssvm here, and the package of an application with its version."""
-    return lssvm.__version__, _package(name)
+def versions(application: str | None, *imported: Any) -> tuple[str, tuple[str, str] | None]:
+    """The version of lssvm here, and the package of an application with its version, if it has one.
+
+    imported : what can only be sent to a process that can import it
+    """
+    return lssvm.__version__, None if application is None else _package(application)
 
 
 def _package(name: str) -> tuple[str, str] | None:
