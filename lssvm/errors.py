@@ -47,7 +47,12 @@ class LssvmError(Exception):
 
 
 class DataError(LssvmError):
-    """A data file that cannot be used: ``path:line: what is wrong; what was expected``."""
+    """A data file that cannot be used: ``path:line: what is wrong; what was expected``.
+
+    named : file and line that name this file, if it holds a part of an example
+    """
+
+    named: tuple[str, int] | None = None
 
     def __init__(self, path: str | Path, line: int | None, message: object) -> None:
         where = f"{path}:{line}" if line is not None else f"{path}"

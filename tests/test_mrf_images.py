@@ -582,5 +582,5 @@ def test_images_keep_to_the_limit_one_by_one_and_together(folder):
     np.save("b.npy", np.zeros((10, 10, 3), dtype=np.uint8))
     (folder / "x.images").write_text(HEAD + "image a.npy -\nimage b.npy -\n")
     assert len(read_images("x.images", Limit(0.0048)).names) == 2
-    with pytest.raises(DataError, match=r"x\.images:6: what the images hold up to this one takes"):
+    with pytest.raises(DataError, match=r"x\.images: what the images hold up to line 6 takes"):
         read_images("x.images", Limit(0.0047))
