@@ -28,6 +28,11 @@ def nearest(word: object, known: Iterable[str]) -> str:
     return "" if near is None else f"; did you mean {near!r}?"
 
 
+def counted(count: int, word: str, words: str = "") -> str:
+    """``1 plane``, ``2,000 planes``; ``words`` is the plural if it is not formed with s."""
+    return f"{count:,d} {word if count == 1 else words or word + 's'}"
+
+
 class LssvmError(Exception):
     """Bad usage, configuration or data: the message is complete, no traceback is shown.
 

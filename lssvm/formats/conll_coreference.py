@@ -34,7 +34,7 @@ from typing import NamedTuple, TextIO
 
 import numpy as np
 
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats.annotated import AnnotatedText, Mention, check_all_known, in_order
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.separators import Separator
@@ -261,7 +261,7 @@ def _token(draft: _Draft, number: int, separator: Separator, line: str, end: str
 
 def _layout(draft: _Draft, cells: list[str], separator: Separator) -> _Layout:
     """The layout of a token line. Raises ValueError if it differs from the lines before."""
-    columns = f"{len(cells)} column{'s' * (len(cells) > 1)}{separator.means}"
+    columns = f"{counted(len(cells), 'column')}{separator.means}"
     if draft.width and draft.width != len(cells):
         raise ValueError(f"{columns}; expected {draft.width} as on the lines before")
     number = min(len(cells), CONLL_2012)

@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats import tokens
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.text import Line, Owns, open_text
@@ -320,7 +320,7 @@ def check_aligned(path: str | Path, found: GappedFasta, first: int, second: int)
     gaps = any(np.any(row == GAP) for row in rows)
     if len(rows[0]) != len(rows[1]) and gaps:
         message = (
-            f"record {found.names[second]!r} has {len(rows[1])} symbols, "
+            f"record {found.names[second]!r} has {counted(len(rows[1]), 'symbol')}, "
             f"{found.names[first]!r} has {len(rows[0])}; expected rows of one length, or no gaps"
         )
         raise DataError(path, int(found.lines[second]), message)

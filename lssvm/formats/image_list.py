@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats import tokens
 from lssvm.formats.images import read_channels, read_colours
 from lssvm.formats.limit import DEFAULT, Limit
@@ -198,7 +198,9 @@ def _check_words(words: Sequence[str], palette: _Palette, below: bool) -> None:
         )
     form, counts = _WORDS[kind]
     if len(rest) not in counts:
-        raise ValueError(f"{len(rest)} words follow {kind!r}; expected '{form}'")
+        raise ValueError(
+            f"{counted(len(rest), 'word follows', 'words follow')} {kind!r}; expected '{form}'"
+        )
     if not all(word.strip() for word in rest):
         raise ValueError(f"a word that follows {kind!r} is empty; expected '{form}'")
     if kind == "image" and not palette.names:
@@ -209,7 +211,9 @@ def _check_words(words: Sequence[str], palette: _Palette, below: bool) -> None:
 
 def _check_channels(grid: Grid, name: str, channels: int) -> None:
     if grid.channels.shape[2] != channels:
-        message = f"{grid.name} has {grid.channels.shape[2]} channels; expected {channels}"
+        message = (
+            f"{grid.name} has {counted(grid.channels.shape[2], 'channel')}; expected {channels}"
+        )
         raise ValueError(f"{message}, as {name}")
 
 

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats import tokens
 from lssvm.formats.annotated import UNKNOWN, check_all_known
 from lssvm.formats.limit import DEFAULT, Limit
@@ -161,7 +161,7 @@ def _pair(
     count = len(document.clusters)
     if expected[0] >= count:
         raise ValueError(
-            f"there are too many pairs; expected {document.pairs} for {count} mentions"
+            f"there are too many pairs; expected {document.pairs} for {counted(count, 'mention')}"
         )
     if words[1:3] != [str(expected[0]), str(expected[1])]:
         got = " ".join(words[1:3])

@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats import tokens
 from lssvm.formats.bag_file import BagFile
 from lssvm.formats.blocks import append, shifted
@@ -150,10 +150,10 @@ class NumberedBags:
         if done < self.count:
             line = int(rows.lines[-1]) if len(rows.lines) else self._last
             found = f"the file ends within pair {done + 1:,d}"
-            return line, f"{found}; expected {self.count:,d} pairs, as its first line says"
+            return line, f"{found}; expected {counted(self.count, 'pair')}, as its first line says"
         if walk.stop < len(rows.numbers):
             line = int(rows.lines[walk.stop])
-            return line, f"a line behind the last pair; expected {self.count:,d} pairs"
+            return line, f"a line behind the last pair; expected {counted(self.count, 'pair')}"
         return None
 
     def _packed(self, rows: "_Rows", walk: "_Walk") -> BagFile:

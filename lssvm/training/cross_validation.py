@@ -23,7 +23,7 @@ import numpy as np
 
 from lssvm.applications.base import Application
 from lssvm.config import Config, set_values
-from lssvm.errors import LssvmError, ModelError, nearest
+from lssvm.errors import LssvmError, ModelError, counted, nearest
 from lssvm.output.plain import finite
 from lssvm.output.tables import mean_and_error, plus_minus, text_table
 from lssvm.training.checkpoint import identity
@@ -151,7 +151,7 @@ class CrossValidation:
                 }
             )
         seeds = len({run.seed for run in self.runs})
-        title = f"{self.folds} folds, {seeds} seed{'s' * (seeds > 1)}: mean ± standard error"
+        title = f"{self.folds} folds, {counted(seeds, 'seed')}: mean ± standard error"
         lines = [text_table(title, rows), "test folds, each at the setting selected without it:"]
         for metric in self._measures():
             values = _defined(self.test(metric))

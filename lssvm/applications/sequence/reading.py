@@ -22,7 +22,7 @@ from lssvm.applications.sequence.examples import (
     packed,
 )
 from lssvm.applications.sequence.vocabulary import Vocabulary
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats.conll_columns import ColumnFile, Lines, column_parts, read_columns
 from lssvm.formats.svm_hmm import UNKNOWN, TaggedTokens, read_svm_hmm, svm_hmm_parts
 from lssvm.kernels.text_arrays import DistinctWords
@@ -145,7 +145,7 @@ def labels_in(file: ColumnFile, layout: Layout) -> tuple[str, ...]:
 def _without_labels(file: ColumnFile, source: Source, layout: Layout) -> DataError:
     """The error for training files without labels, with what the first one has instead."""
     count = len(file.codes)
-    has = f"{count} column{'s' * (count > 1)}: {', '.join(layout.columns[:count])}"
+    has = f"{counted(count, 'column')}: {', '.join(layout.columns[:count])}"
     seen = "" if count == len(layout.columns) else f" (line {file.lines[0]} has {has})"
     return DataError(source.path, None, f"{_NO_LABELS}{seen}")
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
-from lssvm.errors import LssvmError, MissingExtraError, SchedulerLostError
+from lssvm.errors import LssvmError, MissingExtraError, SchedulerLostError, counted
 from lssvm.training.distributed.worker import Blocks, Recipe, versions
 
 DASK = "dask"
@@ -168,8 +168,8 @@ class Cluster:
         except (TimeoutError, OSError):
             found = len(self.present())
             raise LssvmError(
-                f"executor: {found} workers at {self._place} after {WAIT:.0f} seconds; expected "
-                f"at least {self._wanted or 1}"
+                f"executor: {counted(found, 'worker')} at {self._place} after {WAIT:.0f} seconds; "
+                f"expected at least {self._wanted or 1}"
             ) from None
         return self.present()[: self._wanted]
 
