@@ -155,11 +155,11 @@ class LatentSequenceLabelling(LabelSequences, CompiledTokens, base.KernelRows[Se
         states = tuple(f"{label}/{k}" for label in known.labels for k in numbers)
         return WeightNames(replace(known, labels=states), self.options.order, self.options.ends)
 
-    def read_share(
-        self, sources: Sequence[base.Source], plan: Any, before: int
+    def share_of(
+        self, kept: Sequence[Any], sources: Sequence[base.Source], plan: Any, before: int
     ) -> SequenceExamples:
         """The sequences of neighbouring files, with true labels as features. Raises DataError."""
-        return self.marked(super().read_share(sources, plan, before))
+        return self.marked(super().share_of(kept, sources, plan, before))
 
     def largest_of(self, examples: SequenceExamples) -> np.ndarray:
         """The largest absolute value of each numbered feature."""

@@ -78,6 +78,7 @@ class Blocks:
         self._readers: dict[int, Readers] = {}
         self._made = Reply()
         self._held: Held | None = None
+        self._kept: dict[str, Any] = {}
         self._w: np.ndarray | None = None
 
     def know(
@@ -91,7 +92,7 @@ class Blocks:
         self._made = _answer(lambda: [Answers(recipe.made())])
         self._held = None
         if self._made.error is None and reading is not None:
-            self._held = Held(self._made.found[0].application, reading)
+            self._held = Held(self._made.found[0].application, reading, self._kept)
         return Reply(self._made.error)
 
     def predict(self, numbered: Sequence[tuple[int, Any]], top: int) -> Reply:
@@ -107,7 +108,7 @@ class Blocks:
     def taught(self, numbered: Sequence[tuple[int, Source]]) -> Reply:
         """What files teach, with their numbers."""
         with arithmetic():
-            reply = _answer(lambda: taught(self._made.found[0].application, numbered))
+            reply = _answer(lambda: taught(self._made.found[0].application, numbered, self._kept))
         return _placed(reply, [source for _, source in numbered])
 
     def prepare(self, occurring: Occurring | None) -> Reply:
