@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 OUT ?= out
 LSSVM_DATA ?= ../shared/data
 DATA ?= $(LSSVM_DATA)
-FLAGS = $(if $(QUICK),--quick) $(if $(JOBS),--jobs $(JOBS))
+FLAGS = $(if $(QUICK),--quick) $(if $(JOBS),--jobs $(JOBS)) $(if $(EXECUTOR),--executor "$(EXECUTOR)")
 BENCHMARKS := $(filter-out %/__init__.py %/mrf_peers.py %/letters_solvers.py %/passes.py %/harvest_duals.py %/sizes.py %/growth.py %/workers.py,$(wildcard experiments/benchmarks/*.py))
 SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*) $(wildcard experiments/*/*.pyx)
 # An installation for development is enough for everything else.
@@ -22,7 +22,8 @@ NEEDED = lssvm needs Python 3.11 or later; choose one, for example: make PYTHON=
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
 	@echo "Experiments read $(DATA) (DATA=DIR or the variable LSSVM_DATA), write to $(OUT) (OUT=DIR),"
-	@echo "use all cores (JOBS=N) and have a short form (QUICK=1)."
+	@echo "use all cores (JOBS=N) or workers of Dask (EXECUTOR=dask, EXECUTOR=dask:ADDRESS), and have a"
+	@echo "short form (QUICK=1)."
 
 run: $(READY) ## train on the yeast DNA in data/motif, test, and write model, sites, motif and logo to out/
 	@mkdir -p "$(OUT)"

@@ -28,6 +28,11 @@ def nearest(word: object, known: Iterable[str]) -> str:
     return "" if near is None else f"; did you mean {near!r}?"
 
 
+def counted(count: int, word: str, words: str = "") -> str:
+    """``1 plane``, ``2,000 planes``; ``words`` is the plural if it is not formed with s."""
+    return f"{count:,d} {word if count == 1 else words or word + 's'}"
+
+
 class LssvmError(Exception):
     """Bad usage, configuration or data: the message is complete, no traceback is shown.
 
@@ -47,7 +52,12 @@ class LssvmError(Exception):
 
 
 class DataError(LssvmError):
-    """A data file that cannot be used: ``path:line: what is wrong; what was expected``."""
+    """A data file that cannot be used: ``path:line: what is wrong; what was expected``.
+
+    named : file and line that name this file, if it holds a part of an example
+    """
+
+    named: tuple[str, int] | None = None
 
     def __init__(self, path: str | Path, line: int | None, message: object) -> None:
         where = f"{path}:{line}" if line is not None else f"{path}"

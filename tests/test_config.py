@@ -450,7 +450,7 @@ def test_grid_entries_are_checked_against_the_schema(faults):
     grid = "{objective.C: [1, -1], application.length: [2, x], seed: [1], solver.epsilom: [1e-3],"
     grid += " solver.qp: [], application.name: [motif]}"
     assert faults(GOOD + "search:\n  grid: {solver.qp: []}\n") == [
-        "c.yaml:7:10: search.grid.solver.qp: expected at least 1 values, got []"
+        "c.yaml:7:10: search.grid.solver.qp: expected a length of at least 1, got []"
     ]
     text = GOOD + f"search:\n  grid: {grid.replace('solver.qp: [], ', '')}\n"
     every = "application.*, kernel.*, objective.*, solver.*, cccp.*"

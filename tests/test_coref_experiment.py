@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments.common.command import Arguments
 from experiments.papers import found
 from experiments.yu_joachims_2009 import coref
 from lssvm.errors import DataError
@@ -94,7 +95,7 @@ def test_grids_grow_while_a_choice_is_at_an_edge(monkeypatch):
     monkeypatch.setattr(coref, "validated", validated)
     monkeypatch.setattr(coref, "_lean", lambda split: split)
     plan = coref.Plan(2, 5, (1e-3, 1e-2, 1e-1), (1e-4, 1e-3, 1e-2), (0.1,), 3)
-    tried = coref.cross_validated({"x": None}, plan, 1)
+    tried = coref.cross_validated({"x": None}, plan, Arguments(Path(), Path(), True, 1))
     grids = {row.name: each.grid for (_, row), each in tried.items()}
     assert grids[coref.LATENT] == plan.grid
     assert grids[coref.CLUSTERING] == pytest.approx((1e-7, 1e-6, 1e-5, *plan.clustering_grid))

@@ -238,7 +238,7 @@ def test_a_cluster_that_max_distance_tears_is_cut_in_training_and_whole_in_score
     assert examples.cuts == 1
     assert list(examples.targets) == [0, 1, 2, 3]
     assert list(examples.clusters) == [0, 1, 2, 0]
-    assert any("1 links" in text for text in app.warnings(examples))
+    assert any("1 link is longer" in text for text in app.warnings(examples))
     plane, _ = app.augmented(np.zeros(DIMENSION), examples)
     assert plane.loss == 3  # all edges are wrong ones
     whole = app.score(examples, Predictions(np.array([0, 1, 2, 0]), None, np.zeros(1)))
@@ -279,7 +279,7 @@ def test_documents_without_pairs_or_mentions_do_no_harm(tmp_path):
     assert list(predictions.clusters) == [0]
     assert app.score(examples, predictions)["mitre_loss"] is None
     assert [record["y"] for record in app.records(examples, predictions)] == [[], [1]]
-    assert any("1 documents have no mentions" in text for text in app.warnings(examples))
+    assert any("1 document has no mentions" in text for text in app.warnings(examples))
 
 
 # scores

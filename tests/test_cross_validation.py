@@ -23,10 +23,10 @@ from lssvm.training.cross_validation import (
     chosen,
     cross_validate,
     evaluate,
-    run_tasks,
     study_of,
 )
 from lssvm.training.session import learn, learn_on, learn_path
+from lssvm.training.tasks import run_tasks
 
 
 @pytest.fixture(scope="module")
@@ -308,7 +308,7 @@ def _power(base, exponent):
 
 INTERRUPTED = """
 import os, time
-from lssvm.training.cross_validation import run_tasks
+from lssvm.training.tasks import run_tasks
 
 def sleep(folder, task):
     open(os.path.join(folder, str(os.getpid())), "w").close()

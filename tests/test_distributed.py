@@ -7,7 +7,8 @@ import subprocess
 import sys
 import threading
 import time
-from contextlib import contextmanager
+from concurrent.futures import Future
+from contextlib import contextmanager, nullcontext
 from importlib import metadata
 from pathlib import Path
 
@@ -17,6 +18,8 @@ import pytest
 from click.testing import CliRunner
 
 import lssvm
+from experiments.common.command import Arguments
+from experiments.yu_joachims_2009 import random_starts
 from lssvm import learn, load_config, oracle
 from lssvm.cli import classify, main
 from lssvm.config import set_values
@@ -25,8 +28,8 @@ from lssvm.executor import Executor
 from lssvm.oracle.answers import Answers
 from lssvm.solvers import opening
 from lssvm.training.cccp import Observer
-from lssvm.training.cross_validation import cross_validate
-from lssvm.training.distributed import cluster, crew
+from lssvm.training.cross_validation import cross_validate, study_of
+from lssvm.training.distributed import cluster, crew, tasks
 from lssvm.training.distributed.cluster import CONNECT, LOOK, Cluster, Worker, WorkerLostError
 from lssvm.training.distributed.worker import Recipe, Reply
 from lssvm.training.session import rehearse
@@ -221,6 +224,18 @@ def test_weights_that_a_worker_does_not_read_and_sums_of_0_are_not_sent(files, s
 SEARCH = ["search.grid={objective.C: [0.1, 1]}", "search.folds=3", "solver.max_passes=20"]
 
 
+def test_an_experiment_finds_the_same_by_workers(scheduler, monkeypatch):
+    monkeypatch.undo()  # these workers cut blocks themselves
+    settings = ["search.grid={objective.C: [1]}", "search.folds=3", "cccp.max_iterations=1"]
+    study = study_of(load_config("configs/motif.yaml", [*settings, "solver.max_passes=2"]))
+    found = []
+    for executor in ("threads", f"dask:{scheduler}"):
+        arguments = Arguments(Path(), Path(), True, 1, executor)
+        found.append(random_starts.runs_of(study, (1.0,), 2, arguments))
+    assert len(found[0]) == 6
+    assert found[0] == found[1]
+
+
 def test_workers_search_as_processes_do_even_if_one_is_killed(scheduler):
     config = load_config("configs/multiclass.yaml", SEARCH)
     expected = cross_validate(config).summary()
@@ -258,6 +273,59 @@ def test_the_command_searches_where_its_options_say(monkeypatch, tmp_path):
     found = CliRunner().invoke(main, command)
     assert found.exit_code == 2
     assert "no scheduler of Dask answers at tcp://127.0.0.1:1" in found.output
+
+
+class Short:
+    """A client whose scheduler is lost as the first task has ended."""
+
+    status = "running"
+
+    def __init__(self):
+        self.submitted = 0
+
+    def nthreads(self, callback_timeout):
+        if self.submitted:
+            self.status = "connecting"
+            raise OSError("connection refused")
+        return {"tcp://1": 1}
+
+    def wait_for_workers(self, count, timeout):
+        pass
+
+    def scheduler_info(self, n_workers):
+        return {"workers": {"tcp://1": {"name": "1"}}}
+
+    def run(self, function, *arguments, workers, on_error):
+        return dict.fromkeys(workers, function(*arguments))
+
+    def scatter(self, shared, broadcast, hash):
+        return shared
+
+    def submit(self, function, shared, number, pure):
+        self.submitted += 1
+        future = Future()
+        future.cancel() if number else future.set_result(function(shared, number))
+        return future
+
+
+def test_a_search_that_loses_the_scheduler_keeps_what_was_finished(monkeypatch, tmp_path):
+    client, runs = Short(), tmp_path / "runs"
+    found = nullcontext(Cluster(client, "tcp://a:1", None))
+    monkeypatch.setattr(tasks, "cluster_of", lambda executor, workers: found)
+    command = ["cv", "configs/multiclass.yaml", "-q", "--checkpoint", str(runs)]
+    command += [
+        "--executor",
+        "dask:tcp://a:1",
+        *(word for each in SEARCH for word in ("--set", each)),
+    ]
+    done = CliRunner().invoke(main, command)
+    assert (done.exit_code, done.output) == (
+        1,
+        f"error: the scheduler of Dask at tcp://a:1 does not answer any more; {runs} has the "
+        "finished runs, go on with the same command and --resume\n",
+    )
+    assert client.submitted == 3
+    assert len(runs.read_text("utf-8").splitlines()) == 2
 
 
 @pytest.mark.parametrize("case", ["mrf", "parsing"])

@@ -116,9 +116,9 @@ def test_searches_and_copies_work_on_texts():
         (["ACGT", "ACET"], [0, 1], "X: sequence 2: illegal letter 'E'; expected A, C, G, T, U"),
         (["ACGT", 3], [0, 1], "X: sequence 2 is 3; expected text"),
         (["ACGT", ""], [0, 1], "X: sequence 2 has no letters; expected some"),
-        (["ACGT", "ACGT"], [1, 1], "y has 1 classes; expected 2: without and with"),
+        (["ACGT", "ACGT"], [1, 1], "y has 1 class; expected 2: without and with"),
         (["ACGT", "ACGT"], [0, 1], "is positive but has no window of 7 unambiguous letters"),
-        (["ACGT"], [0, 1], "2 labels for 1 sequences; expected one for each"),
+        (["ACGT"], [0, 1], "2 labels for 1 sequence; expected one for each"),
     ],
 )
 def test_what_cannot_be_used_is_refused_in_one_line(X, y, message):

@@ -214,8 +214,8 @@ def test_labels_that_are_none_are_hidden_in_training():
     ("X", "y", "message"),
     [
         ([], [], "X has no tokens; expected sequences of tokens"),
-        ([["a"]], [["N", "V"]], "y: sequence 1 has 2 labels for 1 tokens; expected one for each"),
-        ([["a"], ["b"]], [["N"]], "y has 1 sequences, X has 2; expected as many"),
+        ([["a"]], [["N", "V"]], "y: sequence 1 has 2 labels for 1 token; expected one for each"),
+        ([["a"], ["b"]], [["N"]], "y has 1 sequence, X has 2; expected as many"),
         ([["a"], [3]], [["N"], ["N"]], "X: a token is 3; expected a word, or a list of words"),
         ([["a\nb"]], [["N"]], r"X: column 'word': value 'a\\nb'; expected one line of text"),
         ([[{"a": np.inf}]], [["N"]], "X: an attribute has a value that is not finite"),

@@ -114,7 +114,7 @@ def test_searches_and_copies_work_on_graphs():
         ([([[1.0]], [[0, 1]])], [[0]], "X: array 'ends' is out of range at row 0"),
         ([([[1.0]], [])], [[0, 1]], "y: graph 1 has 2 labels of type int64 for 1 nodes"),
         ([([[1.0]], [])], [[-3]], "X: array 'labels' is out of range at row 0, -3"),
-        ([([[1.0]], [[0, 0]], [[1.0]] * 2)], [[0]], "2 rows of edge_features for 1 edges"),
+        ([([[1.0]], [[0, 0]], [[1.0]] * 2)], [[0]], "2 rows of edge_features for 1 edge"),
     ],
 )
 def test_graphs_that_cannot_be_used_are_refused_in_one_line(X, y, message):
@@ -209,7 +209,7 @@ def test_clusters_and_links_of_mentions_agree():
         ([{"words": ["a"]}], [[]], "X: document 1 is not a dictionary of words, mentions"),
         ([{"words": ["a"], "mentions": [(0, 2)]}], [["x"]], r"mention \(0, 2\) is not within"),
         ([{"words": ["a", "b"], "mentions": [(1, 2), (0, 1)]}], [["x", "y"]], "in the order of"),
-        ([{"words": ["a"], "mentions": [(0, 1)]}], [["x", "y"]], "2 clusters for 1 mentions"),
+        ([{"words": ["a"], "mentions": [(0, 1)]}], [["x", "y"]], "2 clusters for 1 mention"),
         ([np.zeros((2, 3))], [["x", "y"]], r"X: document 1 has the shape \(2, 3\); expected a row"),
     ],
 )

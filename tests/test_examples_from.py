@@ -101,5 +101,5 @@ def test_applications_for_one_example_at_a_time_take_any_values():
     found = application.examples_from(examples.inputs, examples.outputs, costs=examples.costs)
     assert (found.inputs, found.outputs) == (examples.inputs, examples.outputs)
     assert found.fingerprint() == examples.fingerprint()
-    with pytest.raises(LssvmError, match="1 outputs for 2 inputs; expected as many"):
+    with pytest.raises(LssvmError, match="1 output for 2 inputs; expected as many"):
         application.examples_from([0, 1], [0])

@@ -447,7 +447,9 @@ def test_each_fold_keeps_its_own_cost_and_the_test_fold_has_no_say(yeast, monkey
         return [{**task._asdict(), "C": 1.0, "validation": right, "test": task.cost}]
 
     monkeypatch.setattr(random_starts, "trained", trained)
-    random_starts.runs_of(study, motif_yeast.FULL.costs, 3, 1)
+    random_starts.runs_of(
+        study, motif_yeast.FULL.costs, 3, command.Arguments(Path(), Path(), True, 1)
+    )
     assert len(seen) == 3 * 5 + 2 * 5
     assert {(t.fold, t.cost) for t in seen[15:]} == {
         (fold, 0.02 if fold % 2 else 0.1) for fold in range(5)

@@ -178,7 +178,7 @@ def test_sequences_compare_with_given_labels():
     found = explain(model, examples, 0, against=" ".join(other))
     assert found.other_name.split() == other
     for text, wrong in (
-        ("O", f"1 labels for {len(labels)} tokens"),
+        ("O", f"1 label for {len(labels)} tokens"),
         ("X " * len(labels), "'X' is"),
     ):
         with pytest.raises(LssvmError, match=wrong):

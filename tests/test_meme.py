@@ -102,7 +102,7 @@ MALFORMED = {
     ),
     "missing": (
         "A 0.3\nC 0.3\nG 0.4\n",
-        "b: tuple 'T' has no frequency; expected all tuples of up to 1 letters",
+        "b: tuple 'T' has no frequency; expected all tuples of up to 1 letter",
     ),
     "long": (
         ORDER_0 + "ACGTACGTACGTACGTACGTACGT 0.1\n",

@@ -178,10 +178,7 @@ def test_labels_that_are_missing_are_hidden_where_the_model_has_hidden_values(
     (folder / "c.yaml").write_text(config)
     (folder / "train").write_text(data % missing)
     facts = json.loads(run(main, "check", "c.yaml", "--json").stdout)
-    assert (
-        "data.train: 1 labels are missing: they are hidden values in training"
-        in (facts["warnings"])
-    )
+    assert "data.train: 1 label is missing: hidden in training" in (facts["warnings"])
     run(learn, "c.yaml", "m", "--dry-run", "-q")
     run(learn, "c.yaml", "m", "-q")
     (folder / "test").write_text(data % "b")

@@ -632,17 +632,17 @@ def test_warnings_name_what_looks_wrong(read):
     ]
     assert app.warnings(read(app, [("ACG", 1, 1.0), (long, -1, 1.0), (long, -1, 1.0)])) == [
         "only 1 positive and 2 negative sequences",
-        "1 positive sequences have no window of 4 known letters",
+        "1 positive sequence has no window of 4 known letters",
         "33 % of the sequences have no window and count as negative",
-        "1 sequences are copies of others",
+        "1 sequence is a copy of another",
     ]
     rng = np.random.default_rng(20)
     records = [(_letters(rng, 50, 0), label, 1.0) for label in (1, -1) * 6]
     assert app.warnings(read(app, records)) == []
     torn = [*records, (other, 1, 1.0), (other, -1, 1.0)]
     assert app.warnings(read(app, torn)) == [
-        "1 sequences occur with both labels",
-        "1 sequences are copies of others",
+        "1 sequence occurs with both labels",
+        "1 sequence is a copy of another",
     ]
     assert app.warnings(read(app, [long, other])) == []
 
@@ -663,8 +663,8 @@ def test_records_without_a_window_are_left_out_of_training_on_request(tmp_path):
         models.append(learn_on(app, examples, config))
     assert models[0].w.tobytes() == models[1].w.tobytes()
     told = (
-        "3 sequences have no window of 5 known letters: training leaves them out, prediction "
-        "counts them as negative (skip_unusable)"
+        "3 sequences have no window of 5 known letters: left out of training, negative in "
+        "predictions (skip_unusable)"
     )
     assert told in app.warnings(examples)
     assert told in models[1].record["warnings"]

@@ -284,7 +284,7 @@ def test_metrics_and_outputs_count_what_is_known(tmp_path):
         | {"gold": {"1": 0, "2": 1}, "loss": 0.0},
     ]
     assert examples.costs.tolist() == [2.0, 1.0]
-    assert app.warnings(examples) == ["1 labels are missing: they are hidden values in training"]
+    assert app.warnings(examples) == ["1 label is missing: hidden in training"]
 
 
 def test_more_than_the_best_states_are_refused(tmp_path):

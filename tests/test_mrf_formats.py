@@ -35,7 +35,7 @@ BROKEN = {
     "# nothing\n\n": "no graphs; expected lines 'node NAME CLASS STATES LABEL …'",
     "vertex a\n": "1: 'vertex' cannot begin a line; expected graph, node or edge",
     "node a y\n": "1: 2 words follow 'node'; expected 'node NAME CLASS STATES LABEL …'",
-    "node a y 2 0\nedge a\n": "2: 1 words follow 'edge'; expected 'edge A B CLASS …'",
+    "node a y 2 0\nedge a\n": "2: 1 word follows 'edge'; expected 'edge A B CLASS …'",
     "graph\n": "1: '' follows 'graph'; expected 'graph NAME [cost=C]'",
     "graph a b\n": "1: 'a b' follows 'graph'; expected 'graph NAME [cost=C]'",
     "graph a cost=-1\nnode a y 2 0\n": "1: cost '-1' is negative; expected at least 0",

@@ -208,7 +208,7 @@ BROKEN_LISTS = {
     "": ": no images; expected lines 'image FILE LABELS'",
     HEAD: ": no images; expected lines 'image FILE LABELS'",
     "picture a.png -\n": ":1: 'picture' cannot begin a line; expected label, missing or image",
-    "label sky\n": ":1: 1 words follow 'label'; expected 'label NAME R G B'",
+    "label sky\n": ":1: 1 word follows 'label'; expected 'label NAME R G B'",
     "label 255 0 0\n": ":1: 3 words follow 'label'; expected 'label NAME R G B'",
     "missing 0 0\n": ":1: 2 words follow 'missing'; expected 'missing R G B'",
     "label sky 256 0 0\n": ":1: part of a colour '256' is out of range; expected 0 to 255",
@@ -224,7 +224,7 @@ BROKEN_LISTS = {
     "B'",
     "missing 0 0 0\n"
     + LINE: ":2: no label is defined above this image; expected lines 'label NAME R G B'",
-    HEAD + "image a.png\n": ":5: 1 words follow 'image'; expected 'image FILE LABELS [cost=C]'",
+    HEAD + "image a.png\n": ":5: 1 word follows 'image'; expected 'image FILE LABELS [cost=C]'",
     HEAD + "image a.png - cost=1 2\n": ":5: 4 words follow 'image'; expected 'image FILE LABELS "
     "[cost=C]'",
     "label\t\t1\t2\t3\n": ":1: a word that follows 'label' is empty; expected 'label NAME R G B'",
@@ -241,7 +241,7 @@ BROKEN_LISTS = {
     HEAD + LINE + "label c 9 9 9\n": ":6: a colour is defined below an image; expected all colours "
     "above",
     HEAD + LINE + LINE: ":6: the image a.png is given twice; expected different ones",
-    HEAD + LINE + "image grey.png -\n": ":6: grey.png has 1 channels; expected 3, as a.png",
+    HEAD + LINE + "image grey.png -\n": ":6: grey.png has 1 channel; expected 3, as a.png",
 }
 
 
@@ -582,5 +582,5 @@ def test_images_keep_to_the_limit_one_by_one_and_together(folder):
     np.save("b.npy", np.zeros((10, 10, 3), dtype=np.uint8))
     (folder / "x.images").write_text(HEAD + "image a.npy -\nimage b.npy -\n")
     assert len(read_images("x.images", Limit(0.0048)).names) == 2
-    with pytest.raises(DataError, match=r"x\.images:6: what the images hold up to this one takes"):
+    with pytest.raises(DataError, match=r"x\.images: what the images hold up to line 6 takes"):
         read_images("x.images", Limit(0.0047))

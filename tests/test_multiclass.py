@@ -397,8 +397,8 @@ def test_what_training_did_not_see_is_counted_and_never_right(read):
     test = read(app, "a 1:1 5:3\nc 1:1\nz 2:1\n", "test.txt")
     assert test.label_names == ("a", "b", "c", "z")
     assert app.warnings(test) == [
-        "2 examples have labels that training does not have, so they cannot be right: 'c', 'z'",
-        "1 values of features beyond feature 2, the last one in training, are left out",
+        "2 examples have labels that training does not have, and cannot be right: 'c', 'z'",
+        "1 value beyond feature 2, the last one in training: left out",
     ]
     w = np.eye(2).ravel()
     predictions = app.predict(w, test)
@@ -534,12 +534,12 @@ BROKEN_MATRIX = {
     "a row missing": ("a b\na 0 1\n", "x: no row for label 'b'"),
     "a row twice": ("a b\na 0 1\na 0 1\n", "x:3: label 'a' has a row already"),
     "a row of another label": ("a b\na 0 1\nc 0 1\n", "x:3: label 'c' is not in the first line"),
-    "a short row": ("a b\na 0\n", "x:2: 1 losses of 'a'; expected 2"),
+    "a short row": ("a b\na 0\n", "x:2: 1 loss of 'a'; expected 2"),
     "a long row": ("a b\na 0 1 1\n", "x:2: 3 losses of 'a'; expected 2"),
     "an empty label": ("\ta\t\n", "x:1: column 2 is empty"),
     "an empty loss": ("\ta\tb\na\t0\t\n", "x:2: column 3 is empty"),
     "an empty row name": ("\ta\tb\n\t0\t1\n", "x:2: column 1 (label) is empty"),
-    "blanks among tabs": ("\ta\tb\na\t0 1\n", "x:2: 1 losses of 'a', with tabs between them"),
+    "blanks among tabs": ("\ta\tb\na\t0 1\n", "x:2: 1 loss of 'a', with tabs between them"),
     "a blank for a tab": ("\ta\tb\na 0 1\n", "x:2: no tab"),
     "words": ("a b\na 0 one\n", "x:2: loss 'one' is not a number"),
     "a negative loss": ("a b\na 0 -1\n", "x:2: loss '-1' is negative; expected at least 0"),

@@ -21,6 +21,7 @@ pytest.importorskip("sklearn")
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("LSSVM_DATA", ROOT / "../shared/data"))
+HERE = command.Arguments(Path(), Path(), quick=True, jobs=1)
 PLAN = ohsumed.Plan((1, 3), (0.1, 10.0), (0.1, 100.0), (1e-3,), (2, 4), (0.05,), (3,), (5,), (30,))
 
 
@@ -65,9 +66,9 @@ def test_training_and_choice_do_not_look_at_test_files(collection, monkeypatch):
     def refuse(*_):
         raise AssertionError("the test file was asked for")
 
-    expected = ohsumed.trained(collection, 1)
+    expected = ohsumed.trained(collection, HERE)
     monkeypatch.setattr(ohsumed.Collection, "test", refuse)
-    found = ohsumed.trained(collection, 1)
+    found = ohsumed.trained(collection, HERE)
     assert [each.setting for each in found] == [each.setting for each in expected]
     assert ohsumed.choose(found, "P@1") in found
     with pytest.raises(AssertionError, match="asked for"):
@@ -94,7 +95,7 @@ def test_the_latent_svm_begins_with_the_weights_of_highest_validation_map(collec
         return latent(training, plan, k, start, weights)
 
     monkeypatch.setattr(ohsumed, "latent", noted)
-    candidates = ohsumed.trained(collection, 1)
+    candidates = ohsumed.trained(collection, HERE)
     expected = []
     for start in ("classification", "pairwise"):
         for fold in range(5):

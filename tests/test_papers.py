@@ -56,13 +56,14 @@ def test_a_run_is_recorded_beside_its_results(tmp_path, monkeypatch):
     command.main("x", None, "little", lambda _: str(sum(range(10**6))), {"all": 7})
     run = json.loads((tmp_path / provenance.FILE).read_text())
     assert (run["quick"], run["jobs"], run["seeds"]) == (True, 2, {"all": 7})
+    assert (run["executor"], provenance.placed(run)) == ("threads", "")
     assert 0 <= run["processor_seconds"] < 60
     assert (run["commit"], run["changed"]) == provenance.commit_of(ROOT)
 
 
 def test_a_run_that_fails_leaves_no_record_of_an_earlier_one(tmp_path):
     (tmp_path / provenance.FILE).write_text("{}")
-    with pytest.raises(LssvmError), provenance.recorded(tmp_path, False, 1, {}):
+    with pytest.raises(LssvmError), provenance.recorded(tmp_path, {}):
         raise LssvmError("no")
     assert not (tmp_path / provenance.FILE).exists()
 

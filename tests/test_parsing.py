@@ -128,7 +128,7 @@ def test_a_sentence_without_a_parse_gets_a_flat_tree_and_is_counted(tmp_path):
     (line,) = bracketed(app, other, found)
     assert line == "(TOP (S (VP (VBD go))) (S (VP (VBD go))) (IN in))"
     assert not other.labelled
-    assert "1 sentences have no tree" in app.warnings(other)
+    assert "1 sentence has no tree" in app.warnings(other)
     known = app.read([written(tmp_path, "(S (VP (VBD go) (VBD go)))\n", "u.ptb")])
     assert app.score(known, app.predict(w, known))["no_parse"] == 1
 

@@ -330,8 +330,8 @@ def test_files_have_their_costs_and_the_same_qid_in_two_is_two_queries(tmp_path)
     assert examples.offsets.tolist() == [0, 2, 3]
     assert app.dimension(examples) == 3
     assert app.warnings(examples) == [
-        "1 queries have no relevant document: they score 0; training leaves them out",
-        "1 queries have at most k = 1 documents; training leaves them out",
+        "1 query has no relevant document (score 0): left out of training",
+        "1 query has at most k = 1 documents: left out of training",
         "qids that occur in several files count as separate queries: '1'",
     ]
 
@@ -824,7 +824,7 @@ def test_a_query_without_a_relevant_document_counts_as_0_alone_and_beside_others
     assert run(classify, "none", "model", "scores").stderr == said
     assert run(classify, "both", "model", "scores").stderr == ""
     checked = run(main, "check", "c.yaml", "--set", "data.test=none").stdout
-    said = "data.test: 2 queries have no relevant document: they score 0; training leaves them out"
+    said = "data.test: 2 queries have no relevant document (score 0): left out of training"
     assert f"warning: {said}" in checked
     assert "without label" not in checked
     Path("unknown").write_text("? qid:7 1:1\n? qid:7 1:2\n")
@@ -873,7 +873,7 @@ def test_docids_are_those_of_the_comments(folder):
 def test_a_docid_that_a_query_has_twice_is_told_where_it_is_written(folder):
     Path("train.txt").write_text(TRAIN.replace("\n", " # D\n"))
     run(learn, "c.yaml", "model", "-q")
-    said = "4 documents have the docid of another one of their query"
+    said = "4 documents have the docid of another one of the same query"
     result = run(classify, "c.yaml", "model", "out", "--format", "trec")
     assert result.stderr == f"warning: {said}\n"
     assert run(classify, "c.yaml", "model", "out").stderr == ""

@@ -104,7 +104,9 @@ def test_files_that_are_read_apart_give_the_same_state_and_examples(case, count,
     for (first, last), part in zip(itertools.pairwise(edges), expected, strict=True):
         other = config.create_application()
         other.restore(learner.state())
-        found = other.read_share(sources[first:last], plan, before)
+        # Some files are read again, as those of a worker that was lost.
+        kept = [taught[place].kept if place % 2 == 0 else None for place in range(first, last)]
+        found = other.share_of(kept, sources[first:last], plan, before)
         assert found.fingerprint() == part.fingerprint()
         assert list(found.names) == list(part.names)
         assert np.array_equal(other.work(found), whole.work(part))

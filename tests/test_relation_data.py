@@ -87,10 +87,10 @@ def test_later_data_keep_the_places_of_training(tmp_path, numbered):
     assert bags.labels.tolist() == [1, 2]
     assert bags.relations == ("1", "3", "60")
     assert application.warnings(bags) == [
-        "1 facts are of relations that training does not have, so they cannot be found: 60",
-        "1 pairs have more relations than mentions, so their truth cannot be reached: they are "
-        "left out of training",
-        "2 values of features that training does not have are left out",
+        "1 fact is of relations that training does not have, and cannot be found: 60",
+        "1 pair has more relations than mentions, a truth that cannot be reached: left out of "
+        "training",
+        "2 values of features that training does not have: left out",
     ]
 
 

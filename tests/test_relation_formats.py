@@ -137,7 +137,7 @@ MALFORMED = {
     "cut within a pair": (FIRST_LINES + "0\n2\n1 1:1\n", ":5: the file ends within pair 1; "
                           "expected 2 pairs, as its first line says"),
     "a line too many": ("1\n3\n0\n1\n1 1:1\n0\n", ":6: a line behind the last pair; expected 1 "
-                        "pairs"),
+                        "pair"),
     "relation 0": ("1\n3\n1\n0\n1\n1 1:1\n", ":4: not a relation; expected 1 to 3"),
     "relation 4 of 3": ("1\n3\n1\n4\n1\n1 1:1\n", ":4: not a relation; expected 1 to 3"),
     "relation ?": ("1\n3\n1\n?\n1\n1 1:1\n", ":4: not a relation; expected 1 to 3"),

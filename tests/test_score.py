@@ -150,7 +150,7 @@ def test_a_metric_that_some_samples_lack_has_no_interval():
         (
             "a\n",
             ("--application", "multiclass"),
-            "p: has 1 predictions; expected 2, one for each row",
+            "p: has 1 prediction; expected 2, one for each row",
         ),
         ("a\nb\n", (), "gold: is no configuration; expected --application NAME beside it"),
         ("a\nb\n", ("--application", "mrf"), "expected"),
@@ -217,7 +217,7 @@ PAIR = '{"id": "a", "relations": ["r"], "mentions": [{"features": ["f"]}]}\n'
         ("relation", PAIR, FACTS + "a\ts\t1\n", "relation 's' and all others are not in the file"),
         ("relation", PAIR, FACTS + "a\tr\tx\n", "p:2: expected a score, got 'x'"),
         ("relation", PAIR, FACTS + 2 * "a\tr\t1\n", "p:3: pair 'a' has relation 'r' twice"),
-        ("parsing", "(S (D a) (N b))\n", "(S (D a))\n", "p:1: has 1 words; expected 2"),
+        ("parsing", "(S (D a) (N b))\n", "(S (D a))\n", "p:1: has 1 word; expected 2"),
         ("parsing", "(S (D a))\n", "(S (D a))\n(S (D a))\n", "has 2 trees; expected 1"),
     ],
 )

@@ -15,7 +15,7 @@ from lssvm import applications
 from lssvm.cli import learn, main
 from lssvm.errors import LssvmError
 from lssvm.training.journal import Journal
-from lssvm.training.processes import run_tasks
+from lssvm.training.tasks import run_tasks
 
 ROWS = "a 1:1 2:.5\nb 1:-1 2:1\na 1:.9 2:.1\nb 1:-.5 2:2\na 1:2\nb 2:1\n"
 CONFIG = """\

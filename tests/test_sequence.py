@@ -187,7 +187,7 @@ def test_what_training_did_not_see_is_told(read):
     assert test.labels.tolist() == [0, -1, 2]
     assert test.labelled
     assert app.warnings(test) == [
-        "1 tokens have labels that training did not see ('B-ORG'): they count as errors"
+        "1 token has a label that training did not see ('B-ORG'): an error in scores"
     ]
     predictions = app.predict(np.zeros(app.dimension(test)), test)
     scores = app.score(test, predictions)
@@ -448,7 +448,7 @@ def test_slices_and_chosen_sequences_are_as_if_read_alone(read):
         assert examples.sizes.tolist() == taken.sizes[::-1].tolist()
         changed = examples.with_inputs(2 * examples.inputs)
         assert changed.fingerprint() != examples.fingerprint()
-        with pytest.raises(LssvmError, match="1 rows for"):
+        with pytest.raises(LssvmError, match="1 row for"):
             examples.with_inputs(np.ones((1, 2)))
 
 

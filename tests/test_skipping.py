@@ -1,8 +1,10 @@
 """Bad examples that are left out: the others are read as if the bad ones were not in the file."""
 
+import codecs
 import gzip
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings
@@ -71,11 +73,87 @@ CASES = {
         0,
         "'relations' is a number; expected a list of names, or null",
     ),
+    "numbers": (
+        {"name": "relation"},
+        [f"1\n{1 + i % 2}\n2\n1 {i}:1\n0\n" for i in range(6)],
+        "? # unknown\n3\n1 1:bad\n\n0\n1 4:1\n",
+        2,
+        "value of feature 1 'bad'",
+    ),
+    "trees": (
+        {"name": "parsing"},
+        [f"(S (A a{i})\n (B (C c)))\n\n" if i % 2 else f"(S (A a{i}) (D d))\n" for i in range(6)],
+        "(S (A bad)\n ()\n (B b))\n",
+        1,
+        "an empty bracket '()'",
+    ),
+    "trees by line": (
+        {"name": "parsing"},
+        [f"(S (A a{i}) (D d))\n\n" for i in range(8)],
+        "(S (A bad)) (D d))\n",
+        0,
+        "')' without '('",
+    ),
+    "pairs": (
+        {"name": "alignment", "task": "pairs"},
+        [f">a{i}\nARN{'ND'[i % 2]}\n\n>b{i}\nARNN\n" for i in range(6)],
+        ">bad\nAR\n>other\nA1\nND\n",
+        3,
+        "'1' is no letter",
+    ),
+    "homologs": (
+        {"name": "alignment"},
+        [
+            f">n{i} role=native\nAR{'ND' * i}\n>h{i} role=homolog\nARN\n>d{i} role=decoy\nAA\n"
+            for i in range(1, 7)
+        ],
+        ">bad role=native\nAR\n>x role=homolog\nARN\n>y role=homolog\nARN\n>z role=decoy\nAA\n",
+        4,
+        "native 'bad' has a second homolog",
+    ),
+    "documents": (
+        {"name": "coreference"},
+        [
+            f"#begin document (d{i});\n1 He (1)\n2 saw -\n3 him (1)\n\n4 go (2)\n#end document\n"
+            for i in range(6)
+        ],
+        "#begin document (bad);\n1 He (1\n2 saw -\n#end document\n",
+        1,
+        "'(1' is never closed",
+    ),
+    "mentions": (
+        {"name": "coreference", "features": ["near", "far"]},
+        [f"document d{i}\nclusters 1 {i}\npair 1 2 1:{i}.5\n\n" for i in range(1, 7)],
+        "document bad\nclusters 1 2\npair 1 2 3:1\n",
+        2,
+        "index '3' is out of range",
+    ),
+    "images": (
+        {"name": "mrf"},
+        [f"image {name}.npy - cost=2\n" for name in "abcdef"],
+        "image a.npy bad.png\n",
+        0,
+        "bad.png",
+    ),
 }
+HEADS = {"numbers": "{}\n3\n", "images": "label one 0 0 0\nmissing 0 0 1\n"}
+
+
+def written(folder, name, parts):
+    """Write a file of examples, and the images that a list names; its name, and lines above."""
+    head = HEADS.get(name, "").format(len(parts))
+    for image in "abcdef" * (name == "images"):
+        np.save(folder / f"{image}.npy", np.full((2, 3, 1), float(ord(image))))
+    path = folder / ("t.images" if name == "images" else "t.txt")
+    path.write_text(head + "".join(parts))
+    return path, head.count("\n")
 
 
 def contents(folder, application, **data):
-    values = {"application": application, "data": {"train": "t.txt", **data}}
+    path = next(path.name for path in folder.iterdir() if path.stem == "t")
+    values = {"application": application, "data": {"train": path, **data}}
+    if application.get("task") == "pairs":
+        values["objective"] = {"model": "ssvm"}
     told = []
     _, examples = read_split(Config.from_dict(values, base=folder), "train", warned=told.append)
     return examples, told
@@ -85,17 +163,17 @@ def contents(folder, application, **data):
 @pytest.mark.parametrize("place", [0, 3, 6])
 def test_a_bad_example_is_left_out_whole_and_told_with_its_line(name, place, tmp_path):
     application, good, bad, at, wrong = CASES[name]
-    (tmp_path / "t.txt").write_text("".join(good))
+    written(tmp_path, name, good)
     expected, told = contents(tmp_path, application)
     assert told == []
-    text = "".join([*good[:place], bad, *good[place:]])
-    (tmp_path / "t.txt").write_text(text)
+    file, above = written(tmp_path, name, [*good[:place], bad, *good[place:]])
+    file.write_bytes(codecs.BOM_UTF8 + file.read_bytes())
     with pytest.raises(DataError):
         contents(tmp_path, application)
     found, told = contents(tmp_path, application, skip_bad=1)
     assert found.fingerprint() == expected.fingerprint()
-    number = "".join(good[:place]).count("\n") + at + 1
-    assert told[0].startswith(f"bad example skipped: {tmp_path / 't.txt'}:{number}: ")
+    number = above + "".join(good[:place]).count("\n") + at + 1
+    assert told[0].startswith(f"bad example skipped: {file}:{number}: ")
     assert wrong in told[0]
     assert told[1:] == ["data.train: 1 bad example skipped in all"]
 
@@ -114,18 +192,31 @@ def test_a_carriage_return_within_a_line_ends_none(tmp_path):
 @pytest.mark.parametrize("name", CASES)
 def test_more_bad_examples_than_allowed_end_the_run(name, tmp_path):
     application, good, bad, at, _ = CASES[name]
-    other = bad.replace("bad", "worse")
-    (tmp_path / "t.txt").write_text("".join([bad, *good, other]))
+    several = [bad, *good, bad.replace("bad", "worse")]
+    written(tmp_path, name, several)
     found, told = contents(tmp_path, application, skip_bad=2)
     assert len(told) == 3
-    (tmp_path / "t.txt").write_text("".join(good))
+    written(tmp_path, name, good)
     assert found.fingerprint() == contents(tmp_path, application)[0].fingerprint()
-    (tmp_path / "t.txt").write_text("".join([bad, *good, other]))
-    number = (bad + "".join(good)).count("\n") + at + 1
+    file, above = written(tmp_path, name, several)
+    number = above + "".join(several[:-1]).count("\n") + at + 1
     with pytest.raises(DataError) as caught:
         contents(tmp_path, application, skip_bad=1)
-    assert str(caught.value).startswith(f"{tmp_path / 't.txt'}:{number}: ")
+    assert str(caught.value).startswith(f"{file}:{number}: ")
     assert str(caught.value).endswith(" (data.skip_bad: 1 allows no more bad examples)")
+
+
+@pytest.mark.parametrize("place", [0, 2, 3])
+def test_a_document_that_does_not_end_is_the_one_left_out(place, tmp_path):
+    """What is wrong is found where the next one begins, or at the end of the file."""
+    good = [f"#begin document (d{i});\n1 He (1)\n2 him (1)\n#end document\n" for i in range(3)]
+    written(tmp_path, "", good)
+    expected, _ = contents(tmp_path, {"name": "coreference"})
+    bad = "#begin document (bad);\n1 He (1)\n"
+    file, _ = written(tmp_path, "", [*good[:place], bad, *good[place:]])
+    found, told = contents(tmp_path, {"name": "coreference"}, skip_bad=1)
+    assert found.fingerprint() == expected.fingerprint()
+    assert told[0].startswith(f"bad example skipped: {file}:{4 * place + 1 + 2 * (place < 3)}: ")
 
 
 def test_the_commands_warn_of_every_bad_example(tmp_path, monkeypatch):
@@ -196,18 +287,50 @@ def test_a_line_without_a_qid_is_never_left_out(application, text, tmp_path):
     assert str(caught.value).endswith(why)
 
 
-@pytest.mark.parametrize(
-    ("application", "text", "line"),
-    [
-        ({"name": "relation"}, "1\n1 x\n", 2),
-        ({"name": "parsing"}, "(S (A a))\n(S (A\n", 2),
-    ],
-)
-def test_formats_whose_parts_cannot_be_left_out(application, text, line, tmp_path):
-    (tmp_path / "t.txt").write_text(text)
+NO_END = {
+    "counts": ({"name": "relation"}, "2\n2\n1\n2\n1\n1 1:x\n0\n2\n0\n", 6, "counts are wrong"),
+    "header": ({"name": "relation"}, "1\nx\n0\n1\n0\n", 2, "not of a pair"),
+    "one tree": ({"name": "parsing"}, "(S (A a))\n(S (A\n", 2, "do not match"),
+    "open tree": ({"name": "parsing"}, "(S (A a)\n(S (B b))\n", 1, "do not match"),
+    "two on a line": ({"name": "parsing"}, "(S (A a)) (S)\n", 1, "shares a line"),
+    "outside": ({"name": "parsing"}, "word\n(S (A a))\n", 1, "outside of all brackets"),
+    "odd": ({"name": "alignment", "task": "pairs"}, ">a\nA\n>b\nA\n>c\nA\n", 5, "odd number"),
+    "above": ({"name": "alignment", "task": "pairs"}, "A\n>b\nA\n>c\nA\n", 1, "comes before"),
+    "role": (
+        *({"name": "alignment"}, ">n role=native\nA\n>h role=homolog\nA\n>m role=nativ\nA\n", 5),
+        "no role",
+    ),
+    "whole file": ({"name": "coreference"}, "1 He (1\n2 him (2)\n", 1, "outside of the lines"),
+    "between": (
+        {"name": "coreference"},
+        "#begin document (a);\n1 He (1)\n#end document\n1 He (1)\n",
+        *(4, "outside of the lines"),
+    ),
+    "kind": (
+        {"name": "coreference", "features": 2},
+        *("document a\nclusters 1 1\npair 1 2 1:1\ndocment b\n", 4, "a line of no kind"),
+    ),
+    "colour": ({"name": "mrf"}, "label one 0 0 x\nimage a.npy -\n", 1, "no image"),
+}
+
+
+def test_what_does_not_tell_its_example_is_never_left_out(tmp_path):
+    for name, (application, text, line, why) in NO_END.items():
+        file = tmp_path / ("t.images" if name == "colour" else "t.txt")
+        file.write_text(text)
+        with pytest.raises(DataError) as caught:
+            contents(tmp_path, application, skip_bad=5)
+        file.unlink()
+        assert str(caught.value).startswith(f"{file}:{line}: "), name
+        assert "(data.skip_bad cannot skip " in str(caught.value), name
+        assert why in str(caught.value), name
+
+
+def test_formats_whose_parts_cannot_be_left_out(tmp_path):
+    (tmp_path / "t.msf").write_text("PileUp\n")
+    application = {"name": "alignment", "task": "pairs", "format": "multiple"}
     with pytest.raises(DataError) as caught:
         contents(tmp_path, application, skip_bad=5)
-    assert str(caught.value).startswith(f"{tmp_path / 't.txt'}:{line}: ")
     assert "(data.skip_bad cannot skip parts of a file of this format)" in str(caught.value)
 
 

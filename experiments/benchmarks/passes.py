@@ -38,7 +38,6 @@ from lssvm.executor import Executor
 from lssvm.oracle import DataOracle
 from lssvm.output.tables import text_table, write_results
 from lssvm.training.cccp import Observer
-from lssvm.training.cross_validation import run_tasks
 from lssvm.training.setup import new_run, rules_of
 
 STREAM = 0x70617373
@@ -107,7 +106,7 @@ def experiment(arguments: command.Arguments) -> str:
     tasks = [
         Task(C, model, trial) for C in plan.grid for model in MODELS for trial in range(plan.trials)
     ]
-    found = run_tasks(solve, plan, tasks, jobs=arguments.jobs, progress=command.show_progress)
+    found = arguments.solved(solve, plan, tasks)
     rows = [row for group in found for row in group]
     text = reported(rows, plan)
     write_results(arguments.out, "passes", text, rows, {"plan": plan._asdict()})

@@ -3,14 +3,23 @@
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from experiments.common import provenance
 from lssvm.cli import streams
+from lssvm.config.config import PLACES, is_place
 from lssvm.errors import LssvmError
 from lssvm.output.tables import make_folder
+from lssvm.training.distributed.cluster import DASK
+from lssvm.training.distributed.place import THREADS
+from lssvm.training.tasks import run_tasks
+
+Shared = TypeVar("Shared")
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 
 
 class Arguments(NamedTuple):
@@ -18,12 +27,34 @@ class Arguments(NamedTuple):
 
     data : folder of the input, if the experiment has one; out : folder for the results
     quick : whether a short version is asked for; jobs : number of processes
+    executor : where tasks are run, as of the configuration
     """
 
     data: Path
     out: Path
     quick: bool
     jobs: int
+    executor: str = THREADS
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """Where tasks are run and who is told of them, as ``run_tasks`` takes it."""
+        return {
+            "jobs": self.jobs,
+            "executor": self.executor,
+            "workers": self.jobs if self.executor == DASK else None,
+            "progress": show_progress,
+        }
+
+    def solved(
+        self,
+        function: Callable[[Shared, Item], Result],
+        shared: Shared,
+        tasks: Sequence[Item],
+        finished: Callable[[int, Result], None] = lambda number, result: None,
+    ) -> list[Result]:
+        """function(shared, task) for every task, in their order; see ``run_tasks``."""
+        return run_tasks(function, shared, tasks, finished=finished, **self.place)
 
 
 def main(
@@ -51,20 +82,34 @@ def main(
         "--jobs",
         type=_count,
         default=os.cpu_count() or 1,
-        help="number of processes (default: all cores)",
+        help="number of processes, or of workers for --executor dask (default: all cores)",
+    )
+    parser.add_argument(
+        "--executor",
+        type=_place,
+        default=THREADS,
+        metavar="WHERE",
+        help="where the tasks are run: dask, by workers on this machine; dask:ADDRESS, by those of "
+        "a scheduler of Dask, which see the same files and can import the experiments",
     )
     options = parser.parse_args()
     with streams.standing():
         try:
             make_folder(options.out)
-            arguments = Arguments(options.data, options.out, options.quick, options.jobs)
-            with provenance.recorded(arguments.out, arguments.quick, arguments.jobs, seeds):
+            arguments = Arguments(**vars(options))
+            if arguments.executor != THREADS:
+                experiment = _importable(experiment)
+                arguments = arguments._replace(
+                    data=arguments.data.absolute(), out=arguments.out.absolute()
+                )
+            settings = {key: getattr(arguments, key) for key in ("quick", "jobs", "executor")}
+            with provenance.recorded(arguments.out, {**settings, "seeds": dict(seeds)}):
                 text = experiment(arguments)
             streams.show(text.splitlines())
             sys.stdout.flush()
         except LssvmError as error:
             streams.tell_error(error, [str(options.out), str(options.data)])
-            sys.exit(2)
+            sys.exit(error.exit_code)
         except KeyboardInterrupt:
             streams.tell("interrupted")
             sys.exit(130)
@@ -76,6 +121,26 @@ def show_progress(done: int, of: int) -> None:
         print(
             f"\r{done} of {of} tasks", end="\n" if done == of else "", file=sys.stderr, flush=True
         )
+
+
+def _importable(
+    experiment: Callable[[Arguments], str],
+) -> Callable[[Arguments], str]:
+    """The same function of a module that workers can import by its name.
+
+    What is defined in ``__main__`` is another module's to them.
+    """
+    spec = sys.modules["__main__"].__spec__
+    if experiment.__module__ != "__main__" or spec is None:
+        return experiment
+    own: Callable[[Arguments], str] = getattr(import_module(spec.name), experiment.__name__)
+    return own
+
+
+def _place(text: str) -> str:
+    if not is_place(text):
+        raise argparse.ArgumentTypeError(f"expected {PLACES}, got {text}")
+    return text
 
 
 def _count(text: str) -> int:

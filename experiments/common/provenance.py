@@ -6,17 +6,21 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from lssvm.errors import LssvmError
 from lssvm.output.tables import write_json
+from lssvm.training.distributed.place import THREADS
 
 ROOT = Path(__file__).parents[2]
 FILE = "run.json"
 
 
 @contextmanager
-def recorded(folder: Path, quick: bool, jobs: int, seeds: Mapping[str, int]) -> Iterator[None]:
+def recorded(folder: Path, settings: Mapping[str, Any]) -> Iterator[None]:
     """Write FILE when the block ends without an exception.
+
+    settings : what the results are made with, in plain values
 
     The file of an earlier run is removed first, so that results are never shown with what is true
     of others. Raises LssvmError if it cannot be written.
@@ -36,11 +40,18 @@ def recorded(folder: Path, quick: bool, jobs: int, seeds: Mapping[str, int]) -> 
             "processor_seconds": round(_processor_seconds() - spent, 1),
             "commit": commit,
             "changed": changed,
-            "quick": quick,
-            "jobs": jobs,
-            "seeds": dict(seeds),
+            **settings,
         },
     )
+
+
+def placed(run: Mapping[str, Any]) -> str:
+    """Where tasks were run, as ``make`` is told it; empty for processes of this machine.
+
+    CPU seconds are those of this machine. Files of earlier versions know processes alone.
+    """
+    executor = run.get("executor", THREADS)
+    return "" if executor == THREADS else f"EXECUTOR={executor}"
 
 
 def _processor_seconds() -> float:

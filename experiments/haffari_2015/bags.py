@@ -40,7 +40,6 @@ from lssvm.applications.relation.relation_options import RelationOptions
 from lssvm.errors import DataError
 from lssvm.output.tables import text_table, write_results
 from lssvm.output.whole import replacing
-from lssvm.training.processes import run_tasks
 
 SETS = ("musk1", "elephant", "fox", "tiger")
 LOSSES = {"Hamming": None, "F_1": 1.0}  # β of each
@@ -104,7 +103,7 @@ def experiment(arguments: command.Arguments) -> str:
         for loss in LOSSES
     ]
     files = Files(sources, folds, plan)
-    fits = run_tasks(solve, files, tasks, jobs=arguments.jobs, progress=command.show_progress)
+    fits = arguments.solved(solve, files, tasks)
     rows = [row(fits, name, loss) for name in plan.sets for loss in LOSSES]
     text = report(rows)
     write_results(arguments.out, "bags", text, rows, {"plan": plan._asdict()})

@@ -50,7 +50,6 @@ from lssvm.applications.relation.relation import Relation
 from lssvm.applications.relation.relation_options import RelationOptions
 from lssvm.output.plots import Series, draw_lines
 from lssvm.output.tables import text_table, write_results
-from lssvm.training.processes import run_tasks
 
 HAMMING, PERCEPTRON, ONE_BEST = "Hamming", "perceptron", "one best"
 BETAS = (0.5, 1.0, 2.0)
@@ -129,8 +128,8 @@ def experiment(arguments: command.Arguments) -> str:
     files, told = riedel.divide(arguments.data, arguments.out, plan.bags)
     data = kept.fingerprint([files["train"].path, files["valid"].path])
     setting = Setting(files["train"], files["valid"], data, arguments.out / "fits")
-    tried = fitted(setting, tasks(plan), arguments.jobs)
-    fits = last(fitted(setting, finals(chosen(tried), plan), arguments.jobs))
+    tried = fitted(setting, tasks(plan), arguments)
+    fits = last(fitted(setting, finals(chosen(tried), plan), arguments))
     best = max((fit for fit in fits if fit.task.beta is not None), key=lambda fit: fit.facts["f1"])
     application, test = bags(files["train"], files["test"])
     outcomes = {fit.task.name: outcome(fit, application, test) for fit in fits}
@@ -140,7 +139,7 @@ def experiment(arguments: command.Arguments) -> str:
     tries = [{"method": fit.task.name, "value": fit.value, **fit.facts} for fit in tried]
     details = {"plan": plan._asdict(), "best": best.task.name, "tried": tries}
     write_results(arguments.out, "relation", text, rows, details)  # before what takes long, too
-    simulation, figures = simulated.run(plan.simulation, arguments.out, arguments.jobs)
+    simulation, figures = simulated.run(plan.simulation, arguments)
     text += "\n\n" + simulation
     write_results(arguments.out, "relation", text, rows, {**details, "simulation": figures})
     return text
@@ -188,14 +187,14 @@ def last(fits: Sequence[Fit]) -> list[Fit]:
     return list(found.values())
 
 
-def fitted(setting: Setting, found: Sequence[Task], jobs: int) -> list[Fit]:
+def fitted(setting: Setting, found: Sequence[Task], arguments: command.Arguments) -> list[Fit]:
     """The fits of tasks, made where they are not there yet."""
     missing = [
         task
         for task in found
         if any(setting.place(task, value).facts is None for value in task.values)
     ]
-    run_tasks(solve, setting, missing, jobs=jobs, progress=command.show_progress)
+    arguments.solved(solve, setting, missing)
     fits = []
     for task in found:
         for value in task.values:

@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments.common import command
 from experiments.haffari_2015 import kept
 from experiments.haffari_2015.evaluation import (
     Outcome,
@@ -34,7 +35,6 @@ from lssvm.applications.relation.relation import Relation
 from lssvm.applications.relation.relation_options import RelationOptions
 from lssvm.output.tables import text_table
 from lssvm.simulation import relation as simulation
-from lssvm.training.processes import run_tasks
 
 SEEDS = {"train": 0, "valid": 1, "test": 2}
 
@@ -69,10 +69,11 @@ class Shared(NamedTuple):
     out: Path
 
 
-def run(plan: Plan, out: Path, jobs: int) -> tuple[str, dict[str, Any]]:
+def run(plan: Plan, arguments: command.Arguments) -> tuple[str, dict[str, Any]]:
     """Both tables as text, and their figures."""
-    rows = run_tasks(compared, Shared(plan, out), plan.shares, jobs=jobs)
-    (passes,) = run_tasks(measured, Shared(plan, out), [0])
+    shared = Shared(plan, arguments.out)
+    rows = arguments.solved(compared, shared, plan.shares)
+    passes = measured(shared)
     table = [line(row, prefix) for row in rows for prefix in ("", "cut_")]
     pairs, relations, features = plan.large
     title = f"One pass over {pairs:,d} pairs, {relations} relations, {features:,d} features"
@@ -187,7 +188,7 @@ def f1(outcome: Outcome) -> float:
     return float(f_of(outcome.counts.sum(axis=0)))
 
 
-def measured(shared: Shared, _: int) -> list[dict[str, Any]]:
+def measured(shared: Shared) -> list[dict[str, Any]]:
     """Seconds of reading and of passes over many pairs, and the peak memory after each."""
     pairs, relations, features = shared.plan.large
     plan = shared.plan._replace(pairs=pairs, relations=relations, features=features)

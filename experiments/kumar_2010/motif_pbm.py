@@ -40,7 +40,6 @@ from lssvm.errors import DataError
 from lssvm.formats.text import open_text
 from lssvm.output.tables import plus_minus, text_table, write_results
 from lssvm.simulation import dna
-from lssvm.training.cross_validation import run_tasks
 from lssvm.training.session import learn_on
 
 PROTEINS = ("052", "074", "108", "131")
@@ -76,9 +75,7 @@ def experiment(arguments: command.Arguments) -> str:
     tasks = planned(arguments.quick)
     for protein in sorted({task.protein for task in tasks}):
         prepare(arguments.data / f"{protein}.tsv.gz", arguments.out / f"{protein}.fa")
-    rows = run_tasks(
-        trained, arguments.out, tasks, jobs=arguments.jobs, progress=command.show_progress
-    )
+    rows = arguments.solved(trained, arguments.out, tasks)
     text, summary = report(rows)
     write_results(arguments.out, "motif_pbm", text, rows, summary)
     return text

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from experiments.common import provenance
 from experiments.papers.comparison import Result, markdown, table_of
 from experiments.papers.found import Found
 from experiments.papers.targets import TARGETS, Target
@@ -65,8 +66,9 @@ def section_of(target: Target) -> str:
     assert table is not None
     run = own["run"]
     changed = " with changes" if run["changed"] else ""
+    words = ["make", target.name, provenance.placed(run)]
     line = (
-        f"`make {target.name}`, commit {run['commit']}{changed}: "
+        f"`{' '.join(filter(None, words))}`, commit {run['commit']}{changed}: "
         f"{run['processor_seconds']:,.0f} CPU seconds."
     )
     return f"{target.what[0].upper()}{target.what[1:]}.\n\n{markdown(table)}\n{line}\n"

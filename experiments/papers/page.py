@@ -20,6 +20,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from experiments.common import provenance
 from experiments.papers import measured
 from experiments.papers.comparison import Result, markdown, result_of, table_of
 from experiments.papers.targets import TARGETS, Target
@@ -109,11 +110,12 @@ def made(result: Result | None) -> str:
         return "How ours was made is not known: the run did not end, or is of an earlier version."
     run = result.run
     seeds = ", ".join(f"{name} {seed}" for name, seed in run["seeds"].items())
+    where = f"in {run['jobs']} process{'es' * (run['jobs'] > 1)}"
+    if placed := provenance.placed(run):
+        where = f"on this machine with {placed}"
     return (
         f"Ours: commit {_commit(run)}, seeds: {seeds}; {run['processor_seconds']:,.0f} CPU seconds "
-        f"in {run['jobs']} process{'es' * (run['jobs'] > 1)}, {run['seconds']:,.0f} seconds in all."
-        + f" {QUICK}"
-        * run["quick"]
+        f"{where}, {run['seconds']:,.0f} seconds in all." + f" {QUICK}" * run["quick"]
     )
 
 

@@ -34,7 +34,6 @@ from experiments.ping_2014.trials import (
     true_result,
 )
 from lssvm.output.tables import plus_minus, text_table, write_results
-from lssvm.training.cross_validation import run_tasks
 
 TRUTH = {"marginal MAP": "mssvm", "joint MAP": "lssvm"}
 CHAIN, LONG, SMALL = Draw(20, 1), Draw(40, 1), Draw(6, 6)
@@ -94,7 +93,7 @@ def experiment(arguments: command.Arguments) -> str:
         for method in (*CCCP, *TRUTH)
         for trial in range(plan.trials)
     ]
-    rows = run_tasks(solve, plan, tasks, jobs=arguments.jobs, progress=command.show_progress)
+    rows = arguments.solved(solve, plan, tasks)
     text = reported(rows, plan)
     write_results(arguments.out, "draws", text, rows, {"plan": plan._asdict()})
     return text

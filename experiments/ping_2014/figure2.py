@@ -34,7 +34,6 @@ from lssvm.oracle import DataOracle
 from lssvm.output import plots as report
 from lssvm.output.tables import plus_minus, text_table, write_results
 from lssvm.training.cccp import Observer
-from lssvm.training.cross_validation import run_tasks
 from lssvm.training.session import learn_on
 from lssvm.training.setup import new_run, rules_of
 
@@ -76,7 +75,7 @@ def experiment(arguments: command.Arguments) -> str:
     report.check_installed()
     plan = QUICK if arguments.quick else FULL
     tasks = [Task(method, trial) for method in CCCP for trial in range(plan.trials)]
-    runs = run_tasks(descended, plan, tasks, jobs=arguments.jobs, progress=command.show_progress)
+    runs = arguments.solved(descended, plan, tasks)
     rows = [row for run in runs for row in run]
     draw(arguments.out, rows, plan)
     text = text_table(

@@ -36,7 +36,6 @@ from experiments.ping_2014.trials import (
 from lssvm.applications.mrf.graphs import Graphs
 from lssvm.output import plots as report
 from lssvm.output.tables import mean_and_error, plus_minus, text_table, write_results
-from lssvm.training.cross_validation import run_tasks
 
 METHODS = CCCP
 MEASURES = {
@@ -80,7 +79,7 @@ def experiment(arguments: command.Arguments) -> str:
         for method in (*METHODS, TRUTH)
         for trial in range(plan.trials)
     ]
-    rows = run_tasks(solve, plan, tasks, jobs=arguments.jobs, progress=command.show_progress)
+    rows = arguments.solved(solve, plan, tasks)
     rows.sort(key=lambda row: (row["size"], [*METHODS, TRUTH].index(row["method"]), row["trial"]))
     draw(arguments.out / "figure3.png", rows, plan, ("error",))
     draw(arguments.out / "figure5.png", rows, plan, ("likelihood", "best_likelihood"))

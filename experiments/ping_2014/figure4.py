@@ -47,7 +47,6 @@ from lssvm.formats.image_list import Grid, as_graphs
 from lssvm.formats.mrf_text import MISSING
 from lssvm.output import plots as report
 from lssvm.output.tables import mean_and_error, plus_minus, text_table, write_results
-from lssvm.training.cross_validation import run_tasks
 
 HEIGHT, WIDTH, LABELS = 20, 40, 5
 VARIANCE = 5.0
@@ -99,7 +98,6 @@ def experiment(arguments: command.Arguments) -> str:
     report.check_installed()
     plan = QUICK if arguments.quick else FULL
     cells = [(share, method) for share in plan.shares for method in METHODS]
-    jobs, progress = arguments.jobs, command.show_progress
     chosen = dict.fromkeys(cells, plan.grid[0])
     if len(plan.grid) > 1:
         tasks = [
@@ -108,9 +106,9 @@ def experiment(arguments: command.Arguments) -> str:
             for C in plan.grid
             for trial in range(plan.choosing)
         ]
-        chosen = best(run_tasks(solve, None, tasks, jobs=jobs, progress=progress))
+        chosen = best(arguments.solved(solve, None, tasks))
     tasks = [Task(*cell, trial, chosen[cell]) for cell in cells for trial in range(plan.trials)]
-    rows = run_tasks(solve, None, tasks, jobs=jobs, progress=progress)
+    rows = arguments.solved(solve, None, tasks)
     draw(arguments.out / "figure4.png", rows)
     text = text_table(
         f"Accuracy (%), mean ± standard error over {plan.trials} trials", summarised(rows)

@@ -34,7 +34,6 @@ from lssvm.formats.image_list import Grid, as_graphs
 from lssvm.formats.images import read_channels, read_colours
 from lssvm.formats.mrf_text import MISSING
 from lssvm.output.tables import text_table, write_results
-from lssvm.training.cross_validation import run_tasks
 
 COLOURS = {
     "building": (128, 0, 0),
@@ -105,7 +104,7 @@ def experiment(arguments: command.Arguments) -> str:
     ]
     shared = folds, QUICK if arguments.quick else FULL
     tasks = [Task(fold, method) for method in segments.METHODS for fold in range(len(folds))]
-    found = run_tasks(solve, shared, tasks, jobs=arguments.jobs, progress=command.show_progress)
+    found = arguments.solved(solve, shared, tasks)
     tables, runs = [], list[dict[str, Any]]()
     for number, parts in enumerate(folds):
         own = [each for task, each in zip(tasks, found, strict=True) if task.fold == number]

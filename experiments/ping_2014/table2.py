@@ -37,7 +37,6 @@ from experiments.ping_2014.trials import (
     true_result,
 )
 from lssvm.output.tables import text_table, write_results
-from lssvm.training.cross_validation import run_tasks
 
 TRAINERS = {"CCCP": CCCP, "SGD": SGD}
 
@@ -82,7 +81,7 @@ def experiment(arguments: command.Arguments) -> str:
         ]
         for trial in range(plan.trials)
     ]
-    found = run_tasks(solve, plan, tasks, jobs=arguments.jobs, progress=command.show_progress)
+    found = arguments.solved(solve, plan, tasks)
     rows = [row for own in found for row in own]
     text = reported(rows, plan)
     write_results(arguments.out, "table2", text, rows, {"plan": plan._asdict()})

@@ -41,7 +41,6 @@ from experiments.ping_2014.trials import (
 )
 from lssvm.output import plots as report
 from lssvm.output.tables import mean_and_error, plus_minus, text_table, write_results
-from lssvm.training.cross_validation import run_tasks
 
 METHODS = {
     **CCCP,
@@ -82,7 +81,7 @@ def experiment(arguments: command.Arguments) -> str:
         for sigma in plan.sigmas
         for trial in range(plan.trials)
     ]
-    found = run_tasks(solve, plan, tasks, jobs=arguments.jobs, progress=command.show_progress)
+    found = arguments.solved(solve, plan, tasks)
     rows = [row for own in found for row in own]
     draw(arguments.out / "table3.png", rows, plan)
     text = reported(rows, plan)

@@ -36,7 +36,6 @@ from lssvm.formats.mrf_text import MISSING, Features, GraphFile
 from lssvm.formats.text import open_text
 from lssvm.offsets import cumulated
 from lssvm.output.tables import text_table, write_results
-from lssvm.training.cross_validation import run_tasks
 
 CLASSES = (
     *("building", "grass", "tree", "cow", "", "sheep", "sky", "", "aeroplane", "water", "face"),
@@ -80,12 +79,10 @@ def experiment(arguments: command.Arguments) -> str:
     if arguments.quick:
         rows, settings = [part[:FEW] for part in rows], QUICK
     parts = parts_of(data, *rows)
-    outcomes = run_tasks(
+    outcomes = arguments.solved(
         segments.solve,
         (parts, settings),
         segments.METHODS,
-        jobs=arguments.jobs,
-        progress=command.show_progress,
     )
     title = f"Accuracy (%) on {len(rows[2])} test photographs, superpixels that have a label"
     found = segments.table(outcomes, parts.test, NAMES)

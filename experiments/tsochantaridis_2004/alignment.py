@@ -49,7 +49,6 @@ from lssvm.oracle import DataOracle
 from lssvm.output.tables import mean_and_error, plus_minus, text_table, write_results
 from lssvm.simulation import alignment as simulate
 from lssvm.training.cccp import Observer
-from lssvm.training.cross_validation import run_tasks
 from lssvm.training.setup import new_run, rules_of
 
 C, EPSILON = 0.01, 0.01
@@ -111,7 +110,7 @@ def experiment(arguments: command.Arguments) -> str:
     plan = QUICK if arguments.quick else FULL
     tasks = [Task(draw) for draw in range(plan.draws)]
     tasks += [Task(draw, setting) for setting in plan.settings for draw in range(plan.other_draws)]
-    found = run_tasks(solve, plan, tasks, jobs=arguments.jobs, progress=command.show_progress)
+    found = arguments.solved(solve, plan, tasks)
     rows = [row for own in found for row in own]
     text, summary = report(rows, plan)
     write_results(arguments.out, "alignment", text, rows, summary)

@@ -31,7 +31,6 @@ from lssvm.config import Config, set_values
 from lssvm.errors import DataError, MissingExtraError
 from lssvm.kernels import _alignment
 from lssvm.output.tables import mean_and_error, plus_minus, text_table, write_results
-from lssvm.training.cross_validation import run_tasks
 from lssvm.training.session import learn_on
 
 FOLDS = 5
@@ -82,7 +81,7 @@ def experiment(arguments: command.Arguments) -> str:
     plan = QUICK if arguments.quick else FULL
     shared = collected(arguments.data, plan)
     tasks = [Task(fold) for fold in range(FOLDS)]
-    found = run_tasks(solve, shared, tasks, jobs=arguments.jobs, progress=command.show_progress)
+    found = arguments.solved(solve, shared, tasks)
     rows = [row for own in found for row in own]
     text, summary = report(rows, plan)
     write_results(arguments.out, "alignment-balibase", text, rows, summary)

@@ -41,7 +41,7 @@ from lssvm.config import Config, set_values
 from lssvm.errors import DataError
 from lssvm.model import Model
 from lssvm.output.tables import mean_and_error, plus_minus, text_table, write_results
-from lssvm.training.cross_validation import assign_folds, run_tasks
+from lssvm.training.cross_validation import assign_folds
 from lssvm.training.session import classify, learn_path
 
 FILE = "esp.train"
@@ -137,7 +137,7 @@ def experiment(arguments: command.Arguments) -> str:
     sentences = read_sentences(arguments.data / FILE, plan)
     # The slowest tasks first, so that all processes end at about the same time.
     tasks = [Task(method, fold) for method in reversed(METHODS) for fold in plan.folds]
-    rows = run_tasks(solve, sentences, tasks, jobs=arguments.jobs, progress=command.show_progress)
+    rows = arguments.solved(solve, sentences, tasks)
     rows.sort(key=lambda row: (list(METHODS).index(row["method"]), row["fold"]))
     text, summary = report(rows, sentences)
     write_results(arguments.out, "ner", text, rows, summary)

@@ -55,7 +55,6 @@ from lssvm.errors import DataError
 from lssvm.model import Model
 from lssvm.output.tables import text_table, write_results
 from lssvm.training.cccp import Observer, Summary
-from lssvm.training.cross_validation import run_tasks
 from lssvm.training.session import learn_on, learn_path
 
 LIST = "splits.md"
@@ -153,12 +152,10 @@ def experiment(arguments: command.Arguments) -> str:
         save(arguments.out, plan, rows)
 
     for batch in batches(plan):
-        run_tasks(
+        arguments.solved(
             solve,
             setting,
             [task_of(plan, rows, name, length) for name, length in batch],
-            jobs=arguments.jobs,
-            progress=command.show_progress,
             finished=keep,
         )
     return save(arguments.out, plan, rows)

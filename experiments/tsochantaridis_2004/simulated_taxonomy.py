@@ -43,7 +43,6 @@ from experiments.tsochantaridis_2004.taxonomy_table import (
 from lssvm.formats.hierarchical_arff import HierarchicalRows
 from lssvm.output import plots
 from lssvm.output.tables import mean_and_error, text_table, write_results
-from lssvm.training.cross_validation import run_tasks
 
 STREAM = 0x74726565
 CHILDREN, LEVELS, FEATURES = 3, 3, 40
@@ -182,7 +181,7 @@ def experiment(arguments: command.Arguments) -> str:
         for draw in range(plan.draws)
         for method in METHODS
     ]
-    rows = run_tasks(trained, plan, trials, jobs=arguments.jobs, progress=command.show_progress)
+    rows = arguments.solved(trained, plan, trials)
     picture(arguments.out / "difference.png", rows, plan)
     cells = [cell_of(rows, share, size) for share in plan.shares for size in plan.sizes]
     told = ", ".join(f"{name} {share:.2f}" for name, share in real.items())

@@ -35,7 +35,6 @@ from lssvm.config import Config, set_values
 from lssvm.errors import DataError
 from lssvm.formats.hierarchical_arff import HierarchicalRows, read_hierarchical_arff
 from lssvm.output.tables import mean_and_error, plus_minus, text_table, write_results
-from lssvm.training.cross_validation import run_tasks
 from lssvm.training.session import learn_on, learn_path
 
 ROOT = "root"
@@ -105,7 +104,7 @@ def experiment(arguments: command.Arguments) -> str:
         for draw in range(1 if size == ALL else draws)
         for method in METHODS
     ]
-    outcomes = run_tasks(solve, shared, tasks, jobs=arguments.jobs, progress=command.show_progress)
+    outcomes = arguments.solved(solve, shared, tasks)
     text, summary = report(outcomes, plan)
     write_results(arguments.out, "taxonomy", text, every_run(outcomes), summary)
     return text

@@ -58,7 +58,7 @@ from lssvm.formats.text import open_text
 from lssvm.model import Model
 from lssvm.output.tables import plus_minus, text_table, write_results
 from lssvm.output.whole import replacing
-from lssvm.training.cross_validation import assign_folds, run_tasks
+from lssvm.training.cross_validation import assign_folds
 from lssvm.training.session import learn_path
 
 CLUSTERING, LATENT, MODIFIED = "correlation clustering", "latent SSVM", "modified loss"
@@ -141,7 +141,7 @@ def experiment(arguments: command.Arguments) -> str:
         name: _split(documents, plan)
         for name, documents in prepare(arguments.data, arguments.out).items()
     }
-    tried = cross_validated(splits, plan, arguments.jobs)
+    tried = cross_validated(splits, plan, arguments)
     chosen = choose(tried)
     final = [
         Task(
@@ -152,7 +152,7 @@ def experiment(arguments: command.Arguments) -> str:
         )
         for (data, label), best in chosen.items()
     ]
-    results = run_tasks(tested, splits, final, jobs=arguments.jobs)
+    results = arguments.solved(tested, splits, final)
     text, summary = report(results)
     text += "\n\n" + told_edges(chosen, plan)
     summary["cross_validation"] = [
@@ -189,7 +189,7 @@ class Best(NamedTuple):
 
 
 def cross_validated(
-    splits: dict[str, Split], plan: Plan, jobs: int
+    splits: dict[str, Split], plan: Plan, arguments: command.Arguments
 ) -> dict[tuple[str, Row], Tried]:
     """Cross-validate every row, and those with a choice at an edge again on a larger grid."""
     lean = {name: _lean(split) for name, split in splits.items()}
@@ -204,7 +204,7 @@ def cross_validated(
             for (data, row), grid in grids.items()
             for fold in range(plan.folds)
         ]
-        losses = run_tasks(validated, lean, tasks, jobs=jobs, progress=command.show_progress)
+        losses = arguments.solved(validated, lean, tasks)
         for key, group in itertools.groupby(
             zip(tasks, losses, strict=True), key=lambda pair: (pair[0].data, pair[0].row)
         ):

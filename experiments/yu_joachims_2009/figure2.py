@@ -30,7 +30,7 @@ from experiments.yu_joachims_2009.ohsumed import decades
 from lssvm.config import Config
 from lssvm.output import plots as report
 from lssvm.output.tables import mean_and_error, plus_minus, text_table, write_results
-from lssvm.training.cross_validation import assign_folds, run_tasks
+from lssvm.training.cross_validation import assign_folds
 from lssvm.training.session import learn_on
 
 TIGHTER = 0.1  # times τ
@@ -88,7 +88,7 @@ def experiment(arguments: command.Arguments) -> str:
         for C in sorted(subject.grid, reverse=True)  # the slowest tasks first
         for fold in range(len(subject.parts))
     ]
-    rows = run_tasks(trained, subjects, tasks, jobs=arguments.jobs, progress=command.show_progress)
+    rows = arguments.solved(trained, subjects, tasks)
     rows.sort(key=lambda row: (list(SUBJECTS).index(row["application"]), row["C"], row["fold"]))
     draw(arguments.out / "figure2.png", rows)
     table = summarised(rows)

@@ -32,7 +32,6 @@ from experiments.common import command
 from lssvm.config import Config
 from lssvm.output.tables import make_folder, text_table, write_results
 from lssvm.simulation import motif as simulate
-from lssvm.training.cross_validation import run_tasks
 from lssvm.training.session import learn
 
 SIZES = {"n": 200, "n_test": 2000, "length": 200, "width": 11}
@@ -67,12 +66,10 @@ def experiment(arguments: command.Arguments) -> str:
     """Simulate, train and test everything (with --quick a small part), and write the tables."""
     plan = QUICK if arguments.quick else FULL
     tasks = [Task(*pair) for pair in itertools.product(plan.conservations, plan.seeds)]
-    found = run_tasks(
+    found = arguments.solved(
         trained,
         (arguments.out, plan.starts),
         tasks,
-        jobs=arguments.jobs,
-        progress=command.show_progress,
     )
     rows = sorted(itertools.chain(*found), key=_place)
     text, summary = report(rows)

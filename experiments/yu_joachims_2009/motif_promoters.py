@@ -30,7 +30,7 @@ from lssvm.errors import DataError
 from lssvm.formats.text import open_text
 from lssvm.output.tables import text_table, write_results
 from lssvm.simulation.dna import write_fasta
-from lssvm.training.cross_validation import C_KEY, Study, assign_folds, run_tasks, study_of
+from lssvm.training.cross_validation import C_KEY, Study, assign_folds, study_of
 from lssvm.training.session import learn_on, learn_path
 
 LENGTHS = (6, 12, 29)
@@ -54,7 +54,7 @@ def experiment(arguments: command.Arguments) -> str:
     study = study_of(configuration(arguments.out, fasta.name))
     count = len(study.examples[0])
     tasks = [Left(row) for row in range(0, count, QUICK_EVERY if arguments.quick else 1)]
-    rows = run_tasks(left_out, study, tasks, jobs=arguments.jobs, progress=command.show_progress)
+    rows = arguments.solved(left_out, study, tasks)
     text, summary = report(rows)
     write_results(arguments.out, "motif_promoters", text, rows, summary)
     return text

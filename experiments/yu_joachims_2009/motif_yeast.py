@@ -66,7 +66,6 @@ from lssvm.training.cross_validation import (
     CrossValidation,
     Study,
     evaluate,
-    run_tasks,
     study_of,
 )
 from lssvm.training.session import learn_path
@@ -124,16 +123,14 @@ def experiment(arguments: command.Arguments) -> str:
     for length in plan.lengths:
         whole = study_with_strata(configuration(folder, plan, length))
         for study in (whole, without_background(whole)):
-            starts = random_starts.runs_of(study, plan.costs, plan.seeds, arguments.jobs)
-            svm = evaluate(study, jobs=arguments.jobs, progress=command.show_progress)
+            starts = random_starts.runs_of(study, plan.costs, plan.seeds, arguments)
+            svm = evaluate(study, **arguments.place)
             tasks = [
                 GibbsTask(length, fold, seed)
                 for fold in range(plan.folds)
                 for seed in range(plan.seeds)
             ]
-            control = run_tasks(
-                control_run, study, tasks, jobs=arguments.jobs, progress=command.show_progress
-            )
+            control = arguments.solved(control_run, study, tasks)
             setting = {"length": length, "background": study is whole}
             protocol = random_starts.summarised(starts, plan.folds)
             parts.append(setting | compared(svm, control, protocol))

@@ -53,7 +53,6 @@ from lssvm.executor import Executor
 from lssvm.model import Model
 from lssvm.oracle import DataOracle
 from lssvm.output.tables import mean_and_error, plus_minus, text_table, write_results
-from lssvm.training.cross_validation import run_tasks
 from lssvm.training.session import learn_on
 from lssvm.training.setup import new_run
 
@@ -173,7 +172,7 @@ def experiment(arguments: command.Arguments) -> str:
     """Train all settings, choose on validation files, test the chosen ones, and write the table."""
     ranking_peers.check_installed()
     collection = read_collection(arguments.data, QUICK if arguments.quick else FULL)
-    candidates = trained(collection, arguments.jobs)
+    candidates = trained(collection, arguments)
     rows = [tested(collection, candidates, name, rule) for rule in RULES for name in METHODS]
     text, summary = report(collection, rows)
     summary |= {"plan": collection.plan._asdict()}
@@ -190,13 +189,13 @@ def read_collection(folder: Path, plan: Plan) -> Collection:
     return Collection(read_queries(sources, 1.0), plan)
 
 
-def trained(collection: Collection, jobs: int) -> list[Candidate]:
+def trained(collection: Collection, arguments: command.Arguments) -> list[Candidate]:
     """Train every setting of every method on every fold, in a fixed order, without test files."""
     plan, folds = collection.plan, range(FOLDS)
     first = [Task(INITIAL, fold, {"start": s}) for s in (CLASSIFIER, RANKING) for fold in folds]
     first += [Task(PAIRWISE, fold, {}) for fold in folds]
     first += [Task(TREES, fold, each) for each in plan.tree_settings() for fold in folds]
-    found = run_tasks(solve, collection, first, jobs=jobs, progress=command.show_progress)
+    found = arguments.solved(solve, collection, first)
     candidates = [candidate for task in found for candidate in task]
     second = []
     for start in (CLASSIFIER, RANKING, RANDOM):
@@ -208,7 +207,7 @@ def trained(collection: Collection, jobs: int) -> list[Candidate]:
             ]
             weights = None if start == RANDOM else choose(own, MAP).model
             second += [Task(LATENT, fold, {"start": start, "k": k}, weights) for k in plan.ks]
-    found = run_tasks(solve, collection, second, jobs=jobs, progress=command.show_progress)
+    found = arguments.solved(solve, collection, second)
     return candidates + [candidate for task in found for candidate in task]
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from experiments.common import command
 from lssvm.config import set_values
-from lssvm.training.cross_validation import C_KEY, Study, run_tasks
+from lssvm.training.cross_validation import C_KEY, Study
 from lssvm.training.session import learn_on
 
 
@@ -29,7 +29,9 @@ class Start(NamedTuple):
     seed: int
 
 
-def runs_of(study: Study, costs: Sequence[float], seeds: int, jobs: int) -> list[dict[str, Any]]:
+def runs_of(
+    study: Study, costs: Sequence[float], seeds: int, arguments: command.Arguments
+) -> list[dict[str, Any]]:
     """Train everything that the protocol asks for; a row for each model.
 
     costs : the factors; without background sequences the first one alone, which has no say
@@ -37,14 +39,16 @@ def runs_of(study: Study, costs: Sequence[float], seeds: int, jobs: int) -> list
     folds = range(study.config.search.fold_count)
     costs = costs[:1] if np.all(study.counted) else costs
     first = [Start(cost, fold, 0) for cost in costs for fold in folds]
-    rows = _done(study, first, jobs)
+    rows = _done(study, first, arguments)
     best = {fold: picked(rows, fold)["cost"] for fold in folds}
     others = [Start(best[fold], fold, seed) for fold in folds for seed in range(1, seeds)]
-    return rows + _done(study, others, jobs)
+    return rows + _done(study, others, arguments)
 
 
-def _done(study: Study, tasks: Sequence[Start], jobs: int) -> list[dict[str, Any]]:
-    found = run_tasks(trained, study, tasks, jobs=jobs, progress=command.show_progress)
+def _done(
+    study: Study, tasks: Sequence[Start], arguments: command.Arguments
+) -> list[dict[str, Any]]:
+    found = arguments.solved(trained, study, tasks)
     return [row for own in found for row in own]
 
 

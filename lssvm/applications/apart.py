@@ -27,10 +27,12 @@ class Taught(NamedTuple):
     """What a file teaches.
 
     examples : how many; facts : plain values and arrays that the application understands
+    kept : what the second step can take in the place of the file; it stays where that was read
     """
 
     examples: int
     facts: Any
+    kept: Any = None
 
 
 class Ask(Protocol):
@@ -96,6 +98,13 @@ class ReadsApart(ABC, Generic[E]):
 
         before : the number of examples in the files before them
         """
+
+    def share_of(self, kept: Sequence[Any], sources: Sequence[Source], plan: Any, before: int) -> E:
+        """The share of :meth:`read_share`, for those whose first step keeps what it read.
+
+        kept : of each file; None where that is not here
+        """
+        return self.read_share(sources, plan, before)
 
     def files_of(self, source: Source) -> Sequence[Source]:
         """The files of a source, which is one itself unless folders can be read."""

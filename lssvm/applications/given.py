@@ -12,7 +12,7 @@ import numpy as np
 
 from lssvm import sparse
 from lssvm.applications.reading import Source
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 from lssvm.formats.svmlight import UNKNOWN, SvmLight
 from lssvm.offsets import cumulated
 
@@ -80,7 +80,7 @@ def _table(X: Any) -> np.ndarray:
     except (TypeError, ValueError) as error:
         raise LssvmError(f"X: {error}; expected a matrix of numbers") from None
     if table.ndim != 2:
-        raise LssvmError(f"X has {table.ndim} dimensions; expected 2: rows and columns")
+        raise LssvmError(f"X has {counted(table.ndim, 'dimension')}; expected 2: rows and columns")
     return table
 
 
@@ -102,7 +102,9 @@ def words_of(labels: Any, n: int) -> tuple[np.ndarray, tuple[str, ...]]:
         return np.zeros(n, dtype=np.int32), (UNKNOWN,)
     values = np.asarray(labels).tolist()
     if len(values) != n:
-        raise LssvmError(f"{len(values):,d} labels for {n:,d} examples; expected one for each")
+        raise LssvmError(
+            f"{counted(len(values), 'label')} for {counted(n, 'example')}; expected one for each"
+        )
     known: dict[str, int] = {}
     codes = [known.setdefault(word(value), len(known)) for value in values]
     return np.array(codes, dtype=np.int32), tuple(known)
@@ -118,7 +120,7 @@ def costs_of(costs: Any, n: int) -> np.ndarray:
     found = np.array(costs, dtype=np.float64)
     if found.shape != (n,):
         shape = "x".join(map(str, found.shape)) or "one number"
-        raise LssvmError(f"costs: {shape} for {n:,d} examples; expected one for each")
+        raise LssvmError(f"costs: {shape} for {counted(n, 'example')}; expected one for each")
     wrong = np.flatnonzero(~((found >= 0) & np.isfinite(found)))
     if len(wrong):
         raise LssvmError(f"costs: {found[wrong[0]]}; expected finite numbers, none below 0")

@@ -20,7 +20,7 @@ from lssvm.applications.base import Application, ByExample, Maxima, Source
 from lssvm.applications.given import costs_of
 from lssvm.applications.names import NumberedNames
 from lssvm.applications.pairs import UNSEEN, H, Pairs, X, Y, same
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 from lssvm.plane import Plane
 
 __all__ = ["Pairs", "PerExample", "WrongAnswerError", "same"]
@@ -147,7 +147,10 @@ class PerExample(
         """
         outputs = (None,) * len(X) if y is None else tuple(y)
         if len(outputs) != len(X):
-            raise LssvmError(f"{len(outputs):,d} outputs for {len(X):,d} inputs; expected as many")
+            raise LssvmError(
+                f"{counted(len(outputs), 'output')} for {counted(len(X), 'input')}; expected as "
+                "many"
+            )
         names = tuple(str(number) for number in range(1, len(X) + 1))
         return Pairs(tuple(X), outputs, names, costs_of(costs, len(X)))
 

@@ -12,7 +12,7 @@ from lssvm import sparse
 from lssvm.applications.guard import named
 from lssvm.applications.prediction import P
 from lssvm.applications.reading import Source
-from lssvm.errors import DataError, LssvmError
+from lssvm.errors import DataError, LssvmError, counted
 from lssvm.formats.text import open_text
 from lssvm.problem import E
 
@@ -93,7 +93,7 @@ def read_lines(path: str, count: int, what: str) -> list[str]:
         lines = [(number, line.strip()) for number, line in file]
     rows = [line for _, line in lines if line]
     if len(rows) != count:
-        wrong = f"has {len(rows):,d} predictions; expected {count:,d}, one for each {what}"
+        wrong = f"has {counted(len(rows), 'prediction')}; expected {count:,d}, one for each {what}"
         raise DataError(path, None, wrong)
     return rows
 
@@ -113,7 +113,9 @@ def read_table(path: str, columns: Sequence[str]) -> Iterator[tuple[int, list[st
         places = [heads.index(name) for name in columns]
         for number, words in rows:
             if len(words) != len(heads):
-                wrong = f"has {len(words)} columns; expected {len(heads)} as in the header"
+                wrong = (
+                    f"has {counted(len(words), 'column')}; expected {len(heads)} as in the header"
+                )
                 raise DataError(path, number, wrong)
             yield number, [words[place] for place in places]
 

@@ -24,7 +24,7 @@ from lssvm.cli.common import (
     workers_option,
 )
 from lssvm.cli.messages import message, printable_json
-from lssvm.errors import LssvmError, nearest
+from lssvm.errors import LssvmError, counted, nearest
 
 if TYPE_CHECKING:
     from lssvm.applications.base import FolderFormat, Source
@@ -350,7 +350,6 @@ def _scored(
 
     rest : number of examples without a label
     """
-    from lssvm.cli.console import counted
 
     metrics, quiet = options["metrics"], options["quiet"]
     if known is not None:

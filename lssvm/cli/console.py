@@ -15,7 +15,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from lssvm.cli.heartbeat import Heartbeat
 from lssvm.cli.messages import message, printable, printable_json
 from lssvm.cli.streams import tell
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 from lssvm.output.descriptors import place_of
 from lssvm.output.plain import finite
 from lssvm.training.cccp import Iteration, NotConverged, Observer, Summary
@@ -271,7 +271,7 @@ def summary_lines(summary: Summary) -> list[str]:
     elif not summary.certified:
         gap = "gap: not certified (approximate inference)"
     spread = (
-        f"{summary.restarts} restarts: objective {summary.objective_mean:.6g} "
+        f"{counted(summary.restarts, 'restart')}: objective {summary.objective_mean:.6g} "
         f"± {summary.objective_std:.2g} (mean ± standard deviation); the lowest is kept"
     )
     saved = f" and {summary.passes_saved:,d} saved" if summary.passes_saved else ""
@@ -313,11 +313,6 @@ def number(value: float | str | None) -> str:
     if value is None or isinstance(value, str):
         return value or "n/a"
     return f"{value:,d}" if isinstance(value, int) else f"{value:.6g}"
-
-
-def counted(count: int, word: str, words: str = "") -> str:
-    """``1 plane``, ``2,000 planes``; ``words`` is the plural if it is not formed with s."""
-    return f"{count:,d} {word if count == 1 else words or word + 's'}"
 
 
 def size(count: int) -> str:

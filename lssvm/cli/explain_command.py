@@ -10,7 +10,7 @@ import click
 
 from lssvm.cli import streams
 from lssvm.cli.common import Command, count_option
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 
 if TYPE_CHECKING:
     from lssvm.training.explaining import Explanation
@@ -166,7 +166,7 @@ def _table(found: "Explanation", top: int) -> list[str]:
     for one in kept:
         lines.append(line(one.weight, one.score, one.other, one.feature))
     if rest:
-        name = f"{len(rest):,d} other features"
+        name = counted(len(rest), "other feature")
         lines.append(line(None, sum(o.score for o in rest), sum(o.other for o in rest), name))
     if found.entropy or found.other_entropy:
         name = "entropy of what is summed out"

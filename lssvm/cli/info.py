@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from lssvm import __version__, applications
-from lssvm.cli.console import counted, metric_lines, number, size
+from lssvm.cli.console import metric_lines, number, size
 from lssvm.cli.messages import message
 from lssvm.config import SPLITS, Config
 from lssvm.config.checks import meaningful
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 from lssvm.model import Model
 from lssvm.training.session import rehearse
 

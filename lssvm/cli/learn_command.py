@@ -25,7 +25,7 @@ from lssvm.cli.common import (
     threads_option,
     workers_option,
 )
-from lssvm.errors import LssvmError, SchedulerLostError
+from lssvm.errors import LssvmError, SchedulerLostError, counted
 from lssvm.output import stopping
 
 if TYPE_CHECKING:
@@ -300,7 +300,6 @@ def _dry_run(
     config: "Config", path: str, console: "Console", initial: str | None, options: dict[str, Any]
 ) -> None:
     """Do all that training begins with."""
-    from lssvm.cli.console import counted
     from lssvm.cli.info import available_cores
     from lssvm.model import Model
     from lssvm.training.session import rehearse
@@ -322,7 +321,7 @@ def _dry_run(
 
 def _tell_written(config: "Config", model: "Model", path: str, console: "Console") -> bool:
     """Say what was written and how to score it; whether the requested precision was reached."""
-    from lssvm.cli.console import counted, size
+    from lssvm.cli.console import size
 
     examples = config.origin if config.data.test else "EXAMPLES"
     length = f"; {size(os.stat(path).st_size)}" if os.path.isfile(path) else ""

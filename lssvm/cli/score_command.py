@@ -7,7 +7,7 @@ import click
 
 from lssvm.cli import streams
 from lssvm.cli.common import Command, count_option
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 
 
 @click.command(cls=Command)
@@ -66,7 +66,7 @@ def _tell(found: Any, options: dict[str, Any]) -> None:
     """Print the scores, and write them where asked."""
     import numpy as np
 
-    from lssvm.cli.console import counted, number
+    from lssvm.cli.console import number
     from lssvm.output.plain import finite
     from lssvm.output.tables import text_table, write_csv, write_json
 

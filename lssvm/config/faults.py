@@ -93,8 +93,8 @@ EXPECTED = {
     "less_than_equal": "a number of at most {le:g}",
     "literal_error": "{expected}",
     "string_too_short": "text that is not empty",
-    "too_short": "at least {min_length} values",
-    "too_long": "at most {max_length} values",
+    "too_short": "a length of at least {min_length}",
+    "too_long": "a length of at most {max_length}",
 }
 
 

@@ -79,9 +79,9 @@ class Data(Section):
         default=0,
         ge=0,
         description="largest number of bad examples of data.train, and of data.validate, that are "
-        "skipped, each with a warning; 0: the first one ends the run (files of svmlight, LETOR, "
-        "svm_hmm, FASTA, columns, graphs and JSON lines; each example skipped means that the files "
-        "are read once more)",
+        "skipped, each with a warning; 0: the first one ends the run (all text formats where the "
+        "end of a bad example is known, and lists of images; each example skipped means that the "
+        "files are read once more)",
     )
 
     @property

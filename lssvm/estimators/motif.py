@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
 from lssvm.applications.motif import motif_matrix
+from lssvm.errors import counted
 from lssvm.estimators.base import Hidden, refused_as_value_error
 from lssvm.estimators.watching import Callback
 
@@ -98,7 +99,10 @@ class MotifClassifier(ClassifierMixin, Hidden):
         """
         self.classes_, codes = np.unique(np.asarray(y), return_inverse=True)
         if len(self.classes_) != 2:
-            raise ValueError(f"y has {len(self.classes_)} classes; expected 2: without and with")
+            raise ValueError(
+                f"y has {counted(len(self.classes_), 'class', 'classes')}; expected 2: without "
+                "and with"
+            )
         self._train(callback, X, 2 * codes - 1, costs=sample_weight)
         return self
 

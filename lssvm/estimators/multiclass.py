@@ -10,6 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from lssvm.applications.given import word
+from lssvm.errors import counted
 from lssvm.estimators.base import Structured, refused_as_value_error
 from lssvm.estimators.watching import Callback
 
@@ -80,7 +81,8 @@ class StructuralSVC(ClassifierMixin, Structured):
             rows = np.asarray(self.loss, dtype=np.float64)
             if rows.shape != (len(self.classes_),) * 2:
                 raise ValueError(
-                    f"loss has the shape {rows.shape} for {len(self.classes_)} classes; expected "
+                    f"loss has the shape {rows.shape} for "
+                    f"{counted(len(self.classes_), 'class', 'classes')}; expected "
                     "a row and a column for each"
                 )
             options["loss"] = {"labels": list(map(word, self.classes_.tolist())), "rows": rows}

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 
 UNKNOWN = "?"  # the cluster of a mention whose cluster is not known
 
@@ -71,7 +71,7 @@ def check_all_known(path: str | Path, line: int, name: str, clusters: list[str])
     unknown = clusters.count(UNKNOWN)
     if 0 < unknown < len(clusters):
         message = (
-            f"document {name!r} has {unknown} mentions of unknown cluster '?' among "
+            f"document {name!r} has {counted(unknown, 'mention')} of unknown cluster '?' among "
             f"{len(clusters)}; expected all or none"
         )
         raise DataError(path, line, message)

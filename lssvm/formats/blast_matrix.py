@@ -16,7 +16,7 @@ from typing import IO
 
 import numpy as np
 
-from lssvm.errors import DataError, LssvmError, MissingExtraError, nearest
+from lssvm.errors import DataError, LssvmError, MissingExtraError, counted, nearest
 from lssvm.formats import tokens
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.text import open_text
@@ -74,7 +74,7 @@ def _row(
     if letter in rows:
         raise ValueError(f"letter {letter!r} has a row already; expected one row for each letter")
     if len(scores) != len(columns):
-        raise ValueError(f"{len(scores)} scores of {letter!r}; expected {len(columns)}")
+        raise ValueError(f"{counted(len(scores), 'score')} of {letter!r}; expected {len(columns)}")
     values = [tokens.finite(word, "score") for word in scores]
     return dict(zip(columns, values, strict=True))
 

@@ -15,7 +15,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats.blocks import Utf8, append, each_block, read_blocks, shifted
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.separators import Separator, check_filled
@@ -199,7 +199,7 @@ class _Reader:
         names, width = self.names, self.width
         expected = {width} if width else {len(names) - k for k in range(self.optional + 1)} - {0}
         if len(fields) not in expected:
-            columns = f"{len(fields)} column{'s' * (len(fields) > 1)}{self.separator.means}"
+            columns = f"{counted(len(fields), 'column')}{self.separator.means}"
             if width:
                 raise ValueError(f"{columns}; expected {width} as on the lines before")
             counts = " or ".join(map(str, sorted(expected)))

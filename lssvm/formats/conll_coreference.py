@@ -26,18 +26,19 @@ and ``?``.
 """
 
 import re
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NamedTuple, TextIO
 
 import numpy as np
 
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats.annotated import AnnotatedText, Mention, check_all_known, in_order
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.separators import Separator
-from lssvm.formats.text import open_text
+from lssvm.formats.text import Line, open_text
 
 NONE = ("-", "_", "*")
 ENDS = (".", "!", "?")
@@ -104,7 +105,7 @@ def read_conll(path: str | Path, limit: Limit = DEFAULT) -> list[AnnotatedText]:
 def conll_documents(path: str | Path, limit: Limit = DEFAULT) -> Iterator[AnnotatedText]:
     """The documents of :func:`read_conll`, each once it is read."""
     reader = _Reader(str(path))
-    with open_text(path, limit, ends=True) as lines:
+    with open_text(path, limit, ends=True, owns=document_lines) as lines:
         for number, line in lines:
             try:
                 reader.take(number, line)
@@ -112,6 +113,29 @@ def conll_documents(path: str | Path, limit: Limit = DEFAULT) -> Iterator[Annota
                 raise DataError(path, number, error) from None
             yield from reader.complete()
     yield reader.finished()
+
+
+def document_lines(lines: Iterable[tuple[int, Line]], number: int) -> list[range]:
+    """The lines of the document that has a line, as of :data:`lssvm.formats.text.Owns`.
+
+    A document that does not end before the next one begins is found wrong there.
+    """
+    begins, ends, stop = list[int](), list[int | None](), 1
+    for at, line in lines:
+        text, stop = line.decode(errors="replace"), at + 1
+        if _BEGIN.match(text):
+            begins.append(at)
+            ends.append(None)
+        elif _END.match(text) and ends and ends[-1] is None:
+            ends[-1] = stop
+    place = bisect_right(begins, number) - 1
+    if place > 0 and begins[place] == number and ends[place - 1] is None:
+        place -= 1
+    behind = begins[place + 1] if place + 1 < len(begins) else stop
+    own = range(begins[place], ends[place] or behind) if place >= 0 else range(0)
+    if number not in own and number != behind:
+        raise ValueError("cannot skip what is outside of the lines of a document")
+    return [own]
 
 
 class _Reader:
@@ -237,7 +261,7 @@ def _token(draft: _Draft, number: int, separator: Separator, line: str, end: str
 
 def _layout(draft: _Draft, cells: list[str], separator: Separator) -> _Layout:
     """The layout of a token line. Raises ValueError if it differs from the lines before."""
-    columns = f"{len(cells)} column{'s' * (len(cells) > 1)}{separator.means}"
+    columns = f"{counted(len(cells), 'column')}{separator.means}"
     if draft.width and draft.width != len(cells):
         raise ValueError(f"{columns}; expected {draft.width} as on the lines before")
     number = min(len(cells), CONLL_2012)

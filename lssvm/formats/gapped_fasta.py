@@ -13,16 +13,17 @@ the sequences that are compared with it (:func:`read_homologs`): a word of the d
 
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats import tokens
 from lssvm.formats.limit import DEFAULT, Limit
-from lssvm.formats.text import open_text
+from lssvm.formats.text import Line, Owns, open_text
 from lssvm.offsets import cumulated
 
 GAP = ord("-")
@@ -74,7 +75,7 @@ def read_gapped(path: str | Path, limit: Limit = DEFAULT) -> GappedFasta:
 
     Raises DataError, with the line, if it is not FASTA, or if a record has no letters.
     """
-    return _joined(list(_parts(path, limit, lambda count, description: False)))
+    return _joined(list(_parts(path, limit, lambda count, description: False, None)))
 
 
 class _Reader:
@@ -129,14 +130,15 @@ class _Reader:
 
 
 def _parts(
-    path: str | Path, limit: Limit, begins: Callable[[int, str], bool]
+    path: str | Path, limit: Limit, begins: Callable[[int, str], bool], owns: Owns | None
 ) -> Iterator[GappedFasta]:
     """The records of a file in parts, at least one.
 
     begins : whether a part may begin with a record of that description, after so many others
+    owns : as of :func:`lssvm.formats.text.open_blocks`
     """
     reader, number, empty, any_record = _Reader(path), 0, True, False
-    with open_text(path, limit) as numbered:
+    with open_text(path, limit, owns=owns) as numbered:
         for number, line in numbered:
             text = line.strip()
             empty = empty and not text
@@ -156,6 +158,44 @@ def _parts(
         wrong = "the file is empty" if empty else "no records, only comments"
         raise DataError(path, None, f"{wrong}; expected FASTA records")
     yield reader.part()
+
+
+def pair_lines(lines: Iterable[tuple[int, Line]], number: int) -> list[range]:
+    """The lines of the pair of records that has a line, as of :data:`lssvm.formats.text.Owns`."""
+    headers, end = _headers(lines)
+    begins = [at for at, _ in headers]
+    place = (bisect_right(begins, number) - 1) // 2 * 2
+    if len(begins) % 2:
+        raise ValueError("cannot skip one of an odd number of records: its partner is not known")
+    return _record_lines(begins, place, place + 2, end)
+
+
+def native_lines(lines: Iterable[tuple[int, Line]], number: int) -> list[range]:
+    """The lines of a native and of what is compared with it, one of which has a line."""
+    headers, end = _headers(lines)
+    roles = [[word for word in words if word.startswith(b"role=")] for _, words in headers]
+    known = [[f"role={role}".encode()] for role in ROLES]
+    if any(own not in known for own in roles):
+        raise ValueError("cannot skip a native where a record has no role: its end is not known")
+    begins = [at for (at, _), own in zip(headers, roles, strict=True) if own == known[NATIVE]]
+    place = bisect_right(begins, number) - 1
+    return _record_lines(begins, place, place + 1, end)
+
+
+def _headers(lines: Iterable[tuple[int, Line]]) -> tuple[list[tuple[int, list[Line]]], int]:
+    """The numbers and words of the headers, and the number behind the last line."""
+    found, end = list[tuple[int, list[Line]]](), 1
+    for at, line in lines:
+        end = at + 1
+        if line.lstrip().startswith(b">"):
+            found.append((at, list(line.split())))
+    return found, end
+
+
+def _record_lines(begins: Sequence[int], first: int, stop: int, end: int) -> list[range]:
+    if first < 0:
+        raise ValueError("cannot skip what comes before the first example")
+    return [range(begins[first], begins[stop] if stop < len(begins) else end)]
 
 
 def _joined(parts: Sequence[GappedFasta]) -> GappedFasta:
@@ -198,7 +238,7 @@ def read_aligned_pairs(path: str | Path, limit: Limit = DEFAULT) -> GappedFasta:
 
 def aligned_pair_parts(path: str | Path, limit: Limit = DEFAULT) -> Iterator[GappedFasta]:
     """What :func:`read_aligned_pairs` reads, in parts of whole pairs, at least one."""
-    for part in _parts(path, limit, lambda count, description: count % 2 == 0):
+    for part in _parts(path, limit, lambda count, description: count % 2 == 0, pair_lines):
         count = len(part.names)
         if count % 2:
             name = part.names[-1]
@@ -222,8 +262,11 @@ def read_homologs(path: str | Path, limit: Limit = DEFAULT) -> GappedFasta:
 
 def homolog_parts(path: str | Path, limit: Limit = DEFAULT) -> Iterator[GappedFasta]:
     """What :func:`read_homologs` reads, in parts of natives with their candidates, at least one."""
-    native = f"role={ROLES[NATIVE]}"
-    for part in _parts(path, limit, lambda count, description: native in description.split()):
+
+    def begins(count: int, description: str) -> bool:
+        return f"role={ROLES[NATIVE]}" in description.split()
+
+    for part in _parts(path, limit, begins, native_lines):
         yield _with_roles(path, part)
 
 
@@ -277,7 +320,7 @@ def check_aligned(path: str | Path, found: GappedFasta, first: int, second: int)
     gaps = any(np.any(row == GAP) for row in rows)
     if len(rows[0]) != len(rows[1]) and gaps:
         message = (
-            f"record {found.names[second]!r} has {len(rows[1])} symbols, "
+            f"record {found.names[second]!r} has {counted(len(rows[1]), 'symbol')}, "
             f"{found.names[first]!r} has {len(rows[0])}; expected rows of one length, or no gaps"
         )
         raise DataError(path, int(found.lines[second]), message)

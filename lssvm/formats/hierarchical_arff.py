@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats import tokens
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.text import open_text
@@ -91,7 +91,7 @@ def _row(line: str, attributes: int, nodes: set[str]) -> tuple[list[float], str]
     """The numbers and the label of a line. Raises ValueError with what is wrong."""
     *words, last = line.split(",")
     if len(words) != attributes:
-        raise ValueError(f"{len(words) + 1} values; expected {attributes + 1}")
+        raise ValueError(f"{counted(len(words) + 1, 'value')}; expected {attributes + 1}")
     numbers = [
         tokens.finite(word.strip(), f"value {place},") for place, word in enumerate(words, 1)
     ]

@@ -16,7 +16,7 @@ channels. A missing label is a hidden value of the image.
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,12 +24,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats import tokens
 from lssvm.formats.images import read_channels, read_colours
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.mrf_text import MISSING, Features, GraphFile, Picture
-from lssvm.formats.text import open_text
+from lssvm.formats.text import Line, open_text
 from lssvm.offsets import cumulated
 
 SUFFIX = ".images"
@@ -109,7 +109,7 @@ def read_images(path: str | Path, limit: Limit = DEFAULT) -> GraphFile:
         grids.append(grid)
         size += grid.channels.nbytes
         if size > limit.bytes:
-            raise limit.exceeded(path, grid.line, "what the images hold up to this one")
+            raise limit.exceeded(path, None, f"what the images hold up to line {grid.line}")
     return _images(path, grids, palette)
 
 
@@ -132,7 +132,7 @@ def image_parts(path: str | Path, limit: Limit) -> Iterator[GraphFile]:
 def _grids(path: str | Path, limit: Limit, palette: _Palette) -> Iterator[Grid]:
     """The images of a list, at least one. palette : empty, colours are added"""
     names, first = set[str](), ("", 0)  # the first image's name and channels
-    with open_text(path, limit) as rows:
+    with open_text(path, limit, owns=image_line) as rows:
         for number, line in rows:
             words = line.split("\t") if "\t" in line else line.split()
             if not line.strip() or words[0].startswith("#"):
@@ -151,10 +151,21 @@ def _grids(path: str | Path, limit: Limit, palette: _Palette) -> Iterator[Grid]:
                 _check_channels(grid, *first)
             except ValueError as error:
                 raise DataError(path, number, error) from None
+            except DataError as error:
+                error.named = str(path), number
+                raise
             names.add(grid.name)
             yield grid
     if not names:
         raise DataError(path, None, "no images; expected lines 'image FILE LABELS'")
+
+
+def image_line(lines: Iterable[tuple[int, Line]], number: int) -> list[range]:
+    """The line of an image, as of :data:`lssvm.formats.text.Owns`; other lines are no examples."""
+    line = next((line for at, line in lines if at == number), b"")
+    if (line.split(None, 1) or [b""])[0] != b"image":
+        raise ValueError("cannot skip a line that is no image")
+    return [range(number, number + 1)]
 
 
 def _images(path: str | Path, grids: Sequence[Grid], palette: _Palette) -> GraphFile:
@@ -187,7 +198,9 @@ def _check_words(words: Sequence[str], palette: _Palette, below: bool) -> None:
         )
     form, counts = _WORDS[kind]
     if len(rest) not in counts:
-        raise ValueError(f"{len(rest)} words follow {kind!r}; expected '{form}'")
+        raise ValueError(
+            f"{counted(len(rest), 'word follows', 'words follow')} {kind!r}; expected '{form}'"
+        )
     if not all(word.strip() for word in rest):
         raise ValueError(f"a word that follows {kind!r} is empty; expected '{form}'")
     if kind == "image" and not palette.names:
@@ -198,7 +211,9 @@ def _check_words(words: Sequence[str], palette: _Palette, below: bool) -> None:
 
 def _check_channels(grid: Grid, name: str, channels: int) -> None:
     if grid.channels.shape[2] != channels:
-        message = f"{grid.name} has {grid.channels.shape[2]} channels; expected {channels}"
+        message = (
+            f"{grid.name} has {counted(grid.channels.shape[2], 'channel')}; expected {channels}"
+        )
         raise ValueError(f"{message}, as {name}")
 
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats import tokens
 from lssvm.formats.separators import Separator, check_filled, without_comment
 from lssvm.formats.text import open_text
@@ -73,7 +73,7 @@ def _row(
         raise ValueError(f"label {truth!r} has a row already; expected one row for each label")
     if len(losses) != len(labels):
         raise ValueError(
-            f"{len(losses)} losses of {truth!r}{separator.means}; "
+            f"{counted(len(losses), 'loss', 'losses')} of {truth!r}{separator.means}; "
             f"expected {len(labels)}, one for each label"
         )
     values = [_loss(word) for word in losses]

@@ -8,7 +8,7 @@ from typing import IO
 
 import numpy as np
 
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats import tokens
 from lssvm.formats.text import open_text
 
@@ -65,7 +65,8 @@ def read_background(path: str | Path) -> dict[str, float]:
                 continue
             if len(words) != 2:
                 message = (
-                    f"{line.strip()!r} has {len(words)} words; expected a tuple and its frequency"
+                    f"{line.strip()!r} has {counted(len(words), 'word')}; expected a tuple "
+                    "and its frequency"
                 )
                 raise DataError(path, number, message)
             letters = words[0].upper().replace("U", "T")
@@ -111,7 +112,8 @@ def complete_background(frequencies: Mapping[str, float]) -> dict[str, float]:
             if not 0 < frequencies.get(letters, math.nan) <= 1:
                 wrong = "has no frequency" if letters not in frequencies else "is not in (0, 1]"
                 message = (
-                    f"tuple {letters!r} {wrong}; expected all tuples of up to {longest} letters"
+                    f"tuple {letters!r} {wrong}; expected all tuples of up to "
+                    f"{counted(longest, 'letter')}"
                 )
                 message += f" ({_NEVER_SEEN})" if frequencies.get(letters) == 0 else ""
                 raise ValueError(message)

@@ -17,19 +17,20 @@ name of a document or a cluster contains a blank. Or an .npz file with the array
     names (documents,) text        optional
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats import tokens
 from lssvm.formats.annotated import UNKNOWN, check_all_known
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.npy_arrays import read_archive
 from lssvm.formats.separators import Separator, check_filled
-from lssvm.formats.text import open_text
+from lssvm.formats.skipping import from_beginning
+from lssvm.formats.text import Line, open_text
 from lssvm.offsets import cumulated
 
 _KINDS = {"mentions": "i", "clusters": "i", "features": "f", "costs": "f", "names": "U"}
@@ -76,7 +77,7 @@ def pair_documents(path: str | Path, dimension: int, limit: Limit) -> Iterator[P
     names: dict[str, int] = {}
     expected = (1, 2)
     separator = Separator()
-    with open_text(path, limit) as lines:
+    with open_text(path, limit, owns=document_lines) as lines:
         for number, line in lines:
             if line.lstrip(" \t").startswith("#"):
                 continue
@@ -105,6 +106,20 @@ def pair_documents(path: str | Path, dimension: int, limit: Limit) -> Iterator[P
     if document is None:
         raise DataError(path, None, f"no documents; {EXPECTED}")
     yield document
+
+
+def document_lines(lines: Iterable[tuple[int, Line]], number: int) -> list[range]:
+    """The lines of the document that has a line, as of :data:`lssvm.formats.text.Owns`."""
+    kinds = [(at, line, (line.split(None, 1) or [b"#"])[0]) for at, line in lines]
+    known = [b"document", b"clusters", b"pair"]
+    begun = [at for at, _, kind in kinds if kind == known[0] and at <= number]
+    if not begun:
+        raise ValueError("cannot skip what comes before the first document")
+    if any(at == number and kind not in known for at, _, kind in kinds):
+        raise ValueError("cannot skip a line of no kind: its document is not known")
+    return from_beginning(
+        ((at, line) for at, line, _ in kinds), number, lambda line, _: line.split()[:1] == known[:1]
+    )
 
 
 def _check_words(words: list[str]) -> None:
@@ -146,7 +161,7 @@ def _pair(
     count = len(document.clusters)
     if expected[0] >= count:
         raise ValueError(
-            f"there are too many pairs; expected {document.pairs} for {count} mentions"
+            f"there are too many pairs; expected {document.pairs} for {counted(count, 'mention')}"
         )
     if words[1:3] != [str(expected[0]), str(expected[1])]:
         got = " ".join(words[1:3])

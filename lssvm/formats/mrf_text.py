@@ -21,7 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats import tokens
 from lssvm.formats.blocks import append, each_block, read_blocks
 from lssvm.formats.limit import DEFAULT, Limit
@@ -204,7 +204,10 @@ class _Reader:
             self._graph(number, rest)
             return
         if len(rest) < (4 if kind == "node" else 3):
-            raise ValueError(f"{len(rest)} words follow {kind!r}; expected '{_WORDS[kind]}'")
+            raise ValueError(
+                f"{counted(len(rest), 'word follows', 'words follow')} {kind!r}; expected "
+                f"'{_WORDS[kind]}'"
+            )
         if self.own is None:
             self._open(number, self._number(), math.nan)
         if kind == "node":

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lssvm.errors import DataError, MissingExtraError
+from lssvm.errors import DataError, MissingExtraError, counted
 from lssvm.formats.gapped_fasta import GappedFasta, read_gapped
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.text import open_text
@@ -46,7 +46,7 @@ def read_multiple(path: str | Path, limit: Limit = DEFAULT) -> GappedFasta:
     if len(other):
         row = int(other[0])
         message = (
-            f"row {found.names[row]!r} has {sizes[row]} symbols, {found.names[0]!r} has "
+            f"row {found.names[row]!r} has {counted(sizes[row], 'symbol')}, {found.names[0]!r} has "
             f"{sizes[0]}; expected rows of one length"
         )
         raise DataError(path, int(found.lines[row]), message)

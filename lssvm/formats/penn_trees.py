@@ -9,7 +9,7 @@ off the labels, from their first ``-`` or ``=``; labels that begin with one, as 
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,12 +17,13 @@ import numpy as np
 
 from lssvm.errors import DataError
 from lssvm.formats.limit import DEFAULT, Limit
-from lssvm.formats.text import open_text
+from lssvm.formats.text import Line, open_text
 
 TRACE = "-NONE-"
 DEEPEST = 1000  # brackets within each other
 _PART = 1_000_000  # nodes of a part
 _SHOWN = 40  # characters of a word that a message shows
+_BRACKET = re.compile(rb"[()]")
 TOKEN = re.compile(r"[()]|[^\s()]+")
 _FUNCTION = re.compile(r"(?<=[^-=])[-=].*", re.DOTALL)
 
@@ -92,7 +93,7 @@ def read_trees(
     Raises DataError with the line of a bracket that is wrong, for a tree without words, and for a
     file without trees.
     """
-    with open_text(path, limit) as lines:
+    with open_text(path, limit, owns=tree_lines) as lines:
         return trees_of_lines(
             path, lines, known, strip_traces=strip_traces, strip_functions=strip_functions
         )
@@ -126,13 +127,48 @@ def tree_parts(
     labels : of files and parts before it, which are added to; each part has its own words
     """
     reader = _Reader(labels, Names(), strip_traces, strip_functions)
-    with open_text(path, limit) as lines:
+    with open_text(path, limit, owns=tree_lines) as lines:
         for _ in _each_line(path, lines, reader):
             if reader.full:
                 yield reader.result()
                 reader.begin_anew()
     if len(reader.offsets) > 1:
         yield reader.result()
+
+
+def tree_lines(lines: Iterable[tuple[int, Line]], number: int) -> list[range]:
+    """The lines of the tree that has a line, as of :data:`lssvm.formats.text.Owns`.
+
+    Where brackets do not match, it is known in files with one tree on each line alone.
+    """
+    brackets = [(at, _BRACKET.findall(line)) for at, line in lines if line.strip()]
+    trees = _spans(brackets)
+    if trees is None:
+        broken = [at for at, own in brackets if _spans([(at, own)]) is None]
+        before = [at for at in broken if at <= number]  # a later line may show what it lacks
+        if not before or len(brackets) - len(broken) <= 3 * len(broken):
+            raise ValueError("cannot skip a tree whose brackets do not match: its end is not known")
+        return [range(before[-1], before[-1] + 1)]
+    own = next((tree for tree in trees if number in tree), None)
+    if own is None:
+        raise ValueError("cannot skip what is outside of all brackets")
+    if sum(tree.start < own.stop and own.start < tree.stop for tree in trees) > 1:
+        raise ValueError("cannot skip a tree that shares a line with another one")
+    return [own]
+
+
+def _spans(brackets: Iterable[tuple[int, Sequence[bytes]]]) -> list[range] | None:
+    """The lines of each tree, given the brackets of each line; None if they do not match."""
+    found, depth, begun = [], 0, 0
+    for at, own in brackets:
+        for bracket in own:
+            begun = begun if depth else at
+            depth += 1 if bracket == b"(" else -1
+            if depth < 0:
+                return None
+            if not depth:
+                found.append(range(begun, at + 1))
+    return None if depth else found
 
 
 def _each_line(

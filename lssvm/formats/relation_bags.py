@@ -4,7 +4,7 @@ A file whose first character is ``{`` holds JSON lines, see :mod:`lssvm.formats.
 others are text, see :mod:`lssvm.formats.relation_numbers`.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from lssvm.errors import DataError
@@ -12,8 +12,8 @@ from lssvm.formats.bag_file import BagFile, BagReader
 from lssvm.formats.blocks import each_block
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.relation_json import JsonBags
-from lssvm.formats.relation_numbers import NumberedBags
-from lssvm.formats.skipping import json_line
+from lssvm.formats.relation_numbers import NumberedBags, numbered_pair
+from lssvm.formats.text import Line
 
 _PART = 1_000_000  # numbers of a part
 
@@ -33,8 +33,9 @@ def bag_parts(path: str | Path, limit: Limit = DEFAULT) -> Iterator[BagFile]:
 
 
 def _parts(path: str | Path, limit: Limit, size: int | None) -> Iterator[BagFile]:
-    reader, parts, bound = _Either(path), 0, size
-    for _ in each_block(path, limit, reader.block, reader.line, owns=json_line):
+    left_out = limit.skipped.of(path) if limit.skipped else 0
+    reader, parts, bound = _Either(path, left_out), 0, size
+    for _ in each_block(path, limit, reader.block, reader.line, owns=pair_lines):
         if bound is None or reader.chosen is None or reader.chosen.held <= bound:
             continue
         found, bound = reader.chosen.pairs(ended=False), size
@@ -51,11 +52,20 @@ def _parts(path: str | Path, limit: Limit, size: int | None) -> Iterator[BagFile
         yield found
 
 
-class _Either:
-    """A reader of the format that the first line is in."""
+def pair_lines(lines: Iterable[tuple[int, Line]], number: int) -> list[range]:
+    """The lines of the pair that has a line, as of :data:`lssvm.formats.text.Owns`."""
+    words = ((at, line.partition(b"#")[0].split()) for at, line in lines)
+    filled = [(at, own) for at, own in words if own]
+    if filled and filled[0][1][0].startswith(b"{"):
+        return [range(number, number + 1)]
+    return [numbered_pair(filled, number)]
 
-    def __init__(self, path: str | Path) -> None:
-        self._path = path
+
+class _Either:
+    """A reader of the format that the first line is in. left_out : pairs that are not read"""
+
+    def __init__(self, path: str | Path, left_out: int) -> None:
+        self._path, self._left_out = path, left_out
         self.chosen: BagReader | None = None
 
     def block(self, block: bytearray, at: int, number: int) -> tuple[int, int]:
@@ -71,4 +81,6 @@ class _Either:
         self.chosen.line(number, text)
 
     def _made(self, text: str) -> BagReader:
-        return JsonBags() if text.lstrip().startswith("{") else NumberedBags(self._path)
+        if text.lstrip().startswith("{"):
+            return JsonBags()
+        return NumberedBags(self._path, self._left_out)

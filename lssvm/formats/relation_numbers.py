@@ -17,15 +17,17 @@ may be left out. Blank lines and everything behind ``#`` are skipped.
 """
 
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats import tokens
 from lssvm.formats.bag_file import BagFile
 from lssvm.formats.blocks import append, shifted
+from lssvm.formats.text import Line
 from lssvm.kernels._text import LABELS_ARE_WORDS
 from lssvm.kernels._text import rows as tokenised
 from lssvm.kernels.text_arrays import RowBuffers
@@ -39,10 +41,10 @@ _DIGITS = 10  # of the largest count
 
 
 class NumberedBags:
-    """The pairs of a text file so far."""
+    """The pairs of a text file so far. left_out : pairs that are counted there, but not read"""
 
-    def __init__(self, path: str | Path) -> None:
-        self._path = path
+    def __init__(self, path: str | Path, left_out: int = 0) -> None:
+        self._path, self._left_out = path, left_out
         self._buffers = RowBuffers()
         self.count = self.relations = -1  # of lines 1 and 2, which are not yet known
         self._done = self._last = 0
@@ -137,6 +139,9 @@ class NumberedBags:
                 message = f"{what} is {given}; expected 1 to {most:,d}"
                 raise DataError(self._path, int(rows.lines[row]), message)
         self.count, self.relations = rows.numbers[:2].tolist()
+        self.count -= self._left_out
+        if self.count < 1:
+            raise DataError(self._path, None, "no pair is left; expected one at least")
         return 2
 
     def _end_fault(self, rows: "_Rows", walk: "_Walk") -> tuple[int, str] | None:
@@ -145,10 +150,10 @@ class NumberedBags:
         if done < self.count:
             line = int(rows.lines[-1]) if len(rows.lines) else self._last
             found = f"the file ends within pair {done + 1:,d}"
-            return line, f"{found}; expected {self.count:,d} pairs, as its first line says"
+            return line, f"{found}; expected {counted(self.count, 'pair')}, as its first line says"
         if walk.stop < len(rows.numbers):
             line = int(rows.lines[walk.stop])
-            return line, f"a line behind the last pair; expected {self.count:,d} pairs"
+            return line, f"a line behind the last pair; expected {counted(self.count, 'pair')}"
         return None
 
     def _packed(self, rows: "_Rows", walk: "_Walk") -> BagFile:
@@ -185,6 +190,35 @@ class NumberedBags:
             ("values", size),
         ):
             setattr(self, name, getattr(self, name)[first:])
+
+
+def numbered_pair(lines: Sequence[tuple[int, Sequence[Line]]], number: int) -> range:
+    """The lines of the pair that has a line, if the counts of the whole file fit together.
+
+    lines : numbers and words of those that are not empty
+
+    Raises ValueError that says why the pair cannot be told.
+    """
+    why = "cannot skip a pair where counts are wrong: its end is not known"
+    found, at = list[range](), 2  # the header has two lines
+    try:
+        while at < len(lines):
+            begin = lines[at][0]
+            for least in (0, 1):  # of its relations, then of its mentions
+                (word,) = lines[at][1]
+                count = 0 if word == UNKNOWN.encode() else int(word)
+                at += 1 + (count if count >= least else len(lines))
+            end = lines[at] if at < len(lines) else (lines[at - 1][0] + 1, ())
+            found.append(range(begin, end[0]))
+        fits = int(lines[0][1][0]) == len(found)
+    except (ValueError, IndexError):
+        fits = False
+    if not fits:
+        raise ValueError(why)
+    own = next((pair for pair in found if number in pair), None)
+    if own is None:
+        raise ValueError("cannot skip lines that are not of a pair")
+    return own
 
 
 @dataclass(frozen=True)

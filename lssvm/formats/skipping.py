@@ -8,6 +8,7 @@ lines keep their numbers.
 import codecs
 import itertools
 import os
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -30,12 +31,12 @@ def every_line(lines: Numbered, number: int) -> list[range]:
 
 def after_blank(lines: Numbered, number: int) -> list[range]:
     """Blank lines stand between the examples."""
-    return _from_beginning(lines, number, lambda line, before: not before.strip())
+    return from_beginning(lines, number, lambda line, before: not before.strip())
 
 
 def at_header(lines: Numbered, number: int) -> list[range]:
     """An example begins with a header, as in FASTA."""
-    return _from_beginning(lines, number, lambda line, before: line.startswith(b">"))
+    return from_beginning(lines, number, lambda line, before: line.startswith(b">"))
 
 
 def same_qid(lines: Numbered, number: int) -> list[range]:
@@ -53,14 +54,6 @@ def same_qid(lines: Numbered, number: int) -> list[range]:
     return places[own]
 
 
-def json_line(lines: Numbered, number: int) -> list[range]:
-    """Each line is an example in a file of JSON lines."""
-    start = next((line for _, line in lines if line.partition(b"#")[0].strip()), b"")
-    if not start.removeprefix(codecs.BOM_UTF8).lstrip().startswith(b"{"):
-        raise ValueError(_FORMAT)
-    return [range(number, number + 1)]
-
-
 class Skipped:
     """What is left out of the files of a split.
 
@@ -73,6 +66,7 @@ class Skipped:
         self.told: list[str] = []
         self._owns: dict[str, Owns] = {}
         self._lines: dict[str, list[range]] = {}
+        self._counts: Counter[str] = Counter()
 
     def kept(self, path: str | Path, blocks: Blocks, owns: Owns | None) -> Blocks:
         """The blocks of a file without the lines that are left out."""
@@ -86,22 +80,28 @@ class Skipped:
 
         Raises the error if that is not possible, and with too many of them.
         """
-        if not self.most or error.line is None:
+        path, line = error.named or (error.path, error.line)
+        if not self.most or line is None:
             raise error
-        path = error.path
+        text = str(error) if error.named else error.text
         try:
-            found = self._lines_of(path, error.line)
+            found = self._lines_of(path, line)
         except ValueError as reason:
-            raise DataError(path, error.line, f"{error.text} ({KEY} {reason})") from None
+            raise DataError(path, line, f"{text} ({KEY} {reason})") from None
         if len(self.told) == self.most:
             many = f"{KEY}: {self.most} allows no more bad examples"
-            raise DataError(path, error.line, f"{error.text} ({many})")
+            raise DataError(path, line, f"{text} ({many})")
         left_out = self._lines.setdefault(path, [])
         if found[0] in left_out:
             raise error
         left_out += found
         left_out.sort(key=lambda lines: lines.start)
-        self.told.append(str(error))
+        self._counts[path] += 1
+        self.told.append(f"{path}:{line}: {text}")
+
+    def of(self, path: str | Path) -> int:
+        """How many examples of a file are left out."""
+        return self._counts[str(path)]
 
     def _lines_of(self, path: str, number: int) -> list[range]:
         """The lines of the example that has a line. Raises ValueError if they cannot be told."""
@@ -115,11 +115,14 @@ class Skipped:
 
 
 def _numbered(blocks: Blocks) -> Iterator[tuple[int, Line]]:
+    """The lines, the first one without a byte order mark."""
     for first, block in blocks:
+        if first == 1:
+            block = block.removeprefix(codecs.BOM_UTF8)
         yield from enumerate(block.split(b"\n")[: block.count(b"\n") or None], first)
 
 
-def _from_beginning(
+def from_beginning(
     lines: Numbered, number: int, begins: Callable[[Line, Line], bool]
 ) -> list[range]:
     """The lines from where an example begins. begins : whether one does, after another line"""

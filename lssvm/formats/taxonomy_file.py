@@ -5,7 +5,7 @@ The names are separated only by tabs if the file has tabs, otherwise by blanks (
 
 from pathlib import Path
 
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats.separators import Separator, check_filled, without_comment
 from lssvm.formats.text import open_text
 
@@ -27,7 +27,7 @@ def read_taxonomy(path: str | Path) -> dict[str, str]:
                 if not words:
                     continue
                 if len(words) != 2:
-                    names = f"{len(words)} name{'s' * (len(words) > 1)}{separator.means}"
+                    names = f"{counted(len(words), 'name')}{separator.means}"
                     raise ValueError(f"{names}; expected two, 'child parent'")
                 check_filled(words, ("child", "parent"))
             except ValueError as error:

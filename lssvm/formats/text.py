@@ -45,17 +45,19 @@ def open_text(
     longest: int | None = LONGEST,
     *,
     ends: bool = False,
+    owns: Owns | None = None,
 ) -> Iterator[Iterator[tuple[int, str]]]:
     """The lines of a UTF-8 text file as pairs (number from 1, line without its end).
 
     limit : of the decompressed bytes
     longest : largest number of bytes of a line; None if lines may have any length
     ends : each line with its end, to write it again
+    owns : as of :func:`open_blocks`
 
     Raises DataError if the file is missing, is a directory or a device, cannot be read, is
     not UTF-8, is larger than allowed or is a compressed file that is cut short or damaged.
     """
-    with open_blocks(path, limit, longest) as blocks:
+    with open_blocks(path, limit, longest, owns) as blocks:
         numbered = _lines(path, blocks, ends)
         yield numbered if ends else ((number, line.rstrip("\r\n")) for number, line in numbered)
 

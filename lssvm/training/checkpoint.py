@@ -19,7 +19,7 @@ import numpy as np
 import lssvm
 from lssvm import checked
 from lssvm.checked import ROUNDING, number, whole
-from lssvm.errors import ModelError, StoppedError
+from lssvm.errors import ModelError, StoppedError, counted
 from lssvm.model.container import read_container, refused_as_damaged, write_container
 from lssvm.model.record import checked_restart
 from lssvm.output import stopping
@@ -124,7 +124,9 @@ def _progress(header: dict[str, Any], arrays: dict[str, np.ndarray], setting: Se
     elif state or carried is not None:
         raise ModelError("there is a solver without a run; expected both or none")
     if len(finished) + (run is not None) > setting.restarts:
-        raise ModelError(f"there are {len(finished)} restarts; expected {setting.restarts} at most")
+        raise ModelError(
+            f"it has {counted(len(finished), 'restart')}; expected {setting.restarts} at most"
+        )
     length = setting.dimension if finished else 0
     best = checked.array(arrays, "best_w", np.float64, (length,))
     return Progress(run, finished, best, _scores(header, arrays, setting.dimension))
@@ -144,7 +146,9 @@ def _run(header: dict[str, Any], state: dict[str, np.ndarray], setting: Setting)
     if run.total_cost != float(np.sum(setting.costs)):
         raise ModelError(f"total_cost is {run.total_cost}; expected that of the examples")
     if len(run.history) != run.iteration:
-        raise ModelError(f"history has {len(run.history)} rows; expected {run.iteration}")
+        raise ModelError(
+            f"history has {counted(len(run.history), 'row')}; expected {run.iteration}"
+        )
     return run
 
 

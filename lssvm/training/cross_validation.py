@@ -23,17 +23,16 @@ import numpy as np
 
 from lssvm.applications.base import Application
 from lssvm.config import Config, set_values
-from lssvm.errors import LssvmError, ModelError, nearest
+from lssvm.errors import LssvmError, ModelError, counted, nearest
 from lssvm.output.plain import finite
 from lssvm.output.tables import mean_and_error, plus_minus, text_table
 from lssvm.training.checkpoint import identity
-from lssvm.training.distributed.place import THREADS
 from lssvm.training.held_out import sign_of
 from lssvm.training.journal import Journal
 from lssvm.training.prediction import classify
-from lssvm.training.processes import run_tasks
 from lssvm.training.reading import Told, ignore, read_training
 from lssvm.training.session import learn_path
+from lssvm.training.tasks import run_tasks
 
 C_KEY = "objective.C"
 FOLD_STREAM = 0x466F6C64  # keeps the draw of the folds apart from the runs' own generators
@@ -152,7 +151,7 @@ class CrossValidation:
                 }
             )
         seeds = len({run.seed for run in self.runs})
-        title = f"{self.folds} folds, {seeds} seed{'s' * (seeds > 1)}: mean ± standard error"
+        title = f"{self.folds} folds, {counted(seeds, 'seed')}: mean ± standard error"
         lines = [text_table(title, rows), "test folds, each at the setting selected without it:"]
         for metric in self._measures():
             values = _defined(self.test(metric))
@@ -317,12 +316,15 @@ def evaluate(
     study: Study,
     *,
     jobs: int = 1,
+    executor: str | None = None,
+    workers: int | None = None,
     criterion: str | None = None,
     progress: Callable[[int, int], None] = lambda done, of: None,
     journal: Journal | None = None,
 ) -> CrossValidation:
     """Train and score every task of a study; see :func:`cross_validate`.
 
+    executor, workers : take the place of these keys of the configuration
     journal : holds the runs of finished tasks, and is told those of every other one
     """
     tasks = study.tasks
@@ -336,18 +338,16 @@ def evaluate(
             runs = [FoldRun(**values) for values in entry["runs"]]
         found[number] = runs
 
-    told: dict[str, Any] = {
-        "progress": lambda done, of: progress(len(tasks) - of + done, len(tasks)),
-        "finished": finished,
-    }
-    own = [tasks[number] for number in left]
-    if study.config.executor == THREADS:
-        run_tasks(_solve, study, own, jobs=jobs, **told)
-    else:
-        # Imported here: most searches need none of it.
-        from lssvm.training.distributed.tasks import run_by_workers
-
-        run_by_workers(_solve, study, own, told)
+    run_tasks(
+        _solve,
+        study,
+        [tasks[number] for number in left],
+        jobs=jobs,
+        executor=executor or study.config.executor,
+        workers=workers or study.config.workers,
+        progress=lambda done, of: progress(len(tasks) - of + done, len(tasks)),
+        finished=finished,
+    )
     every = itertools.chain(*found.values())
     runs = sorted(every, key=lambda run: (run.setting, run.fold, run.seed))
     metrics = list(runs[0].validation)

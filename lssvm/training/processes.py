@@ -13,57 +13,35 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from multiprocessing import connection, resource_tracker
 from multiprocessing.process import BaseProcess
-from typing import Any, TypeVar
+from typing import Any
 
 from lssvm import applications
 from lssvm.errors import ApplicationCrashError, ApplicationError, LssvmError
 from lssvm.output.stopping import SIGNALS, at_stop, held_back
 
-Shared = TypeVar("Shared")
-Item = TypeVar("Item")
-Result = TypeVar("Result")
 Pipe = connection.Connection
 DONE, REFUSED, FAILED = "done", "refused", "failed"
 
 
-def run_tasks(
-    function: Callable[[Shared, Item], Result],
-    shared: Shared,
-    tasks: Sequence[Item],
-    *,
-    jobs: int = 1,
-    progress: Callable[[int, int], None] = lambda done, of: None,
-    finished: Callable[[int, Result], None] = lambda number, result: None,
-) -> list[Result]:
-    """function(shared, task) for every task, in their order, by ``jobs`` processes.
+def run_by_processes(
+    function: Callable[[Any, Any], Any],
+    shared: Any,
+    tasks: Sequence[Any],
+    jobs: int,
+    take: Callable[[int, Any], None],
+) -> None:
+    """take(number, function(shared, task)) for every task, in the order in which they end.
 
-    ``shared`` is sent to each process once; ``function`` is a module's top-level function.
-    ``finished`` is told the number of each task and its result as soon as there is one.
     An interrupt or a failing task ends all processes before the exception goes on.
     Raises LssvmError if a task does, or if a process is ended from outside.
     """
-    results: dict[int, Result] = {}
     if jobs == 1 or len(tasks) <= 1:
-        answers = ((number, function(shared, task)) for number, task in enumerate(tasks))
-        gather(answers, results, len(tasks), progress, finished)
-    else:
-        with _crew(min(jobs, len(tasks)), function, shared) as pipes:
-            gather(_answers(pipes, tasks), results, len(tasks), progress, finished)
-    return [results[number] for number in range(len(tasks))]
-
-
-def gather(
-    answers: Iterator[tuple[int, Any]],
-    results: dict[int, Any],
-    of: int,
-    progress: Callable[[int, int], None],
-    finished: Callable[[int, Any], None],
-) -> None:
-    """Take results by the numbers of their tasks, in any order, and tell of each."""
-    for number, result in answers:
-        results[number] = result
-        finished(number, result)
-        progress(len(results), of)
+        for number, task in enumerate(tasks):
+            take(number, function(shared, task))
+        return
+    with _crew(min(jobs, len(tasks)), function, shared) as pipes:
+        for number, result in _answers(pipes, tasks):
+            take(number, result)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from typing import Any
 from lssvm.applications.base import Application, Examples
 from lssvm.applications.reading import read_without_bad
 from lssvm.config import Config
+from lssvm.errors import counted
 from lssvm.training.problem import TrainingData
 
 Told = Callable[[str], None]  # gets a warning, one sentence
@@ -69,6 +70,5 @@ def read_split(
     for text in skipped:
         warned(f"bad example skipped: {text}")
     if skipped:
-        count = len(skipped)
-        warned(f"data.{split}: {count:,d} bad example{'s' * (count > 1)} skipped in all")
+        warned(f"data.{split}: {counted(len(skipped), 'bad example')} skipped in all")
     return own, examples

@@ -10,7 +10,7 @@ import lssvm
 from lssvm.applications.base import Examples, labelled_part
 from lssvm.config.checks import meaningful
 from lssvm.config.yaml12 import dump
-from lssvm.errors import LssvmError, MissingExtraError
+from lssvm.errors import LssvmError, MissingExtraError, counted
 from lssvm.model import Model
 from lssvm.output.charts import Cell, Figure, Group, Lines, Table, Text
 from lssvm.output.page import Page, Section, check_installed, write_page
@@ -118,7 +118,7 @@ def _facts(model: Model, data: Sequence[Data]) -> list[tuple[str, str]]:
     ]
     if record.get("n_examples"):
         facts.append(("examples", f"{record['n_examples']:,d}"))
-    facts += [(f"scored on {one.name}", f"{len(one.examples):,d} examples") for one in data]
+    facts += [(f"scored on {one.name}", counted(len(one.examples), "example")) for one in data]
     nonzero = int(np.count_nonzero(model.w))
     facts.append(("weights", f"{len(model.w):,d}, {nonzero:,d} not zero"))
     if record.get("objective") is not None:
@@ -127,7 +127,9 @@ def _facts(model: Model, data: Sequence[Data]) -> list[tuple[str, str]]:
         facts.append(("duality gap", f"{record['gap']:.2g} ({CERTIFIED})"))
     if record.get("passes"):
         passes, iterations = record["passes"], record.get("cccp_iterations", 0)
-        facts.append(("work", f"{passes:,d} passes; CCCP iterations: {iterations:,d}"))
+        facts.append(
+            ("work", f"{counted(passes, 'pass', 'passes')}; CCCP iterations: {iterations:,d}")
+        )
     facts.append(("seed", str(record.get("seed", config.get("seed", 0)))))
     facts += [(key, _shown(value)) for key, value in model.described().items()]
     if record.get("data_sha256"):
@@ -298,7 +300,7 @@ def _contributions(found: Explanation) -> Table:
         sums = []
     if rest:
         others = (sum(one.score for one in rest), sum(one.other for one in rest))
-        sums.insert(0, (f"{len(rest):,d} other features", *others))
+        sums.insert(0, (counted(len(rest), "other feature"), *others))
     sums.append(("score", found.score, found.other_score))
     for name, mine, their in sums:
         rows.append([name, "", mine, their, mine - their] if beside else [name, "", mine])

@@ -8,6 +8,7 @@ import numpy as np
 from lssvm.applications.alignment.examples import AlignmentExamples
 from lssvm.applications.alignment.inference import Alignments
 from lssvm.applications.alignment.scoring import Scoring
+from lssvm.errors import counted
 
 
 def true_counts(examples: AlignmentExamples) -> np.ndarray:
@@ -115,11 +116,14 @@ def data_warnings(examples: AlignmentExamples, scoring: Scoring) -> list[str]:
         symbols = examples.symbols[examples.own_letters][letters == scoring.size]
         shown = ", ".join(chr(symbol) for symbol in np.unique(symbols)[:5])
         found.append(
-            f"{others:,d} of {len(letters):,d} letters are not in the alphabet ({shown}): they "
+            f"{others:,d} of {counted(len(letters), 'letter')} not in the alphabet ({shown}): "
             "score 0 with any letter"
         )
     if scoring.options.task == "homolog":
         alone = int(np.sum(np.diff(examples.candidates) == 1))
         if alone:
-            found.append(f"{alone:,d} natives have one candidate: nothing is learnt from them")
+            found.append(
+                f"{counted(alone, 'native has', 'natives have')} one candidate: nothing is learnt "
+                "there"
+            )
     return found

@@ -9,7 +9,7 @@ from lssvm.applications.alignment import inference
 from lssvm.applications.alignment.examples import AlignmentExamples
 from lssvm.applications.reading import Source
 from lssvm.applications.written import Scores, Written, WrittenScorer, as_score, read_table
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 
 
 class AlignmentWritten(WrittenScorer[AlignmentExamples, Any]):
@@ -60,6 +60,6 @@ def _values(path: str, examples: AlignmentExamples) -> np.ndarray:
                 raise DataError(path, number, f"{told}; expected {wanted[1]!r} of {wanted[0]!r}")
         values.append(as_score(path, number, score))
     if len(values) != count:
-        wrong = f"has {len(values):,d} scores; expected {count:,d}, one for each candidate"
+        wrong = f"has {counted(len(values), 'score')}; expected {count:,d}, one for each candidate"
         raise DataError(path, None, wrong)
     return np.array(values)

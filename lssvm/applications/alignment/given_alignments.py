@@ -16,7 +16,7 @@ from lssvm.applications.alignment.reading import (
 )
 from lssvm.applications.alignment.scoring import Scoring
 from lssvm.applications.given import MEMORY, costs_of, lengths_of
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 from lssvm.formats.gapped_fasta import (
     CANDIDATE,
     DECOY,
@@ -65,7 +65,9 @@ class FromSequences:
         if not len(X):
             raise LssvmError("X: no examples; expected at least one")
         if y is not None and len(y) != len(X):
-            raise LssvmError(f"y has {len(y):,d} outputs, X has {len(X):,d}; expected as many")
+            raise LssvmError(
+                f"y has {counted(len(y), 'output')}, X has {len(X):,d}; expected as many"
+            )
         known = [None] * len(X) if y is None else y
         pairs = self.options.task == "pairs"
         make = _pair if pairs else _natives

@@ -8,7 +8,7 @@ import numpy as np
 from lssvm.applications.coreference.mentions import Documents, UnpackedDocument, pack
 from lssvm.applications.coreference.unpacked import packed_pairs, with_features
 from lssvm.applications.given import MEMORY, costs_of, rows_of, word
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 from lssvm.formats.annotated import UNKNOWN, AnnotatedText, Mention, check_all_known
 from lssvm.formats.conll_coreference import sentences_of
 from lssvm.formats.mention_pairs import PairDocument
@@ -48,7 +48,7 @@ class FromDocuments:
         if not n:
             raise LssvmError("X: no documents; expected at least one")
         if y is not None and len(y) != n:
-            raise LssvmError(f"y has {len(y):,d} documents, X has {n:,d}; expected as many")
+            raise LssvmError(f"y has {counted(len(y), 'document')}, X has {n:,d}; expected as many")
         known = [None] * n if y is None else y
         weights = costs_of(costs, n).tolist()
         rows = zip(range(1, n + 1), X, known, weights, strict=True)
@@ -69,7 +69,8 @@ def _clusters(number: int, clusters: Sequence[Any] | None, count: int) -> list[s
         return [UNKNOWN] * count
     if len(clusters) != count:
         raise LssvmError(
-            f"y: document {number} has {len(clusters):,d} clusters for {count:,d} mentions; "
+            f"y: document {number} has {counted(len(clusters), 'cluster')} for "
+            f"{counted(count, 'mention')}; "
             "expected one for each"
         )
     found = [word(cluster) for cluster in clusters]
@@ -85,7 +86,7 @@ def _pairs(number: int, given: Any, clusters: Sequence[Any] | None, dimension: i
     if rows.width != dimension or count * (count - 1) // 2 != pairs:
         raise LssvmError(
             f"X: document {number} has the shape ({pairs}, {rows.width}); expected a row for each "
-            f"pair of mentions, and {dimension} columns (features)"
+            f"pair of mentions, and {counted(dimension, 'column')} (features)"
         )
     return PairDocument(
         str(number),
@@ -110,7 +111,8 @@ def _text(number: int, given: Any, clusters: Sequence[Any] | None) -> AnnotatedT
     for a, b in spans:
         if not 0 <= a < b <= len(words):
             raise LssvmError(
-                f"X: document {number}: mention ({a}, {b}) is not within its {len(words)} words"
+                f"X: document {number}: mention ({a}, {b}) is not within its "
+                f"{counted(len(words), 'word')}"
             )
     if spans != sorted(set(spans), key=lambda span: (span[0], -span[1])):
         raise LssvmError(

@@ -29,7 +29,7 @@ from lssvm.applications.coreference.mentions import (
 )
 from lssvm.applications.coreference.unpacked import packed_pairs, with_features
 from lssvm.applications.parts import Form, InParts
-from lssvm.errors import DataError, LssvmError
+from lssvm.errors import DataError, LssvmError, counted
 from lssvm.formats.annotated import AnnotatedText
 from lssvm.formats.brat import read_brat, text_of
 from lssvm.formats.conll_coreference import conll_documents, write_conll
@@ -280,21 +280,25 @@ class MentionClustering(
         repeated = sum(text.repeated for text in examples.texts if text is not None)
         if repeated:
             found.append(
-                f"{repeated} mentions are left out because another mention has the same span"
+                f"{counted(repeated, 'mention is', 'mentions are')} left out because another "
+                "mention has the same span"
             )
         if examples.cuts:
             found.append(
-                f"{examples.cuts} links of true clusters are longer than max_distance: "
-                "the clusters are cut there in training, not in scores"
+                f"{counted(examples.cuts, 'link is', 'links are')} longer than max_distance: "
+                "true clusters are cut there in training, not in scores"
             )
         empty = int(np.sum(np.diff(examples.mentions) == 0))
         if empty:
-            found.append(f"{empty} documents have no mentions")
+            found.append(f"{counted(empty, 'document has', 'documents have')} no mentions")
         if examples.labelled:
             counts = [np.bincount(examples.gold[where]) for where in examples.places]
             bare = sum(len(sizes) > 0 and sizes.max() == 1 for sizes in counts)
             if bare:
-                found.append(f"{bare} documents have no two mentions in one cluster")
+                found.append(
+                    f"{counted(bare, 'document has', 'documents have')} no two mentions in one "
+                    "cluster"
+                )
         return found
 
     def check_trainable(self, examples: Documents) -> None:

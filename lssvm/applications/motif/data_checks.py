@@ -5,6 +5,7 @@ from collections import Counter
 import numpy as np
 
 from lssvm.applications.motif.sequences import Sequences
+from lssvm.errors import counted
 
 _FEW = 5  # a class of fewer examples is worth a warning
 _MANY = 0.1  # and so is a larger share of sequences without a window
@@ -40,7 +41,10 @@ def _of_windows(examples: Sequences, length: int, skip_unusable: bool) -> list[s
     found = []
     lost = int(np.sum(empty & (examples.labels > 0)))
     if lost:
-        found.append(f"{lost} positive sequences have no window of {length} known letters")
+        found.append(
+            f"{counted(lost, 'positive sequence has', 'positive sequences have')} no window of "
+            f"{length} known letters"
+        )
     if np.mean(empty) > _MANY:
         share = 100 * np.mean(empty)
         found.append(f"{share:.0f} % of the sequences have no window and count as negative")
@@ -50,8 +54,8 @@ def _of_windows(examples: Sequences, length: int, skip_unusable: bool) -> list[s
 def left_out(count: int, length: int) -> str:
     """The warning about sequences that training does not use."""
     return (
-        f"{count:,d} sequences have no window of {length} known letters: training leaves them out, "
-        "prediction counts them as negative (skip_unusable)"
+        f"{counted(count, 'sequence has', 'sequences have')} no window of {length} known letters: "
+        "left out of training, negative in predictions (skip_unusable)"
     )
 
 
@@ -93,8 +97,10 @@ def _of_copies(examples: Sequences) -> list[str]:
     found = []
     torn = sum(len(labels) > 1 for labels in classes.values())
     if torn:
-        found.append(f"{torn} sequences occur with both labels")
+        found.append(f"{counted(torn, 'sequence occurs', 'sequences occur')} with both labels")
     copies = sum(times.values()) - len(times)
     if copies:
-        found.append(f"{copies} sequences are copies of others")
+        found.append(
+            counted(copies, "sequence is a copy of another", "sequences are copies of others")
+        )
     return found

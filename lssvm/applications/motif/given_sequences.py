@@ -8,7 +8,7 @@ import numpy as np
 
 from lssvm.applications.given import MEMORY, costs_of, lengths_of, numbered
 from lssvm.applications.motif.sequences import Reading, Sequences, packed
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 from lssvm.formats.fasta import Fasta, letters_of
 
 _SIGNS = {"+1": 1, "1": 1, "1.0": 1, "True": 1, "-1": -1, "-1.0": -1, "False": -1, "None": 0}
@@ -82,7 +82,9 @@ def _labels(y: Sequence[Any] | None, n: int) -> np.ndarray:
         return np.zeros(n, dtype=np.int8)
     values = list(y)
     if len(values) != n:
-        raise LssvmError(f"{len(values):,d} labels for {n:,d} sequences; expected one for each")
+        raise LssvmError(
+            f"{counted(len(values), 'label')} for {counted(n, 'sequence')}; expected one for each"
+        )
     wrong = next((value for value in values if str(value) not in _SIGNS), None)
     if wrong is not None:
         raise LssvmError(f"y: label {wrong!r:.40}; expected +1 or -1")

@@ -9,7 +9,7 @@ import numpy as np
 from lssvm.applications.given import MEMORY, Given, costs_of, rows_of
 from lssvm.applications.mrf.graph_classes import GraphClasses
 from lssvm.applications.mrf.graphs import Graphs, packed
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 from lssvm.formats.mrf_npz import of_arrays
 from lssvm.formats.mrf_text import MISSING
 from lssvm.offsets import cumulated
@@ -102,8 +102,8 @@ def _graph(number: int, given: Any) -> _Graph:
     )
     if len(edges.offsets) - 1 != len(ends):
         raise LssvmError(
-            f"X: graph {number}: {len(edges.offsets) - 1:,d} rows of edge_features for "
-            f"{len(ends):,d} edges; expected one for each"
+            f"X: graph {number}: {counted(len(edges.offsets) - 1, 'row')} of edge_features for "
+            f"{counted(len(ends), 'edge')}; expected one for each"
         )
     return _Graph(
         nodes,
@@ -133,12 +133,15 @@ def _labels(graphs: Sequence[_Graph], y: Any) -> list[np.ndarray]:
     if y is None:
         return [np.full(count, MISSING) for count in counts]
     if len(y) != len(graphs):
-        raise LssvmError(f"y has {len(y):,d} graphs, X has {len(graphs):,d}; expected as many")
+        raise LssvmError(
+            f"y has {counted(len(y), 'graph')}, X has {len(graphs):,d}; expected as many"
+        )
     found = [np.asarray(own).reshape(-1) for own in y]
     for number, (own, count) in enumerate(zip(found, counts, strict=True), 1):
         if len(own) != count or own.dtype.kind not in "iu":
             raise LssvmError(
-                f"y: graph {number} has {len(own):,d} labels of type {own.dtype} for {count:,d} "
+                f"y: graph {number} has {counted(len(own), 'label')} of type {own.dtype} for "
+                f"{count:,d} "
                 "nodes; expected a whole number for each"
             )
     return found

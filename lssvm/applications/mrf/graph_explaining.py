@@ -10,7 +10,7 @@ from lssvm.applications.explaining import Explainer, Rival
 from lssvm.applications.mrf.graphs import Graphs
 from lssvm.applications.mrf.mrf_output import Predictions
 from lssvm.applications.picturing import Picturer, by_label, confusions
-from lssvm.errors import LssvmError, MissingExtraError
+from lssvm.errors import LssvmError, MissingExtraError, counted
 from lssvm.formats.images import png, require_pillow
 from lssvm.formats.mrf_text import HIDDEN
 
@@ -61,7 +61,7 @@ class GraphExplainer(Explainer[Graphs, Predictions], Picturer[Graphs, Prediction
             state = int(predictions.states[j])
             lines.append(f"{names[j]!s:<{wide}}  true {told:>6}  predicted {state}{mark}")
         if len(names) > MOST_SHOWN:
-            lines.append(f"and {len(names) - MOST_SHOWN:,d} more nodes")
+            lines.append(f"and {counted(len(names) - MOST_SHOWN, 'more node')}")
         return lines
 
     def data_figures(

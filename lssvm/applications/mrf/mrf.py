@@ -62,7 +62,7 @@ from lssvm.applications.mrf.mrf_output import Predictions
 from lssvm.applications.mrf.propagation import Propagation, modes
 from lssvm.applications.parts import Form, InParts, headed
 from lssvm.applications.prediction import Approximations
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 from lssvm.formats import image_list
 from lssvm.formats.mrf_text import HIDDEN, MISSING
 from lssvm.kernels import _mrf_examples
@@ -343,9 +343,13 @@ class RandomField(
         missing = int(np.sum(labels == MISSING))
         found = []
         if bare:
-            found.append(f"{bare:,d} graphs have no labels: nothing is learnt from them")
+            found.append(
+                f"{counted(bare, 'graph has', 'graphs have')} no labels: nothing is learnt there"
+            )
         if missing and bare < len(examples):
-            found.append(f"{missing:,d} labels are missing: they are hidden values in training")
+            found.append(
+                f"{counted(missing, 'label is', 'labels are')} missing: hidden in training"
+            )
         return found
 
     def not_converged(self) -> dict[str, tuple[int, int]]:

@@ -44,7 +44,7 @@ from lssvm.applications.names import ColumnNames, NumberedNames
 from lssvm.applications.parts import InParts
 from lssvm.applications.scaling import Scaler
 from lssvm.checked import MOST_WEIGHTS
-from lssvm.errors import LssvmError, ModelError
+from lssvm.errors import LssvmError, ModelError, counted
 from lssvm.formats.svmlight import SvmLight
 from lssvm.kernels import _multiclass, _multiclass_examples
 from lssvm.kernels.arrays import ClassArrays
@@ -421,14 +421,14 @@ class RowClassifier(
         if unseen.any():
             names = listed(examples.label_names[count:])
             found.append(
-                f"{np.count_nonzero(unseen):,d} examples have labels that training does not have, "
-                f"so they cannot be right: {names}"
+                f"{counted(int(unseen.sum()), 'example has a label', 'examples have labels')} "
+                f"that training does not have, and cannot be right: {names}"
             )
         if examples.left_out:
             last = self.features - 1 + self.indices.base
             found.append(
-                f"{examples.left_out:,d} values of features beyond feature {last:,d}, "
-                "the last one in training, are left out"
+                f"{counted(examples.left_out, 'value')} beyond feature {last:,d}, the last one in "
+                "training: left out"
             )
         if count == 1:
             found.append(f"all examples have one label: {self.classes[0]!r}")
@@ -436,7 +436,10 @@ class RowClassifier(
             counts = np.bincount(examples.labels, minlength=count)
             rare = [name for name, n in zip(self.classes, counts, strict=True) if 0 < n < _FEW]
             if rare:
-                found.append(f"{len(rare):,d} classes have a single example: {listed(rare)}")
+                found.append(
+                    f"{counted(len(rare), 'class has', 'classes have')} a single example: "
+                    f"{listed(rare)}"
+                )
         return found + self.scaler.warnings(examples)
 
     def scale_warnings(self, examples: LabelledRows) -> list[str]:

@@ -10,7 +10,7 @@ from lssvm.applications.base import Source
 from lssvm.applications.given import MEMORY, costs_of
 from lssvm.applications.parsing.examples import Treebank
 from lssvm.applications.parsing.grammar import UNKNOWN
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 from lssvm.formats.penn_trees import TreeFile, trees_of_lines
 
 _TAG = "X"  # the part of speech of words that are given without one
@@ -50,7 +50,9 @@ class FromTrees:
             raise LssvmError("X and y are None; expected sentences, trees or both")
         n = len(y if X is None else X)
         if y is not None and len(y) != n:
-            raise LssvmError(f"y has {len(y):,d} trees, X has {n:,d} sentences; expected as many")
+            raise LssvmError(
+                f"y has {counted(len(y), 'tree')}, X has {counted(n, 'sentence')}; expected as many"
+            )
         sentences, trees = [None] * n if X is None else X, [None] * n if y is None else y
         pairs = zip(range(1, n + 1), sentences, trees, strict=True)
         lines = [(number, _line(number, *pair)) for number, *pair in pairs]
@@ -61,7 +63,10 @@ class FromTrees:
             strip_functions=self.options.strip_functions,
         )
         if len(file.lines) != n:
-            raise LssvmError(f"y: {len(file.lines):,d} trees in {n:,d} texts; expected one in each")
+            raise LssvmError(
+                f"y: {counted(len(file.lines), 'tree')} in {counted(n, 'text')}; expected one in "
+                "each"
+            )
         examples = replace(
             self.packed([(MEMORY.path, 0, file)], [MEMORY]), costs=costs_of(costs, n)
         )

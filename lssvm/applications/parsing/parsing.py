@@ -53,7 +53,7 @@ from lssvm.applications.parsing.reading import (
 from lssvm.applications.parsing.searching import Found
 from lssvm.applications.parsing.trees_apart import TreesApart
 from lssvm.applications.parts import InParts
-from lssvm.errors import DataError, LssvmError, ModelError
+from lssvm.errors import DataError, LssvmError, ModelError, counted
 from lssvm.formats.penn_trees import TreeFile
 from lssvm.kernels import _parsing
 from lssvm.plane import Plane
@@ -415,28 +415,31 @@ class GrammarParsing(
     def warnings(self, examples: Treebank) -> list[str]:
         """Sentences without trees, trees that the grammar does not make, and unknown tags."""
         found = []
-        counts = {
-            "sentences have no tree": int(np.sum(~examples.known)),
-            "trees cannot be made by the grammar of training: they count as errors": int(
-                np.sum(examples.known & ~examples.made)
+        counts = [
+            (np.sum(~examples.known), "sentence has", "sentences have", "no tree"),
+            (
+                *(np.sum(examples.known & ~examples.made), "tree", "trees"),
+                "cannot be made by the grammar of training: an error in scores",
             ),
-            "words have parts of speech that training did not see: any will do for them": int(
-                np.sum(examples.seen[examples.own_words] < 0)
+            (
+                *(np.sum(examples.seen[examples.own_words] < 0), "word has", "words have"),
+                "a part of speech that training did not see: any will do",
             ),
-        }
+        ]
         most = self.own.max_words
         if most is not None:
-            told = f"sentences have more than {most} words: training leaves them out"
-            counts[told] = int(np.sum(examples.lengths > most))
-        for what, count in counts.items():
+            told = f"more than {most} words: left out of training"
+            counts.append((np.sum(examples.lengths > most), "sentence has", "sentences have", told))
+        for count, one, several, what in counts:
             if count:
-                found.append(f"{count:,d} {what}")
+                found.append(f"{counted(int(count), one, several)} {what}")
         return found
 
     def training_warnings(self, examples: Treebank, predictions: Predictions) -> list[str]:
         """How many sentences have no parse."""
         count = int(np.sum(~predictions.parsed))
-        return [f"{count:,d} of {len(examples):,d} sentences have no parse"] if count else []
+        told = counted(len(examples), "sentence")
+        return [f"no parse for {count:,d} of {told}"] if count else []
 
     def describe(self, w: np.ndarray, arrays: Mapping[str, np.ndarray]) -> dict[str, Any]:
         """Sizes of the grammar."""

@@ -10,7 +10,7 @@ from lssvm.applications.parsing.examples import Treebank
 from lssvm.applications.parsing.reading import read_treebank
 from lssvm.applications.reading import Source
 from lssvm.applications.written import Scores, Written, WrittenScorer, shares
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 
 
 class TreesWritten(WrittenScorer[Treebank, Any]):
@@ -44,12 +44,15 @@ class TreesWritten(WrittenScorer[Treebank, Any]):
 def _check_words(path: str, gold: Treebank, found: Treebank) -> None:
     """Raise DataError unless both have the same numbers of words."""
     if len(gold) != len(found):
-        wrong = f"has {len(found):,d} trees; expected {len(gold):,d}, one for each sentence"
+        wrong = f"has {counted(len(found), 'tree')}; expected {len(gold):,d}, one for each sentence"
         raise DataError(path, None, wrong)
     other = np.flatnonzero(gold.lengths != found.lengths)
     if len(other):
         row = int(other[0])
-        wrong = f"has {found.lengths[row]} words; expected {gold.lengths[row]} as in the true tree"
+        wrong = (
+            f"has {counted(found.lengths[row], 'word')}; expected {gold.lengths[row]} as in "
+            "the true tree"
+        )
         raise DataError(path, int(found.lines[row]), wrong)
 
 

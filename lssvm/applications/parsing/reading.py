@@ -15,7 +15,7 @@ from lssvm.applications.parsing.examples import Treebank
 from lssvm.applications.parsing.grammar import ROOTS, UNKNOWN, Form, Grammar, Learner, nodes_of
 from lssvm.applications.parsing.parsing_options import ParsingOptions
 from lssvm.applications.parsing.word_features import SpanFeatures, WordFeatures
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats.limit import Limit
 from lssvm.formats.penn_trees import Names, TreeFile, read_trees, tree_parts
 from lssvm.offsets import cumulated
@@ -268,9 +268,10 @@ def learnt_of(
 
 def unparsable(others: int) -> str:
     """What is wrong with a sentence whose tree the grammar does not make, and so many others."""
+    what = f"and {counted(others, 'other')} have trees" if others else "has a tree"
     return (
-        f"and {others:,d} others have trees that the grammar does not make (longest_chain is too "
-        "small); expected application.unparsable: skip to train without them"
+        f"{what} that the grammar does not make (longest_chain is too small); expected "
+        "application.unparsable: skip to train without them"
     )
 
 

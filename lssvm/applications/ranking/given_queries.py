@@ -9,7 +9,7 @@ from lssvm.applications.given import MEMORY, GivenRows, costs_of, numbered, rows
 from lssvm.applications.index_base import IndexBase
 from lssvm.applications.ranking.queries import Queries, check, packed
 from lssvm.applications.ranking.query_scaling import QueryScaler
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 
 
 class FromRows:
@@ -77,7 +77,9 @@ def _relevance(y: Any, n: int) -> np.ndarray:
     except (TypeError, ValueError) as error:
         raise LssvmError(f"y: {error}; expected a number for each document") from None
     if found.shape != (n,):
-        raise LssvmError(f"y has the shape {found.shape} for {n:,d} documents; expected ({n},)")
+        raise LssvmError(
+            f"y has the shape {found.shape} for {counted(n, 'document')}; expected ({n},)"
+        )
     if np.any(np.isinf(found)):
         raise LssvmError("y: an infinite label; expected finite numbers")
     return found

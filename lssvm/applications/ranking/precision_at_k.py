@@ -53,7 +53,7 @@ from lssvm.applications.ranking.query_scaling import QueryScaler, QueryScaling
 from lssvm.applications.ranking.ranking_explaining import RankingExplainer
 from lssvm.applications.ranking.ranking_start import Classifier, PairwiseRanking, Start
 from lssvm.applications.ranking.ranking_written import RankingWritten
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 from lssvm.kernels import _ranking, _ranking_smooth
 from lssvm.kernels.arrays import QueryArrays
 from lssvm.offsets import cumulated
@@ -338,12 +338,13 @@ class PrecisionAtK(
         positives, sizes = examples.relevant_counts, np.diff(examples.offsets)
         if examples.labelled:
             for count, what in (
-                (np.sum(positives == 0), "have no relevant document: they score 0"),
-                (np.sum(positives == sizes), "have relevant documents only"),
-                (np.sum(sizes <= self.k), f"have at most k = {self.k} documents"),
+                (np.sum(positives == 0), "no relevant document (score 0)"),
+                (np.sum(positives == sizes), "relevant documents only"),
+                (np.sum(sizes <= self.k), f"at most k = {self.k} documents"),
             ):
                 if count:
-                    found.append(f"{count} queries {what}; training leaves them out")
+                    queries = counted(int(count), "query has", "queries have")
+                    found.append(f"{queries} {what}: left out of training")
         names, counts = np.unique(examples.identifiers.astype(str), return_counts=True)
         if np.any(counts > 1):
             shown = _listed(list(names[counts > 1]))
@@ -361,7 +362,8 @@ class PrecisionAtK(
             nameless = int(np.sum(~examples.named[examples.span]))
             if nameless:
                 found.append(
-                    f"{nameless:,d} documents have no docid in a comment, such as '# docid = D1': "
+                    f"{counted(nameless, 'document has', 'documents have')} no docid in a "
+                    "comment, such as '# docid = D1': "
                     "the numbers of their rows are written"
                 )
             found += _copies(examples)
@@ -416,7 +418,8 @@ def _copies(examples: Queries) -> list[str]:
     documents = examples.documents[examples.span]
     pairs = set(zip(examples.query_of.tolist(), documents, strict=True))
     copies = len(documents) - len(pairs)
-    return [f"{copies:,d} documents have the docid of another one of their query"] if copies else []
+    told = counted(copies, "document has", "documents have")
+    return [f"{told} the docid of another one of the same query"] if copies else []
 
 
 def _listed(names: Sequence[str]) -> str:

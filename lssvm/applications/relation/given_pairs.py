@@ -10,7 +10,7 @@ import numpy as np
 from lssvm import sparse
 from lssvm.applications.given import costs_of, lengths_of, numbered, rows_of
 from lssvm.applications.relation.bags import Bags
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 from lssvm.formats.bag_file import BagFile
 from lssvm.formats.relation_json import JsonBags
 from lssvm.formats.relation_numbers import MOST_RELATIONS
@@ -52,7 +52,7 @@ class FromPairs:
         known = [None] * len(pairs) if y is None else [_labels(*each) for each in enumerate(y, 1)]
         if len(known) != len(pairs):
             raise LssvmError(
-                f"y has {len(known):,d} pairs, X has {len(pairs):,d}; expected as many"
+                f"y has {counted(len(known), 'pair')}, X has {len(pairs):,d}; expected as many"
             )
         make = _of_matrices if _is_matrix(pairs[0]) else _of_names
         return self.packed(make(pairs, known, costs_of(costs, len(pairs))))

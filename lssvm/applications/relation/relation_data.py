@@ -16,6 +16,7 @@ from lssvm.applications.relation.given_pairs import FromPairs
 from lssvm.applications.relation.predictions import Predictions
 from lssvm.applications.relation.reading import Names, pair_parts, pairs_of, read_pairs
 from lssvm.applications.relation.vocabulary import Vocabulary
+from lssvm.errors import counted
 from lssvm.formats.bag_file import BagFile
 from lssvm.offsets import cumulated
 from lssvm.output.plots import draw_lines
@@ -177,25 +178,27 @@ class RelationData(
             pairs = np.count_nonzero(np.isin(labels, unseen))
             names = ", ".join(examples.relations[label] for label in unseen[:5].tolist())
             found.append(
-                f"{pairs:,d} facts are of relations that training does not have, so they cannot "
-                f"be found: {names}{' …' if len(unseen) > 5 else ''}"
+                f"{counted(int(pairs), 'fact is', 'facts are')} of relations that training does "
+                f"not have, and cannot be found: {names}{' …' if len(unseen) > 5 else ''}"
             )
         short = np.count_nonzero(~examples.reachable)
         if short:
             found.append(
-                f"{short:,d} pairs have more relations than mentions, so their truth cannot be "
-                "reached: they are left out of training"
+                f"{counted(int(short), 'pair has', 'pairs have')} more relations than mentions, a "
+                "truth that cannot be reached: left out of training"
             )
         if examples.left_out:
             found.append(
-                f"{examples.left_out:,d} values of features that training does not have are left "
-                "out"
+                f"{counted(examples.left_out, 'value')} of features that training does not have: "
+                "left out"
             )
         rare = np.bincount(labels, minlength=count)[:count]
         few = [name for name, n in zip(self.relations, rare.tolist(), strict=True) if 0 < n < _FEW]
         if few and not len(unseen):
             shown = ", ".join(few[:5]) + (" …" if len(few) > 5 else "")
-            found.append(f"{len(few):,d} relations have a single pair: {shown}")
+            found.append(
+                f"{counted(len(few), 'relation has', 'relations have')} a single pair: {shown}"
+            )
         return found
 
 

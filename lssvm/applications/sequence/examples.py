@@ -13,7 +13,7 @@ from lssvm.applications.packing import Packed, digest
 from lssvm.applications.row_sums import Columns, by_column
 from lssvm.applications.scaling import Scales
 from lssvm.applications.sequence.vocabulary import Vocabulary
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 from lssvm.formats.conll_columns import Lines
 from lssvm.kernels.arrays import TokenArrays
 from lssvm.offsets import gathered, narrowed
@@ -119,7 +119,8 @@ class SequenceExamples(Packed):
             row = int(np.argmax(counts))
             raise self.error(
                 row,
-                f"has {counts[row]:,d} tokens: a search with {copies:,d} times {states:,d} states "
+                f"has {counted(counts[row], 'token')}: a search with {copies:,d} times "
+                f"{states:,d} states "
                 f"takes too much memory; expected at most {MOST_STATES:,d} numbers",
             )
 
@@ -151,7 +152,9 @@ class SequenceExamples(Packed):
     def with_inputs(self, inputs: Any) -> Self:
         """The same sequences and labels with other rows, (tokens, any width), dense or sparse."""
         if inputs.shape[0] != len(self.labels):
-            raise LssvmError(f"{inputs.shape[0]} rows for {len(self.labels)} tokens")
+            raise LssvmError(
+                f"{counted(inputs.shape[0], 'row')} for {counted(len(self.labels), 'token')}"
+            )
         return self._with_rows(stored(inputs))
 
     def scaled(self, scales: Scales) -> Self:

@@ -25,7 +25,7 @@ from lssvm.applications.sequence import reading
 from lssvm.applications.sequence.examples import SequenceExamples
 from lssvm.applications.sequence.reading import Layout
 from lssvm.applications.sequence.vocabulary import Vocabulary
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 from lssvm.formats.conll_columns import ColumnFile, Lines
 from lssvm.formats.svm_hmm import UNKNOWN, TaggedTokens
 from lssvm.kernels.text_arrays import DistinctWords
@@ -110,12 +110,15 @@ def _check_lengths(offsets: np.ndarray, y: Sequence[Sequence[Any]] | None) -> No
     if y is None:
         return
     if len(y) != len(lengths):
-        raise LssvmError(f"y has {len(y):,d} sequences, X has {len(lengths):,d}; expected as many")
+        raise LssvmError(
+            f"y has {counted(len(y), 'sequence')}, X has {len(lengths):,d}; expected as many"
+        )
     wrong = np.flatnonzero(np.diff(lengths_of(y)) != lengths)
     if len(wrong):
         row = wrong[0]
         raise LssvmError(
-            f"y: sequence {row + 1} has {len(y[row]):,d} labels for {lengths[row]:,d} tokens; "
+            f"y: sequence {row + 1} has {counted(len(y[row]), 'label')} for "
+            f"{counted(lengths[row], 'token')}; "
             "expected one for each"
         )
 
@@ -157,7 +160,9 @@ def _cells(token: Any, width: int) -> tuple[str, ...]:
     if not isinstance(row, tuple | list) or not all(isinstance(cell, str) for cell in row):
         raise LssvmError(f"X: a token is {token!r:.40}; expected a word, or a list of words")
     if len(row) != width:
-        raise LssvmError(f"X: a token has {len(row)} columns; expected {width} (columns)")
+        raise LssvmError(
+            f"X: a token has {counted(len(row), 'column')}; expected {width} (columns)"
+        )
     return tuple(row)
 
 
@@ -190,7 +195,9 @@ def _tokens(
         starts, indices, values, columns = given.offsets, given.indices, given.values, given.width
         expected = None if vocabulary is None else vocabulary.width - vocabulary.bias
         if expected is not None and columns != expected:
-            raise LssvmError(f"X: {columns:,d} features; expected {expected:,d}, as in training")
+            raise LssvmError(
+                f"X: {counted(columns, 'feature')}; expected {expected:,d}, as in training"
+            )
     n = len(offsets) - 1
     identifiers = tuple(str(number) for number in range(1, n + 1))
     known = tuple(None if tag == UNKNOWN else tag for tag in tags)

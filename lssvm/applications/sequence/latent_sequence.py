@@ -41,7 +41,7 @@ from lssvm.applications.sequence.examples import SequenceExamples
 from lssvm.applications.sequence.sequence import LabelSequences, SequenceOptions
 from lssvm.applications.sequence.sequence_output import Predictions
 from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 from lssvm.kernels import _sequence, _sequence_examples, _sequence_soft
 from lssvm.kernels.arrays import ChainLoss, ChainShape
 from lssvm.plane import Plane
@@ -155,11 +155,11 @@ class LatentSequenceLabelling(LabelSequences, CompiledTokens, base.KernelRows[Se
         states = tuple(f"{label}/{k}" for label in known.labels for k in numbers)
         return WeightNames(replace(known, labels=states), self.options.order, self.options.ends)
 
-    def read_share(
-        self, sources: Sequence[base.Source], plan: Any, before: int
+    def share_of(
+        self, kept: Sequence[Any], sources: Sequence[base.Source], plan: Any, before: int
     ) -> SequenceExamples:
         """The sequences of neighbouring files, with true labels as features. Raises DataError."""
-        return self.marked(super().read_share(sources, plan, before))
+        return self.marked(super().share_of(kept, sources, plan, before))
 
     def largest_of(self, examples: SequenceExamples) -> np.ndarray:
         """The largest absolute value of each numbered feature."""
@@ -283,7 +283,7 @@ class LatentSequenceLabelling(LabelSequences, CompiledTokens, base.KernelRows[Se
     def warnings(self, examples: SequenceExamples) -> list[str]:
         """The warnings of ``sequence``, and the number of missing labels."""
         missing = int(np.sum(~examples.told))
-        hidden = [f"{missing:,d} labels are missing: they are hidden values in training"]
+        hidden = [f"{counted(missing, 'label is', 'labels are')} missing: hidden in training"]
         return super().warnings(examples) + hidden * (0 < missing < len(examples.labels))
 
     def _states(self, examples: SequenceExamples) -> int:

@@ -4,8 +4,9 @@ The first data that are read determine the vocabulary. In later data, attributes
 vocabulary are dropped, and labels outside of it are kept as names without a number.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from lssvm.applications.sequence.examples import (
     packed,
 )
 from lssvm.applications.sequence.vocabulary import Vocabulary
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats.conll_columns import ColumnFile, Lines, column_parts, read_columns
 from lssvm.formats.svm_hmm import UNKNOWN, TaggedTokens, read_svm_hmm, svm_hmm_parts
 from lssvm.kernels.text_arrays import DistinctWords
@@ -55,10 +56,25 @@ class Plan(NamedTuple):
 
     dense : whether the rows of all files are so; None if they are all here
     rare : (features,) bool, numbered features that are left out
+    places : for each file with columns, by its path: the numbers of its attributes, (names,) int32
+        for each template; -1 for those that are left out
     """
 
     dense: bool | None
     rare: np.ndarray | None
+    places: Mapping[str, tuple[np.ndarray, ...]] = {}
+
+
+class FileColumns(NamedTuple):
+    """A file of columns whose attributes have numbers of its own.
+
+    file : without its columns; tags : the labels of its tokens
+    attributes : (tokens,) int32 for each template, -1: none
+    """
+
+    file: ColumnFile
+    tags: Tags
+    attributes: tuple[np.ndarray, ...]
 
 
 ALL_HERE = Plan(None, None)
@@ -94,15 +110,9 @@ def sentences(
     sources: Sequence[Source],
     layout: Layout,
     vocabulary: Vocabulary | None,
-    dense: bool | None = None,
 ) -> SequenceExamples:
-    """The examples of files that share the numbers of their values.
-
-    dense : whether rows become so; by default, if many of their values are given
-    """
-    place = layout.columns.index(layout.label)
-    words = tuple(None if word == UNKNOWN else word for word in files[0].words[place].texts())
-    tags = Tags((*words, None), _labels(files, place))
+    """The examples of files that share the numbers of their values."""
+    tags = tags_of(files, layout)
     offsets = _joined([file.offsets for file in files])
     columns = columns_to_read(files, layout)
     parsed = [templates.parse(text, list(columns)) for text in layout.templates]
@@ -116,11 +126,53 @@ def sentences(
         vocabulary = vocabulary_of(sources, told, len(attributes), tuple(attributes), layout.bias)
     else:
         found = _known(tokens, parsed, vocabulary)
+    return _with_attributes(found, tags, files, sources, layout.bias, vocabulary, None)
+
+
+def with_places(
+    parts: Sequence[FileColumns],
+    sources: Sequence[Source],
+    layout: Layout,
+    vocabulary: Vocabulary,
+    plan: Plan,
+) -> SequenceExamples:
+    """The examples of files, whose attributes are given their numbers of the vocabulary."""
+    number: dict[str | None, int] = {}
+    labels = []
+    for part in parts:
+        own = [number.setdefault(name, len(number)) for name in part.tags.names]
+        labels.append(np.array(own, dtype=np.int32)[part.tags.codes])
+    bounds = cumulated([len(part.file.rows) for part in parts])
+    size = len(layout.templates) + vocabulary.bias
+    found = np.empty((int(bounds[-1]), size), dtype=np.int32)
+    for part, source, (begin, end) in zip(parts, sources, pairwise(bounds.tolist()), strict=True):
+        columns = zip(plan.places[source.path], part.attributes, strict=True)
+        for column, (places, codes) in enumerate(columns):
+            found[begin:end, column] = np.append(places, np.int32(-1))[codes]
+    tags, files = Tags(tuple(number), _concatenated(labels)), [part.file for part in parts]
+    return _with_attributes(found, tags, files, sources, layout.bias, vocabulary, plan.dense)
+
+
+def _with_attributes(
+    found: np.ndarray,
+    tags: Tags,
+    files: Sequence[ColumnFile],
+    sources: Sequence[Source],
+    bias: float,
+    vocabulary: Vocabulary,
+    dense: bool | None,
+) -> SequenceExamples:
+    """The examples of files.
+
+    found : as of :func:`_matrix`, without the constant feature
+    dense : whether rows become so; by default, if many of their values are given
+    """
     if vocabulary.bias:
         found[:, -1] = vocabulary.width - 1
-    matrix = _matrix(found, vocabulary, layout.bias, dense)
+    matrix = _matrix(found, vocabulary, bias, dense)
     rows = Lines.joined([file.rows for file in files])
     names = [str(number) for file in files for number in range(1, len(file.lines) + 1)]
+    offsets = _joined([file.offsets for file in files])
     return _packed(matrix, tags, offsets, vocabulary, sources, files, names, rows, dense)
 
 
@@ -142,10 +194,17 @@ def labels_in(file: ColumnFile, layout: Layout) -> tuple[str, ...]:
     return tuple(word for word in words if word != UNKNOWN)
 
 
+def tags_of(files: Sequence[ColumnFile], layout: Layout) -> Tags:
+    """The labels of all tokens of files that share the numbers of their values."""
+    place = layout.columns.index(layout.label)
+    words = tuple(None if word == UNKNOWN else word for word in files[0].words[place].texts())
+    return Tags((*words, None), _labels(files, place))
+
+
 def _without_labels(file: ColumnFile, source: Source, layout: Layout) -> DataError:
     """The error for training files without labels, with what the first one has instead."""
     count = len(file.codes)
-    has = f"{count} column{'s' * (count > 1)}: {', '.join(layout.columns[:count])}"
+    has = f"{counted(count, 'column')}: {', '.join(layout.columns[:count])}"
     seen = "" if count == len(layout.columns) else f" (line {file.lines[0]} has {has})"
     return DataError(source.path, None, f"{_NO_LABELS}{seen}")
 

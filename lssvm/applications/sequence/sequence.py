@@ -54,7 +54,7 @@ from lssvm.applications.sequence.sequence_output import Predictions
 from lssvm.applications.sequence.sequence_written import SequenceWritten
 from lssvm.applications.sequence.sequences_apart import SequencesApart
 from lssvm.applications.sequence.vocabulary import Vocabulary, WeightNames
-from lssvm.errors import LssvmError, nearest
+from lssvm.errors import LssvmError, counted, nearest
 from lssvm.kernels import _sequence, _sequence_examples, _sequence_soft
 from lssvm.kernels.arrays import ChainLoss, ChainShape
 from lssvm.plane import Plane
@@ -284,8 +284,8 @@ class LabelSequences(
             shown = ", ".join(map(repr, unseen[:_SHOWN]))
             more = f" and {len(unseen) - _SHOWN} more" if len(unseen) > _SHOWN else ""
             found.append(
-                f"{count:,d} tokens have labels that training did not see ({shown}{more}): "
-                "they count as errors"
+                f"{counted(count, 'token has a label', 'tokens have labels')} that training did "
+                f"not see ({shown}{more}): an error in scores"
             )
         if examples.labelled and len(set(examples.tags)) == 1:
             found.append(f"all labels are {examples.tags[0]!r}: there is nothing to tell apart")

@@ -10,7 +10,7 @@ from lssvm.applications.explaining import Explainer, Rival
 from lssvm.applications.picturing import Picturer, by_label, confusions
 from lssvm.applications.sequence.examples import SequenceExamples
 from lssvm.applications.sequence.sequence_output import Predictions
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 
 if TYPE_CHECKING:
     from lssvm.output.charts import Figure
@@ -117,7 +117,7 @@ def _numbered(text: str, examples: SequenceExamples) -> np.ndarray:
     words, count = text.split(), len(examples.labels)
     if len(words) != count:
         raise LssvmError(
-            f"--against: {len(words)} labels for {count} tokens of "
+            f"--against: {counted(len(words), 'label')} for {counted(count, 'token')} of "
             f"{examples.identifiers[0]!r}; expected one for each, separated by blanks"
         )
     unknown = next((word for word in words if word not in number), None)

@@ -1,8 +1,9 @@
 """Sequences in files that are read apart, wherever they lie."""
 
 from abc import abstractmethod
-from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
+from itertools import compress
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +14,7 @@ from lssvm.applications.names import NumberedNames
 from lssvm.applications.reading import Source
 from lssvm.applications.sequence import reading, templates
 from lssvm.applications.sequence.examples import DENSE_FROM, SequenceExamples, packed
-from lssvm.applications.sequence.reading import Layout, Plan
+from lssvm.applications.sequence.reading import FileColumns, Layout, Plan
 from lssvm.applications.sequence.vocabulary import Vocabulary
 from lssvm.formats.conll_columns import ColumnFile
 from lssvm.formats.svm_hmm import TaggedTokens
@@ -26,13 +27,14 @@ class SequenceFacts(NamedTuple):
     """What a file of sequences teaches.
 
     labels : in the order of their first tokens; tokens : how many
-    names : the attributes of each template in the order of their first tokens; none if numbered
+    names : the attributes of each template in the order of their first tokens, in UTF-8, one a line
+        and without the start that they share; none if numbered
     counts : the number of tokens with each of them, or with each numbered feature
     """
 
     labels: tuple[str, ...]
     tokens: int
-    names: tuple[tuple[str, ...], ...]
+    names: tuple[bytes, ...]
     counts: tuple[np.ndarray, ...]
 
 
@@ -67,8 +69,10 @@ class SequencesApart(ReadsApart[SequenceExamples]):
         """Labels and attributes. Raises DataError as ``read`` would."""
         layout, facts = self._layout(), [each.facts for each in taught]
         labels = list(dict.fromkeys(label for fact in facts for label in fact.labels))
+        names: tuple[str, ...] | None
+        places: list[tuple[np.ndarray, ...]] = []
         if self.options.format == CONLL:
-            names, used = _frequent(facts, layout.min_count)
+            names, used, places = _numbered(facts, layout)
             width, rare = len(names), None
         else:
             width = max(len(fact.counts[0]) for fact in facts)
@@ -79,17 +83,24 @@ class SequencesApart(ReadsApart[SequenceExamples]):
         self._adopt(packed(np.empty((0, found.width)), [], np.zeros(1, dtype=np.int64), found))
         tokens = sum(fact.tokens for fact in facts)
         dense = used + tokens * found.bias >= DENSE_FROM * tokens * found.width
-        return Plan(bool(dense), rare)
+        paths = (source.path for source in sources)
+        return Plan(bool(dense), rare, dict(zip(paths, places, strict=False)))
 
     def read_share(self, sources: Sequence[Source], plan: Plan, before: int) -> SequenceExamples:
         """The sequences of neighbouring files. Raises DataError."""
+        return self.share_of([None] * len(sources), sources, plan, before)
+
+    def share_of(
+        self, kept: Sequence[Any], sources: Sequence[Source], plan: Plan, before: int
+    ) -> SequenceExamples:
+        """The same from what the first step has kept of the files. Raises DataError."""
         layout, known = self._layout(), self.vocabulary
+        pairs = zip(kept, sources, strict=True)
+        files = [self.taught(source).kept if own is None else own for own, source in pairs]
         if self.options.format != CONLL:
-            tagged = [reading.tagged(source) for source in sources]
-            return reading.numbered(tagged, sources, layout, known, plan=plan)
-        words = tuple(DistinctWords() for _ in layout.columns)
-        files = [reading.columns_of(source, layout, words) for source in sources]
-        return reading.sentences(files, sources, layout, known, plan.dense)
+            return reading.numbered(files, sources, layout, known, plan=plan)
+        assert known is not None
+        return reading.with_places(files, sources, layout, known, plan)
 
     def largest_of(self, examples: SequenceExamples) -> np.ndarray:
         """The largest absolute value of each numbered feature."""
@@ -107,36 +118,55 @@ def _facts(file: ColumnFile, layout: Layout) -> Taught:
     """What a file of columns teaches."""
     texts, labels = reading.columns_to_read([file], layout), reading.labels_in(file, layout)
     tokens = templates.Tokens.numbered(texts, file.offsets)
-    names, counts = [], []
+    names, counts, codes = [], [], []
     for text in layout.templates:
-        own, found = tokens.attributes(templates.parse(text, list(texts)))
-        names.append(tuple(own))
+        own, found = tokens.values(templates.parse(text, list(texts)))
+        names.append("\n".join(own).encode())
         counts.append(np.bincount(found[found >= 0], minlength=len(own)))
+        codes.append(found)
     facts = SequenceFacts(labels, len(file.rows), tuple(names), tuple(counts))
-    return Taught(len(file.lines), facts)
+    bare = replace(file, words=(), codes=())
+    kept = FileColumns(bare, reading.tags_of([file], layout), tuple(codes))
+    return Taught(len(file.lines), facts, kept)
 
 
 def _numbered_facts(file: TaggedTokens) -> Taught:
     """What a file of numbered features teaches."""
     labels = tuple(dict.fromkeys(tag for tag in file.tags if tag is not None))
     seen = np.bincount(file.indices[file.values != 0], minlength=file.dimension)
-    return Taught(len(file.lines), SequenceFacts(labels, len(file.tags), (), (seen,)))
+    return Taught(len(file.lines), SequenceFacts(labels, len(file.tags), (), (seen,)), file)
 
 
-def _frequent(facts: Sequence[SequenceFacts], least: int) -> tuple[tuple[str, ...], int]:
-    """The attributes of at least so many tokens, template by template, and how often they are."""
+def _numbered(
+    facts: Sequence[SequenceFacts], layout: Layout
+) -> tuple[tuple[str, ...], int, list[tuple[np.ndarray, ...]]]:
+    """The attributes of at least ``min_count`` tokens, template by template, in their order.
+
+    Returns their names, how often they are in all, and their numbers in each file as in a ``Plan``.
+    """
     found: list[str] = []
-    used = 0
-    for template in range(len(facts[0].names)):
-        counts: Counter[str] = Counter()
-        for fact in facts:
-            counts.update(
-                dict(zip(fact.names[template], fact.counts[template].tolist(), strict=True))
-            )
-        kept = [name for name, count in counts.items() if count >= least]
-        found += kept
-        used += sum(counts[name] for name in kept)
-    return tuple(found), used
+    used, places = 0, list[list[np.ndarray]]()
+    for template, text in enumerate(layout.templates):
+        number: dict[str, int] = {}
+        own = [_numbers(fact, template, number) for fact in facts]
+        counts = np.zeros(len(number), dtype=np.int64)
+        for fact, codes in zip(facts, own, strict=True):
+            counts[codes] += fact.counts[template]
+        frequent = counts >= layout.min_count
+        place = np.where(frequent, np.cumsum(frequent) - 1 + len(found), -1).astype(np.int32)
+        start = templates.start_of(templates.parse(text, layout.columns))
+        found += [start + name for name in compress(number, frequent.tolist())]
+        used += int(np.sum(counts, where=frequent))
+        places.append([place[codes] for codes in own])
+    return tuple(found), used, list(zip(*places, strict=True))
+
+
+def _numbers(fact: SequenceFacts, template: int, number: dict[str, int]) -> np.ndarray:
+    """The numbers of the attributes of a file; those that are not known yet are added."""
+    if not len(fact.counts[template]):
+        return np.empty(0, dtype=np.int32)
+    names = fact.names[template].decode().split("\n")
+    return np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int32)
 
 
 def _padded(counts: np.ndarray, width: int) -> np.ndarray:

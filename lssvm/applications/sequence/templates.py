@@ -140,6 +140,11 @@ def _term(text: str, columns: Sequence[str]) -> Term:
     return Term(column, offset, function, cut)
 
 
+def start_of(template: Template) -> str:
+    """What the names of its attributes begin with."""
+    return "&".join(map(str, template)) + "="
+
+
 class Tokens:
     """The columns of tokens, with each text stored once, from which attributes are made.
 
@@ -174,15 +179,17 @@ class Tokens:
 
         Returns names and codes, (tokens,) int32: a row of names, -1 where there is no attribute
         """
-        title = "&".join(map(str, template))
+        names, codes = self.values(template)
+        start = start_of(template)
+        return [start + name for name in names], codes
+
+    def values(self, template: Template) -> tuple[list[str], np.ndarray]:
+        """The same with names that lack ``start_of`` the template."""
         names, codes = self._values(template[0])
-        if len(template) == 1:
-            return [f"{title}={name}" for name in names], codes
         for term in template[1:]:
             others, more = self._values(term)
             pairs = zip(*(part.tolist() for part in paired(codes, more)), strict=True)
-            start = f"{title}=" if term is template[-1] else ""
-            names = [f"{start}{names[first]}|{others[second]}" for first, second in pairs]
+            names = [f"{names[first]}|{others[second]}" for first, second in pairs]
         return names, codes
 
     def _values(self, term: Term) -> tuple[list[str], np.ndarray]:

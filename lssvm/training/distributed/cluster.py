@@ -4,7 +4,7 @@ import logging
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from importlib.util import find_spec
@@ -13,7 +13,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple, NoReturn
 
-from lssvm.errors import LssvmError, MissingExtraError, SchedulerLostError
+from lssvm.errors import LssvmError, MissingExtraError, SchedulerLostError, counted
 from lssvm.training.distributed.worker import Blocks, Recipe, versions
 
 DASK = "dask"
@@ -168,8 +168,8 @@ class Cluster:
         except (TimeoutError, OSError):
             found = len(self.present())
             raise LssvmError(
-                f"executor: {found} workers at {self._place} after {WAIT:.0f} seconds; expected "
-                f"at least {self._wanted or 1}"
+                f"executor: {counted(found, 'worker')} at {self._place} after {WAIT:.0f} seconds; "
+                f"expected at least {self._wanted or 1}"
             ) from None
         return self.present()[: self._wanted]
 
@@ -195,7 +195,7 @@ class Cluster:
 
     def actor(self, worker: Worker, recipe: Recipe) -> Any:
         """A ``Blocks`` on a worker. Raises LssvmError if it has other versions, WorkerLostError."""
-        self._check_versions(worker, recipe)
+        self._check_versions(worker, recipe.name)
         future = self._client.submit(
             Blocks,
             worker.threads,
@@ -206,25 +206,31 @@ class Cluster:
         )
         return self.result(future, worker)
 
-    def check_versions(self, recipe: Recipe) -> None:
-        """Raise LssvmError if a worker has other versions, or if there are no workers."""
+    def check_workers(self, application: str | None, function: Callable[..., Any]) -> None:
+        """Raise LssvmError if a worker has other versions, or if there are no workers.
+
+        application : as of ``worker.versions``; function : what workers must be able to import
+        """
         for worker in self.first():
             with suppress(WorkerLostError):
-                self._check_versions(worker, recipe)
+                self._check_versions(worker, application, function)
 
     def solved(
-        self, function: Callable[[Any, Any], Any], shared: Any, tasks: Sequence[Any]
+        self, function: Callable[[Any, int], Any], shared: Any, count: int
     ) -> Iterator[tuple[int, Any]]:
-        """The numbers of tasks and function(shared, task), in the order in which they come.
+        """Numbers below ``count`` and function(shared, number), in the order in which they come.
 
-        Dask gives a task whose worker is lost to another one; if what they share is lost, it is
+        What tasks are is shared too: the scheduler, which looks at all else, need not know it. Dask
+        gives a task whose worker is lost to another one; if what they share is lost, it is
         sent again. Raises LssvmError if too many workers are lost, SchedulerLostError.
         """
-        left = set(range(len(tasks)))
+        left = set(range(count))
         for _ in range(ROUNDS):
-            there = self._client.scatter(shared, broadcast=True, hash=False)
+            there = self._spread(shared)
+            if there is None:
+                continue
             waiting = {
-                number: self._client.submit(function, there, tasks[number], pure=False)
+                number: self._client.submit(function, there, number, pure=False)
                 for number in sorted(left)
             }
             while waiting:
@@ -240,6 +246,18 @@ class Cluster:
             if not left:
                 return
         raise LssvmError(f"executor: worker after worker of {self._place} was lost in its task")
+
+    def _spread(self, shared: Any) -> Any:
+        """What tasks share, at all workers; None if one was lost meanwhile.
+
+        Raises SchedulerLostError, at once: Dask waits for a scheduler that it has lost.
+        """
+        self.present()
+        try:
+            return self._client.scatter(shared, broadcast=True, hash=False)
+        except (OSError, RuntimeError, CancelledError):
+            self.present()
+            return None
 
     def _answer(self, future: Any) -> Any:
         """What a task that has ended became; None if its worker was lost."""
@@ -258,19 +276,20 @@ class Cluster:
             self.present()
             self._looked = time.monotonic()
 
-    def _check_versions(self, worker: Worker, recipe: Recipe) -> None:
-        found = self._run(worker, versions, recipe.name)
-        if isinstance(found, ImportError):
-            raise LssvmError(f"{worker}: {found}; expected lssvm {recipe.version}, as here")
+    def _check_versions(self, worker: Worker, application: str | None, *imported: Any) -> None:
+        found = self._run(worker, versions, application, *imported)
+        # Of an error that Dask cannot send, its words are sent as a plain exception.
+        if isinstance(found, ImportError) or type(found) is Exception:
+            raise LssvmError(f"{worker}: {found}; expected the same modules as here")
         if isinstance(found, BaseException):
             raise WorkerLostError from found
-        version, package = found
-        if version != recipe.version:
-            raise LssvmError(f"{worker}: lssvm {version}; expected {recipe.version}, as here")
-        if package != recipe.package:
-            theirs, ours = (" ".join(each or ("none",)) for each in (package, recipe.package))
+        (version, package), (our_version, our_package) = found, versions(application)
+        if version != our_version:
+            raise LssvmError(f"{worker}: lssvm {version}; expected {our_version}, as here")
+        if package != our_package:
+            theirs, ours = (" ".join(each or ("none",)) for each in (package, our_package))
             raise LssvmError(
-                f"{worker}: application {recipe.name!r} is from {theirs}; expected {ours}, as here"
+                f"{worker}: application {application!r} is from {theirs}; expected {ours}, as here"
             )
 
     def _run(self, worker: Worker, function: Any, *arguments: Any) -> Any:

@@ -81,9 +81,16 @@ class ShareOffer(NamedTuple):
     rows: RowSums
 
 
-def taught(application: Any, numbered: Sequence[tuple[int, Source]]) -> list[tuple[int, Taught]]:
-    """What files teach. Raises DataError."""
-    return [(number, application.taught(source)) for number, source in numbered]
+def taught(
+    application: Any, numbered: Sequence[tuple[int, Source]], kept: dict[str, Any]
+) -> list[tuple[int, Taught]]:
+    """What files teach. Raises DataError. kept : by path, what stays here of them is added"""
+    found = []
+    for number, source in numbered:
+        own = application.taught(source)
+        kept[source.path] = own.kept
+        found.append((number, own._replace(kept=None)))
+    return found
 
 
 def unreadable(sources: Sequence[Source]) -> bool:
@@ -94,8 +101,9 @@ def unreadable(sources: Sequence[Source]) -> bool:
 class Held:
     """Shares that are read once they are asked for; their methods answer for one share."""
 
-    def __init__(self, application: Any, reading: Reading) -> None:
-        self.application, self.reading = application, reading
+    def __init__(self, application: Any, reading: Reading, kept: dict[str, Any]) -> None:
+        """kept : by path, of the files that were read here before"""
+        self.application, self.reading, self._kept = application, reading, kept
         self._shares: dict[int, Any] = {}
         self._blocks: dict[tuple[int, int, int], Any] = {}
         self._last: dict[int, list[Any]] = {}
@@ -127,9 +135,10 @@ class Held:
     def examples(self, share: int) -> Any:
         """The examples of a share. Raises DataError."""
         if share not in self._shares:
-            read = self.application.read_share(
-                self.sources(share), self.reading.plan, self.reading.before[share]
-            )
+            sources = self.sources(share)
+            kept = [self._kept.pop(source.path, None) for source in sources]
+            plan, before = self.reading.plan, self.reading.before[share]
+            read = self.application.share_of(kept, sources, plan, before)
             self._shares[share] = self._prepared(read)
         return self._shares[share]
 
@@ -191,8 +200,9 @@ class Held:
         return found._replace(features=features, width=width, columns=columns)
 
     def sized(self, share: int) -> Sized:
-        """The sizes of the examples of a share."""
+        """The sizes of the examples of a share, which are asked for when all shares are packed."""
         examples = self.examples(share)
+        self._kept.clear()  # of files whose share is elsewhere
         application = self.application
         work = np.asarray(application.work(examples))
         gathers = isinstance(application, Gathering) and sums_in_c(type(application))

@@ -12,6 +12,7 @@ from lssvm.applications.base import Application
 from lssvm.applications.parts import InParts
 from lssvm.applications.reading import Source
 from lssvm.config import Config
+from lssvm.errors import counted
 from lssvm.training.distributed.held import Reading
 from lssvm.training.distributed.spread import AtWorkers, Owners, Spread
 from lssvm.training.distributed.worker import Recipe
@@ -74,6 +75,6 @@ def _why_here(crew: "Crew", application: Application, config: Config, sources: l
     if any(source.is_stdin for source in sources):
         return "standard input is here alone"
     if len(sources) < crew.size:
-        files = "1 file" if len(sources) == 1 else f"{len(sources)} files"
-        return f"it has {files} for {crew.size} workers; expected at least as many"
+        files, workers = counted(len(sources), "file"), counted(crew.size, "worker")
+        return f"it has {files} for {workers}; expected at least as many"
     return ""

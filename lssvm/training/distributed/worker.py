@@ -26,15 +26,12 @@ class Recipe(NamedTuple):
 
     name : in the entry points; options : in JSON; formulation : its fields; state : what it has
     learnt from the training data, None if it has not read any
-    version : of lssvm; package : name and version of the package that the application is from
     """
 
     name: str
     options: str
     formulation: Mapping[str, Any]
     state: Mapping[str, np.ndarray] | None
-    version: str
-    package: tuple[str, str] | None
 
     @classmethod
     def of(cls, application: Application, read: bool = True) -> "Recipe":
@@ -42,7 +39,7 @@ class Recipe(NamedTuple):
         name, options = application.options.name, application.options.model_dump_json(by_alias=True)
         formulation = asdict(application.formulation)
         state = application.state() if read else None
-        return cls(name, options, formulation, state, lssvm.__version__, _package(name))
+        return cls(name, options, formulation, state)
 
     def made(self) -> Application:
         """The application. Raises LssvmError where it is not installed."""
@@ -81,6 +78,7 @@ class Blocks:
         self._readers: dict[int, Readers] = {}
         self._made = Reply()
         self._held: Held | None = None
+        self._kept: dict[str, Any] = {}
         self._w: np.ndarray | None = None
 
     def know(
@@ -94,7 +92,7 @@ class Blocks:
         self._made = _answer(lambda: [Answers(recipe.made())])
         self._held = None
         if self._made.error is None and reading is not None:
-            self._held = Held(self._made.found[0].application, reading)
+            self._held = Held(self._made.found[0].application, reading, self._kept)
         return Reply(self._made.error)
 
     def predict(self, numbered: Sequence[tuple[int, Any]], top: int) -> Reply:
@@ -110,7 +108,7 @@ class Blocks:
     def taught(self, numbered: Sequence[tuple[int, Source]]) -> Reply:
         """What files teach, with their numbers."""
         with arithmetic():
-            reply = _answer(lambda: taught(self._made.found[0].application, numbered))
+            reply = _answer(lambda: taught(self._made.found[0].application, numbered, self._kept))
         return _placed(reply, [source for _, source in numbered])
 
     def prepare(self, occurring: Occurring | None) -> Reply:
@@ -199,9 +197,12 @@ class Blocks:
         return reply._replace(not_converged=application.not_converged())
 
 
-def versions(name: str) -> tuple[str, tuple[str, str] | None]:
-    """The version of lssvm here, and the package of an application with its version."""
-    return lssvm.__version__, _package(name)
+def versions(application: str | None, *imported: Any) -> tuple[str, tuple[str, str] | None]:
+    """The version of lssvm here, and the package of an application with its version, if it has one.
+
+    imported : what can only be sent to a process that can import it
+    """
+    return lssvm.__version__, None if application is None else _package(application)
 
 
 def _package(name: str) -> tuple[str, str] | None:
