@@ -27,6 +27,8 @@ def test_a_draw_has_a_row_for_each_number_of_natives(rows):
     assert [(row["draw"], row["n"]) for row in rows[:4]] == [(0, 1), (0, 3), (1, 1), (1, 3)]
     assert [(row["draw"], row["n"]) for row in rows[4:]] == [(0, 1), (0, 2), (1, 1), (1, 2)]
     assert {row["setting"] for row in rows[4:]} == {"random decoys"}
+    for row in rows[:4]:
+        assert 0 < row[alignment.LITERAL] <= row[alignment.BOUND]
     for row in rows:
         assert row["converged"]
         assert row["train error, SVM"] == 0.0
@@ -58,6 +60,16 @@ def test_the_table_says_which_model_is_better(rows):
         assert cell["best penalty each"][0] <= cell["test error, generative"][0]
     mean = np.mean([row["test error, generative"] for row in rows[:4]], axis=0)
     assert alignment.penalty_of(rows[:4]) == np.argmin(mean)
+
+
+def test_the_theorems_bound_counts_the_operations_of_the_longest_pair():
+    application = alignment.config_of().create_application()
+    native, homolog, decoy = (np.arange(size) for size in (3, 4, 6))
+    drawn = simulate.Example(native, homolog, np.array([[0, 0]]), [decoy])
+    examples = alignment.packed(application, [drawn])
+    found = alignment.to_the_letter(application, alignment.config_of(2.0), examples)
+    squares = 2.0 * (3 + 6) ** 2
+    assert found[alignment.BOUND] == pytest.approx((2.0 * squares + 1.0) / alignment.VIOLATION**2)
 
 
 def test_random_decoys_have_the_lengths_of_others():

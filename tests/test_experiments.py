@@ -432,9 +432,11 @@ def test_c_seed_and_cost_are_those_of_the_fewest_validation_errors():
     found = random_starts.summarised(rows, 2)
     assert found["errors"] == [40.0, 8.0]  # the smaller C of two equal ones
     assert found["picked"] == ["0.1/0.02/0", "10/0.1/0"]
-    assert found["spread"] is None  # one seed at C = 0.1 in the first fold
-    rows.append(start(0.02, 0, 1, 0.1, 9.0, 44.0))
-    assert random_starts.summarised(rows, 2)["spread"] == pytest.approx(np.sqrt(8.0))
+    # One seed at C = 0.1 in the first fold.
+    assert found["spread"] == pytest.approx(np.sqrt(8.0))
+    rows.append(start(0.02, 0, 1, 0.1, 9.0, 40.0))
+    assert random_starts.summarised(rows, 2)["spread"] == pytest.approx(np.sqrt(8.0) / 2)
+    assert random_starts.summarised(rows[:4], 1)["spread"] is None
 
 
 def test_each_fold_keeps_its_own_cost_and_the_test_fold_has_no_say(yeast, monkeypatch):
@@ -460,18 +462,27 @@ def test_random_starts_train_on_the_other_folds_with_the_cost_that_is_asked_for(
     study = motif_yeast.study_with_strata(motif_yeast.configuration(yeast, PLAN, 11))
     seen = []
 
-    def learnt(application, training, config, scored):
-        seen.append((config, training))
+    def learnt(application, training, config, initial, scored):
+        seen.append((config, training, initial))
         assert application.options.initialisation == "random"
-        return learn_on(application, training, config, scored=scored)
+        models.append(learn_on(application, training, config, initial=initial, scored=scored))
+        return models[-1]
 
+    models = []
     monkeypatch.setattr(random_starts, "learn_on", learnt)
     rows = random_starts.trained(study, random_starts.Start(0.25, 1, 7))
     assert [row["C"] for row in rows] == list(PLAN.grid)
-    for config, training in seen:
+    assert [initial for *_, initial in seen] == [None, *models[:-1]]
+    for config, training, _ in seen:
         assert config.seed == 7
         assert len(training) == np.sum(~np.isin(study.fold, (1, 2)))
         assert set(training.costs) == {0.25, 1.0}
+
+
+def test_values_of_c_end_when_two_in_a_row_have_no_fewer_validation_errors():
+    errors = [50.0, 50.0, 40.0, 45.0, 40.0]
+    assert [random_starts.ended(errors[:k]) for k in range(1, 6)] == [False] * 4 + [True]
+    assert not random_starts.ended([50.0, 50.0])
 
 
 def test_honest_threshold_does_not_see_the_test_fold(yeast):

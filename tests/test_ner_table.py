@@ -16,7 +16,7 @@ from lssvm.errors import DataError
 
 ROOT = Path(__file__).parents[1]
 DATA = Path(os.environ.get("LSSVM_DATA", ROOT / "../shared/data")) / "conll2002-spanish"
-PLAN = Plan(40, (0, 1), (0.1, 1.0), (1.0, 10.0), (1.0, 0.1), (1, 3))
+PLAN = Plan(40, (0, 1), (0.1, 1.0), (1.0, 10.0), (1.0, 0.1), (1, 3), 10)
 
 
 @pytest.fixture
@@ -126,10 +126,13 @@ def test_the_experiment_writes_its_table_and_every_run(folder, monkeypatch):
     assert [(row["method"], row["fold"]) for row in rows] == [
         (method, fold) for method in METHODS for fold in "01"
     ]
-    cells = {
-        (cell["method"], cell["measure"]): cell["mean_and_error"]
-        for cell in json.loads((folder / "ner.json").read_text())["cells"]
-    }
+    summary = json.loads((folder / "ner.json").read_text())
+    cells = {(cell["method"], cell["measure"]): cell["mean_and_error"] for cell in summary["cells"]}
+    literal = summary["to the letter"]
+    assert [each["method"] for each in literal] == ["SVM_2", "SVM_2 Δs", "SVM_2 Δm"]
+    for each in literal:
+        assert each["C"] == 1.0
+        assert 0 < each["constraints"] <= each["bound"]
     for method in METHODS:
         own = [row for row in rows if row["method"] == method]
         planes = method.startswith("SVM")

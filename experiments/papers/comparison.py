@@ -14,6 +14,7 @@ from lssvm.output.charts import Table
 
 PAPER, OURS = "paper", "ours"
 SHARE_DIGITS, DIGITS = 3, 1  # after the point, of shares and of others that no paper has
+SMALL = 0.1  # errors below have one digit more
 
 
 class Result(NamedTuple):
@@ -65,10 +66,10 @@ def table_of(target: Target, found: Found | None) -> Table | None:
         return None
     columns = list(printed.columns if printed else ())
     columns += [name for name in (found.columns if found else ()) if name not in columns]
-    digits = _digits(printed, found)
     rows = []
     own = dict(found.rows) if found else {}
     for name in dict.fromkeys([*(printed.rows if printed else ()), *own]):
+        digits = _digits(printed, own.get(name, ()))
         if printed and name in printed.rows:
             cells = [printed.figure(name, c) if c in printed.columns else None for c in columns]
             rows.append([f"{name}, {PAPER}", *(_shown(cell, digits) for cell in cells)])
@@ -79,13 +80,19 @@ def table_of(target: Target, found: Found | None) -> Table | None:
     return Table(title=target.what, heads=["", *columns], rows=rows)
 
 
-def _digits(printed: Printed | None, found: Found | None) -> int:
-    """The digits after the point: as many as the paper prints, and otherwise by the size."""
+def _digits(printed: Printed | None, row: Sequence[Figure | None]) -> int:
+    """The digits after the point: as many as the paper prints, and otherwise by figures and errors.
+
+    row : the figures in a row of ours
+    """
     if printed:
         texts = [f"{figure:g}" for row in printed.rows.values() for figure in row if figure]
         return max(len(text.partition(".")[2]) for text in texts)
-    figures = [abs(f[0]) for row in (found.rows.values() if found else ()) for f in row if f]
-    return SHARE_DIGITS if figures and max(figures) <= 1.0 else DIGITS
+    figures = [figure for figure in row if figure]
+    if figures and max(abs(mean) for mean, _ in figures) <= 1.0:
+        return SHARE_DIGITS
+    errors = [error for _, error in figures if error is not None]
+    return DIGITS + (bool(errors) and max(errors) < SMALL)
 
 
 def _shown(figure: Figure | float | None, digits: int) -> str:

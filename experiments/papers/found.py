@@ -68,8 +68,8 @@ def mssvm_table3(values: Mapping[str, Any]) -> Found:
         }
         for sigma, own in found.items():
             rows[f"σ_h = {sigma:g}{mark}"] = [of_values(each) for each in own]
-        means = np.mean(list(found.values()), axis=0).tolist()
-        rows[f"mean{mark}"] = [of_values(each) for each in means]
+        models = zip(*found.values(), strict=True)  # some have C = 1 alone
+        rows[f"mean{mark}"] = [of_values(np.mean(own, axis=0).tolist()) for own in models]
     return Found(columns, rows)
 
 

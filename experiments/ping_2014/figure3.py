@@ -5,7 +5,7 @@
 Figure 3 of the paper shows the error on 500 test chains of 20 nodes, 10 of them x, for 4, 8, …,
 1024 training chains, as means over 5 trials with C = 1; Figure 5 of its supplement shows the test
 log-likelihood. Fields, trials and methods are those of ``hidden_fields`` and ``trials``; a larger
-training set of a trial contains the smaller ones. We have 40 trials, and beside them the means of
+training set of a trial contains the smaller ones. We have 20 trials, and beside them the means of
 the first five, as many as the paper has. The log-likelihood is that of the labels under
 p(y, h | x) ∝ exp(w · Φ), in nats per label, whatever objective the model was trained for. Since it
 depends on the size of w, it is shown for C = 1 and, as broken lines, for the C of highest
@@ -23,6 +23,7 @@ from experiments.ping_2014.hidden_fields import Draw
 from experiments.ping_2014.trials import (
     CCCP,
     STREAM,
+    TRIALS,
     TRUTH,
     Trial,
     accuracy,
@@ -51,7 +52,7 @@ class Plan(NamedTuple):
     nodes: int = 10
     sizes: tuple[int, ...] = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
     grid: Sequence[float] = (0.1, 0.3, 1.0, 3.0)
-    trials: int = 40
+    trials: int = TRIALS
     paper_trials: int = 5
     test: int = 500
 

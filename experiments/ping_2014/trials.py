@@ -6,10 +6,11 @@ reported twice: with C = 1, as in the paper, and with the C of the lowest error 
 instances, which the paper does not have; the smallest one if several are equal. Test instances are
 used for these two models alone.
 
-A method is a model and a way to train it. With CCCP, the convex problems are solved by the bundle.
-SGD makes a step after every four instances, for fifty epochs, and returns the mean of its points or
-the last point. Inference is exact throughout, also on the grids, where the paper uses belief
-propagation.
+A method is a model and a way to train it. With CCCP, every convex problem is solved to a certified
+gap by the solver that lssvm chooses: the bundle for MSSVM, dual coordinate ascent for LSSVM, L-BFGS
+for HCRF. SGD makes a step after every four instances, for fifty epochs, and returns the mean of its
+points or the last point. Inference is exact throughout, also on the grids, where the paper uses
+belief propagation.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -49,9 +50,9 @@ class Method(NamedTuple):
 
 
 CCCP = {
-    "MSSVM": Method("mssvm", {"method": "bundle"}),
-    "LSSVM": Method("lssvm", {"method": "bundle"}),
-    "HCRF": Method("hcrf", {"method": "bundle"}),
+    "MSSVM": Method("mssvm", {}),
+    "LSSVM": Method("lssvm", {}),
+    "HCRF": Method("hcrf", {}),
 }
 SGD = {
     name: Method(method.model, {"method": "sgd", "batch_size": 4, "epochs": 50})

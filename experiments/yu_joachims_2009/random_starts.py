@@ -1,12 +1,18 @@
-"""The protocol of Yu & Joachims (ICML 2009, section 5.1) to the letter: random first sites.
+"""The protocol of Yu & Joachims (ICML 2009, section 5.1): random first sites.
 
-The first site of every positive sequence is drawn uniformly; each value of C is trained from such a
-start for each seed, without the models of other values; of all values of C and all seeds, the model
-with the fewest errors on the validation fold is tested. The paper's factor of the cost of
-background sequences, 1/50, was picked by cross-validation as well. So here the first seed is
-trained with each of several factors, the factor of a fold is the one whose best model has the
-fewest errors on its validation fold, and the other seeds are trained with that factor alone. Of
-equal models the first counts, in the order of factors, values of C and seeds.
+The first site of every positive sequence is drawn uniformly for each seed; of all values of C and
+all seeds, the model with the fewest errors on the validation fold is tested. Two rules, fixed
+before any figure of this protocol was seen, make this several times as fast; neither looks at a
+test fold. The smallest C begins with the random sites, and every other one with the model of the C
+before. The values of C go upwards until two in a row have no fewer errors on the validation fold
+than the best before them; of equal models the smaller C counts, so that larger values would have to
+be better than all of these.
+
+The paper's factor of the cost of background sequences, 1/50, was picked by cross-validation as
+well. So here the first seed is trained with each of several factors, the factor of a fold is the
+one whose best model has the fewest errors on its validation fold, and the other seeds are trained
+with that factor alone. Of equal models the first counts, in the order of factors, values of C and
+seeds.
 """
 
 from collections.abc import Sequence
@@ -17,12 +23,15 @@ import numpy as np
 
 from experiments.common import command
 from lssvm.config import set_values
+from lssvm.model import Model
 from lssvm.training.cross_validation import C_KEY, Study
 from lssvm.training.session import learn_on
 
+PATIENCE = 2  # values of C that are no better, after which no larger one is tried
+
 
 class Start(NamedTuple):
-    """All values of C for one factor, test fold and seed."""
+    """Values of C for one factor, test fold and seed."""
 
     cost: float
     fold: int
@@ -53,7 +62,7 @@ def _done(
 
 
 def trained(study: Study, task: Start) -> list[dict[str, Any]]:
-    """Train every value of C from random sites; errors in percent on both held-out folds."""
+    """Train values of C upwards from random sites; errors in percent on both held-out folds."""
     held = (task.fold, (task.fold + 1) % study.config.search.fold_count)
     every = study.examples[0]
     every = replace(every, costs=np.where(study.counted, every.costs, task.cost))
@@ -61,18 +70,26 @@ def trained(study: Study, task: Start) -> list[dict[str, Any]]:
     test, validation = (
         every.take(np.flatnonzero((study.fold == fold) & study.counted)) for fold in held
     )
-    rows = []
-    for C in study.config.search.grid[C_KEY]:
+    rows: list[dict[str, Any]] = []
+    model: Model | None = None
+    for C in sorted(study.config.search.grid[C_KEY]):
         values = {"search.grid": {}, C_KEY: C, "seed": task.seed}
         config = set_values(study.config, {**values, "application.initialisation": "random"})
         application = config.create_application()
-        model = learn_on(application, training, config, scored=False)
+        model = learn_on(application, training, config, initial=model, scored=False)
         wrong = {
             name: application.score(part, application.predict(model.w, part))["error"]
             for name, part in (("validation", validation), ("test", test))
         }
         rows.append({**task._asdict(), "C": C, **wrong, "objective": model.record["objective"]})
+        if ended([row["validation"] for row in rows]):
+            break
     return rows
+
+
+def ended(errors: Sequence[float]) -> bool:
+    """Whether the last values of C have no fewer validation errors than the best before them."""
+    return len(errors) > PATIENCE and min(errors[-PATIENCE:]) >= min(errors[:-PATIENCE])
 
 
 def picked(rows: Sequence[dict[str, Any]], fold: int) -> dict[str, Any]:
@@ -86,17 +103,18 @@ def summarised(rows: Sequence[dict[str, Any]], folds: int) -> dict[str, Any]:
     """What was picked: test errors by fold, and how much they differ between seeds.
 
     spread : the standard deviation of the test error over the seeds with the factor and the C that
-        were picked, mean over the folds; None for a single seed
+        were picked, mean over the folds in which several seeds came to this C; None if there are
+        no such folds
     """
     chosen = [picked(rows, fold) for fold in range(folds)]
     spreads = []
     for one in chosen:
         key = ("cost", "fold", "C")
         errors = [row["test"] for row in rows if all(row[name] == one[name] for name in key)]
-        spreads.append(float(np.std(errors, ddof=1)) if len(errors) > 1 else np.nan)
-    spread = float(np.mean(spreads))
+        if len(errors) > 1:
+            spreads.append(float(np.std(errors, ddof=1)))
     return {
         "errors": [float(one["test"]) for one in chosen],
-        "spread": spread if np.isfinite(spread) else None,
+        "spread": float(np.mean(spreads)) if spreads else None,
         "picked": [f"{one['C']:g}/{one['cost']:g}/{one['seed']}" for one in chosen],
     }
