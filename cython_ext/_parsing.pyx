@@ -9,13 +9,11 @@ true derivation, then what it saw first.
 
 import numpy as np
 
-from libc.math cimport fabs
-
 from _parsing_types cimport (
-    EDGES, ENTRIES, NODES, Block, Bound, Bracket, Differing, Forest, Grammar, Loss, Room, Sentence,
-    Trace, Tree, fill_nodes, most_brackets, parse_best, parse_bounded, parse_chosen, parse_complete,
-    parse_exact, parse_measure, parse_other, parse_spans, parse_trace, parse_trace_other,
-    point_to_block, point_to_grammar, span_row,
+    EDGES, ENTRIES, NODES, Block, Bound, Bracket, Charts, Differing, Forest, Grammar, Loss, Room,
+    Sentence, Trace, Tree, fill_nodes, parse_best, parse_bounded, parse_chosen, parse_complete,
+    parse_measure, parse_other, parse_spans, parse_trace, parse_trace_other, point_to_block,
+    point_to_grammar, span_row,
 )
 
 TRUTH, PREDICT, ADDITIVE, ZERO_ONE, BOUNDED = range(5)
@@ -51,7 +49,7 @@ cdef class _Scratch:
         uppers = max(1, grammar.flat[2][7])
         reals = [
             rows * pitch, rows * pitch, 2 * uppers * pitch, (chain + 1) * states * symbols, pitch,
-            (golds + 1) * (self.most + 1), 2 * truths * parts, truths * parts,
+            2 * (golds + 1) * (self.most + 1), 2 * truths * parts, truths * parts,
             labels * longest * pitch if nodes else 1, labels,
         ]
         integers = [grammar.flat[2][5] + 1, longest + 1, 4 * (longest + 4) + truths, golds + 1,
@@ -73,7 +71,8 @@ cdef class _Scratch:
         cdef Room* room = &self.room
         room.chart, room.plain, room.layers, room.cell, room.best = d[0], d[1], d[2], d[3], d[4]
         room.active, room.splits, room.stack, room.any = n[0], n[1], n[2], &any_[0]
-        self.bound.scores, self.bound.best, self.left, self.trace.rules = d[5], n[4], n[3], n[5]
+        self.bound.scores, self.bound.margins = d[5], d[5] + (golds + 1) * (self.most + 1)
+        self.bound.best, self.left, self.trace.rules = n[4], n[3], n[5]
         self.differing.here, self.differing.whole = d[6], d[6] + truths * <long>parts
         self.differing.most, self.differing.tree = parts, &self.truth
         self.values, self.nodes, self.row, self.chosen = d[7], d[8], d[9], n[6]
@@ -186,6 +185,7 @@ cdef long _one(
     """The derivation of sentence i into ``out``; returns how many rules it has."""
     cdef long k, brackets = 0, matched = 0, count
     cdef double truth = 0.0, other
+    cdef Charts charts
     margin[0] = 0.0
     if task != PREDICT_TASK:
         s.truth.rules = block.truth + block.truths[i]
@@ -203,11 +203,10 @@ cdef long _one(
         loss.truth, loss.golds = truth, 0
         for k in range(x.golds):
             loss.golds += x.gold[k].count
-        parse_bounded(&own.rules, &own.shapes, x, w, &s.room, loss, &s.tree, &s.trace, s.left, out,
-                      count, &s.bound)
-        other = s.bound.upper - s.bound.value
-        if x.n <= longest and other > 1e-12 * (1.0 + fabs(s.bound.upper)):
-            parse_exact(&own.rules, x, w, &s.room, loss, &s.trace, &s.forest, &s.bound)
+        charts.g, charts.shapes, charts.x, charts.w = &own.rules, &own.shapes, x, w
+        charts.room, charts.loss, charts.bound = &s.room, loss, &s.bound
+        charts.tree, charts.trace, charts.left = &s.tree, &s.trace, s.left
+        parse_bounded(&charts, &s.forest if x.n <= longest else NULL, out, count)
         value[0], margin[0], upper[0] = s.bound.value, s.bound.margin, s.bound.upper
         for k in range(s.bound.count):
             out[k] = s.bound.best[k]

@@ -96,12 +96,21 @@ cdef extern from "_parsing_bounds.h" nogil:
         long golds
     ctypedef struct Bound:
         double* scores
+        double* margins
         int* best
         long most, count
         double value, margin, upper
-    void parse_bounded(
-        const Rules*, const Shapes*, Sentence*, const double*, const Room*, const Loss*, Tree*,
-        Trace*, int*, const int*, long, Bound*)
+    ctypedef struct Charts:
+        const Rules* g
+        const Shapes* shapes
+        Sentence* x
+        const double* w
+        const Room* room
+        const Loss* loss
+        Tree* tree
+        Trace* trace
+        int* left
+        Bound* bound
     long most_brackets(const Rules*, long)
 
 
@@ -132,8 +141,7 @@ cdef extern from "_parsing_exact.h" nogil:
         double* table
         double* tilt
         int* touched
-    void parse_exact(
-        const Rules*, Sentence*, const double*, const Room*, const Loss*, Trace*, Forest*, Bound*)
+    void parse_bounded(const Charts*, Forest*, const int*, long)
 
 cdef extern from "_parsing_logs.h" nogil:
     ctypedef struct Soft:
