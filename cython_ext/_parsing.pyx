@@ -12,8 +12,8 @@ import numpy as np
 from _parsing_types cimport (
     EDGES, ENTRIES, NODES, Block, Bound, Bracket, Charts, Differing, Forest, Grammar, Loss, Room,
     Sentence, Trace, Tree, fill_nodes, parse_best, parse_bounded, parse_chosen, parse_complete,
-    parse_measure, parse_other, parse_spans, parse_trace, parse_trace_other, point_to_block,
-    point_to_grammar, span_row,
+    parse_measure, parse_other, parse_spans, parse_trace, parse_trace_other, plain_of,
+    point_to_block, point_to_grammar, row_of, span_row,
 )
 
 TRUTH, PREDICT, ADDITIVE, ZERO_ONE, BOUNDED = range(5)
@@ -50,7 +50,7 @@ cdef class _Scratch:
         reals = [
             rows * pitch, rows * pitch, 2 * uppers * pitch, (chain + 1) * states * symbols, pitch,
             2 * (golds + 1) * (self.most + 1), 2 * truths * parts, truths * parts,
-            labels * longest * pitch if nodes else 1, labels,
+            labels * longest * pitch if nodes else 1, labels, symbols * pitch,
         ]
         integers = [grammar.flat[2][5] + 1, longest + 1, 4 * (longest + 4) + truths, golds + 1,
                     truths, truths, truths] + 14 * [truths]
@@ -58,10 +58,10 @@ cdef class _Scratch:
         cdef int[::1] integer = np.empty(sum(integers), dtype=np.int32)
         cdef unsigned char[::1] any_ = np.zeros(symbols * (longest + 1), dtype=np.uint8)
         self.kept = real, integer, any_
-        cdef double* d[10]
+        cdef double* d[11]
         cdef int* n[21]
         cdef long k, at = 0
-        for k in range(10):
+        for k in range(11):
             d[k] = &real[0] + at
             at += <long>reals[k]
         at = 0
@@ -71,6 +71,7 @@ cdef class _Scratch:
         cdef Room* room = &self.room
         room.chart, room.plain, room.layers, room.cell, room.best = d[0], d[1], d[2], d[3], d[4]
         room.active, room.splits, room.stack, room.any = n[0], n[1], n[2], &any_[0]
+        room.now = d[10]
         self.bound.scores, self.bound.margins = d[5], d[5] + (golds + 1) * (self.most + 1)
         self.bound.best, self.left, self.trace.rules = n[4], n[3], n[5]
         self.differing.here, self.differing.whole = d[6], d[6] + truths * <long>parts
@@ -329,11 +330,16 @@ def charts(grammar, sentences, long i, const double[::1] weights, const double[:
     if block.templates:
         fill_nodes(&block, &own.rules, &spans[0, 0], i, &x, &node[0, 0, 0], s.row)
     rows = own.rules.tags + (own.rules.symbols - own.rules.tags) * n
-    whole, plain = np.empty((rows, pitch)), np.empty((rows, pitch))
+    whole, plain = np.full((rows, pitch), -1e300), np.full((rows, pitch), -1e300)
     cdef double[:, ::1] to = whole, below = plain
+    cdef long symbol, width, row
     with nogil:
         parse_best(&own.rules, &x, &weights[0], &s.room)
-        for k in range(to.shape[0] * to.shape[1]):
-            (&to[0, 0])[k] = s.room.chart[k]
-            (&below[0, 0])[k] = s.room.plain[k]
+        for symbol in range(own.rules.symbols):
+            for width in range(1, n + 1 if symbol >= own.rules.tags else 2):
+                row = row_of(&own.rules, &x, s.room.chart, symbol, width) - s.room.chart
+                row = row // pitch
+                for k in range(n - width + 1):
+                    to[row, k] = row_of(&own.rules, &x, s.room.chart, symbol, width)[k]
+                    below[row, k] = plain_of(&own.rules, &x, &s.room, symbol, width)[k]
     return whole, plain, nodes

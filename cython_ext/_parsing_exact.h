@@ -97,14 +97,15 @@ INLINE void expand_plain(const Pruning *p, Forest *f, long node, double charge, 
     const Sentence *x = p->x;
     long s = f->symbol[node], start = p->start, width = p->width;
     if (s < g->tags) {
-        add_edge(f, -1, -1, -1, 0, row_of(g, x, p->room->plain, s, 1)[start]);
+        add_edge(f, -1, -1, -1, 0, plain_of(g, x, p->room, s, 1)[start]);
         return;
     }
     for (long e = g->made[s]; e < g->made[s + 1] && !f->full; e++) {
         long j = g->by_parent[e], b = g->left[g->pair[j]], c = g->right[g->pair[j]];
-        long first = c < g->tags ? width - 1 : 1, last = b < g->tags ? 1 : width - 1;
+        long count = splits_of(g, x, p->room, g->pair[j], width);
         double own = p->w[g->rule[j]], around = f->outside[node] + charge + own;
-        for (long k = first; k <= last; k++) {
+        for (long a = 0; a < count; a++) {
+            long k = p->room->splits[a];
             double left = row_of(g, x, p->room->chart, b, k)[start];
             double right = row_of(g, x, p->room->chart, c, width - k)[start + k];
             if (!REACHED(left) || !REACHED(right) || around + left + right < p->least) continue;

@@ -34,6 +34,7 @@ cdef extern from "_parsing_core.h" nogil:
     ctypedef struct Room:
         double* chart
         double* plain
+        double* now
         double* layers
         double* cell
         double* best
@@ -44,6 +45,8 @@ cdef extern from "_parsing_core.h" nogil:
     ctypedef struct Trace:
         int* rules
         long count, depth
+    double* row_of(const Rules*, const Sentence*, double*, long, long)
+    double* plain_of(const Rules*, const Sentence*, const Room*, long, long)
     double parse_best(const Rules*, const Sentence*, const double*, const Room*)
     void parse_trace(
         const Rules*, const Sentence*, const double*, const Room*, double, Trace*)
