@@ -9,13 +9,11 @@ true derivation, then what it saw first.
 
 import numpy as np
 
-from libc.math cimport fabs
-
 from _parsing_types cimport (
-    EDGES, ENTRIES, NODES, Block, Bound, Bracket, Differing, Forest, Grammar, Loss, Room, Sentence,
-    Trace, Tree, fill_nodes, most_brackets, parse_best, parse_bounded, parse_chosen, parse_complete,
-    parse_exact, parse_measure, parse_other, parse_spans, parse_trace, parse_trace_other,
-    point_to_block, point_to_grammar, span_row,
+    EDGES, ENTRIES, NODES, Block, Bound, Bracket, Charts, Differing, Forest, Grammar, Loss, Room,
+    Sentence, Trace, Tree, fill_nodes, parse_best, parse_bounded, parse_chosen, parse_complete,
+    parse_measure, parse_other, parse_spans, parse_trace, parse_trace_other, plain_of,
+    point_to_block, point_to_grammar, row_of, span_row,
 )
 
 TRUTH, PREDICT, ADDITIVE, ZERO_ONE, BOUNDED = range(5)
@@ -51,8 +49,8 @@ cdef class _Scratch:
         uppers = max(1, grammar.flat[2][7])
         reals = [
             rows * pitch, rows * pitch, 2 * uppers * pitch, (chain + 1) * states * symbols, pitch,
-            (golds + 1) * (self.most + 1), 2 * truths * parts, truths * parts,
-            labels * longest * pitch if nodes else 1, labels,
+            2 * (golds + 1) * (self.most + 1), 2 * truths * parts, truths * parts,
+            labels * longest * pitch if nodes else 1, labels, symbols * pitch,
         ]
         integers = [grammar.flat[2][5] + 1, longest + 1, 4 * (longest + 4) + truths, golds + 1,
                     truths, truths, truths] + 14 * [truths]
@@ -60,10 +58,10 @@ cdef class _Scratch:
         cdef int[::1] integer = np.empty(sum(integers), dtype=np.int32)
         cdef unsigned char[::1] any_ = np.zeros(symbols * (longest + 1), dtype=np.uint8)
         self.kept = real, integer, any_
-        cdef double* d[10]
+        cdef double* d[11]
         cdef int* n[21]
         cdef long k, at = 0
-        for k in range(10):
+        for k in range(11):
             d[k] = &real[0] + at
             at += <long>reals[k]
         at = 0
@@ -73,7 +71,9 @@ cdef class _Scratch:
         cdef Room* room = &self.room
         room.chart, room.plain, room.layers, room.cell, room.best = d[0], d[1], d[2], d[3], d[4]
         room.active, room.splits, room.stack, room.any = n[0], n[1], n[2], &any_[0]
-        self.bound.scores, self.bound.best, self.left, self.trace.rules = d[5], n[4], n[3], n[5]
+        room.now = d[10]
+        self.bound.scores, self.bound.margins = d[5], d[5] + (golds + 1) * (self.most + 1)
+        self.bound.best, self.left, self.trace.rules = n[4], n[3], n[5]
         self.differing.here, self.differing.whole = d[6], d[6] + truths * <long>parts
         self.differing.most, self.differing.tree = parts, &self.truth
         self.values, self.nodes, self.row, self.chosen = d[7], d[8], d[9], n[6]
@@ -186,6 +186,7 @@ cdef long _one(
     """The derivation of sentence i into ``out``; returns how many rules it has."""
     cdef long k, brackets = 0, matched = 0, count
     cdef double truth = 0.0, other
+    cdef Charts charts
     margin[0] = 0.0
     if task != PREDICT_TASK:
         s.truth.rules = block.truth + block.truths[i]
@@ -203,11 +204,10 @@ cdef long _one(
         loss.truth, loss.golds = truth, 0
         for k in range(x.golds):
             loss.golds += x.gold[k].count
-        parse_bounded(&own.rules, &own.shapes, x, w, &s.room, loss, &s.tree, &s.trace, s.left, out,
-                      count, &s.bound)
-        other = s.bound.upper - s.bound.value
-        if x.n <= longest and other > 1e-12 * (1.0 + fabs(s.bound.upper)):
-            parse_exact(&own.rules, x, w, &s.room, loss, &s.trace, &s.forest, &s.bound)
+        charts.g, charts.shapes, charts.x, charts.w = &own.rules, &own.shapes, x, w
+        charts.room, charts.loss, charts.bound = &s.room, loss, &s.bound
+        charts.tree, charts.trace, charts.left = &s.tree, &s.trace, s.left
+        parse_bounded(&charts, &s.forest if x.n <= longest else NULL, out, count)
         value[0], margin[0], upper[0] = s.bound.value, s.bound.margin, s.bound.upper
         for k in range(s.bound.count):
             out[k] = s.bound.best[k]
@@ -330,11 +330,16 @@ def charts(grammar, sentences, long i, const double[::1] weights, const double[:
     if block.templates:
         fill_nodes(&block, &own.rules, &spans[0, 0], i, &x, &node[0, 0, 0], s.row)
     rows = own.rules.tags + (own.rules.symbols - own.rules.tags) * n
-    whole, plain = np.empty((rows, pitch)), np.empty((rows, pitch))
+    whole, plain = np.full((rows, pitch), -1e300), np.full((rows, pitch), -1e300)
     cdef double[:, ::1] to = whole, below = plain
+    cdef long symbol, width, row
     with nogil:
         parse_best(&own.rules, &x, &weights[0], &s.room)
-        for k in range(to.shape[0] * to.shape[1]):
-            (&to[0, 0])[k] = s.room.chart[k]
-            (&below[0, 0])[k] = s.room.plain[k]
+        for symbol in range(own.rules.symbols):
+            for width in range(1, n + 1 if symbol >= own.rules.tags else 2):
+                row = row_of(&own.rules, &x, s.room.chart, symbol, width) - s.room.chart
+                row = row // pitch
+                for k in range(n - width + 1):
+                    to[row, k] = row_of(&own.rules, &x, s.room.chart, symbol, width)[k]
+                    below[row, k] = plain_of(&own.rules, &x, &s.room, symbol, width)[k]
     return whole, plain, nodes

@@ -118,13 +118,36 @@ INLINE int slopes(const Loss *loss, long matched, long brackets, double score, d
 }
 
 typedef struct {
-    double *scores; /* (golds + 1, most + 1), bounds of S */
-    int *best;      /* rules of the best tree seen */
-    long most;      /* brackets that a tree can have */
-    long count;     /* rules in best */
+    double *scores;  /* (golds + 1, most + 1), bounds of S */
+    double *margins; /* the same, L */
+    int *best;       /* rules of the best tree seen */
+    long most;       /* brackets that a tree can have */
+    long count;      /* rules in best */
     double value, margin, upper;
     Seen seen;
 } Bound;
+
+/* A sentence and what its charts share. The sentence's alpha and beta change.
+   tree : room for a derivation, whose rules are trace's; left : (golds) room */
+typedef struct {
+    const Rules *g;
+    const Shapes *shapes;
+    Sentence *x;
+    const double *w;
+    const Room *room;
+    const Loss *loss;
+    Tree *tree;
+    Trace *trace;
+    int *left;
+    Bound *bound;
+} Charts;
+
+/* The pair of counts whose bound is the highest, the last pair whose slopes were taken, and how far
+   multipliers may reach. */
+typedef struct {
+    long matched, brackets, last_matched, last_brackets;
+    double range;
+} Target;
 
 INLINE long most_brackets(const Rules *g, long n) {
     return n * g->chain + (n - 1) * (1 + g->chain);
@@ -135,74 +158,89 @@ INLINE double highest_pair(const Loss *loss, const Bound *bound, long *matched, 
     double top = NOWHERE;
     for (long m = 0; m <= loss->golds; m++)
         for (long p = m; p <= bound->most; p++) {
-            double score = bound->scores[m * (bound->most + 1) + p];
-            if (!REACHED(score)) continue;
-            double value = augmented_of(loss, loss_of(loss, m, p), score);
+            long at = m * (bound->most + 1) + p;
+            if (!REACHED(bound->scores[at])) continue;
+            double value = augmented_of(loss, bound->margins[at], bound->scores[at]);
             if (value > top) top = value, *matched = m, *brackets = p;
         }
     return top;
 }
 
-/* Loss-augmented inference by bounds. The sentence's alpha and beta change; tree: room for a
-   derivation, whose rules are trace's. Begins with the true derivation `rules` as the best one. */
-MAYBE_UNUSED static void parse_bounded(const Rules *g, const Shapes *shapes, Sentence *x,
-                                       const double *w, const Room *room, const Loss *loss,
-                                       Tree *tree, Trace *trace, int *left, const int *rules,
-                                       long count, Bound *bound) {
-    Seen *seen = &bound->seen;
-    double share = loss->kind == F1 && loss->golds ? 0.5 / (double)loss->golds : 1.0;
-    double alpha = share, beta = -2.0 * share, range = 1.0; /* the slopes of 1 - F1 at the truth */
-    long m = 0, p = 0, last_m = -1, last_p = -1, size;
-    bound->most = most_brackets(g, x->n);
-    size = (loss->golds + 1) * (bound->most + 1);
-    for (long k = 0; k < size; k++) bound->scores[k] = -NOWHERE;
+/* Begins with the true derivation, `count` rules, as the best one. The first multipliers are the
+   slopes of the loss where a tree has as many brackets as the true one, half of them true ones. */
+INLINE Target begin_bound(const Charts *c, const int *rules, long count) {
+    const Loss *loss = c->loss;
+    Bound *bound = c->bound;
+    Target target = {0, 0, -1, -1, 1.0};
+    bound->most = most_brackets(c->g, c->x->n);
+    for (long m = 0; m <= loss->golds; m++)
+        for (long p = m; p <= bound->most; p++) {
+            bound->margins[m * (bound->most + 1) + p] = loss_of(loss, m, p);
+            bound->scores[m * (bound->most + 1) + p] = -NOWHERE;
+        }
     memcpy(bound->best, rules, (size_t)count * sizeof(int));
     bound->count = count;
     bound->margin = 0.0;
     bound->value = loss->truth;
-    seen->count = 1;
-    seen->score[0] = loss->truth;
-    seen->brackets[0] = seen->matched[0] = loss->golds;
-    while (1) {
-        x->alpha = alpha, x->beta = beta;
-        double value = parse_best(g, x, w, room);
-        parse_trace(g, x, w, room, value, trace);
-        tree->count = trace->count;
-        tree->rules = trace->rules;
-        parse_spans(shapes->parent, shapes->left, shapes->right, g->tags, tree, room->stack);
-        long at = seen->count++;
-        seen->alpha[at] = alpha, seen->beta[at] = beta, seen->value[at] = value;
-        seen->score[at] = parse_measure(g, shapes, x, w, tree, left, &seen->brackets[at],
-                                       &seen->matched[at]);
-        double margin = loss_of(loss, seen->matched[at], seen->brackets[at]);
-        double own = augmented_of(loss, margin, seen->score[at]);
-        if (own > bound->value) {
-            bound->value = own;
-            bound->margin = margin;
-            bound->count = trace->count;
-            memcpy(bound->best, trace->rules, (size_t)trace->count * sizeof(int));
-        }
-        for (long i = 0; i <= loss->golds; i++)
-            for (long j = i; j <= bound->most; j++) {
-                double most = value - alpha * (double)j - beta * (double)i;
-                double *to = bound->scores + i * (bound->most + 1) + j;
-                *to = most < *to ? most : *to;
-            }
-        bound->upper = highest_pair(loss, bound, &m, &p);
-        double room_left = 1e-12 * (1.0 + fabs(bound->upper));
-        if (bound->upper <= bound->value + room_left || seen->count > MOST_CHARTS) break;
-        double now = bound->scores[m * (bound->most + 1) + p];
-        range = fabs(now - seen->score[at]) + range;
-        int sloped = (seen->count & 1) == 0 && (m != last_m || p != last_p) &&
-                     slopes(loss, m, p, now, &alpha, &beta);
-        if (sloped) {
-            last_m = m, last_p = p;
-            continue;
-        }
-        double least = next_multipliers(seen, m, p, 4.0 * range, &alpha, &beta);
-        if (least >= now - 1e-7 * (1.0 + fabs(now))) break;
+    bound->seen.count = 1;
+    bound->seen.score[0] = loss->truth;
+    bound->seen.brackets[0] = bound->seen.matched[0] = loss->golds;
+    c->x->alpha = 1.0, c->x->beta = -2.0;
+    slopes(loss, loss->golds / 2, loss->golds, loss->truth, &c->x->alpha, &c->x->beta);
+    return target;
+}
+
+/* The chart of the sentence's multipliers, its tree, and what it tells of the bounds. */
+INLINE void see_chart(const Charts *c, Target *target) {
+    Bound *bound = c->bound;
+    Seen *seen = &bound->seen;
+    double alpha = c->x->alpha, beta = c->x->beta;
+    double value = parse_best(c->g, c->x, c->w, c->room);
+    parse_trace(c->g, c->x, c->w, c->room, value, c->trace);
+    c->tree->count = c->trace->count;
+    c->tree->rules = c->trace->rules;
+    parse_spans(c->shapes->parent, c->shapes->left, c->shapes->right, c->g->tags, c->tree,
+                c->room->stack);
+    long at = seen->count++;
+    seen->alpha[at] = alpha, seen->beta[at] = beta, seen->value[at] = value;
+    seen->score[at] = parse_measure(c->g, c->shapes, c->x, c->w, c->tree, c->left,
+                                    &seen->brackets[at], &seen->matched[at]);
+    double margin = loss_of(c->loss, seen->matched[at], seen->brackets[at]);
+    double own = augmented_of(c->loss, margin, seen->score[at]);
+    if (own > bound->value) {
+        bound->value = own;
+        bound->margin = margin;
+        bound->count = c->trace->count;
+        memcpy(bound->best, c->trace->rules, (size_t)c->trace->count * sizeof(int));
     }
-    if (bound->upper < bound->value) bound->upper = bound->value;
+    for (long m = 0; m <= c->loss->golds; m++)
+        for (long p = m; p <= bound->most; p++) {
+            double most = value - alpha * (double)p - beta * (double)m;
+            double *to = bound->scores + m * (bound->most + 1) + p;
+            *to = most < *to ? most : *to;
+        }
+    bound->upper = highest_pair(c->loss, bound, &target->matched, &target->brackets);
+}
+
+INLINE int has_gap(const Bound *bound) {
+    return bound->upper > bound->value + 1e-12 * (1.0 + fabs(bound->upper));
+}
+
+/* The multipliers of the next chart; whether there are any that may lower the highest bound. */
+INLINE int next_chart(const Charts *c, Target *target) {
+    const Bound *bound = c->bound;
+    const Seen *seen = &bound->seen;
+    long m = target->matched, p = target->brackets;
+    double now = bound->scores[m * (bound->most + 1) + p];
+    if (seen->count > MOST_CHARTS) return 0;
+    target->range += fabs(now - seen->score[seen->count - 1]);
+    if ((seen->count & 1) == 0 && (m != target->last_matched || p != target->last_brackets) &&
+        slopes(c->loss, m, p, now, &c->x->alpha, &c->x->beta)) {
+        target->last_matched = m, target->last_brackets = p;
+        return 1;
+    }
+    double least = next_multipliers(seen, m, p, 4.0 * target->range, &c->x->alpha, &c->x->beta);
+    return least < now - 1e-7 * (1.0 + fabs(now));
 }
 
 #endif

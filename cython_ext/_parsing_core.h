@@ -7,7 +7,8 @@
 
    A chart has one row for each symbol and width: the values of its spans by their first word, so
    that all spans of one width are done side by side. Rows of parts of speech have width 1 only.
-   Binary rules are sorted by their two children: the best split is found once for all parents.
+   Binary rules are sorted by their two children: the best split is found once for all parents, in
+   rows of one width that lie close together. A symbol without chains has its layer 0 in the chart.
 
    Scores of brackets are added where a symbol with a label is made: `nodes`, by label, width and
    first word, and the same `alpha` for all. `beta` is added for each bracket that the true tree has
@@ -23,7 +24,7 @@
 
 #define NOWHERE (-1e300) /* the value of what cannot be */
 #define REACHED(x) ((x) > -1e299)
-enum { SPARE = 16, MOST_KINDS = 16 }; /* columns behind a row; labels of one span */
+enum { OVERHANG = 7, MOST_KINDS = 16 }; /* columns behind a row; labels of one span */
 
 typedef struct {
     long symbols, tags, labels, chain, highest; /* highest: weights, rules are below it */
@@ -63,7 +64,8 @@ typedef struct {
 } Sentence;
 
 typedef struct {
-    double *chart, *plain; /* all layers, layer 0; see row_of */
+    double *chart, *plain; /* all layers, layer 0; see row_of and plain_of */
+    double *now;           /* (symbols, pitch), layer 0 of one width */
     double *layers;        /* (2, uppers, pitch) */
     double *cell;          /* (chain + 1, states, symbols) */
     double *best;          /* (pitch) */
@@ -81,6 +83,11 @@ typedef struct {
 INLINE double *row_of(const Rules *g, const Sentence *x, double *chart, long s, long width) {
     if (s < g->tags) return chart + s * x->pitch;
     return chart + (g->tags + (s - g->tags) * x->n + width - 1) * x->pitch;
+}
+
+/* Layer 0. */
+INLINE double *plain_of(const Rules *g, const Sentence *x, const Room *room, long s, long width) {
+    return row_of(g, x, g->core_row[s] < 0 ? room->chart : room->plain, s, width);
 }
 
 INLINE long rows_of(const Rules *g, long n) { return g->tags + (g->symbols - g->tags) * n; }
@@ -133,7 +140,7 @@ MAYBE_UNUSED static void fill_cell(const Rules *g, const Sentence *x, const doub
         for (long c = 0; c < g->cores; c++) room->cell[k * g->symbols + g->core[c]] = NOWHERE;
     for (long c = first_core(g, width); c < g->cores; c++) {
         long s = g->core[c];
-        double value = row_of(g, x, room->plain, s, width)[start];
+        double value = plain_of(g, x, room, s, width)[start];
         if (!REACHED(value)) continue;
         long state = used(own, 0, g->label[s]);
         in_cell(g, room, own, 0, state)[s] = value + (state ? x->beta : 0.0);
@@ -178,11 +185,14 @@ INLINE long splits_of(const Rules *g, const Sentence *x, const Room *room, long 
     return count;
 }
 
+INLINE long lanes_of(const Sentence *x, long width) { return (x->n - width + 8) & ~7L; }
+
 /* Layer 0 of all spans of one width, at least 2, without scores of brackets. */
 INLINE void best_binaries(const Rules *g, const Sentence *x, const double *w, const Room *room,
                           long actives, long width) {
-    long lanes = (x->n - width + 8) & ~7L, pitch = x->pitch;
+    long lanes = lanes_of(x, width), pitch = x->pitch, row = x->n + 1;
     double *best = room->best;
+    for (long k = g->tags * lanes; k < g->symbols * lanes; k++) room->now[k] = NOWHERE;
     for (long a = 0; a < actives; a++) {
         long p = room->active[a], count = splits_of(g, x, room, p, width), i = 0;
         if (count == 0) continue;
@@ -195,7 +205,8 @@ INLINE void best_binaries(const Rules *g, const Sentence *x, const double *w, co
         for (; i < lanes; i += 8)
             best_tile(left + i, right + i, room->splits, count, width, pitch, best + i, 8);
         for (long j = g->begin[p]; j < g->begin[p + 1]; j++) {
-            double *to = row_of(g, x, room->plain, g->parent[j], width), own = w[g->rule[j]];
+            double *to = room->now + g->parent[j] * lanes, own = w[g->rule[j]];
+            room->any[g->parent[j] * row + width] = 1;
             for (long t = 0; t < lanes; t++) {
                 double value = best[t] + own;
                 to[t] = value > to[t] ? value : to[t];
@@ -204,18 +215,26 @@ INLINE void best_binaries(const Rules *g, const Sentence *x, const double *w, co
     }
 }
 
-/* Scores of brackets in layer 0, then all other layers of the spans of one width. */
+/* A row of one width in the charts, from layer 0 without scores of brackets. */
+INLINE void put_row(const Rules *g, const Sentence *x, const Room *room, long s, long width) {
+    long spans = x->n - width + 1, size = spans + OVERHANG, label = g->label[s];
+    double *plain = plain_of(g, x, room, s, width), *chart = row_of(g, x, room->chart, s, width);
+    const double *now = room->now + s * lanes_of(x, width);
+    if (room->any[s * (x->n + 1) + width])
+        for (long i = 0; i < spans; i++) plain[i] = now[i];
+    else
+        for (long i = 0; i < spans; i++) plain[i] = NOWHERE;
+    if (label >= 0)
+        for (long i = 0; i < spans; i++) plain[i] += charge_of(x, label, width, i);
+    for (long i = spans; i < size; i++) plain[i] = NOWHERE;
+    if (chart != plain) memcpy(chart, plain, (size_t)size * sizeof(double));
+}
+
+/* The rows of one width, then all layers above 0 of its spans. */
 INLINE void best_chains(const Rules *g, const Sentence *x, const double *w, const Room *room,
                         long width) {
-    long pitch = x->pitch, spans = x->n - width + 1, first = width > 1 ? g->tags : 0;
-    for (long s = first; s < g->symbols; s++) {
-        double *plain = row_of(g, x, room->plain, s, width);
-        long label = g->label[s];
-        if (label >= 0)
-            for (long i = 0; i < spans; i++) plain[i] += charge_of(x, label, width, i);
-        for (long i = spans; i < pitch; i++) plain[i] = NOWHERE;
-        memcpy(row_of(g, x, room->chart, s, width), plain, (size_t)pitch * sizeof(double));
-    }
+    long pitch = x->pitch, spans = x->n - width + 1;
+    for (long s = width > 1 ? g->tags : 0; s < g->symbols; s++) put_row(g, x, room, s, width);
     for (long u = 1; u <= g->chain; u++) {
         double *to = room->layers + (u & 1) * g->uppers * pitch;
         const double *from = room->layers + (~u & 1) * g->uppers * pitch;
@@ -225,7 +244,7 @@ INLINE void best_chains(const Rules *g, const Sentence *x, const double *w, cons
             long s = g->below[r], upper = g->upper_row[s];
             if ((width > 1 && s < g->tags) || (u > 1 && upper < 0)) continue;
             const double *below =
-                u > 1 ? from + upper * pitch : row_of(g, x, room->plain, s, width);
+                u > 1 ? from + upper * pitch : plain_of(g, x, room, s, width);
             double *above = to + g->upper_row[g->above[r]] * pitch, own = w[g->unary[r]];
             for (long i = 0; i < spans; i++) {
                 double value = below[i] + own;
@@ -269,25 +288,29 @@ INLINE void finish_width(const Rules *g, const Sentence *x, const double *w, con
                 row_of(g, x, room->chart, s, width)[start] = best;
             }
         }
-    for (long s = 0; s < g->symbols; s++) {
-        unsigned char any = 0;
-        if (s >= g->tags || width == 1) {
-            const double *row = row_of(g, x, room->chart, s, width);
-            for (long i = 0; i < x->n - width + 1; i++) any |= REACHED(row[i]);
-        }
-        room->any[s * (x->n + 1) + width] = any;
+    for (long s = width > 1 ? g->tags : 0; s < g->symbols; s++) {
+        unsigned char *any = room->any + s * (x->n + 1) + width;
+        const double *row = row_of(g, x, room->chart, s, width);
+        double best = NOWHERE;
+        if (!*any && g->upper_row[s] < 0) continue;
+        for (long i = 0; i < x->n - width + 1; i++) best = row[i] > best ? row[i] : best;
+        *any = REACHED(best);
     }
 }
 
 /* The charts of a sentence; returns the highest w . Phi with the scores of brackets. */
 WIDE double parse_best(const Rules *g, const Sentence *x, const double *w, const Room *room) {
-    long n = x->n, size = rows_of(g, n) * x->pitch, actives = 0;
-    for (long k = 0; k < size; k++) room->plain[k] = NOWHERE;
-    for (long s = 0; s < g->tags; s++)
-        for (long i = 0; i < n; i++)
+    long n = x->n, actives = 0;
+    memset(room->any, 0, (size_t)(g->symbols * (n + 1)));
+    for (long s = 0; s < g->tags; s++) {
+        double *now = room->now + s * lanes_of(x, 1);
+        room->any[s * (n + 1) + 1] = 1;
+        for (long i = 0; i < n; i++) {
+            now[i] = NOWHERE;
             if (x->tags[i] < 0 || x->tags[i] == s)
-                room->plain[s * x->pitch + i] =
-                    x->emissions == NULL ? 0.0 : x->emissions[i * g->tags + s];
+                now[i] = x->emissions == NULL ? 0.0 : x->emissions[i * g->tags + s];
+        }
+    }
     best_chains(g, x, w, room, 1);
     finish_width(g, x, w, room, 1);
     for (long p = 0; p < g->pairs; p++) {
@@ -325,12 +348,13 @@ INLINE void push(const Room *room, Trace *trace, long symbol, long start, long w
 /* The rule and split that made a symbol of layer 0; its children are stacked. */
 INLINE void split_cell(const Rules *g, const Sentence *x, const double *w, const Room *room,
                        Trace *trace, long s, long start, long width) {
-    double value = row_of(g, x, room->plain, s, width)[start];
+    double value = plain_of(g, x, room, s, width)[start];
     double charge = charge_of(x, g->label[s], width, start);
     for (long e = g->made[s]; e < g->made[s + 1]; e++) {
         long j = g->by_parent[e], b = g->left[g->pair[j]], c = g->right[g->pair[j]];
-        long first = c < g->tags ? width - 1 : 1, last = b < g->tags ? 1 : width - 1;
-        for (long k = first; k <= last; k++) {
+        long count = splits_of(g, x, room, g->pair[j], width);
+        for (long a = 0; a < count; a++) {
+            long k = room->splits[a];
             double sum = row_of(g, x, room->chart, b, k)[start] +
                          row_of(g, x, room->chart, c, width - k)[start + k];
             sum += w[g->rule[j]];

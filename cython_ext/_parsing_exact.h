@@ -4,7 +4,9 @@
    span: what cannot be in a tree that is better than the best one seen is left out. What is left is
    a small forest. From its leaves up, every node gets the highest w . Phi for each number of
    brackets, p, and of true ones among them, m: an entry at m (most + 1) + p. Entries that cannot be
-   in a better tree are left out as well. If the room or the steps do not suffice, the bounds stay. */
+   in a better tree are left out as well. This is tried after every chart with little room, since it
+   often takes less time than another chart, and after the last one with more. If the room or the
+   steps do not suffice then, the bounds stay. */
 
 #ifndef LSSVM_PARSING_EXACT_H
 #define LSSVM_PARSING_EXACT_H
@@ -12,6 +14,7 @@
 #include "_parsing_bounds.h"
 
 enum { NODES = 1 << 14, EDGES = 1 << 16, ENTRIES = 1 << 18, STEPS = 1 << 22 };
+enum { FEW_EDGES = 1 << 12, FEW_ENTRIES = 1 << 14, FEW_STEPS = 1 << 16 };
 
 typedef struct {
     int *symbol, *next, *begin, *end, *first, *count, *order; /* (NODES) */
@@ -26,6 +29,7 @@ typedef struct {
     double *table, *tilt;                                     /* (golds + 1, most + 1) */
     int *touched;                                             /* the same */
     long nodes, edges, entries, ordered, steps;
+    long most_edges, most_entries, most_steps;
     int full;
 } Forest;
 
@@ -65,7 +69,7 @@ INLINE long node_of(Forest *f, long n, long symbol, long start, long width, doub
 }
 
 INLINE void add_edge(Forest *f, long rule, long one, long other, long shift, double add) {
-    if (f->edges == EDGES || f->full) {
+    if (f->edges == f->most_edges || f->full) {
         f->full = 1;
         return;
     }
@@ -93,14 +97,15 @@ INLINE void expand_plain(const Pruning *p, Forest *f, long node, double charge, 
     const Sentence *x = p->x;
     long s = f->symbol[node], start = p->start, width = p->width;
     if (s < g->tags) {
-        add_edge(f, -1, -1, -1, 0, row_of(g, x, p->room->plain, s, 1)[start]);
+        add_edge(f, -1, -1, -1, 0, plain_of(g, x, p->room, s, 1)[start]);
         return;
     }
     for (long e = g->made[s]; e < g->made[s + 1] && !f->full; e++) {
         long j = g->by_parent[e], b = g->left[g->pair[j]], c = g->right[g->pair[j]];
-        long first = c < g->tags ? width - 1 : 1, last = b < g->tags ? 1 : width - 1;
+        long count = splits_of(g, x, p->room, g->pair[j], width);
         double own = p->w[g->rule[j]], around = f->outside[node] + charge + own;
-        for (long k = first; k <= last; k++) {
+        for (long a = 0; a < count; a++) {
+            long k = p->room->splits[a];
             double left = row_of(g, x, p->room->chart, b, k)[start];
             double right = row_of(g, x, p->room->chart, c, width - k)[start + k];
             if (!REACHED(left) || !REACHED(right) || around + left + right < p->least) continue;
@@ -270,7 +275,7 @@ INLINE void count_node(const Pruning *p, Forest *f, long node) {
             f->steps += f->count[other];
         }
     }
-    if (f->entries + touched > ENTRIES || f->steps > STEPS) f->full = 1;
+    if (f->entries + touched > f->most_entries || f->steps > f->most_steps) f->full = 1;
     f->first[node] = (int)f->entries;
     for (long k = 0; k < touched; k++) {
         long at = f->touched[k];
@@ -317,8 +322,9 @@ INLINE double least_of(const Loss *loss, const Bound *bound, double alpha, doubl
     double least = -NOWHERE;
     for (long m = 0; m <= loss->golds; m++)
         for (long p = m; p <= bound->most; p++) {
-            double score = bound->scores[m * (bound->most + 1) + p];
-            double margin = loss_of(loss, m, p), need = bound->value - margin;
+            long at = m * (bound->most + 1) + p;
+            double score = bound->scores[at], margin = bound->margins[at];
+            double need = bound->value - margin;
             if (!REACHED(score) || margin <= 0.0) continue;
             if (augmented_of(loss, margin, score) <= bound->value) continue;
             if (loss->slack) need = (bound->value - loss->truth) / margin - 1.0 + loss->truth;
@@ -328,55 +334,79 @@ INLINE double least_of(const Loss *loss, const Bound *bound, double alpha, doubl
     return least;
 }
 
-/* The charts of the multipliers that leave out most, and what is of interest in them. */
-INLINE double choose_chart(const Rules *g, Sentence *x, const double *w, const Room *room,
-                           const Loss *loss, const Bound *bound) {
-    const Seen *seen = &bound->seen;
+/* Counts the brackets of all trees of a chart, whose highest value is `highest`, that are worth
+   `least` or more; whether they are few enough. Then the bound is exact. */
+INLINE int count_trees(const Charts *c, Forest *f, double highest, double least) {
+    Bound *bound = c->bound;
+    Pruning p = {c->g, c->x, c->w, c->room, 0.0, bound->most + 1, 0, 0, {0, 1, {0}, {0}, {0}}};
+    long size = (c->loss->golds + 1) * p.row, best = -1;
+    double value = bound->value;
+    p.least = least - 1e-9 * (1.0 + fabs(highest));
+    for (long k = 0; k < size; k++) {
+        f->table[k] = NOWHERE;
+        f->tilt[k] = c->x->alpha * (double)(k % p.row) + c->x->beta * (double)(k / p.row);
+    }
+    grow_forest(&p, f);
+    for (long k = f->ordered - 1; k >= 0 && !f->full; k--) count_node(&p, f, f->order[k]);
+    if (f->full) return 0;
+    for (long i = f->first[0]; i < f->first[0] + f->count[0]; i++) {
+        double margin = loss_of(c->loss, f->place[i] / p.row, f->place[i] % p.row);
+        double own = augmented_of(c->loss, margin, f->score[i]);
+        if (own > value) value = own, bound->margin = margin, best = i;
+    }
+    bound->value = bound->upper = value;
+    if (best < 0) return 1;
+    c->trace->count = c->trace->depth = 0;
+    trace_entry(f, c->trace, c->room->stack, 0, best);
+    while (c->trace->depth > 0) {
+        const int *item = c->room->stack + 2 * --c->trace->depth;
+        trace_entry(f, c->trace, c->room->stack, item[0], item[1]);
+    }
+    bound->count = c->trace->count;
+    memcpy(bound->best, c->trace->rules, (size_t)c->trace->count * sizeof(int));
+    return 1;
+}
+
+/* Tries the last chart, with little room. */
+INLINE int count_last(const Charts *c, Forest *f) {
+    const Seen *seen = &c->bound->seen;
+    double highest = seen->value[seen->count - 1];
+    if (c->x->beta == 0.0) return 0; /* true brackets are not told apart */
+    f->most_edges = FEW_EDGES, f->most_entries = FEW_ENTRIES, f->most_steps = FEW_STEPS;
+    return count_trees(c, f, highest, least_of(c->loss, c->bound, c->x->alpha, c->x->beta));
+}
+
+/* Tries the chart that leaves out most, with all room. */
+INLINE int count_narrowest(const Charts *c, Forest *f) {
+    const Seen *seen = &c->bound->seen;
     double narrow = -NOWHERE, least = NOWHERE, highest = 0.0;
     long best = 1;
-    for (long k = 1; k < seen->count; k++) { /* without beta true brackets are not told apart */
+    for (long k = 1; k < seen->count; k++) {
         if (seen->beta[k] == 0.0) continue;
-        double own = least_of(loss, bound, seen->alpha[k], seen->beta[k]);
+        double own = least_of(c->loss, c->bound, seen->alpha[k], seen->beta[k]);
         if (seen->value[k] - own >= narrow) continue;
         narrow = seen->value[k] - own, least = own, highest = seen->value[k], best = k;
     }
     if (best != seen->count - 1) {
-        x->alpha = seen->alpha[best], x->beta = seen->beta[best];
-        parse_best(g, x, w, room);
+        c->x->alpha = seen->alpha[best], c->x->beta = seen->beta[best];
+        parse_best(c->g, c->x, c->w, c->room);
     }
-    return least - 1e-9 * (1.0 + fabs(highest));
+    f->most_edges = EDGES, f->most_entries = ENTRIES, f->most_steps = STEPS;
+    return count_trees(c, f, highest, least);
 }
 
-/* Makes the result of parse_bounded exact, unless the forest is too large. */
-MAYBE_UNUSED static void parse_exact(const Rules *g, Sentence *x, const double *w,
-                                     const Room *room, const Loss *loss, Trace *trace,
-                                     Forest *f, Bound *bound) {
-    Pruning p = {g, x, w, room, 0.0, bound->most + 1, 0, 0, {0, 1, {0}, {0}, {0}}};
-    long size = (loss->golds + 1) * p.row, best = -1;
-    double value = bound->value;
-    p.least = choose_chart(g, x, w, room, loss, bound);
-    for (long k = 0; k < size; k++) {
-        f->table[k] = NOWHERE;
-        f->tilt[k] = x->alpha * (double)(k % p.row) + x->beta * (double)(k / p.row);
-    }
-    grow_forest(&p, f);
-    for (long k = f->ordered - 1; k >= 0 && !f->full; k--) count_node(&p, f, f->order[k]);
-    if (f->full) return;
-    for (long i = f->first[0]; i < f->first[0] + f->count[0]; i++) {
-        double margin = loss_of(loss, f->place[i] / p.row, f->place[i] % p.row);
-        double own = augmented_of(loss, margin, f->score[i]);
-        if (own > value) value = own, bound->margin = margin, best = i;
-    }
-    bound->value = bound->upper = value;
-    if (best < 0) return;
-    trace->count = trace->depth = 0;
-    trace_entry(f, trace, room->stack, 0, best);
-    while (trace->depth > 0) {
-        const int *item = room->stack + 2 * --trace->depth;
-        trace_entry(f, trace, room->stack, item[0], item[1]);
-    }
-    bound->count = trace->count;
-    memcpy(bound->best, trace->rules, (size_t)trace->count * sizeof(int));
+/* Loss-augmented inference: charts until their bounds meet the best tree seen, or until the trees
+   that they do not exclude are few enough to count. Begins with the true derivation, `count` rules.
+   f : NULL for bounds alone */
+MAYBE_UNUSED static void parse_bounded(const Charts *c, Forest *f, const int *rules, long count) {
+    Target target = begin_bound(c, rules, count);
+    int found = 0;
+    do {
+        see_chart(c, &target);
+        found = !has_gap(c->bound) || (f != NULL && count_last(c, f));
+    } while (!found && next_chart(c, &target));
+    if (!found && f != NULL) count_narrowest(c, f);
+    if (c->bound->upper < c->bound->value) c->bound->upper = c->bound->value;
 }
 
 #endif

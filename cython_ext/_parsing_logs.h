@@ -36,7 +36,7 @@ MAYBE_UNUSED static double log_inside(const Rules *g, const Sentence *x, const d
     for (long width = 1; width <= n; width++)
         for (long i = 0; i + width <= n; i++) {
             for (long s = 0; width == 1 && s < g->tags; s++)
-                row_of(g, x, soft->plain, s, 1)[i] = room->plain[s * x->pitch + i];
+                row_of(g, x, soft->plain, s, 1)[i] = plain_of(g, x, room, s, 1)[i];
             for (long j = 0, p = 0; p < g->pairs && width > 1; p++) {
                 double sum = NOWHERE;
                 long count = splits_of(g, x, room, p, width);

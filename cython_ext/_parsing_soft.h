@@ -128,7 +128,7 @@ WIDE double parse_inside(const Rules *g, const Sentence *x, const double *w, con
         begin_soft(g, x, soft, width);
         for (long s = 0; width == 1 && s < g->tags; s++)
             for (long i = 0; i < n; i++) {
-                double value = room->plain[s * pitch + i];
+                double value = plain_of(g, x, room, s, 1)[i];
                 if (REACHED(value))
                     soft->plain[s * pitch + i] = exp(value - level_of(x, soft, 1, i));
             }

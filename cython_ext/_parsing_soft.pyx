@@ -35,16 +35,16 @@ cdef class _Scratch:
             *(5 * [rows]), 2 * uppers, cell, pitch, (longest + 1) * pitch, (longest + 1) * pitch,
             (chain + 1) * uppers, (chain + 1) * uppers, symbols * pitch, labels * pitch,
             grammar.flat[2][4] + 1, pitch, pitch, truths * parts, truths * parts, cell,
-            labels * longest * pitch, labels * longest * pitch, labels,
+            labels * longest * pitch, labels * longest * pitch, labels, symbols * pitch,
         ]
         integers = [grammar.flat[2][5] + 1, longest + 1, 4 * (longest + 4) + truths] + 7 * [truths]
         cdef double[::1] real = np.zeros(sum(reals))
         cdef int[::1] integer = np.zeros(sum(integers), dtype=np.int32)
         cdef unsigned char[::1] any_ = np.zeros(symbols * (longest + 1), dtype=np.uint8)
         self.kept = real, integer, any_
-        cdef double* d[23]
+        cdef double* d[24]
         cdef int* n[10]
-        for k in range(23):
+        for k in range(24):
             d[k] = &real[0] + at
             at += <long>reals[k]
         at = 0
@@ -59,7 +59,7 @@ cdef class _Scratch:
         soft.layers, soft.above, soft.below, soft.charges = d[10], d[11], d[12], d[13]
         soft.grown, soft.pair, soft.around = d[14], d[15], d[16]
         self.values, self.shares, self.out = d[17], d[18], d[19]
-        self.nodes, self.node_sums, self.row = d[20], d[21], d[22]
+        self.nodes, self.node_sums, self.row, room.now = d[20], d[21], d[22], d[23]
         cdef Tree* tree = &self.tree
         tree.start, tree.width, tree.left, tree.first = n[3], n[4], n[5], n[6]
         tree.second, tree.layer, tree.top = n[7], n[8], n[9]

@@ -34,6 +34,7 @@ cdef extern from "_parsing_core.h" nogil:
     ctypedef struct Room:
         double* chart
         double* plain
+        double* now
         double* layers
         double* cell
         double* best
@@ -44,6 +45,8 @@ cdef extern from "_parsing_core.h" nogil:
     ctypedef struct Trace:
         int* rules
         long count, depth
+    double* row_of(const Rules*, const Sentence*, double*, long, long)
+    double* plain_of(const Rules*, const Sentence*, const Room*, long, long)
     double parse_best(const Rules*, const Sentence*, const double*, const Room*)
     void parse_trace(
         const Rules*, const Sentence*, const double*, const Room*, double, Trace*)
@@ -96,12 +99,21 @@ cdef extern from "_parsing_bounds.h" nogil:
         long golds
     ctypedef struct Bound:
         double* scores
+        double* margins
         int* best
         long most, count
         double value, margin, upper
-    void parse_bounded(
-        const Rules*, const Shapes*, Sentence*, const double*, const Room*, const Loss*, Tree*,
-        Trace*, int*, const int*, long, Bound*)
+    ctypedef struct Charts:
+        const Rules* g
+        const Shapes* shapes
+        Sentence* x
+        const double* w
+        const Room* room
+        const Loss* loss
+        Tree* tree
+        Trace* trace
+        int* left
+        Bound* bound
     long most_brackets(const Rules*, long)
 
 
@@ -132,8 +144,7 @@ cdef extern from "_parsing_exact.h" nogil:
         double* table
         double* tilt
         int* touched
-    void parse_exact(
-        const Rules*, Sentence*, const double*, const Room*, const Loss*, Trace*, Forest*, Bound*)
+    void parse_bounded(const Charts*, Forest*, const int*, long)
 
 cdef extern from "_parsing_logs.h" nogil:
     ctypedef struct Soft:

@@ -225,3 +225,62 @@ class Case:
             return float(brackets - matched)
         total = brackets + self.gold
         return 1.0 - 2.0 * matched / total if total else 0.0
+
+
+class Ambiguous:
+    """A sentence with very many derivations: every word or symbol is a child of every symbol.
+
+    golds : label, start and end of the true brackets
+    """
+
+    def __init__(self, seed, words):
+        rng = np.random.default_rng(seed)
+        self.pairs = list(itertools.product(range(3), repeat=2))  # 0 is a part of speech
+        rules = [(a, b, c) for a in (1, 2) for b, c in self.pairs] + [(-1, 1, -1)]
+        columns = np.array(rules, dtype=np.int32)
+        label = np.array([-1, 0, 1], dtype=np.int32)
+        column = [np.ascontiguousarray(columns[:, k]) for k in range(3)]
+        self.grammar = GrammarArrays(np.ones(3, dtype=np.int32), label, *column, 1, 2, 0)
+        self.words, self.rules = words, rules
+        truth = (len(rules) - 1, *self.drawn(rng, 1, words))
+        self.golds = set(brackets_of(self.grammar, truth))
+        self.w = rng.integers(-1, 2, len(rules)) / 8
+        self.sentences = sentences_of(self.grammar, [[0] * words], [truth])
+        self.spans, self.emissions = np.zeros((0, 2)), np.zeros((0, 1))
+        self.score = sum(self.w[list(truth)])
+
+    def drawn(self, rng, symbol, words):
+        """A derivation of a symbol at random."""
+        k = int(rng.integers(1, words))
+        children = [int(rng.integers(1, 3)) if size > 1 else 0 for size in (k, words - k)]
+        below = [
+            self.drawn(rng, child, size)
+            for child, size in zip(children, (k, words - k), strict=True)
+            if child
+        ]
+        return (self.rules.index((symbol, *children)), *itertools.chain(*below))
+
+    def best_scores(self):
+        """The highest w · Φ of the derivations with each number of true brackets.
+
+        All derivations have one bracket less than there are words.
+        """
+        found = {(0, i, i + 1): np.zeros(1) for i in range(self.words)}
+        for width in range(2, self.words + 1):
+            for i in range(self.words - width + 1):
+                own = np.full((3, width), -np.inf)
+                for (b, c), k in itertools.product(self.pairs, range(i + 1, i + width)):
+                    left, right = found.get((b, i, k)), found.get((c, k, i + width))
+                    if left is None or right is None:
+                        continue
+                    both = np.full(len(left) + len(right) - 1, -np.inf)
+                    for m, score in enumerate(left):
+                        at = both[m : m + len(right)]
+                        np.maximum(at, score + right, out=at)
+                    for a in (1, 2):
+                        at = own[a, : len(both)]
+                        np.maximum(at, both + self.w[self.rules.index((a, b, c))], out=at)
+                for a in (1, 2):
+                    true = (a - 1, i, i + width) in self.golds
+                    found[a, i, i + width] = np.roll(own[a], 1) if true else own[a]
+        return found[1, 0, self.words] + self.w[-1]

@@ -1,6 +1,7 @@
 """Inference of parsing against the enumeration of all derivations, to the last bit."""
 
 import functools
+import itertools
 
 import numpy as np
 import parsing_cases as cases
@@ -92,3 +93,20 @@ def test_losses_of_counts_are_bounded_and_then_exact(kind, name, root, slack):
     assert gaps < 100
     if (name, root, slack) == ("brackets", 0, 0):
         assert gaps == 0  # a linear loss leaves none
+
+
+@pytest.mark.parametrize(("words", "seeds"), [(14, range(4)), (24, [2])])
+def test_losses_of_counts_are_exact_where_many_trees_are_left(words, seeds):
+    """The trees that the first charts do not exclude are too many to count."""
+    for seed in seeds:
+        case = cases.Ambiguous(seed, words)
+        scores, matched = case.best_scores(), np.arange(words)
+        brackets = words - 1
+        losses = {0: brackets - matched, 1: 1.0 - 2.0 * matched / (brackets + len(case.golds))}
+        for kind, root, slack in itertools.product((0, 1), repeat=3):
+            loss = np.sqrt(np.maximum(losses[kind], 0.0)) if root else losses[kind]
+            every = loss * (1.0 + (scores - case.score)) + case.score if slack else loss + scores
+            best = max(case.score, np.max(every[scores > -np.inf]))
+            value, _, upper, _ = search(case, _parsing.BOUNDED, (kind, root, slack, 99))
+            assert value == best
+            assert upper <= value + 1e-11

@@ -191,7 +191,7 @@ class GrammarParsing(
         pairs, n = grammar.flat[2][5], examples.lengths.astype(np.float64)
         charts = 0.3 * pairs * (0.3 * n**3 / 6 + 8 * n) + grammar.flat[2][0] * n * n
         soft = 1.0 if self.formulation.hard else 6.0
-        counted = 6.0 if self.own.loss == "f1" and self.formulation.hard else 1.0
+        counted = 2.0 if self.own.loss == "f1" and self.formulation.hard else 1.0
         return soft * counted * charts + 1.0
 
     def completed(self, w: np.ndarray, examples: Treebank) -> Plane:
