@@ -7,11 +7,11 @@ instances, which the paper does not have; the smallest one if several are equal.
 used for these two models alone.
 
 A method is a model and a way to train it. With CCCP, every convex problem is solved to a certified
-gap by the solver that lssvm chooses: the bundle for MSSVM, dual coordinate ascent for LSSVM, and for
-HCRF L-BFGS, whose steps are on the objective itself, which is smooth, and which certifies the last
-convex problem in the same way. SGD makes a step after every four instances, for fifty epochs, and returns the mean of its
-points or the last point. Inference is exact throughout, also on the grids, where the paper uses
-belief propagation.
+gap by the solver that lssvm chooses: the bundle for MSSVM, dual coordinate ascent for LSSVM, and
+for HCRF L-BFGS, whose steps are on the objective itself, which is smooth, and which certifies the
+last convex problem in the same way. SGD makes a step after every four instances, for fifty epochs,
+and returns the mean of its points or the last point. Inference is exact throughout, also on the
+grids, where the paper uses belief propagation.
 """
 
 from collections.abc import Callable, Mapping, Sequence
