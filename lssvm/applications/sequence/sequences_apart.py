@@ -147,26 +147,29 @@ def _numbered(
     found: list[str] = []
     used, places = 0, list[list[np.ndarray]]()
     for template, text in enumerate(layout.templates):
-        number: dict[str, int] = {}
-        own = [_numbers(fact, template, number) for fact in facts]
-        counts = np.zeros(len(number), dtype=np.int64)
+        words = DistinctWords()
+        own = [words.codes(fact.names[template], _lines(fact, template)) for fact in facts]
+        counts = np.zeros(len(words), dtype=np.int64)
         for fact, codes in zip(facts, own, strict=True):
             counts[codes] += fact.counts[template]
         frequent = counts >= layout.min_count
         place = np.where(frequent, np.cumsum(frequent) - 1 + len(found), -1).astype(np.int32)
         start = templates.start_of(templates.parse(text, layout.columns))
-        found += [start + name for name in compress(number, frequent.tolist())]
+        found += [start + name for name in compress(words.texts(), frequent.tolist())]
         used += int(np.sum(counts, where=frequent))
         places.append([place[codes] for codes in own])
     return tuple(found), used, list(zip(*places, strict=True))
 
 
-def _numbers(fact: SequenceFacts, template: int, number: dict[str, int]) -> np.ndarray:
-    """The numbers of the attributes of a file; those that are not known yet are added."""
+def _lines(fact: SequenceFacts, template: int) -> np.ndarray:
+    """Where each attribute of a file begins and ends in their names, (n, 2) int32."""
+    names = fact.names[template]
     if not len(fact.counts[template]):
-        return np.empty(0, dtype=np.int32)
-    names = fact.names[template].decode().split("\n")
-    return np.array([number.setdefault(name, len(number)) for name in names], dtype=np.int32)
+        return np.empty((0, 2), dtype=np.int32)
+    breaks = np.flatnonzero(np.frombuffer(names, np.uint8) == ord("\n"))
+    return np.column_stack([np.append(0, breaks + 1), np.append(breaks, len(names))]).astype(
+        np.int32
+    )
 
 
 def _padded(counts: np.ndarray, width: int) -> np.ndarray:
