@@ -361,7 +361,7 @@ class PrecisionAtK(
             nameless = int(np.sum(~examples.named[examples.span]))
             if nameless:
                 found.append(
-                    f"{nameless:,d} documents have no docid in a comment, such as '# docid = D1': "
+                    f"{nameless:,d} documents have no docid in a comment, such as '#docid = D1': "
                     "the numbers of their rows are written"
                 )
             found += _copies(examples)
