@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from lssvm.applications.parsing import bracket_metrics
+from lssvm.applications.parsing import bracket_metrics, parsing_written
 from lssvm.applications.parsing.bracket_metrics import Brackets
 
 LABELS = ["S", "NP", "VP", "PP", "ADVP", "PRT"]
@@ -103,6 +103,21 @@ def test_corpus_figures_are_those_of_all_brackets_together():
     assert found["no_crossing"] == pytest.approx(200 / 3)
     assert found["few_crossing"] == 100
     assert found["tagging_accuracy"] == 100
+
+
+def test_sentences_of_punctuation_alone_are_skipped_by_sentence():
+    gold = brackets([("NP", 0, 2)], GOLD)
+    test = brackets([("NP", 0, 2)], [("S", 0, 4), ("VP", 0, 2)])
+    tags = np.array([TAGS.index(tag) for tag in [".", ",", *PLAIN]])
+    counts = bracket_metrics.count(gold, test, np.array([0, 2, 6]), (tags, tags), (LABELS, TAGS))
+    found = bracket_metrics.scores(counts)
+    assert counts.exact.tolist() == [True, False]
+    assert (found["exact_match"], found["crossing"], found["no_crossing"]) == (0, 1, 0)
+    assert found["few_crossing"] == 100
+    assert parsing_written.written_counts(["1", "2"], counts).scores() == pytest.approx(found)
+    only = bracket_metrics.Counts(*(column[:1] for column in counts))
+    assert set(bracket_metrics.scores(only).values()) == {None}
+    assert set(parsing_written.written_counts(["1"], only).scores().values()) == {None}
 
 
 def test_without_brackets_there_is_no_figure():

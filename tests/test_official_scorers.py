@@ -18,8 +18,8 @@ TREES = """(TOP (S (NP-SBJ (PRP he)) (VP (VBD saw) (NP (DT the) (NN dog)) (-NONE
 (S (NP (NNP Ann)) (VP (VBD saw) (NP (DT the) (NN dog))))
 """
 DOCUMENTS = (
-    "2 qid:a 1:1 # docid = d1\n0 qid:a 1:-1 2:1 # docid = d2\n1 qid:a 1:.5 # docid = d3\n"
-    "0 qid:b 1:-1 # docid = d1\n1 qid:b 1:.2 # docid = d9\n"
+    "2 qid:a 1:1 #docid = d1\n0 qid:a 1:-1 2:1 #docid = d2\n1 qid:a 1:.5 #docid = d3\n"
+    "0 qid:b 1:-1 #docid = d1\n1 qid:b 1:.2 #docid = d9\n"
 )
 
 
@@ -69,8 +69,18 @@ def test_evalb_finds_two_trees_of_the_same_words_on_each_line(predicted):
     )
 
 
+def test_the_simulated_queries_have_the_form_that_letors_script_reads():
+    lines = (PAGE.parents[2] / "data" / "ranking" / "test.txt").read_text("utf-8").splitlines()
+    found = [re.fullmatch(r"([0-2]) qid:(\d+) [^#]*#docid = (\S+)", line) for line in lines]
+    assert all(found)
+    assert len({match.group(2, 3) for match in found}) == len(lines)
+
+
 def test_letors_script_finds_a_score_for_each_line(predicted):
-    """It sorts the lines of a query by their scores, equal ones in the order of the file."""
+    """It sorts the lines of a query by their scores, equal ones in the order of the file.
+
+    It counts NDCG@10 of fewer than ten documents as 0, and lssvm takes that of all of them.
+    """
     text, metrics = predicted({"name": "precision_at_k", "k": 1}, DOCUMENTS)
     scores = [float(line) for line in text.splitlines()]
     queries: dict[str, list[tuple[float, int]]] = {}

@@ -862,7 +862,7 @@ def test_docids_are_those_of_the_comments(folder):
     rows = [row.split() for row in Path("out").read_text().splitlines()]
     assert [row[2] for row in rows] == ["D1", "D2", "GX3", "D4", "D5", "D6", "7", "8", "9"]
     assert result.stderr == (
-        "warning: 3 documents have no docid in a comment, such as '# docid = D1': "
+        "warning: 3 documents have no docid in a comment, such as '#docid = D1': "
         "the numbers of their rows are written\n"
     )
     assert run(classify, "c.yaml", "model", "out").stderr == ""

@@ -70,7 +70,7 @@ def _lines(query: int, labels: np.ndarray, features: np.ndarray) -> list[str]:
     lines = []
     for number, (label, row) in enumerate(zip(labels, features, strict=True), 1):
         pairs = " ".join(f"{j}:{value:g}" for j, value in enumerate(row, 1) if value)
-        lines.append(f"{label} qid:{query} {pairs} # docid = q{query}d{number}\n")
+        lines.append(f"{label} qid:{query} {pairs} #docid = q{query}d{number}\n")
     return lines
 
 

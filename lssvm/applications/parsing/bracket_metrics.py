@@ -3,9 +3,10 @@
 A bracket is a label over the words start..end-1; parts of speech and the root are none. Brackets
 of a predicted tree match those of the true one of the same label and words, each at most one. With
 the exceptions of COLLINS.prm, words whose true part of speech is a punctuation mark are left out,
-brackets that hold nothing else are none, and ADVP and PRT are the same label. One difference: evalb
-leaves out the words of each tree by the parts of speech of that tree, here those of the true tree
-decide for both.
+brackets that hold nothing else are none, and ADVP and PRT are the same label. Sentences without any
+word that counts take no part in figures by sentence. One difference: evalb leaves out the words of
+each tree by the parts of speech of that tree and refuses a sentence if the two trees then differ in
+their words; here the parts of speech of the true tree decide for both.
 """
 
 from collections.abc import Sequence
@@ -56,6 +57,16 @@ class Counts(NamedTuple):
     crossing: np.ndarray
     words: np.ndarray
     tagged: np.ndarray
+
+    @property
+    def valid(self) -> np.ndarray:
+        """Trees with words that count, (n,) bool; evalb skips the others."""
+        return self.words > 0
+
+    @property
+    def exact(self) -> np.ndarray:
+        """Trees with all brackets right and no other, (n,) bool."""
+        return (self.matched == self.gold) & (self.matched == self.test)
 
 
 def without_words(brackets: Brackets, kept: np.ndarray, words: np.ndarray) -> Brackets:
@@ -158,14 +169,14 @@ def scores(counts: Counts) -> dict[str, float | None]:
     """The figures at the end of evalb's output, in percent but for ``crossing``.
 
     precision, recall, f1 : over all brackets, None without any
-    exact_match : trees with all brackets right and no other
+    exact_match : trees with all brackets right and no other, of the valid ones (see ``Counts``)
     crossing : mean number of crossing brackets of a tree; no_crossing, few_crossing : trees with
-        none, and with two at most
+        none, and with two at most; of the valid ones too
     tagging_accuracy : words with the right part of speech
     """
     gold, test, matched = (int(np.sum(each)) for each in counts[:3])
-    n, words = len(counts.gold), int(np.sum(counts.words))
-    exact = (counts.matched == counts.gold) & (counts.matched == counts.test)
+    n, words = int(np.sum(counts.valid)), int(np.sum(counts.words))
+    exact, crossing = counts.exact[counts.valid], counts.crossing[counts.valid]
 
     def share(part: float, whole: int) -> float | None:
         return 100.0 * float(part) / whole if whole else None
@@ -175,8 +186,8 @@ def scores(counts: Counts) -> dict[str, float | None]:
         "recall": share(matched, gold),
         "f1": share(2 * matched, gold + test),
         "exact_match": share(float(np.sum(exact)), n),
-        "crossing": float(np.sum(counts.crossing)) / n if n else None,
-        "no_crossing": share(float(np.sum(counts.crossing == 0)), n),
-        "few_crossing": share(float(np.sum(counts.crossing <= FEW)), n),
+        "crossing": float(np.sum(crossing)) / n if n else None,
+        "no_crossing": share(float(np.sum(crossing == 0)), n),
+        "few_crossing": share(float(np.sum(crossing <= FEW)), n),
         "tagging_accuracy": share(float(np.sum(counts.tagged)), words),
     }

@@ -359,13 +359,13 @@ class GrammarParsing(
     def score(self, examples: Treebank, predictions: Predictions) -> dict[str, float | None]:
         """The figures of evalb, see ``bracket_metrics``, and others.
 
-        error : wrong trees in percent; loss : mean Δ; no_parse : sentences without a parse
+        error : wrong trees in percent of all sentences; loss : mean Δ
+        no_parse : sentences without a parse
         """
-        found = bracket_metrics.scores(self.counts(examples, predictions))
-        exact = found["exact_match"]
+        counts = self.counts(examples, predictions)
         return {
-            "error": None if exact is None else 100.0 - exact,
-            **found,
+            "error": 100.0 * float(np.mean(~counts.exact)),
+            **bracket_metrics.scores(counts),
             "loss": float(np.mean(self.training_losses(examples, predictions))),
             "sentences": len(examples),
             "no_parse": int(np.sum(~predictions.parsed)),

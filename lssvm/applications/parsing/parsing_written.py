@@ -38,7 +38,7 @@ class TreesWritten(WrittenScorer[Treebank, Any]):
             (names, names),
             collins=options.exceptions == "collins",
         )
-        return _written(list(gold.identifiers), counts)
+        return written_counts(list(gold.identifiers), counts)
 
 
 def _check_words(path: str, gold: Treebank, found: Treebank) -> None:
@@ -56,22 +56,24 @@ def _check_words(path: str, gold: Treebank, found: Treebank) -> None:
         raise DataError(path, int(found.lines[row]), wrong)
 
 
-def _written(names: list[str], counts: bracket_metrics.Counts) -> Written:
-    exact = (counts.matched == counts.gold) & (counts.matched == counts.test)
-    none, few = counts.crossing == 0, counts.crossing <= bracket_metrics.FEW
-    columns = np.column_stack([*counts, exact, none, few]).astype(np.float64)
+def written_counts(names: list[str], counts: bracket_metrics.Counts) -> Written:
+    """The figures of ``bracket_metrics.scores`` for n trees; F1 and crossing brackets of each."""
+    crossing, valid = counts.crossing, counts.valid
+    marks = np.stack([counts.exact, crossing == 0, crossing <= bracket_metrics.FEW]) & valid
+    columns = np.column_stack([*counts, valid, *marks]).astype(np.float64)
 
-    def metrics(sums: np.ndarray, count: int) -> Scores:
-        gold, test, matched, crossing, words, tagged, right, uncrossed, little = sums.tolist()
+    def metrics(sums: np.ndarray, _: int) -> Scores:
+        gold, test, matched, crossing, words, tagged, n, *sentences = sums.tolist()
+        right, uncrossed, little = (100.0 * part / n if n else None for part in sentences)
         precision, recall, f1 = shares(gold, test, matched)
         return {
             "precision": precision,
             "recall": recall,
             "f1": f1,
-            "exact_match": 100.0 * right / count,
-            "crossing": crossing / count,
-            "no_crossing": 100.0 * uncrossed / count,
-            "few_crossing": 100.0 * little / count,
+            "exact_match": right,
+            "crossing": crossing / n if n else None,
+            "no_crossing": uncrossed,
+            "few_crossing": little,
             "tagging_accuracy": 100.0 * tagged / words if words else None,
         }
 

@@ -363,7 +363,7 @@ class PrecisionAtK(
             if nameless:
                 found.append(
                     f"{counted(nameless, 'document has', 'documents have')} no docid in a "
-                    "comment, such as '# docid = D1': "
+                    "comment, such as '#docid = D1': "
                     "the numbers of their rows are written"
                 )
             found += _copies(examples)

@@ -6,6 +6,10 @@ gains 2^label − 1, divided by 1 at ranks 1 and 2 and by log2(rank) beyond, and
 highest such sum of the query: unlike trec_eval's nDCG, whose gains are the labels and whose
 discount is log2(rank + 1). Every metric is the mean over all queries; a query without a
 relevant document (for NDCG: without a positive label) counts as 0.
+
+For a query with fewer than k documents, P@k still divides by k and NDCG@k is that of all its
+documents. LETOR's own scripts differ there: both count such an NDCG@k as 0, and that of version 3
+such a P@k too.
 """
 
 import numpy as np

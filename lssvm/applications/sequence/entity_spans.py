@@ -87,7 +87,7 @@ def tags_of(names: Sequence[str], labels: Sequence[np.ndarray], offsets: np.ndar
 
 
 def lenient(tags: Tags) -> Spans:
-    """The entities that conlleval counts."""
+    """The entities that conlleval counts, and by the same rule those of IOBES, BILOU and BMES."""
     before, after, same = tags.pairs
     border = ~same | _is(after, B, S) | _is(before, E, S)
     starts = np.flatnonzero(border & (after != O)) + 1

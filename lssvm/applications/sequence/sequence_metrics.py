@@ -9,8 +9,9 @@ B, I, O, and all entities have one type. The prefixes belong to one family:
     BILOU   B, I, L, U       the same, E being called L and S U
     BMES    B, M, E, S       the same, I being called M
 
-The lenient count, that of conlleval, takes any change of type or prefix as a border; the strict
-one, that of seqeval's strict mode, requires that labels follow a scheme. The scheme is found from
+The lenient count takes any change of type or prefix as a border. For IOB and IOE it is that of
+conlleval, which does not know the other prefixes: here they are read in the same manner. The strict
+count, that of seqeval's strict mode, requires that labels follow a scheme. The scheme is found from
 the true labels: IOBES for the last three families; IOB2 if every entity begins with B, otherwise
 IOB1, where B only separates neighbouring entities of one type; IOE2 if every entity ends with E,
 otherwise IOE1, where E only separates neighbouring entities, and for which seqeval has no reliable
