@@ -53,7 +53,7 @@ class Plan(NamedTuple):
 
 
 FULL = Plan(FOLDS, 400, 40, decades(-2, 3, 1), decades(-5, 0, 1))
-QUICK = Plan(2, 50, 8, decades(-2, -1, 1), decades(-4, -3, 1))
+QUICK = Plan(2, 50, 6, decades(-2, -2, 1), decades(-4, -4, 1))
 
 
 class Subject(NamedTuple):
@@ -211,7 +211,7 @@ if __name__ == "__main__":
     command.main(
         "The number of CCCP iterations by C for three applications.",
         "folder of yeast-ars, letor3-ohsumed and litbank-coref",
-        "two folds, two values of C, few background sequences and documents",
+        "two folds, one value of C, few background sequences and documents",
         experiment,
         {"data and folds": 0},
     )
