@@ -119,7 +119,17 @@ class Numbers:
 
 @pytest.mark.parametrize(
     ("milliseconds", "count"),
-    [(0.3, 1), (0.6, 2), (3.2, 12), (17, 16), (49, 24), (50, 26), (128, 64), (6_000, 64), (20_000, 200)],
+    [
+        (0.3, 1),
+        (0.6, 2),
+        (3.2, 12),
+        (17, 16),
+        (49, 24),
+        (50, 26),
+        (128, 64),
+        (6_000, 64),
+        (20_000, 200),
+    ],
 )
 def test_short_passes_have_few_blocks_and_long_ones_enough_for_many_machines(milliseconds, count):
     n = 100_000
