@@ -365,7 +365,7 @@ def test_words_alone_are_parsed_if_parts_of_speech_are_predicted():
         ([[("a", "N")]], ["(S (N b))"], "y: tree 1 has other words than its sentence in X"),
         ([[("a (", "N")]], [None], "expected words without blanks and brackets"),
         ([[]], [None], "X: sentence 1 has no words, and no tree; expected some"),
-        (None, ["(S (N a)"], "1 of its brackets are not closed"),
+        (None, ["(S (N a)"], "1 bracket is not closed"),
         (None, ["(S (N a)) (S (N b))", "(S (N a))"], "y: 3 trees in 2 texts; expected one in each"),
         ([[("a", "N")]], [None], "no tree to learn a grammar from; expected at least one"),
     ],

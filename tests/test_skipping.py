@@ -94,6 +94,13 @@ CASES = {
         0,
         "')' without '('",
     ),
+    "open trees": (
+        {"name": "parsing"},
+        [f"(S (A a{i})\n (B (C c)))\n\n" for i in range(8)],
+        "(S (A bad)\n (B (C c))\n\n",
+        0,
+        "1 bracket is not closed at the end of the file",
+    ),
     "pairs": (
         {"name": "alignment", "task": "pairs"},
         [f">a{i}\nARN{'ND'[i % 2]}\n\n>b{i}\nARNN\n" for i in range(6)],

@@ -9,13 +9,14 @@ off the labels, from their first ``-`` or ``=``; labels that begin with one, as 
 
 import re
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
 
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.text import Line, open_text
 
@@ -139,16 +140,19 @@ def tree_parts(
 def tree_lines(lines: Iterable[tuple[int, Line]], number: int) -> list[range]:
     """The lines of the tree that has a line, as of :data:`lssvm.formats.text.Owns`.
 
-    Where brackets do not match, it is known in files with one tree on each line alone.
+    Where brackets do not match, it is known only if the other trees begin, and no other bracket
+    does, where a line begins.
     """
-    brackets = [(at, _BRACKET.findall(line)) for at, line in lines if line.strip()]
-    trees = _spans(brackets)
+    filled = [(at, line) for at, line in lines if line.strip()]
+    trees = _spans(filled)
     if trees is None:
-        broken = [at for at, own in brackets if _spans([(at, own)]) is None]
-        before = [at for at in broken if at <= number]  # a later line may show what it lacks
-        if not before or len(brackets) - len(broken) <= 3 * len(broken):
+        begins = [row for row, (_, line) in enumerate(filled) if line.startswith(b"(")]
+        parts = [filled[a:b] for a, b in pairwise([*begins, len(filled)])]
+        broken = [range(part[0][0], part[-1][0] + 1) for part in parts if _spans(part) is None]
+        before = [own for own in broken if own.start <= number]  # what follows may show the lack
+        if not before or len(parts) - len(broken) <= 3 * len(broken):
             raise ValueError("cannot skip a tree whose brackets do not match: its end is not known")
-        return [range(before[-1], before[-1] + 1)]
+        return [before[-1]]
     own = next((tree for tree in trees if number in tree), None)
     if own is None:
         raise ValueError("cannot skip what is outside of all brackets")
@@ -157,11 +161,11 @@ def tree_lines(lines: Iterable[tuple[int, Line]], number: int) -> list[range]:
     return [own]
 
 
-def _spans(brackets: Iterable[tuple[int, Sequence[bytes]]]) -> list[range] | None:
-    """The lines of each tree, given the brackets of each line; None if they do not match."""
+def _spans(lines: Iterable[tuple[int, Line]]) -> list[range] | None:
+    """The lines of each tree, if brackets match, else None."""
     found, depth, begun = [], 0, 0
-    for at, own in brackets:
-        for bracket in own:
+    for at, line in lines:
+        for bracket in _BRACKET.findall(line):
             begun = begun if depth else at
             depth += 1 if bracket == b"(" else -1
             if depth < 0:
@@ -182,8 +186,9 @@ def _each_line(
             raise DataError(path, number, error) from None
         yield
     if reader.open:
-        message = f"{reader.open} of its brackets are not closed at the end of the file"
-        raise DataError(path, reader.begun, f"the tree: {message}; expected ')'")
+        what = counted(reader.open, "bracket is", "brackets are")
+        message = f"the tree: {what} not closed at the end of the file; expected ')'"
+        raise DataError(path, reader.begun, message)
     if not reader.trees:
         raise DataError(path, None, "there are no trees; expected '(S (NP …) …)'")
 
