@@ -18,7 +18,7 @@ All methods are trained on the training files alone, with all their settings on 
   its pairs), by our own solver, C from 1e-5 to 1e7 per query. The latent SSVM starts from the
   initial weights of highest validation MAP;
 - pairwise linear SVM: all pairs of documents of a query with different labels, squared hinge loss,
-  by liblinear through scikit-learn, C from 1e-9 to 0.01 per pair;
+  by liblinear through scikit-learn, C from 1e-9 to 1 per pair;
 - LambdaMART: LightGBM, learning rate from {0.02, 0.05, 0.1}, leaves from {4, 8, 16, 31}, at least
   10 or 30 documents in a leaf, truncation at 10 or 30 documents, from 10 to 200 trees.
 
@@ -114,7 +114,7 @@ FULL = Plan(
     (1, 3, 5, 10, 20, 30),
     decades(-3, 4, 0.5),
     decades(-5, 7, 0.5),
-    decades(-9, -2, 1),
+    decades(-9, 0, 1),
     (10, 20, 30, 40, 60, 80, 120, 200),
     (0.02, 0.05, 0.1),
     (4, 8, 16, 31),
