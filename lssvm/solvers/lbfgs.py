@@ -83,7 +83,7 @@ class Lbfgs(SummedSolver):
 
     w: np.ndarray = field(metadata=kept.vector())
     completion: Plane = field(metadata=kept.plane())
-    memory: int = 6
+    memory: int = 5
     outputs: np.ndarray = field(
         default_factory=lambda: np.empty(0), metadata=kept.vector(kept.evaluated_shape)
     )
