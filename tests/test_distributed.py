@@ -503,7 +503,7 @@ def run_learn(*arguments, **options):
 
 
 SEQUENCE = ["configs/sequence.yaml", "--set", "solver.method=cutting-plane"]
-SEQUENCE += ["--set", "solver.max_passes=70", "--set", "solver.epsilon=1e-9"]
+SEQUENCE += ["--set", "solver.max_passes=40", "--set", "solver.epsilon=1e-9"]
 
 
 def test_a_lost_scheduler_ends_the_run_in_one_line_and_others_resume_it(tmp_path, uninterrupted):

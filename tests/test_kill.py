@@ -14,6 +14,7 @@ import relation_files
 
 CONFIG = Path(__file__).parent.parent / "configs" / "motif-simulated.yaml"
 SETTINGS = ["objective.C=1", "cccp.restarts=2", "application.initialisation=random"]
+SETTINGS += ["cccp.max_iterations=2", "solver.max_passes=100"]
 MOTIF = [word for setting in SETTINGS for word in ("--set", setting)]
 RELATION = """
 application: {name: relation, loss: f_beta, decomposition: DECOMPOSITION, iterations: 6}
@@ -63,7 +64,7 @@ def killed_and_resumed(config, folder, settings, kills, code=0):
 
 
 def test_three_kills_and_another_number_of_threads_change_no_byte(tmp_path):
-    killed_and_resumed(CONFIG, tmp_path, MOTIF, 3)
+    killed_and_resumed(CONFIG, tmp_path, MOTIF, 3, code=3)  # passes and iterations run out
 
 
 @pytest.mark.parametrize("decomposition", ["counts", "pairs"])

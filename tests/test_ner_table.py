@@ -118,7 +118,7 @@ def test_the_setting_is_that_of_lowest_error_on_what_was_held_out(sentences):
 
 
 def test_the_experiment_writes_its_table_and_every_run(folder, monkeypatch):
-    monkeypatch.setattr(ner_table, "QUICK", PLAN._replace(grid=(1.0,), crf_grid=(1.0,)))
+    monkeypatch.setattr(ner_table, "QUICK", PLAN._replace(grid=(1.0,), crf_grid=(1.0,), literal=4))
     text = ner_table.experiment(command.Arguments(folder, folder, True, 1))
     assert (folder / "ner.txt").read_text() == text + "\n"
     with (folder / "ner.csv").open() as file:
