@@ -42,6 +42,7 @@ SECONDS = 0.05  # time between two returns from the compiled loop
 # epochs visit examples one by one, since their steps are long.
 BATCH, BATCH_WORK, BATCH_SHARE = 8, 2000, 16
 ALONE = 2
+LONG_PASS = 300_000_000  # multiplications and additions of an epoch that takes about a second
 TEAM_WORK = 2_000_000  # multiplications and additions of a pass for which more threads pay
 
 
@@ -259,6 +260,10 @@ class DualCoordinate(Epochs):
             planes.grow()
             check_room(len(self.costs), planes.nbytes, self.max_bytes)
         return bool(status == _dual_coordinate.DONE)
+
+    def _first_check(self, oracle: Any) -> int:
+        short = oracle.compiled.multiply_adds < LONG_PASS
+        return self.check_every if short else super()._first_check(oracle)
 
     def _batch(self, kernel: Any) -> int:
         """Examples that are visited at one w, the same for any number of threads."""

@@ -4,7 +4,8 @@ Both kinds of dual coordinate ascent share this: every epoch and every sweep vis
 a new random order; after an epoch, a few sweeps go over the kept planes without inference. The sum
 of the gaps that the visits find is an estimate of P − D. Once it is as small as the goal, a
 certificate is computed. The goal is a share of P; before the first certificate P is not known, and
-the dual value of the multipliers with the gaps takes its place.
+the dual value of the multipliers with the gaps takes its place. Where epochs take long, the first
+certificate comes early all the same, so that who waits knows how far it is.
 """
 
 import time
@@ -26,6 +27,7 @@ from lssvm.solvers.solver import Solver
 SWEPT_SHARE = 0.3  # sweeps end when their gaps are this share of the sampled gaps
 SMALL_SHARE = 0.3  # an example rests if its gap is below this share of the goal divided by n
 PROMISE = 1.2  # a certificate is computed once the sampled gaps are this multiple of the goal
+FIRST_CHECK = 2  # epochs before the first certificate, where these take long
 # An epoch is slow if the sampled gaps stay above this share of what they were. After so many slow
 # epochs in a row conjugate gradients run: the first numbers hold if the kernel solves for all
 # outputs, the second ones with pairwise steps over the planes that are kept, where conjugate
@@ -172,9 +174,14 @@ class Epochs(Solver):
         settled = left <= SWEPT_SHARE * self.sampled or self.swept >= self.most_sweeps
         self.phase = VISITS if settled or planes.exact else SWEEP
         _dual_coordinate.shuffle(self.order, self.generator)
-        if self.phase == VISITS and self._promising(target()):
+        if self.phase == VISITS and self._promising(oracle, target()):
             self._certify(oracle)
 
-    def _promising(self, goal: float) -> bool:
+    def _first_check(self, oracle: Any) -> int:
+        """The largest number of epochs before the first certificate."""
+        return FIRST_CHECK
+
+    def _promising(self, oracle: Any, goal: float) -> bool:
         """Whether it is time for a certificate."""
-        return self.sampled <= PROMISE * goal or self.epochs - self.checked >= self.check_every
+        most = self._first_check(oracle) if self._unchecked else self.check_every
+        return self.sampled <= PROMISE * goal or self.epochs - self.checked >= most
