@@ -15,7 +15,8 @@ Form = Callable[[Any, Any, TextIO], None]  # writes predictions for examples to 
 class InParts(ABC, Generic[E, P]):
     """An application whose examples can be predicted and written in parts.
 
-    After a part was written, only what the scores need of it is kept: labels, but not features.
+    After a part was written, only what the scores need of it is kept: counts or labels, but not
+    features.
     The scores are computed at the end from all parts together.
     """
 

@@ -350,7 +350,6 @@ def _scored(
 
     rest : number of examples without a label
     """
-
     metrics, quiet = options["metrics"], options["quiet"]
     if known is not None:
         _score(trained, *known, metrics, quiet, to_stderr=predictions == "-")

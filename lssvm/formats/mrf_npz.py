@@ -22,7 +22,7 @@ from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.mrf_text import HIDDEN, MOST_FEATURES, MOST_STATES, Features, GraphFile
 from lssvm.formats.npy_arrays import Archive, opened_archive, read_archive
 
-NONE: Mapping[str, int] = {}
+_NONE: Mapping[str, int] = {}
 _PART = 100_000  # nodes and edges of a part
 _TWICE = "two graphs have the same name; expected different names"
 _OPTIONAL = {"costs", "node_names"}
@@ -77,10 +77,10 @@ def _parts(archive: Archive) -> Iterator[GraphFile]:
     _check_offsets(offsets, shapes)
     nodes, edges = (offsets[f"{kind}_offsets"].astype(np.int64) for kind in _OF_KIND)
     rows = {kind: _FeatureRows(archive, kind) for kind in _OF_KIND}
-    names, first = set[str](), 0
+    names, first, sizes = set[str](), 0, nodes + edges
     while first < len(nodes) - 1:
-        end = int(np.searchsorted(nodes + edges, nodes[first] + edges[first] + _PART, side="right"))
-        last = max(first + 1, end - 1)
+        last = int(np.searchsorted(sizes, sizes[first] + _PART, side="right")) - 1
+        last = max(first + 1, last)
         arrays = {name: archive.rows(name, last - first) for name in _OF_GRAPH if name in shapes}
         before: dict[str, int] = {}
         for kind, offsets_of in (("node", nodes), ("edge", edges)):
@@ -125,7 +125,7 @@ class _FeatureRows:
         return {name: starts - starts[0], **{each: self._archive.rows(each, size) for each in rest}}
 
 
-def of_arrays(arrays: dict[str, np.ndarray], before: Mapping[str, int] = NONE) -> GraphFile:
+def of_arrays(arrays: dict[str, np.ndarray], before: Mapping[str, int] = _NONE) -> GraphFile:
     """The graphs of the arrays of an archive. Raises ValueError for what does not fit.
 
     before : rows of an archive's array by its name before those of ``arrays``, for messages

@@ -141,8 +141,7 @@ def _labels(graphs: Sequence[_Graph], y: Any) -> list[np.ndarray]:
         if len(own) != count or own.dtype.kind not in "iu":
             raise LssvmError(
                 f"y: graph {number} has {counted(len(own), 'label')} of type {own.dtype} for "
-                f"{count:,d} "
-                "nodes; expected a whole number for each"
+                f"{counted(count, 'node')}; expected a whole number for each"
             )
     return found
 
