@@ -112,7 +112,7 @@ def test_searches_and_copies_work_on_graphs():
         ([{"features": [[1]]}], [[0]], "X: graph 1: features or edges are missing"),
         ([([[1.0]], [[0, 1, 2]])], [[0]], "edges have the shape"),
         ([([[1.0]], [[0, 1]])], [[0]], "X: array 'ends' is out of range at row 0"),
-        ([([[1.0]], [])], [[0, 1]], "y: graph 1 has 2 labels of type int64 for 1 nodes"),
+        ([([[1.0]], [])], [[0, 1]], "y: graph 1 has 2 labels of type int64 for 1 node;"),
         ([([[1.0]], [])], [[-3]], "X: array 'labels' is out of range at row 0, -3"),
         ([([[1.0]], [[0, 0]], [[1.0]] * 2)], [[0]], "2 rows of edge_features for 1 edge"),
     ],
