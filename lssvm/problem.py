@@ -405,14 +405,12 @@ def by_example(problem: Problem[E]) -> ByExample[E]:
     raise LssvmError(f"{name} gives no planes by example; expected solver.method: bundle")
 
 
-class KernelRows(ABC, Generic[E]):
-    """Rows of features that a kernel may take the inner products of.
+class FeatureRows(ABC, Generic[E]):
+    """Rows of features, of which training may leave out some and merge others.
 
     w begins with weights (m, K) that rows of m features are scored against. The examples have
     ``inputs``, (rows, m), dense or csr_array, and ``with_inputs``, a copy with other rows and
-    another m; w · Φ depends on the rows through these scores alone. If the last columns of the
-    rows are no features, the examples say how many they are as ``marked_columns``: a kernel leaves
-    them as they are, they stay the last ones, and m does not count them.
+    another m; w · Φ depends on the rows through these scores alone.
     """
 
     @abstractmethod
@@ -427,6 +425,15 @@ class KernelRows(ABC, Generic[E]):
     @abstractmethod
     def known_inputs(self) -> tuple[int, int] | None:
         """m and K as options and state fix them, or None."""
+
+
+class KernelRows(FeatureRows[E]):
+    """Rows of features that a kernel may take the inner products of.
+
+    If the last columns of the rows are no features, the examples say how many they are as
+    ``marked_columns``: a kernel leaves them as they are, they stay the last ones, and m does not
+    count them.
+    """
 
 
 def why_not_finite(

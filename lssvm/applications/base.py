@@ -4,6 +4,7 @@
 |---|---|---|
 | every solver | ``Problem``, planes of the sum | ``lssvm/problem.py`` |
 | solvers that keep planes of examples | ``ByExample`` | the same |
+| fewer features | ``FeatureRows`` | the same |
 | kernels | ``KernelRows`` | the same |
 | threads that share one sum over sparse rows | ``Gathering`` | the same |
 | iterative inference that begins where it ended last | ``Continuing`` | the same |
@@ -50,6 +51,7 @@ from lssvm.problem import (
     E,
     Each,
     Examples,
+    FeatureRows,
     FirstProblem,
     Gathering,
     KernelRows,
@@ -72,6 +74,7 @@ __all__ = [
     "Examples",
     "Explainer",
     "Export",
+    "FeatureRows",
     "FirstProblem",
     "FolderFormat",
     "Formulation",

@@ -29,9 +29,11 @@ import numpy as np
 from pydantic import BaseModel, ConfigDict, Field
 
 from lssvm import sparse
-from lssvm.applications.base import Application, KernelRows
+from lssvm.applications import equal_features
+from lssvm.applications.base import Application, FeatureRows, KernelRows
+from lssvm.applications.equal_features import Merged
 from lssvm.applications.names import LazyNames
-from lssvm.applications.occurring import Occurring
+from lssvm.applications.occurring import LEAST, Occurring
 from lssvm.checked import LARGEST, MOST_WEIGHTS
 from lssvm.errors import LssvmError
 from lssvm.plane import MEGABYTE
@@ -184,16 +186,28 @@ def training(settings: Kernel, application: Application, examples: Any) -> Train
 
 
 def _linear(application: Application, examples: Any) -> Training:
-    """The rows as they are, or without the features that do not occur."""
-    none = np.zeros((0, 0))
-    if isinstance(application, KernelRows):
+    """The rows as they are, or with fewer features."""
+    space: Linear | Occurring | Merged = Linear()
+    if isinstance(application, FeatureRows):
         columns = application.columns_per_row(examples)
         found = application.features_of_values(examples)
-        occurring = None if found is None else Occurring.of(*found, columns)
-        if occurring is not None:
-            shown, _ = occurring.prepared(examples, np.empty(0))
-            return Training(shown, occurring, none, 0)
-    return Training(examples, Linear(), none, 0)
+        if found is not None and found[1] * columns >= LEAST:
+            sums = equal_features.sums_of(examples.inputs)
+            space = fewer_of(*sums, found[1], columns)
+    shown, _ = space.prepared(examples, np.empty(0))
+    return Training(shown, space, np.zeros((0, 0)), 0)
+
+
+def fewer_of(
+    features: np.ndarray, sums: np.ndarray, width: int, columns: int
+) -> "Linear | Occurring | Merged":
+    """The space of linear weights with few features: those that occur, equal ones merged.
+
+    features, sums : of ``equal_features.sums_of``, of one or several shares of the examples
+    width : of a row; columns : K
+    """
+    whole = Occurring.of(features, width, columns) or Linear()
+    return Merged.of(features, sums, width, columns, whole) or whole
 
 
 @dataclass(frozen=True)

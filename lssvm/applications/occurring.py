@@ -101,6 +101,13 @@ class Occurring:
         """The names of linear weights."""
         return OccurringNames(self, names)
 
+    def of_features(self, values: np.ndarray) -> np.ndarray:
+        """Sizes of the first features that occur as those of all features, 0 for others."""
+        features = self.features[: len(values)]
+        found = np.zeros(int(features[-1]) + 1)
+        found[features] = values
+        return found
+
     def facts(self) -> dict[str, Any]:
         """How many features there are."""
         return {"features that occur": len(self.features)}

@@ -9,7 +9,7 @@ import numpy as np
 
 import lssvm
 from lssvm import applications, checked
-from lssvm.applications.base import Application, KernelRows
+from lssvm.applications.base import Application, FeatureRows
 from lssvm.applications.feature_space import Linear, Space
 from lssvm.config import Config, stored_config
 from lssvm.errors import ConfigError, LssvmError, ModelError
@@ -98,7 +98,7 @@ class Model:
         del arrays["w"]
         application = config.create_application()
         application.restore(state)
-        inputs = application.known_inputs() if isinstance(application, KernelRows) else None
+        inputs = application.known_inputs() if isinstance(application, FeatureRows) else None
         space = restored(config.kernel, parts, inputs)
         expected = stored_space.dimension(space, application.known_dimension())
         if dimension != (dimension if expected is None else expected):

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from lssvm.applications.base import Examples
+from lssvm.applications.equal_features import Merged
 from lssvm.applications.feature_space import Linear
 from lssvm.applications.occurring import Occurring
 from lssvm.errors import ApplicationError
@@ -30,7 +31,7 @@ def model_of(problem: Problem, stage: Stage, observer: Observer, scored: bool) -
     space, w = problem.training.space.reduced(stage.progress.best_w)
     summary = where.summary(w, examples)
     model = Model(application, config.to_dict(), w, {}, summary, space)
-    ready = _prepared(problem, model)
+    ready = _prepared(problem, stage.progress.best_w, model)
     ended = where.ended(ready[0].w, ready[1], lambda: predicted(*ready))
     if config.objective.slack_norm == 1:
         _check_losses(problem, stage, model.space.squared_norm(w), ready, ended)
@@ -69,10 +70,13 @@ def _validation(
     return found
 
 
-def _prepared(problem: Problem, model: Model) -> tuple[Model, Examples]:
-    """What ``prepared`` gives for the examples of training, which may be what they were already."""
-    if isinstance(model.space, Linear | Occurring):
-        return replace(model, space=Linear()), problem.training.examples
+def _prepared(problem: Problem, w: np.ndarray, model: Model) -> tuple[Model, Examples]:
+    """What ``prepared`` gives for the examples of training, which may be what they were already.
+
+    w : the weights as they were trained, of which the model is made
+    """
+    if isinstance(problem.training.space, Linear | Occurring | Merged):
+        return replace(model, w=w, space=Linear()), problem.training.examples
     return prepared(model, problem.data.examples)
 
 

@@ -8,6 +8,7 @@ import numpy as np
 
 from lssvm.applications.apart import slices
 from lssvm.applications.base import Application, Examples
+from lssvm.applications.equal_features import Merged
 from lssvm.applications.feature_space import Linear, Training
 from lssvm.applications.occurring import Occurring
 from lssvm.config import Config
@@ -101,12 +102,13 @@ def problem_of(
         raise LssvmError("data.validate: examples without labels; expected labelled ones")
     w0 = _initial_weights(data, where, config, initial)
     training = where.training(data.examples, config.kernel)
-    if w0 is not None and isinstance(training.space, Occurring):
+    if w0 is not None and isinstance(training.space, Occurring | Merged):
         w0 = training.space.restricted(w0)
     held = "" if data.held is None else data.held.fingerprint()
     problem = Problem(data, where, w0, training, _fingerprint(data.examples), held)
     if config.kernel.type == "linear":
-        _check_weights(problem.dimension, config)
+        more = training.space.saved if isinstance(training.space, Merged) else 0
+        _check_weights(problem.dimension + more, config)
     return problem
 
 

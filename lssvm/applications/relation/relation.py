@@ -77,6 +77,7 @@ class Relation(
     WholeLoss[Bags],
     base.Application[Bags, Predictions],
     base.ByExample[Bags],
+    base.FeatureRows[Bags],
 ):
     """Relations of pairs; the labels of mentions are hidden."""
 
@@ -108,6 +109,14 @@ class Relation(
     def known_dimension(self) -> int | None:
         """Features times columns."""
         return None if self.vocabulary is None else self.vocabulary.width * self.columns.count
+
+    def columns_per_row(self, examples: Bags) -> int:
+        """The columns of w."""
+        return self.columns.count
+
+    def known_inputs(self) -> tuple[int, int] | None:
+        """Features of a mention, and the columns of w."""
+        return None if self.vocabulary is None else (self.vocabulary.width, self.columns.count)
 
     def dimension(self, examples: Bags) -> int:
         """Features times relations, and none if it has weights."""

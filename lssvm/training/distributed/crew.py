@@ -96,7 +96,7 @@ class Crew:
     def prepare(self, reading: Reading) -> None:
         """Tell all workers, also those that come later, which features are left."""
         self._reading = reading
-        asked = dict.fromkeys(self.workers(), (reading.occurring,))
+        asked = dict.fromkeys(self.workers(), (reading.fewer,))
         self.replies("prepare", asked)
 
     def leave(self, worker: Worker, share: int) -> None:

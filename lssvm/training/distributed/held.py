@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from lssvm.applications.apart import Taught
-from lssvm.applications.base import KernelRows
+from lssvm.applications.base import FeatureRows
+from lssvm.applications.equal_features import Merged, sums_of
 from lssvm.applications.occurring import LEAST, Occurring
 from lssvm.applications.reading import Source
 from lssvm.executor import Executor
@@ -27,20 +28,21 @@ class Reading(NamedTuple):
 
     sources : all files; edges : where each share begins in them, and their number
     before : the examples before each share; plan : of the application
-    occurring : the features that are left, if some are left out
+    fewer : the features that are left, if some are left out or merged
     """
 
     sources: Sequence[Source]
     edges: Sequence[int]
     before: Sequence[int]
     plan: Any
-    occurring: Occurring | None = None
+    fewer: Occurring | Merged | None = None
 
 
 class Found(NamedTuple):
     """What there is to know of a share once it is packed.
 
     features : those that occur in sparse rows, (k,) int64; None if it does not matter
+    sums : (k, 2) of each, see ``equal_features``
     width : features of a row; columns : that a row is scored against
     """
 
@@ -48,6 +50,7 @@ class Found(NamedTuple):
     fingerprint: str
     labelled: bool
     features: np.ndarray | None = None
+    sums: np.ndarray | None = None
     width: int = 0
     columns: int = 0
 
@@ -122,13 +125,13 @@ class Held:
         for key in [key for key in self._blocks if key[0] == share]:
             del self._blocks[key]
 
-    def prepare(self, occurring: Occurring | None) -> Sequence[int]:
-        """Leave out the features that do not occur in any share; the shares that are here."""
-        self.reading = self.reading._replace(occurring=occurring)
+    def prepare(self, fewer: Occurring | Merged | None) -> Sequence[int]:
+        """Have the features that are left of all shares; the shares that are here."""
+        self.reading = self.reading._replace(fewer=fewer)
         self._blocks.clear()
         for share in self._shares:
             self.readers.forget(share)
-        for share in self._shares if occurring is not None else ():
+        for share in self._shares if fewer is not None else ():
             self._shares[share] = self._prepared(self._shares[share])
         return list(self._shares)
 
@@ -190,14 +193,16 @@ class Held:
         examples, application = self.examples(share), self.application
         found = Found(examples.costs, examples.fingerprint(), bool(examples.labelled))
         given = None
-        if isinstance(application, KernelRows):
+        if isinstance(application, FeatureRows):
             given = application.features_of_values(examples)
         if given is None:
             return found
-        codes, width = given
+        width = given[1]
         columns = application.columns_per_row(examples)
-        features = _distinct(codes, width) if width * columns >= LEAST else None
-        return found._replace(features=features, width=width, columns=columns)
+        features, sums = None, None
+        if width * columns >= LEAST:
+            features, sums = sums_of(examples.inputs)
+        return found._replace(features=features, sums=sums, width=width, columns=columns)
 
     def sized(self, share: int) -> Sized:
         """The sizes of the examples of a share, which are asked for when all shares are packed."""
@@ -266,8 +271,8 @@ class Held:
         return brief(getattr(application, ask)(w, self._block(share, first, last)))
 
     def _prepared(self, examples: Any) -> Any:
-        occurring = self.reading.occurring
-        return examples if occurring is None else occurring.prepared(examples, np.empty(0))[0]
+        fewer = self.reading.fewer
+        return examples if fewer is None else fewer.prepared(examples, np.empty(0))[0]
 
     def _block(self, share: int, first: int, last: int) -> Any:
         key = (share, first, last)
@@ -279,10 +284,3 @@ class Held:
 def _by_share(spans: Sequence[Span]) -> list[tuple[int, list[Span]]]:
     """Spans, which are in the order of their shares, by these."""
     return [(share, list(own)) for share, own in groupby(spans, lambda span: span[1])]
-
-
-def _distinct(codes: np.ndarray, width: int) -> np.ndarray:
-    """The features that occur. codes : those of all values, below ``width``"""
-    marks = np.zeros(width, dtype=bool)
-    marks[codes] = True
-    return np.flatnonzero(marks)

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, Self
 
 import numpy as np
 
-from lssvm.applications.feature_space import Linear, Space, Training
+from lssvm.applications.equal_features import Merged
+from lssvm.applications.feature_space import Linear, Space, Training, fewer_of
 from lssvm.applications.names import LazyNames
 from lssvm.applications.occurring import Occurring
 from lssvm.errors import LssvmError
@@ -142,7 +143,7 @@ class AtWorkers(Problem[Spread], Whereabouts):
         self.formulation: Any = application.formulation
         self.decomposes = application.decomposes
         self.hidden, self.exchangeable = application.hidden, application.exchangeable
-        self.occurring: Occurring | None = None
+        self.fewer: Occurring | Merged | None = None
         self.count, self.crew = count, crew
         self._dimension, self.gathers, self.first = 0, False, False
         self.together = False
@@ -167,9 +168,9 @@ class AtWorkers(Problem[Spread], Whereabouts):
     def spread(self, reading: Reading) -> Spread:
         """The examples, once every worker has read its shares. Raises LssvmError."""
         found: list[Found] = self.of_shares("found", None)
-        self.occurring = _occurring(found)
-        if self.occurring is not None:
-            self.crew.prepare(reading._replace(occurring=self.occurring))
+        self.fewer = _fewer(found)
+        if self.fewer is not None:
+            self.crew.prepare(reading._replace(fewer=self.fewer))
         sized: list[Sized] = self.of_shares("sized", None)
         self._dimension, self.gathers = sized[0].dimension, sized[0].gathers
         self.together = sized[0].together
@@ -196,8 +197,8 @@ class AtWorkers(Problem[Spread], Whereabouts):
         return self.application.known_dimension()
 
     def training(self, examples: Spread, kernel: Any) -> Training:
-        """What a solver is given: features that occur in no share are left out."""
-        space: Space = Linear() if self.occurring is None else self.occurring
+        """What a solver is given, with the features that are left of all shares."""
+        space: Space = self.fewer or Linear()
         return Training(examples, space, np.zeros((0, 0)), 0)
 
     def dimension(self, examples: Spread) -> int:
@@ -274,10 +275,8 @@ class AtWorkers(Problem[Spread], Whereabouts):
     def scale_warnings(self, examples: Spread) -> list[str]:
         """A warning about features whose scales differ much."""
         largest = np.max(self("largest_of"), axis=0)
-        if self.occurring is not None and len(largest):
-            features = self.occurring.features[: len(largest)]
-            largest, own = np.zeros(int(features[-1]) + 1), largest
-            largest[features] = own
+        if self.fewer is not None and len(largest):
+            largest = self.fewer.of_features(largest)
         return self.application.scale_warnings_of(largest)
 
     def _single(self, ask: str, w: np.ndarray, span: tuple[int, int, int]) -> Any:
@@ -349,12 +348,16 @@ class SpreadSums:
         return self._crew.taken()
 
 
-def _occurring(found: Sequence[Found]) -> Occurring | None:
-    """The features that occur in any share, if others are left out."""
+def _fewer(found: Sequence[Found]) -> Occurring | Merged | None:
+    """The features that are left of all shares, if others are left out or merged."""
     features = [each.features for each in found if each.features is not None]
+    sums = [each.sums for each in found if each.sums is not None]
     if not features:
         return None
-    return Occurring.of(np.concatenate(features), found[0].width, found[0].columns)
+    space = fewer_of(
+        np.concatenate(features), np.concatenate(sums), found[0].width, found[0].columns
+    )
+    return None if isinstance(space, Linear) else space
 
 
 def _sum(planes: Sequence[Plane]) -> Plane:

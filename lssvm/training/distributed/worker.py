@@ -10,6 +10,7 @@ import numpy as np
 import lssvm
 from lssvm import applications
 from lssvm.applications.base import Application, Formulation
+from lssvm.applications.equal_features import Merged
 from lssvm.applications.occurring import Occurring
 from lssvm.applications.reading import Source
 from lssvm.errors import ApplicationCrashError, LssvmError
@@ -111,9 +112,9 @@ class Blocks:
             reply = _answer(lambda: taught(self._made.found[0].application, numbered, self._kept))
         return _placed(reply, [source for _, source in numbered])
 
-    def prepare(self, occurring: Occurring | None) -> Reply:
-        """Leave out the features that do not occur in any share."""
-        return _answer(lambda: self._shares.prepare(occurring))
+    def prepare(self, fewer: Occurring | Merged | None) -> Reply:
+        """Have the features that are left of all shares."""
+        return _answer(lambda: self._shares.prepare(fewer))
 
     def leave(self, share: int) -> None:
         """Forget a share, if any are here."""
