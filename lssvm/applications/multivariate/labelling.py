@@ -15,7 +15,7 @@ from lssvm.kernels.relation_arrays import BagArrays
 from lssvm.problem import Each
 
 _PARTS = 64  # of a data set, that threads share
-_FEWEST = 64  # pairs of a part
+_FEWEST = 256  # pairs of a part
 
 
 def in_turn(function: Callable[[Any], Any], parts: Sequence[Any]) -> list[Any]:
