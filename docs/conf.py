@@ -7,7 +7,7 @@ from pathlib import Path
 from pygments.lexers.special import TextLexer
 from sphinx.highlighting import lexers
 
-sys.path.insert(0, str(Path(__file__).parent))  # of the directive picture
+sys.path.insert(0, str(Path(__file__).parent))  # of formulas and the directive picture
 
 project = "lssvm"
 author = "the lssvm developers"
@@ -15,12 +15,13 @@ release = version = installed("lssvm")
 extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
-    "sphinx.ext.mathjax",
+    "formulas",
     "sphinx_click",
     "pictures",
 ]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = "lssvm"
 html_static_path = ["static"]
