@@ -108,7 +108,6 @@ TARGETS = (
         *("constraints", "constraints", TSOCHANTARIDIS, "Theorem 1", "number of constraints"),
         "The paper proves a bound and has no experiment of this.",
     ),
-    Target("passes", "passes", OWN, "", "passes that each solver needs"),
     _of(
         "mssvm-table2",
         "table2",
