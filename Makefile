@@ -113,7 +113,8 @@ mssvm-figure2: $(VENV)/dev.installed ## convergence of (sub)gradient descent for
 mssvm-figure3: $(VENV)/dev.installed ## error and likelihood for growing numbers of training chains (Figures 3 and 5)
 	$(BIN)/python -m experiments.ping_2014.figure3 --out "$(OUT)/mssvm-figure3" $(FLAGS)
 
-mssvm-figure5: mssvm-figure3 ## part of Figure 3: the log-likelihood (supplement)
+mssvm-figure5: $(VENV)/dev.installed ## log-likelihood of test labels during SGD (Ping, Liu & Ihler 2014, Figure 5)
+	$(BIN)/python -m experiments.ping_2014.figure5 --out "$(OUT)/mssvm-figure5" $(FLAGS)
 
 mssvm-draws: $(VENV)/dev.installed ## variations of details of the simulation that Ping et al. do not state
 	$(BIN)/python -m experiments.ping_2014.draws --out "$(OUT)/mssvm-draws" $(FLAGS)
