@@ -27,6 +27,11 @@ def matrix_of(seed, rows=9, width=30):
     return sparse.csr_array(dense)
 
 
+def given(inputs):
+    """Examples that are their rows alone."""
+    return SimpleNamespace(inputs=inputs, with_inputs=given)
+
+
 def merged(matrix, whole=None):
     sums = sums_of(matrix)
     return Merged.of(*sums, matrix.shape[1], 2, whole or Linear())
@@ -69,7 +74,8 @@ def test_groups_of_shares_are_those_of_the_whole_in_any_order_of_rows(seed):
 @pytest.mark.parametrize("occurring", [False, True])
 def test_scores_norms_and_weights_are_those_of_all_features(occurring):
     matrix, rng = matrix_of(1), np.random.default_rng(0)
-    whole = Occurring(np.flatnonzero(np.diff(matrix.tocsc().indptr)), 30, 2) if occurring else None
+    own = np.flatnonzero(np.diff(matrix.tocsc().indptr))
+    whole = Occurring(own, 30, 2) if occurring else None
     space = merged(matrix, whole=whole)
     w = rng.normal(size=2 * len(space.counts) + 3)
     last, weights = space.reduced(w)
@@ -80,9 +86,8 @@ def test_scores_norms_and_weights_are_those_of_all_features(occurring):
     assert float(weights @ weights) == pytest.approx(space.squared_norm(w))
     others = sparse.csr_array(rng.normal(size=(5, 30)))  # of no group in particular
     for rows in (matrix, others):
-        given = SimpleNamespace(inputs=rows, with_inputs=lambda found: found)
-        shown, same = space.prepared(given, w)
-        scores = shown @ w[:-3].reshape(-1, 2)
+        shown, same = space.prepared(given(rows), w)
+        scores = shown.inputs @ w[:-3].reshape(-1, 2)
         np.testing.assert_allclose(scores, rows @ linear[:-3].reshape(-1, 2), atol=1e-12)
         assert same is w
     assert len(space.names([str(k) for k in range(63)])) == len(w)

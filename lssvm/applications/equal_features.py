@@ -20,6 +20,7 @@ import numpy as np
 from lssvm import sparse
 from lssvm.applications.names import LazyNames
 from lssvm.applications.occurring import LEAST, Occurring
+from lssvm.offsets import cumulated, narrowed
 
 SHARE = 0.5  # if a larger share of the features is left, merging is not worth its cost
 CHUNK = 4_000_000  # values that are mixed at a time
@@ -30,7 +31,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 class Merged:
     """The sparse rows of examples with one feature for each group of equal features.
 
-    groups : (m,) int32, the group of each feature, −1 for those that do not occur in training
+    groups : (P,) int32, the group of each feature of ``whole``, −1 for those without a value
     counts : (G,) int64, features of each group; groups are in the order of their first features
     columns : K, weights of a feature
     whole : the space of the finished model: linear, or the features that occur
@@ -50,7 +51,7 @@ class Merged:
         """The groups; None if merging would save little.
 
         features, sums : (k,) and (k, 2), what :func:`sums_of` gives, of one or several shares
-        width : m. Its last feature, which may be the constant one, stays alone.
+        width : of a row. Its last feature, which may be the constant one, stays alone.
         """
         marks = np.zeros(width, dtype=bool)
         marks[features] = True
@@ -63,17 +64,16 @@ class Merged:
         saved = (len(found) - count) * columns
         if saved < LEAST or count > SHARE * len(found):
             return None
-        groups = np.full(width, -1, dtype=np.int32)
-        groups[found] = group
+        groups = group
+        if not isinstance(whole, Occurring):
+            groups = np.full(width, -1, dtype=np.int32)
+            groups[found] = group
         return cls(groups, np.bincount(group, minlength=count), columns, whole)
 
     @property
     def saved(self) -> int:
         """By how much the finished model has more weights."""
-        features = len(self.groups)
-        if isinstance(self.whole, Occurring):
-            features = len(self.whole.features)
-        return (features - len(self.counts)) * self.columns
+        return (len(self.groups) - len(self.counts)) * self.columns
 
     def prepared(self, examples: Any, w: np.ndarray) -> tuple[Any, np.ndarray]:
         """The examples with groups as features; the weights are unchanged.
@@ -81,38 +81,35 @@ class Merged:
         The feature of a group is the sum of its features divided by √k: with v the weight of the
         group, each of its features has the weight v / √k.
         """
-        rows = sparse.csr_array(examples.inputs)
-        inside = np.flatnonzero(rows.indices < len(self.groups))
-        places = np.full(len(rows.indices), -1, dtype=np.int32)
-        places[inside] = self.groups[rows.indices[inside]]
+        shown, _ = self.whole.prepared(examples, w)
+        rows = sparse.csr_array(shown.inputs)
+        places = np.append(self.groups, np.int32(-1))[np.minimum(rows.indices, len(self.groups))]
         known = places >= 0
-        starts = np.concatenate([[0], np.cumsum(known)])[rows.indptr]
+        starts = narrowed(cumulated(known)[rows.indptr])
         own = places[known]
         values = rows.data[known] / np.sqrt(self.counts)[own]
         shape = (rows.shape[0], len(self.counts))
-        matrix = sparse.csr_array((values, own, starts.astype(rows.indptr.dtype)), shape=shape)
+        matrix = sparse.csr_array((values, own, starts), shape=shape)
         matrix.sum_duplicates()
         return examples.with_inputs(matrix), w
 
     def restricted(self, w: np.ndarray) -> np.ndarray:
         """Linear weights as those of groups, the nearest ones: equal features have equal ones."""
+        if isinstance(self.whole, Occurring):
+            w = self.whole.restricted(w)
         size = len(self.groups) * self.columns
-        rows = w[:size].reshape(len(self.groups), self.columns)
         own = np.flatnonzero(self.groups >= 0)
         kept = np.zeros((len(self.counts), self.columns))
-        np.add.at(kept, self.groups[own], rows[own])
+        np.add.at(kept, self.groups[own], w[:size].reshape(-1, self.columns)[own])
         return np.append(kept / np.sqrt(self.counts)[:, None], w[size:])
 
     def reduced(self, w: np.ndarray) -> tuple[Any, np.ndarray]:
         """The space of the finished model, and weights of all its features."""
         size = len(self.counts) * self.columns
         each = w[:size].reshape(-1, self.columns) / np.sqrt(self.counts)[:, None]
-        groups = self.groups
-        if isinstance(self.whole, Occurring):
-            groups = groups[self.whole.features]
-        every = np.zeros((len(groups), self.columns))
-        own = groups >= 0
-        every[own] = each[groups[own]]
+        every = np.zeros((len(self.groups), self.columns))
+        own = self.groups >= 0
+        every[own] = each[self.groups[own]]
         return self.whole, np.append(every, w[size:])
 
     def squared_norm(self, w: np.ndarray) -> float:
@@ -121,7 +118,7 @@ class Merged:
 
     def names(self, names: Sequence[str]) -> "MergedNames":
         """The names of linear weights, a group having that of its first feature."""
-        return MergedNames(self, names)
+        return MergedNames(self, self.whole.names(names))
 
     def facts(self) -> dict[str, Any]:
         """How many features there are."""
@@ -136,12 +133,10 @@ class Merged:
 
         values : of the first groups, as columns of prepared rows have them
         """
-        own = (self.groups >= 0) & (self.groups < len(values))
-        found = np.zeros(int(np.flatnonzero(own)[-1]) + 1)
-        places = np.flatnonzero(own)
-        shares = values / np.sqrt(self.counts[: len(values)])
-        found[places] = shares[self.groups[places]]
-        return found
+        own = np.flatnonzero((self.groups >= 0) & (self.groups < len(values)))
+        found = np.zeros(int(own[-1]) + 1)
+        found[own] = (values / np.sqrt(self.counts[: len(values)]))[self.groups[own]]
+        return self.whole.of_features(found) if isinstance(self.whole, Occurring) else found
 
 
 class MergedNames(LazyNames):
@@ -168,26 +163,27 @@ class MergedNames(LazyNames):
 def sums_of(inputs: Any) -> tuple[np.ndarray, np.ndarray]:
     """The features that sparse rows have, (k,) increasing, and two sums of each, (k, 2) uint64."""
     rows = sparse.csr_array(inputs)
-    total = np.zeros((rows.shape[1], 2), dtype=np.uint64)
     marks = np.zeros(rows.shape[1], dtype=bool)
     marks[rows.indices] = True
+    features = np.flatnonzero(marks)
+    total = np.zeros((len(features), 2), dtype=np.uint64)
     edges, first = rows.indptr, 0
     while first < rows.shape[0]:
         last = int(np.searchsorted(edges, edges[first] + CHUNK, side="right")) - 1
         last = min(max(first + 1, last), rows.shape[0])
-        _add_sums(total, rows, first, last)
+        _add_sums(total, features, rows, first, last)
         first = last
-    features = np.flatnonzero(marks)
-    return features, total[features]
+    return features, total
 
 
-def _add_sums(total: np.ndarray, rows: Any, first: int, last: int) -> None:
+def _add_sums(total: np.ndarray, features: np.ndarray, rows: Any, first: int, last: int) -> None:
     """Add the values of rows first .. last − 1."""
     own = slice(int(rows.indptr[first]), int(rows.indptr[last]))
-    places = rows.indices[own]
+    columns = rows.indices[own]
+    places = np.searchsorted(features, columns)
     bits = np.ascontiguousarray(rows.data[own], dtype=np.float64).view(np.uint64)
     values = _mixed(bits)
-    entries = _mixed(values + places.astype(np.uint64) * _GOLDEN)
+    entries = _mixed(values + columns.astype(np.uint64) * _GOLDEN)
     sums = np.concatenate([np.zeros(1, dtype=np.uint64), np.cumsum(entries, dtype=np.uint64)])
     edges = rows.indptr[first : last + 1] - own.start
     keys = _mixed(sums[edges[1:]] - sums[edges[:-1]])
