@@ -44,10 +44,11 @@ def always(monkeypatch):
     monkeypatch.setattr(equal_features, "SHARE", 1.0)
 
 
-@pytest.mark.parametrize("chunk", [3, equal_features.CHUNK])
+@pytest.mark.parametrize(("chunk", "table"), [(3, 0), (equal_features.CHUNK, 1_000)])
 @pytest.mark.parametrize("seed", range(6))
-def test_groups_are_the_features_with_equal_columns(seed, chunk, monkeypatch):
+def test_groups_are_the_features_with_equal_columns(seed, chunk, table, monkeypatch):
     monkeypatch.setattr(equal_features, "CHUNK", chunk)
+    monkeypatch.setattr(equal_features, "TABLE", table)
     matrix = matrix_of(seed)
     dense, found = matrix.toarray(), {}
     for place in range(matrix.shape[1]):
