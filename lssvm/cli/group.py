@@ -30,7 +30,7 @@ from lssvm.cli.plot_command import plot
 from lssvm.cli.report_command import report
 from lssvm.cli.score_command import score
 from lssvm.cli.simulate_command import simulate
-from lssvm.errors import ContractError, LssvmError, SchedulerLostError, nearest
+from lssvm.errors import ContractError, LssvmError, SchedulerLostError, counted, nearest
 from lssvm.output import stopping
 
 if TYPE_CHECKING:
@@ -187,7 +187,7 @@ def _check_contract(config: "Config", as_json: bool) -> None:
         raise ContractError(findings)
     if not as_json:
         name, n = config.application.name, len(examples)
-        looked = f"looked at {min(n, MOST_EXAMPLES)} of {n:,d} examples"
+        looked = f"looked at {min(n, MOST_EXAMPLES)} of {counted(n, 'example')}"
         streams.show([f"application {name}: nothing was found ({looked})"])
 
 

@@ -251,7 +251,8 @@ def _mistakes(model: Model, own: Data, most: int) -> Section:
         losses = np.array([float(row.get("loss") or 0.0) for row in records])
     wrong = np.flatnonzero(losses > 0.0)
     worst = wrong[np.argsort(-losses[wrong], kind="stable")][:most]
-    note = f"{len(wrong):,d} of {len(losses):,d} examples of {own.name} have a loss."
+    have = "has" if len(wrong) == 1 else "have"
+    note = f"{len(wrong):,d} of {counted(len(losses), 'example')} of {own.name} {have} a loss."
     groups: list[Figure] = []
     for row in worst.tolist():
         try:
