@@ -32,7 +32,8 @@ def _of_classes(examples: Sequences) -> list[str]:
     if positives and negatives:
         one = counted(positives, "positive sequence")
         return [f"only {one} and {counted(negatives, 'negative one')}"]
-    return [f"all labels are {'+1' if positives else '-1'}: there is nothing to tell apart"]
+    own = "positive (label=+1)" if positives else "negative (label=-1)"
+    return [f"all sequences are {own}: there is nothing to tell apart"]
 
 
 def _of_windows(examples: Sequences, length: int, skip_unusable: bool) -> list[str]:

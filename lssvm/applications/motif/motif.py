@@ -228,6 +228,10 @@ class Motif(
         """The labels: folds keep the share of positives."""
         return examples.labels.astype(np.int64)
 
+    def group_name(self, examples: Sequences, group: int) -> str:
+        """The label as files have it."""
+        return f"{group:+d}"
+
     def known_dimension(self) -> int | None:
         """As ``dimension``."""
         return len(self.feature_names())
