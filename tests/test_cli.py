@@ -742,12 +742,20 @@ def test_the_summary_counts_in_words_that_are_true():
     assert summary_lines(descent)[1] == "descent on the objective itself, 1,234 passes"
 
 
+def test_zero_has_no_sign():
+    nothing = [0.0, -0.0, -0.0, 0.0, True, False, 1, 1, 0, 1, 1, 1, 0.0, 0.0, 1.0, 2.0, 3.0, 99.9]
+    assert summary_lines(Summary(*nothing))[0].startswith("objective 0 = convex 0 + concave 0;")
+    row = iteration_line(Iteration(0, 1, 2.0, -0.0, -1e-9, 1e-3, 3, 4, 5.0, {}))
+    assert row.split()[:4] == ["1", "2", "0", "0.0000"]
+
+
 def test_metrics_and_sizes_are_printed_for_people():
-    assert metric_lines({"a": 1 / 3, "bcd": None, "e": 12345, "f": "x"}) == [
+    assert metric_lines({"a": 1 / 3, "bcd": None, "e": 12345, "f": "x", "g": -0.0}) == [
         "a   0.333333",
         "bcd n/a",
         "e   12,345",
         "f   x",
+        "g   0",
     ]
     assert [size(n) for n in (999, 1234, 56789, 1_500_000, 3 * 10**9)] == [
         "999 B",

@@ -174,7 +174,7 @@ def model_lines(facts: dict[str, Any], path: str | Path) -> list[str]:
     lines += [f"  warning: {message(text)}" for text in record.get("warnings", [])]
     if facts["weights"]:
         lines += ["", "largest weights"]
-        lines += [f"  {row['weight']:12.5g}  {row['feature']}" for row in facts["weights"]]
+        lines += [f"  {row['weight']:z12.5g}  {row['feature']}" for row in facts["weights"]]
     return lines
 
 

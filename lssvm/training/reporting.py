@@ -143,7 +143,7 @@ def _plain(value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:z.6g}" if isinstance(value, float) else str(value)
 
 
 def _reached(record: dict[str, Any]) -> list[str]:
@@ -286,7 +286,7 @@ def _mistake(found: Explanation) -> Group:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:z.6g}" if isinstance(value, float) else str(value)
 
 
 def _contributions(found: Explanation) -> Table:
