@@ -210,7 +210,19 @@ def test_more_bad_examples_than_allowed_end_the_run(name, tmp_path):
     with pytest.raises(DataError) as caught:
         contents(tmp_path, application, skip_bad=1)
     assert str(caught.value).startswith(f"{file}:{number}: ")
-    assert str(caught.value).endswith(" (data.skip_bad: 1 allows no more bad examples)")
+    first = f"(data.skip_bad: 1 allows no more bad examples; the first: {file}:{above + at + 1}: "
+    assert first in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["svmlight", "numbers"])
+def test_a_file_of_bad_examples_only_is_refused_with_their_number_and_the_first(name, tmp_path):
+    application, _, bad, at, wrong = CASES[name]
+    file, above = written(tmp_path, name, [bad, bad, bad])
+    with pytest.raises(DataError) as caught:
+        contents(tmp_path, application, skip_bad=5)
+    told = str(caught.value)
+    assert told.startswith(f"{file}: without 3 bad examples that data.skip_bad skipped: no ")
+    assert f" (the first: {file}:{above + at + 1}: {wrong}" in told
 
 
 @pytest.mark.parametrize("place", [0, 2, 3])
