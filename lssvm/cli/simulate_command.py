@@ -67,5 +67,10 @@ _OUT = click.Option(
     ["--out"], required=True, metavar="DIR", type=click.Path(), help="Folder to write to."
 )
 _SEED = click.Option(
-    ["--seed"], type=click.IntRange(0), default=0, show_default=True, help="Random seed."
+    ["--seed"],
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Random seed.",
 )
