@@ -1,5 +1,6 @@
 """``lssvm simulate``: a command for each simulation, made of what the simulation offers."""
 
+import os
 from functools import partial
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import click
 from lssvm import simulation
 from lssvm.cli import streams
 from lssvm.cli.common import Command, Group, quiet_option
+from lssvm.errors import LssvmError
 from lssvm.simulation.base import Simulation
 
 
@@ -55,16 +57,27 @@ def _simulate(kind: Simulation, out: str, quiet: bool, **options: int) -> None:
 
     files = Files()
     for name in kind.files:
-        files.writes("--out", str(Path(out) / name), check=None)
+        files.writes("--out", str(Path(out) / name), _check_new)
     files.prints()
+    files.check_outputs()
     told = kind.simulate(Path(out), **options)
     if not quiet:
         streams.show(told.splitlines())
         streams.show(f"wrote {Path(out) / name}" for name in kind.configurations)
 
 
+def _check_new(path: str) -> None:
+    """Raise LssvmError for a file that is there: data or a configuration that somebody may need."""
+    if os.path.lexists(path):
+        raise LssvmError(f"{path}: exists already; expected a folder without such a file")
+
+
 _OUT = click.Option(
-    ["--out"], required=True, metavar="DIR", type=click.Path(), help="Folder to write to."
+    ["--out"],
+    required=True,
+    metavar="DIR",
+    type=click.Path(),
+    help="Folder to write to; no file in it is replaced.",
 )
 _SEED = click.Option(
     ["--seed"],
