@@ -30,6 +30,7 @@ from lssvm.errors import LssvmError
 from lssvm.model import Model
 from lssvm.output import stopping
 from lssvm.training.cccp import Iteration, Summary
+from lssvm.training.record import keeps_earlier
 from lssvm.training.shortfall import shortfall
 
 ROOT = Path(__file__).parent.parent
@@ -746,6 +747,28 @@ def test_the_summary_counts_in_words_that_are_true():
     assert summary_lines(summary)[1] == one
     descent = summary._replace(descent=True, passes=1234)
     assert summary_lines(descent)[1] == "descent on the objective itself, 1,234 passes"
+
+
+def test_a_gap_of_earlier_weights_is_not_said_to_be_that_of_the_last_problem():
+    last = Summary(
+        3.0, 5.0, -2.0, 0.25, True, False, 1, 1, 0, 1, 1, 1, 3.0, 0.0, 1.0, 2.0, 3.0, 99.9
+    )
+    kept = last._replace(earlier=True)
+    for summary, words in (
+        (last, "gap 2.5e-01 (of the last convex problem)"),
+        (kept, "gap 2.5e-01 (of the kept weights, the best on held-out data)"),
+        (
+            kept._replace(gap=1.0),
+            "gap 1.0e+00 (of the kept weights, the best on held-out data; no bound above 0 is "
+            "known there)",
+        ),
+    ):
+        assert summary_lines(summary)[0].endswith(f"; {words}")
+    record = {"held_out": {"looks": [[1, 0.5], [2, 0.6]], "best": 0, "stopped": False}}
+    assert keeps_earlier(record)
+    record["held_out"]["best"] = 1
+    assert not keeps_earlier(record)
+    assert not keeps_earlier({"held_out": None})
 
 
 def test_zero_has_no_sign():

@@ -19,6 +19,7 @@ from lssvm.errors import LssvmError, counted
 from lssvm.output.descriptors import place_of
 from lssvm.output.plain import finite
 from lssvm.training.cccp import Iteration, NotConverged, Observer, Summary
+from lssvm.training.record import whose_gap
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -265,7 +266,7 @@ def sentences(not_converged: NotConverged) -> list[str]:
 
 def summary_lines(summary: Summary) -> list[str]:
     """The summary of a run."""
-    gap = f"gap {summary.gap:.1e} (of the last convex problem)"
+    gap = f"gap {summary.gap:.1e} ({whose_gap(summary.gap, summary.earlier)})"
     if not math.isfinite(summary.gap):
         gap = "gap: none known (descent)"
     elif not summary.certified:

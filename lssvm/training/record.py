@@ -77,6 +77,20 @@ def of_training(restarts: Sequence[dict[str, Any]], seed: int) -> dict[str, Any]
     }
 
 
+def keeps_earlier(record: Mapping[str, Any]) -> bool:
+    """Whether the weights are not the last ones, but those that were best on held-out data."""
+    held = record.get("held_out")
+    return held is not None and bool(held["stopped"] or held["best"] < len(held["looks"]) - 1)
+
+
+def whose_gap(gap: float, earlier: bool) -> str:
+    """What a gap is that of. earlier : see ``keeps_earlier``"""
+    if not earlier:
+        return "of the last convex problem"
+    bound = "; no bound above 0 is known there" if gap == 1.0 else ""
+    return f"of the kept weights, the best on held-out data{bound}"
+
+
 def of_data(problem: Problem, training: Metrics, validation: Metrics | None) -> dict[str, Any]:
     """What was trained on, and the model's scores there and on held-out data if there are any."""
     return {

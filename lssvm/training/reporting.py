@@ -18,13 +18,13 @@ from lssvm.training import charts
 from lssvm.training.arithmetic import arithmetic
 from lssvm.training.explaining import Explanation, explain, text_of
 from lssvm.training.prediction import predicted, prepared
+from lssvm.training.record import keeps_earlier, whose_gap
 from lssvm.training.run_log import RunLog, read_log
 
 MISTAKES = 5
 TOP = 12  # contributions of a mistake
 MOST_LINES = 80  # of what an example shows
 NO_HISTORY = "No curves: the record has a single point (lssvm-learn --log -v 3 writes every pass)."
-CERTIFIED = "relative, of the last convex problem"
 
 
 class Data(NamedTuple):
@@ -124,7 +124,8 @@ def _facts(model: Model, data: Sequence[Data]) -> list[tuple[str, str]]:
     if record.get("objective") is not None:
         facts.append(("objective", f"{record['objective']:.6g}"))
     if record.get("gap") is not None:
-        facts.append(("duality gap", f"{record['gap']:.2g} ({CERTIFIED})"))
+        own = whose_gap(record["gap"], keeps_earlier(record))
+        facts.append(("duality gap", f"{record['gap']:.2g} (relative, {own})"))
     if record.get("passes"):
         passes, iterations = record["passes"], record.get("cccp_iterations", 0)
         facts.append(
