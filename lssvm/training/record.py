@@ -11,11 +11,6 @@ from lssvm.training.problem import Problem
 
 Metrics = Mapping[str, float | None]
 
-ALL_ZERO = (
-    "all weights are zero: no w with a lower objective was found; "
-    "try a larger objective.C or more cccp.restarts"
-)
-
 
 def of_restart(run: Run, seed: int, restart: int, scores: Scores | None = None) -> dict[str, Any]:
     """How one restart ended; gap and lower bound are None where the solver knows none.
@@ -75,6 +70,14 @@ def of_training(restarts: Sequence[dict[str, Any]], seed: int) -> dict[str, Any]
         "objective_mean": float(objectives.mean()),
         "objective_std": float(objectives.std(ddof=1)) if len(objectives) > 1 else 0.0,
     }
+
+
+def of_zero_weights(hidden: bool) -> str:
+    """A warning that all weights are zero. hidden : whether F may have several minima"""
+    told = "all weights are zero: no w with a lower objective was found; try a larger objective.C"
+    if hidden:
+        return f"{told} or more cccp.restarts"
+    return f"{told} or a smaller solver.epsilon, and look whether the inputs tell the outputs apart"
 
 
 def keeps_earlier(record: Mapping[str, Any]) -> bool:
