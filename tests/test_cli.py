@@ -557,7 +557,7 @@ def test_show_prints_settings_record_and_largest_weights(run, trained):
 
 def test_show_refuses_what_the_application_cannot_write(run, trained):
     assert refused(run, main, "show", "m", "--export", "meme=x.meme") == (
-        "error: --export meme: application 'lines' cannot write it (known: nothing)"
+        "error: --export: application 'lines' has none; expected no --export"
     )
 
 
@@ -579,9 +579,16 @@ def test_show_writes_what_the_application_exports(run, trained, monkeypatch):
     assert refused(run, main, "show", "m", "--export", "sum=x") == (
         "error: --export sum: application 'lines' cannot write it (known: count)"
     )
-    for text in ("count", "=x", "count="):
-        wanted = f"error: --export {text}: expected NAME=FILE, each name once"
-        assert refused(run, main, "show", "m", "--export", text) == wanted
+    unknown = "--export =x: application 'lines' cannot write it (known: count)"
+    for text, wanted in (
+        ("count", "--export count: no file; expected count=FILE"),
+        ("count=", "--export count=: no file; expected count=FILE"),
+        ("=x", unknown),
+    ):
+        assert refused(run, main, "show", "m", "--export", text) == f"error: {wanted}"
+    assert refused(run, main, "show", "m", "--export", "count=a", "--export", "count=b") == (
+        "error: --export count=b: a is given too; expected one file"
+    )
 
 
 def test_list_names_applications_and_what_is_broken(run):
