@@ -19,6 +19,7 @@ from lssvm.config import SPLITS, Config
 from lssvm.config.checks import meaningful
 from lssvm.errors import LssvmError, counted
 from lssvm.model import Model
+from lssvm.training.reading import nothing_skipped
 from lssvm.training.record import keeps_earlier, whose_gap
 from lssvm.training.session import rehearse
 
@@ -48,7 +49,8 @@ def data_facts(config: Config) -> dict[str, Any]:
             continue
         examples = known.get(split)
         if examples is None:
-            examples = application.read(config.sources(split))
+            with nothing_skipped(config):
+                examples = application.read(config.sources(split))
         splits[split] = _split_facts(application, examples)
         splits[split]["files"] = [entry.path for entry in config.files(split)]
         texts = application.warnings(examples)
