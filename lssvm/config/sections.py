@@ -171,7 +171,9 @@ class SolverOptions(Section):
     max_passes: int = Field(
         default=10000,
         ge=1,
-        description="largest number of passes over the data for one convex problem",
+        description="largest number of passes over the data for one convex problem, certificates "
+        "included; two or three are made in any case, since w would stay 0 without them (sgd: "
+        "largest number of epochs)",
     )
     max_planes: int = Field(
         default=300,
