@@ -12,12 +12,12 @@ SOURCES := pyproject.toml setup.py $(wildcard cython_ext/*) $(wildcard experimen
 # An installation for development is enough for everything else.
 READY := $(firstword $(wildcard $(VENV)/dev.installed) $(VENV)/run.installed)
 EXPERIMENTS := motif-planted motif-pbm motif-yeast motif-promoters ohsumed mq2008 coref figure2 \
-	taxonomy taxonomy-simulated ner alignment alignment-balibase parsing constraints passes mssvm-table2 mssvm-table3 \
+	taxonomy taxonomy-simulated ner alignment alignment-balibase parsing constraints mssvm-table2 mssvm-table3 \
 	mssvm-table4 mssvm-figure2 mssvm-figure3 mssvm-figure4 mssvm-figure5 mssvm-draws relation bags
 NEEDED = lssvm needs Python 3.11 or later; choose one, for example: make PYTHON=python3.12 $(MAKECMDGOALS)
 
 .DEFAULT_GOAL := help
-.PHONY: help run docs test fuzz lint faults experiments papers $(EXPERIMENTS) photographs bench bench-letters bench-sizes bench-growth bench-workers build wheel clean
+.PHONY: help run docs test fuzz lint faults experiments papers $(EXPERIMENTS) photographs bench bench-letters bench-passes bench-sizes bench-growth bench-workers build wheel clean
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-16s %s\n", $$1, $$2 }' Makefile
@@ -98,9 +98,6 @@ alignment: $(VENV)/dev.installed ## homologs among decoys, simulated (Tsochantar
 alignment-balibase: $(VENV)/dev.installed ## learn to align proteins of BAliBASE, compared with BLOSUM62
 	$(BIN)/python -m experiments.tsochantaridis_2004.alignment_balibase --data "$(DATA)/balibase3" --out "$(OUT)/alignment-balibase" $(FLAGS)
 
-passes: $(VENV)/dev.installed ## passes of inference that each solver needs, with and without hidden variables
-	$(BIN)/python -m experiments.benchmarks.passes --out "$(OUT)/passes" $(FLAGS)
-
 constraints: $(VENV)/dev.installed ## number of constraints of n-slack and of Algorithm 1 to the letter for growing numbers of examples, two data sets
 	$(BIN)/python -m experiments.tsochantaridis_2004.constraints --data "$(DATA)" --out "$(OUT)/constraints" $(FLAGS)
 
@@ -116,7 +113,8 @@ mssvm-figure2: $(VENV)/dev.installed ## convergence of (sub)gradient descent for
 mssvm-figure3: $(VENV)/dev.installed ## error and likelihood for growing numbers of training chains (Figures 3 and 5)
 	$(BIN)/python -m experiments.ping_2014.figure3 --out "$(OUT)/mssvm-figure3" $(FLAGS)
 
-mssvm-figure5: mssvm-figure3 ## part of Figure 3: the log-likelihood (supplement)
+mssvm-figure5: $(VENV)/dev.installed ## log-likelihood of test labels during SGD (Ping, Liu & Ihler 2014, Figure 5)
+	$(BIN)/python -m experiments.ping_2014.figure5 --out "$(OUT)/mssvm-figure5" $(FLAGS)
 
 mssvm-draws: $(VENV)/dev.installed ## variations of details of the simulation that Ping et al. do not state
 	$(BIN)/python -m experiments.ping_2014.draws --out "$(OUT)/mssvm-draws" $(FLAGS)
@@ -141,6 +139,9 @@ bench: $(VENV)/dev.installed ## run the scripts in experiments/benchmarks/
 
 bench-letters: $(VENV)/dev.installed ## every solver on OCR letters, compared with CRFsuite (15 minutes)
 	$(BIN)/python -m experiments.benchmarks.letters_solvers --data "$(DATA)/ocr-letters" --out "$(OUT)/bench-letters" $(if $(QUICK),--quick)
+
+bench-passes: $(VENV)/dev.installed ## passes of inference that each solver needs, with and without hidden variables
+	$(BIN)/python -m experiments.benchmarks.passes --out "$(OUT)/bench-passes" $(FLAGS)
 
 bench-sizes: $(VENV)/dev.installed ## run real sizes beside CRFsuite and LinearSVC (10 minutes)
 	$(BIN)/python -m experiments.benchmarks.sizes --data "$(DATA)" --out "$(OUT)/bench-sizes" $(if $(QUICK),--quick)

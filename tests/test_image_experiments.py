@@ -67,7 +67,7 @@ def test_the_scene_has_all_labels_and_the_noise_its_variance():
     assert set(truth.ravel()) == set(range(5))
     rng = np.random.default_rng(0)
     noise = [
-        np.sqrt(5) * mssvm_figure4.image("a", truth, rng).channels[:, :, 0] - truth
+        mssvm_figure4.image("a", truth, rng, 1.0).channels[:, :, 0] - (1 + truth)
         for _ in range(100)
     ]
     assert np.var(noise) == pytest.approx(5.0, rel=0.03)
@@ -76,7 +76,7 @@ def test_the_scene_has_all_labels_and_the_noise_its_variance():
 
 def test_c_is_that_of_the_highest_mean_and_the_smallest_of_equal_ones():
     rows = [
-        {"share": 0.5, "method": method, "C": C, "test": test}
+        {"setting": "s", "share": 0.5, "method": method, "C": C, "test": test}
         for method, C, test in [
             ("a", 1.0, 50.0),
             ("a", 0.1, 60.0),
@@ -85,30 +85,50 @@ def test_c_is_that_of_the_highest_mean_and_the_smallest_of_equal_ones():
             ("b", 0.1, 70.0),
         ]
     ]
-    assert mssvm_figure4.best(rows) == {(0.5, "a"): 1.0, (0.5, "b"): 0.1}
+    assert mssvm_figure4.best(rows) == {("s", 0.5, "a"): 1.0, ("s", 0.5, "b"): 0.1}
 
 
-def test_figure_4_writes_its_figure_its_table_and_every_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(mssvm_figure4, "QUICK", mssvm_figure4.Plan((0.5,), (0.03, 0.3), 2, 1))
-    for name, value in (("TESTS", 1), ("HEIGHT", 8), ("WIDTH", 12)):
+def test_the_features_of_the_paper_are_the_value_of_a_pixel_and_one_of_each_pair_of_labels():
+    values = np.random.default_rng(0).normal(size=(3, 4, 1))
+    found = mssvm_figure4.graphs_of([Grid("a", values, np.zeros((3, 4), dtype=int))], True)
+    examples = partial_labels.in_memory(found)
+    assert examples.classes.node_widths == examples.classes.edge_widths == (1,)
+    assert examples.classes.shapes == ((5, 5),)
+    np.testing.assert_array_equal(found.node_features.values, values.ravel())
+    np.testing.assert_array_equal(found.edge_features.values, np.ones(3 * 3 + 2 * 4))
+
+
+def test_figure_4_writes_its_figures_its_tables_and_every_run(tmp_path, monkeypatch):
+    settings = {
+        mssvm_figure4.PAPER: mssvm_figure4.Setting(2, 1, 1, (1.0,), 0, True),
+        mssvm_figure4.MORE: mssvm_figure4.Setting(1, 1, 2, (0.03, 0.3), 1, False),
+    }
+    monkeypatch.setattr(mssvm_figure4, "QUICK", mssvm_figure4.Plan((0.5,), settings))
+    for name, value in (("HEIGHT", 8), ("WIDTH", 12)):
         monkeypatch.setattr(mssvm_figure4, name, value)
     monkeypatch.setitem(mssvm_figure4.TRAINING, "cccp", {"tolerance": 0.5, "max_iterations": 2})
+    monkeypatch.setitem(mssvm_figure4.TRAINING, "solver", {"epsilon": 0.3, "max_passes": 8})
     text = mssvm_figure4.experiment(command.Arguments(Path(), tmp_path, True, 1))
     assert (tmp_path / "figure4.txt").read_text() == text + "\n"
-    assert (tmp_path / "figure4.png").read_bytes().startswith(b"\x89PNG")
+    for name in ("figure4", "figure4-more"):
+        assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     with (tmp_path / "figure4.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert [(row["method"], row["trial"]) for row in rows] == [
-        (method, trial) for method in mssvm_figure4.METHODS for trial in "01"
+    assert [(row["setting"], row["method"], row["trial"]) for row in rows] == [
+        (name, method, str(trial))
+        for name, setting in settings.items()
+        for method in mssvm_figure4.METHODS
+        for trial in range(setting.trials)
     ]
     for row in rows:
         assert 0 <= float(row["test"]) <= 100
-        assert float(row["C"]) in (0.03, 0.3)
+        assert float(row["C"]) in settings[row["setting"]].grid
         assert row["certified"] == "False"
     shown = found_of("mssvm-figure4", tmp_path)
     assert shown.columns == mssvm_figure4.METHODS
-    own = [float(row["test"]) for row in rows[:2]]
-    assert shown.rows["50 % missing"][0][0] == pytest.approx(np.mean(own))
+    own = [float(row["test"]) for row in rows[4:6]]
+    assert shown.rows["more features, 50 % missing"][0][0] == pytest.approx(np.mean(own))
+    assert shown.rows["the paper's, 50 % missing"][0][0] == float(rows[0]["test"])
 
 
 def test_a_trial_is_the_same_for_every_method_and_differs_from_others(monkeypatch):
@@ -118,7 +138,8 @@ def test_a_trial_is_the_same_for_every_method_and_differs_from_others(monkeypatc
     )
     monkeypatch.setitem(mssvm_figure4.TRAINING, "cccp", {"tolerance": 0.5, "max_iterations": 1})
     for method, trial in (("lssvm", 0), (partial_labels.LABELLED, 0), ("lssvm", 1)):
-        mssvm_figure4.solve(None, mssvm_figure4.Task(0.9, method, trial, 0.01))
+        task = mssvm_figure4.Task(mssvm_figure4.MORE, 0.9, method, trial, 0.01)
+        mssvm_figure4.solve(mssvm_figure4.QUICK, task)
     first, second, other = drawn
     np.testing.assert_array_equal(first.labels, second.labels)
     np.testing.assert_array_equal(first.node_features.values, second.node_features.values)

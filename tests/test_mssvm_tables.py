@@ -14,6 +14,7 @@ from experiments.papers.published import PING_TABLE_2
 from experiments.ping_2014 import draws as mssvm_draws
 from experiments.ping_2014 import figure2 as mssvm_figure2
 from experiments.ping_2014 import figure3 as mssvm_figure3
+from experiments.ping_2014 import figure5 as mssvm_figure5
 from experiments.ping_2014 import table2 as mssvm_table2
 from experiments.ping_2014 import table3 as mssvm_table3
 from experiments.ping_2014 import trials as mssvm_trials
@@ -94,7 +95,7 @@ def test_the_log_likelihood_is_that_of_enumeration():
         }
         fitting = [value for every, value in logs.items() if every[::2] == tuple(seen[::2])]
         total += logsumexp(fitting) - logsumexp(list(logs.values()))
-    found = mssvm_figure3.log_likelihood(w, graphs(field, x, states))
+    found = mssvm_trials.log_likelihood(w, graphs(field, x, states))
     assert found == pytest.approx(total / 10)
 
 
@@ -169,12 +170,12 @@ def test_table_3_means_are_over_all_scales_by_trial(monkeypatch, tmp_path):
     assert shown == pytest.approx((own.mean(), own.std(ddof=1) / np.sqrt(2)))
 
 
-def test_figures_3_and_5_have_every_size(monkeypatch, tmp_path):
+def test_figure_3_has_every_size(monkeypatch, tmp_path):
     pytest.importorskip("matplotlib")
     plan = mssvm_figure3.Plan(6, (4, 8), (0.3,), 2, 1, 20)
     monkeypatch.setattr(mssvm_figure3, "QUICK", plan)
     mssvm_figure3.experiment(command.Arguments(tmp_path, tmp_path, True, 1))
-    for name in ("figure3", "figure5"):
+    for name in ("figure3", "figure3-likelihood"):
         assert (tmp_path / f"{name}.png").read_bytes().startswith(b"\x89PNG")
     rows = rows_of(tmp_path, "figure3")
     assert [(int(row["size"]), int(row["trial"])) for row in rows[:2]] == [(4, 0), (4, 1)]
@@ -185,6 +186,22 @@ def test_figures_3_and_5_have_every_size(monkeypatch, tmp_path):
     shown = found_of("mssvm-figure3", tmp_path).rows["4 chains"][0]
     own = [float(row["error"]) for row in rows if (row["size"], row["method"]) == ("4", "MSSVM")]
     assert shown[0] == pytest.approx(np.mean(own))
+
+
+def test_figure_5_shows_each_epoch_of_the_descent_that_trains_the_model(monkeypatch, tmp_path):
+    pytest.importorskip("matplotlib")
+    monkeypatch.setattr(mssvm_figure5, "QUICK", mssvm_figure5.Plan(6, 2, 6))
+    mssvm_figure5.experiment(command.Arguments(tmp_path, tmp_path, True, 1))
+    assert (tmp_path / "figure5.png").read_bytes().startswith(b"\x89PNG")
+    runs = json.loads((tmp_path / "figure5.json").read_text())["runs"]
+    assert [len(run["path"]) for run in runs] == [0, 0] + 6 * [50]
+    bound = np.mean([run["own"] for run in runs[:2]])
+    assert all(max(run["path"]) < 0 for run in runs[2:])
+    shown = found_of("mssvm-figure5", tmp_path)
+    assert shown.columns == tuple(CCCP)
+    assert shown.rows["of the returned model"][2][0] < bound
+    last = [run["path"][-1] for run in runs if run["method"] == "HCRF"]
+    assert shown.rows["after the last epoch"][2][0] == pytest.approx(np.mean(last))
 
 
 def test_draws_are_what_their_names_say(monkeypatch, tmp_path):

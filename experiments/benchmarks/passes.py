@@ -1,6 +1,6 @@
 """The number of inference calls that each solver needs to come close to the lowest objective.
 
-    python -m experiments.benchmarks.passes --out out/passes
+    python -m experiments.benchmarks.passes --out out/bench-passes
 
 The data are chains of 40 nodes in which outputs and hidden nodes alternate (``hidden_fields``,
 σ_h = 0.1), 20 of them for training, as in Table 2 of Ping, Liu & Ihler (ICML 2014). C is 0.1 and 1

@@ -98,16 +98,33 @@ def mssvm_figure3(values: Mapping[str, Any]) -> Found:
 
 
 def mssvm_figure4(values: Mapping[str, Any]) -> Found:
-    """Accuracy on new images by the share of labels that is missing."""
+    """Accuracy on new images by the share of labels that is missing, in both settings."""
     columns = tuple(dict.fromkeys(run["method"] for run in values["runs"]))
+    cells = sorted({(run["setting"], run["share"]) for run in values["runs"]}, reverse=True)
     rows = {
-        f"{100 * share:g} % missing": [
-            of_values(run["test"] for run in select(values["runs"], share=share, method=method))
+        f"{setting}, {100 * share:g} % missing": [
+            of_values(
+                run["test"]
+                for run in select(values["runs"], setting=setting, share=share, method=method)
+            )
             for method in columns
         ]
-        for share in sorted({run["share"] for run in values["runs"]})
+        for setting, share in cells
     }
     return Found(columns, rows)
+
+
+def mssvm_figure5(values: Mapping[str, Any]) -> Found:
+    """Log-likelihood of the test labels, after the last epoch and of the returned model."""
+    columns = tuple(dict.fromkeys(run["method"] for run in values["runs"] if run["path"]))
+    runs = {method: list(select(values["runs"], method=method)) for method in columns}
+    return Found(
+        columns,
+        {
+            "after the last epoch": [of_values(r["path"][-1] for r in runs[m]) for m in columns],
+            "of the returned model": [of_values(r["own"] for r in runs[m]) for m in columns],
+        },
+    )
 
 
 YEAST = {"latent SSVM, the paper's protocol": "latent SSVM"}  # the paper's name of the row

@@ -27,15 +27,20 @@ import numpy as np
 
 from experiments.common import command
 from experiments.ping_2014.hidden_fields import Draw
-from experiments.ping_2014.trials import CCCP, STREAM, TRAINING, TRIALS, Trial, config_of, new_trial
+from experiments.ping_2014.trials import (
+    CCCP,
+    STREAM,
+    TRAINING,
+    TRIALS,
+    Trial,
+    config_of,
+    descent,
+    new_trial,
+)
 from lssvm.config import Config, set_values
-from lssvm.executor import Executor
-from lssvm.oracle import DataOracle
 from lssvm.output import plots as report
 from lssvm.output.tables import plus_minus, text_table, write_results
-from lssvm.training.cccp import Observer
 from lssvm.training.session import learn_on
-from lssvm.training.setup import new_run, rules_of
 
 LEVELS = (10.0, 1.0, 0.1)  # percent above the lowest known objective
 SHOWN = 40  # points of a line at most, at which the labels are predicted
@@ -119,7 +124,7 @@ def descended(plan: Plan, task: Task) -> list[dict[str, Any]]:
 
 def path(trial: Trial, config: Config, plan: Plan, rate: float) -> list[np.ndarray]:
     """The points of the descent before every step and at the end."""
-    descent = {
+    settings = {
         "method": "sgd",
         "batch_size": plan.training,
         "epochs": plan.steps,
@@ -127,22 +132,7 @@ def path(trial: Trial, config: Config, plan: Plan, rate: float) -> list[np.ndarr
         "decay": "constant",
         "average": False,
     }
-    config = set_values(config, {"solver": descent})
-    application = config.create_application()
-    application.restore(trial.training.classes.arrays())
-    points: list[np.ndarray] = []
-    with Executor() as executor:
-        oracle = DataOracle(application, trial.training, executor)
-        run = new_run(oracle, config, 0, None)
-        solver: Any = run.solver
-
-        def look() -> None:
-            if len(points) <= solver.epoch:
-                points.append(solver.point)
-
-        rules = rules_of(config, len(trial.training), application.hidden)
-        run.proceed(oracle, rules, Observer(), between=look)
-    return points
+    return descent(set_values(config, {"solver": settings}), trial.training)
 
 
 def objective(application: Any, trial: Trial, C: float, w: np.ndarray) -> float:

@@ -25,9 +25,13 @@ from lssvm.applications.base import Application
 from lssvm.applications.mrf.graphs import Graphs
 from lssvm.applications.mrf.mrf import MarkovRandomField
 from lssvm.config import Config
+from lssvm.executor import Executor
 from lssvm.model import Model
+from lssvm.oracle import DataOracle
 from lssvm.output.tables import mean_and_error, plus_minus
+from lssvm.training.cccp import Observer
 from lssvm.training.session import learn_on
+from lssvm.training.setup import new_run, rules_of
 
 STREAM = 0x6D73736D
 TRAINING, VALIDATION, TEST = 20, 100, 100  # instances
@@ -110,6 +114,37 @@ def fitted(method: Method, training: Graphs, C: float) -> Model:
     assert isinstance(application, MarkovRandomField)
     application.classes = training.classes
     return learn_on(application, training, config)
+
+
+def descent(config: Config, training: Graphs) -> list[np.ndarray]:
+    """The points of stochastic (sub)gradient descent before every epoch and at the end.
+
+    config : with ``solver.method: sgd``
+    """
+    application = config.create_application()
+    application.restore(training.classes.arrays())
+    points: list[np.ndarray] = []
+    with Executor() as executor:
+        oracle = DataOracle(application, training, executor)
+        run = new_run(oracle, config, 0, None)
+        solver: Any = run.solver
+
+        def look() -> None:
+            if len(points) <= solver.epoch:
+                points.append(solver.point)
+
+        rules = rules_of(config, len(training), application.hidden)
+        run.proceed(oracle, rules, Observer(), between=look)
+    return points
+
+
+def log_likelihood(w: np.ndarray, examples: Graphs) -> float:
+    """The mean of log p(y | x) per label, where p(y, h | x) ∝ exp(w · Φ)."""
+    application = config_of(CCCP["HCRF"], 1.0).create_application()
+    application.dimension(examples)
+    labelled = application.completed(w, examples).value(w)
+    plane, _ = application.augmented(w, examples)
+    return (labelled - plane.value(w)) / int(np.sum(examples.labels[examples.nodes] >= 0))
 
 
 def accuracy(model: Model, examples: Graphs) -> float:
