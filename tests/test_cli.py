@@ -617,10 +617,10 @@ def test_simulate_writes_data_and_prints_what_the_oracle_reaches(run, folder):
     assert (folder / "sim" / "train.fa").read_text().count(">") == 20
     before = (folder / "sim" / "train.fa").read_bytes()
     assert refused(run, main, *arguments, "--seed", "1") == (
-        "error: sim/train.fa: exists already; expected a folder without such a file"
+        "error: sim/train.fa: exists already, with other content; expected a folder without it"
     )
     assert (folder / "sim" / "train.fa").read_bytes() == before
-    arguments[3] = "other"
+    assert run(main, *arguments, "--length", "50", "--width", "6").stdout == text
     assert refused(run, main, *arguments, "--length", "5") == (
         "error: a motif of width 11 does not fit into 5 letters"
     )

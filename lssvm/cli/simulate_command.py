@@ -57,19 +57,34 @@ def _simulate(kind: Simulation, out: str, quiet: bool, **options: int) -> None:
 
     files = Files()
     for name in kind.files:
-        files.writes("--out", str(Path(out) / name), _check_new)
+        files.writes("--out", str(Path(out) / name), check=None)
     files.prints()
-    files.check_outputs()
+    _check_kept(kind, Path(out), options)
     told = kind.simulate(Path(out), **options)
     if not quiet:
         streams.show(told.splitlines())
         streams.show(f"wrote {Path(out) / name}" for name in kind.configurations)
 
 
-def _check_new(path: str) -> None:
-    """Raise LssvmError for a file that is there: data or a configuration that somebody may need."""
-    if os.path.lexists(path):
-        raise LssvmError(f"{path}: exists already; expected a folder without such a file")
+def _check_kept(kind: Simulation, folder: Path, options: dict[str, int]) -> None:
+    """Raise LssvmError if a file that is there would get other content than it has.
+
+    The same command again is harmless: it writes the same bytes.
+    """
+    there = [name for name in kind.files if os.path.lexists(folder / name)]
+    if not there:
+        return
+    from filecmp import cmp
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as fresh:
+        kind.simulate(Path(fresh), **options)
+        for name in there:
+            path = folder / name
+            if not path.is_file() or not cmp(Path(fresh) / name, path, shallow=False):
+                raise LssvmError(
+                    f"{path}: exists already, with other content; expected a folder without it"
+                )
 
 
 _OUT = click.Option(
@@ -77,7 +92,7 @@ _OUT = click.Option(
     required=True,
     metavar="DIR",
     type=click.Path(),
-    help="Folder to write to; no file in it is replaced.",
+    help="Folder to write to; no file in it is replaced by another one.",
 )
 _SEED = click.Option(
     ["--seed"],
