@@ -30,6 +30,7 @@ from lssvm.errors import LssvmError
 from lssvm.model import Model
 from lssvm.output import stopping
 from lssvm.training.cccp import Iteration, Summary
+from lssvm.training.record import keeps_earlier
 from lssvm.training.shortfall import shortfall
 
 ROOT = Path(__file__).parent.parent
@@ -556,7 +557,7 @@ def test_show_prints_settings_record_and_largest_weights(run, trained):
 
 def test_show_refuses_what_the_application_cannot_write(run, trained):
     assert refused(run, main, "show", "m", "--export", "meme=x.meme") == (
-        "error: --export meme: application 'lines' cannot write it (known: nothing)"
+        "error: --export: application 'lines' has none; expected no --export"
     )
 
 
@@ -578,9 +579,16 @@ def test_show_writes_what_the_application_exports(run, trained, monkeypatch):
     assert refused(run, main, "show", "m", "--export", "sum=x") == (
         "error: --export sum: application 'lines' cannot write it (known: count)"
     )
-    for text in ("count", "=x", "count="):
-        wanted = f"error: --export {text}: expected NAME=FILE, each name once"
-        assert refused(run, main, "show", "m", "--export", text) == wanted
+    unknown = "--export =x: application 'lines' cannot write it (known: count)"
+    for text, wanted in (
+        ("count", "--export count: no file; expected count=FILE"),
+        ("count=", "--export count=: no file; expected count=FILE"),
+        ("=x", unknown),
+    ):
+        assert refused(run, main, "show", "m", "--export", text) == f"error: {wanted}"
+    assert refused(run, main, "show", "m", "--export", "count=a", "--export", "count=b") == (
+        "error: --export count=b: a is given too; expected one file"
+    )
 
 
 def test_list_names_applications_and_what_is_broken(run):
@@ -607,6 +615,12 @@ def test_simulate_writes_data_and_prints_what_the_oracle_reaches(run, folder):
     text = run(main, *arguments, "--length", "50", "--width", "6").stdout
     assert text.startswith("consensus ")
     assert (folder / "sim" / "train.fa").read_text().count(">") == 20
+    before = (folder / "sim" / "train.fa").read_bytes()
+    assert refused(run, main, *arguments, "--seed", "1") == (
+        "error: sim/train.fa: exists already, with other content; expected a folder without it"
+    )
+    assert (folder / "sim" / "train.fa").read_bytes() == before
+    assert run(main, *arguments, "--length", "50", "--width", "6").stdout == text
     assert refused(run, main, *arguments, "--length", "5") == (
         "error: a motif of width 11 does not fit into 5 letters"
     )
@@ -742,12 +756,42 @@ def test_the_summary_counts_in_words_that_are_true():
     assert summary_lines(descent)[1] == "descent on the objective itself, 1,234 passes"
 
 
+def test_a_gap_of_earlier_weights_is_not_said_to_be_that_of_the_last_problem():
+    last = Summary(
+        3.0, 5.0, -2.0, 0.25, True, False, 1, 1, 0, 1, 1, 1, 3.0, 0.0, 1.0, 2.0, 3.0, 99.9
+    )
+    kept = last._replace(earlier=True)
+    for summary, words in (
+        (last, "gap 2.5e-01 (of the last convex problem)"),
+        (kept, "gap 2.5e-01 (of the kept weights, the best on held-out data)"),
+        (
+            kept._replace(gap=1.0),
+            "gap 1.0e+00 (of the kept weights, the best on held-out data; no bound above 0 is "
+            "known there)",
+        ),
+    ):
+        assert summary_lines(summary)[0].endswith(f"; {words}")
+    record = {"held_out": {"looks": [[1, 0.5], [2, 0.6]], "best": 0, "stopped": False}}
+    assert keeps_earlier(record)
+    record["held_out"]["best"] = 1
+    assert not keeps_earlier(record)
+    assert not keeps_earlier({"held_out": None})
+
+
+def test_zero_has_no_sign():
+    nothing = [0.0, -0.0, -0.0, 0.0, True, False, 1, 1, 0, 1, 1, 1, 0.0, 0.0, 1.0, 2.0, 3.0, 99.9]
+    assert summary_lines(Summary(*nothing))[0].startswith("objective 0 = convex 0 + concave 0;")
+    row = iteration_line(Iteration(0, 1, 2.0, -0.0, -1e-9, 1e-3, 3, 4, 5.0, {}))
+    assert row.split()[:4] == ["1", "2", "0", "0.0000"]
+
+
 def test_metrics_and_sizes_are_printed_for_people():
-    assert metric_lines({"a": 1 / 3, "bcd": None, "e": 12345, "f": "x"}) == [
+    assert metric_lines({"a": 1 / 3, "bcd": None, "e": 12345, "f": "x", "g": -0.0}) == [
         "a   0.333333",
         "bcd n/a",
         "e   12,345",
         "f   x",
+        "g   0",
     ]
     assert [size(n) for n in (999, 1234, 56789, 1_500_000, 3 * 10**9)] == [
         "999 B",

@@ -393,8 +393,8 @@ def test_folds_are_the_files_in_the_order_that_is_given(letor):
     [
         ("[S1.txt, S2.txt, S3.txt]", "expected the files of data.train as they are written there"),
         ("[S1.txt, S2.txt, S3.txt, S4.txt, S4.txt]", "each once: S1.txt, S2.txt"),
-        ("[S1.txt, S2.txt]", "search.folds"),
-        ("2", "search.folds"),
+        ("[S1.txt, S2.txt]", r"search.folds: expected at least 3 folds \(one to test on, one to "),
+        ("2", r"search.folds: expected at least 3 folds \(one to test on, one to select the "),
         ("many", "search.folds"),
     ],
 )

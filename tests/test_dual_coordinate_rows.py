@@ -301,7 +301,7 @@ def test_a_run_that_ends_before_its_first_certificate_computes_one(kind):
     for passes in (1, 2, 3):
         oracle, solver = begun(case, kind)
         short = solve(oracle, solver, max_passes=passes)
-        assert solver.problem_passes <= passes + 1
+        assert solver.problem_passes <= max(passes, 2)
         assert not short.converged
         assert short.lower < best.primal <= short.primal * (1 + 1e-6) < np.inf
         value, _, exact = solver.objective_at(oracle, 0.7, short.w)

@@ -106,6 +106,12 @@ def test_kernels_that_are_not_written_down_are_not_scored_on_the_way():
         configuration("n-slack", kernel=kernel)
 
 
+def test_several_restarts_are_not_scored_on_the_way():
+    expected = r"expected cccp\.restarts: 1 \(--set cccp\.restarts=1\), or held_out\.every: 0"
+    with pytest.raises(ConfigError, match=f"the 3 restarts are compared .*; {expected}"):
+        Config.from_dict({**configuration().to_dict(), "cccp": {"restarts": 3}})
+
+
 def test_another_metric_may_count():
     watcher = Watcher()
     record = train.learn(configuration(metric="accuracy", patience=2), observer=watcher).record

@@ -38,7 +38,7 @@ def test_what_another_program_does_is_pointed_to(name):
         ("simulate motfi", "no command 'motfi'; did you mean 'motif'?"),
         ("plot m f.png --kind objectve", "did you mean 'objective'?"),
         ("completion fsh", "did you mean 'fish'?"),
-        ("plot m f.png --kind xyzzy", "'restarts', 'held_out', 'weights'"),
+        ("plot m f.png --kind xyzzy", "'restarts', 'held_out' or 'weights'"),
         ("init motfi", "unknown application 'motfi'; did you mean 'motif'?"),
     ],
 )
@@ -48,6 +48,23 @@ def test_a_wrong_word_is_answered_with_the_nearest(words, told):
     (line,) = run.stderr.splitlines()
     assert told in line
     assert ("did you mean" in line) == ("did you mean" in told)
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        ("show m --top x", "--top x: expected a whole number of at least 0"),
+        ("show m --top -1", "--top -1: expected a whole number of at least 0"),
+        ("plot m f.png --kind gap --x y", "--x y: expected 'passes' or 'seconds'"),
+        ("completion tcsh", "SHELL tcsh: expected 'bash', 'zsh' or 'fish'"),
+        ("completion", "no SHELL; expected 'bash', 'zsh' or 'fish'"),
+        ("simulate motif --out o --n 1.5", "--n 1.5: expected a whole number"),
+        ("simulate motif --out o --conservation x", "--conservation x: expected a number"),
+    ],
+)
+def test_a_value_that_an_option_does_not_take_is_told_with_what_was_expected(words, told):
+    run = CliRunner().invoke(main, words.split(), prog_name="lssvm")
+    assert (run.exit_code, run.stderr) == (2, f"error: {told}\n")
 
 
 @pytest.mark.parametrize(

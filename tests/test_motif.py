@@ -628,10 +628,15 @@ def test_warnings_name_what_looks_wrong(read):
     app = _motif(length=4)
     long, other = "ACGTACGTAC", "GGGGACGTAC"
     assert app.warnings(read(app, [(long, 1, 1.0)])) == [
-        "all labels are +1: there is nothing to tell apart"
+        "all sequences are positive (label=+1): there is nothing to tell apart"
+    ]
+    assert [app.group_name(None, label) for label in (1, -1)] == ["+1", "-1"]
+    assert _motif(length=1).warnings(read(app, [("N", 1, 1.0), (long, -1, 1.0)]))[:2] == [
+        "only 1 positive sequence and 1 negative one",
+        "1 positive sequence has no window of 1 known letter",
     ]
     assert app.warnings(read(app, [("ACG", 1, 1.0), (long, -1, 1.0), (long, -1, 1.0)])) == [
-        "only 1 positive and 2 negative sequences",
+        "only 1 positive sequence and 2 negative ones",
         "1 positive sequence has no window of 4 known letters",
         "33 % of the sequences have no window and count as negative",
         "1 sequence is a copy of another",

@@ -74,7 +74,7 @@ def test_the_package_imports_every_core_dependency():
 
 
 def test_every_extra_is_used():
-    assert packages("dev") - TOOLS <= imported("lssvm", "tests", "experiments")
+    assert packages("dev") - TOOLS <= imported("lssvm", "tests", "experiments", "docs")
 
 
 def test_all_and_dev_hold_every_other_extra():

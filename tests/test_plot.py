@@ -118,7 +118,7 @@ def test_plot_is_part_of_the_package(folder, tmp_path):
         (("p.png", "--kind", "gap"), "gap: a model has the last gap alone; expected --log"),
         (("p.nothing", "--kind", "weights"), "format 'nothing' is not known; expected one of"),
         (("p.png", "--kind", "objective", "--x", "seconds"), "a model has no times; expected"),
-        (("p.png", "--kind", "nothing"), "'nothing' is not one of"),
+        (("p.png", "--kind", "nothing"), "--kind nothing: expected 'objective', "),
         (("p.png", "--kind", "gap", "--log", "missing"), "missing: cannot be read"),
     ],
 )

@@ -331,7 +331,7 @@ def test_files_have_their_costs_and_the_same_qid_in_two_is_two_queries(tmp_path)
     assert app.dimension(examples) == 3
     assert app.warnings(examples) == [
         "1 query has no relevant document (score 0): left out of training",
-        "1 query has at most k = 1 documents: left out of training",
+        "1 query has at most 1 document (k): left out of training",
         "qids that occur in several files count as separate queries: '1'",
     ]
 
@@ -387,7 +387,7 @@ def test_training_without_a_relevant_document_is_refused(read):
         (
             ranker(2),
             "1 qid:1 1:1\n0 qid:1 1:2\n",
-            "no query has more than 2 documents, relevant and other ones",
+            "no query has 3 documents or more, relevant and other ones",
         ),
     ):
         wrong = f"x.txt: {why}; expected at least one such query for training"

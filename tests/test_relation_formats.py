@@ -117,9 +117,11 @@ def test_parts_are_the_whole_in_order(tmp_path, held, monkeypatch):
 
 
 FIRST_LINES = "2\n3\n"
+EITHER = "expected the number of pairs, or JSON objects, one a line"
 MALFORMED = {
     "no header": ("", "no pairs; expected their number, or JSON objects, one a line"),
-    "a word": ("pairs\n", ":1: number 'pairs' is not a whole number; expected 0 to 2,147,483,647"),
+    "a word": ("pairs\n", f":1: the file begins with 'pairs'; {EITHER}"),
+    "a list in JSON": ('["a"]\n{}\n', f""":1: the file begins with '["a"]'; {EITHER}"""),
     "no relations": ("2\n", ":1: the file ends before the number of relations; expected 1 to "
                      "10,000"),
     "no pairs": ("0\n3\n", ":1: the number of pairs is 0; expected 1 to 2,147,483,647"),
@@ -165,8 +167,8 @@ MALFORMED = {
                          "expected a finite number"),
     "value missing": ("1\n3\n0\n1\n1 1\n", ":5: '1' is not a feature; expected index:value"),
     "a query": ("1\n3\n0\n1\n1 qid:1 1:1\n", ":5: 'qid:1' is no feature; expected index:value"),
-    "a float": ("1.0\n3\n", ":1: number '1.0' is not a whole number; expected 0 to 2,147,483,647"),
-    "a power": ("1e2\n3\n", ":1: number '1e2' is not a whole number; expected 0 to 2,147,483,647"),
+    "a float": ("1.0\n3\n", f":1: the file begins with '1.0'; {EITHER}"),
+    "a power": ("1\n1e2\n", ":2: number '1e2' is not a whole number; expected 0 to 2,147,483,647"),
     "not UTF-8": (b"1\n3\n0\n1\n1 \xff:1\n", ":5: byte 0xff is not UTF-8; expected text"),
 }  # fmt: skip
 

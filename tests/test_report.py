@@ -83,6 +83,8 @@ def test_an_unknown_format_is_refused_and_leaves_no_file(tmp_path):
     assert str(caught.value).startswith(
         f"{tmp_path / 'p.gif2'}: format 'gif2' is not known; expected one of "
     )
+    with pytest.raises(LssvmError, match="p: has no ending, which is the format; expected one of"):
+        report.draw_lines(tmp_path / "p", LINES, x_label="x", y_label="y")
     assert list(tmp_path.iterdir()) == []
 
 

@@ -310,6 +310,10 @@ def test_templates_that_make_no_sense_are_refused(text, message):
     ("options", "message"),
     [
         ({"columns": ("a", "a")}, "two columns have the same name; expected different names"),
+        (
+            {"columns": ("word",)},
+            "columns: 'word' is the only one, and has the labels; expected one for the templates",
+        ),
         ({"label": "tag"}, "label: there is no column 'tag' (known: word, label)"),
         ({"templates": ("word", "word[0]")}, "templates: 'word[0]' is given twice"),
         ({"class_costs": {"O": -1.0}}, "greater than or equal to 0"),

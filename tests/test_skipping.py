@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lssvm.cli import learn, main
+from lssvm.cli import classify, learn, main
 from lssvm.config import Config
 from lssvm.errors import DataError
 from lssvm.formats import text as texts
@@ -210,7 +210,19 @@ def test_more_bad_examples_than_allowed_end_the_run(name, tmp_path):
     with pytest.raises(DataError) as caught:
         contents(tmp_path, application, skip_bad=1)
     assert str(caught.value).startswith(f"{file}:{number}: ")
-    assert str(caught.value).endswith(" (data.skip_bad: 1 allows no more bad examples)")
+    first = f"(data.skip_bad: 1 allows no more bad examples; the first: {file}:{above + at + 1}: "
+    assert first in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["svmlight", "numbers"])
+def test_a_file_of_bad_examples_only_is_refused_with_their_number_and_the_first(name, tmp_path):
+    application, _, bad, at, wrong = CASES[name]
+    file, above = written(tmp_path, name, [bad, bad, bad])
+    with pytest.raises(DataError) as caught:
+        contents(tmp_path, application, skip_bad=5)
+    told = str(caught.value)
+    assert told.startswith(f"{file}: without 3 bad examples that data.skip_bad skipped: no ")
+    assert f" (the first: {file}:{above + at + 1}: {wrong}" in told
 
 
 @pytest.mark.parametrize("place", [0, 2, 3])
@@ -249,6 +261,29 @@ def test_the_commands_warn_of_every_bad_example(tmp_path, monkeypatch):
         assert last.format("train").rstrip() in told
     result = invoke(learn, ["c.yaml", "m"])
     assert (result.exit_code, result.stderr) == (2, f"error: t.txt.gz:1: {wrong}\n")
+
+
+def test_nothing_is_skipped_where_predictions_follow_the_order(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    _, good, bad, _, wrong = CASES["svmlight"]
+    Path("good.txt").write_text("".join(good))
+    Path("bad.txt").write_text("".join([bad, *good]))
+    Path("c.yaml").write_text(
+        "application: {name: multiclass}\ndata: {train: good.txt, test: bad.txt, skip_bad: 1}\n"
+    )
+    invoke = CliRunner().invoke
+    assert invoke(learn, ["c.yaml", "m"]).exit_code == 0
+    order = "because predictions follow the order of the examples"
+    told = f"error: bad.txt:1: {wrong} (data.skip_bad skips none of data.test, {order})\n"
+    for command, *arguments in (main, "check", "c.yaml"), (classify, "c.yaml", "m", "p"):
+        result = invoke(command, arguments)
+        assert (result.exit_code, result.stderr) == (2, told)
+    for option in ("--skip-bad", "--set"):
+        result = invoke(classify, ["bad.txt", "m", "p", option, "1"])
+        assert result.exit_code == 2
+        assert result.stderr.startswith(f"error: {option}: ")
+    result = invoke(classify, ["bad.txt", "m", "p"])
+    assert (result.exit_code, result.stderr) == (2, f"error: bad.txt:1: {wrong}\n")
 
 
 @pytest.mark.parametrize("last", ["0 qid:1 1:y\n", "0 qid:1 1:y"])

@@ -27,12 +27,12 @@ from lssvm.solvers.kept import KEPT
 from lssvm.solvers.needs import Asked, Needs
 from lssvm.solvers.table import AUTO, CLASSES, solver_class
 from lssvm.training import checkpoint
-from lssvm.training.cccp import Run
+from lssvm.training.cccp import Observer, Run
 from lssvm.training.setup import new_run, new_solver, rules_of
 
 # What may differ between a solver and the one that is made of its checkpoint: the clock, and what
-# every problem takes from its oracle anew.
-NOT_KEPT = {"seconds", "parts"}
+# every problem takes from its oracle or its limits anew.
+NOT_KEPT = {"seconds", "parts", "most_passes"}
 SCRATCH = {"cache.cache.sets": {"sets_w", "sets_scores"}}  # set anew before each use
 SENTENCES = Path(__file__).parents[1] / "data" / "sequence" / "train.conll"
 VARIANTS = {
@@ -147,7 +147,50 @@ def same(one, other, path):
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_restored_solver_differs_in_nothing_from_the_one_that_was_saved(variant, passes):
     """So an attribute that nobody keeps is found here."""
-    settings = VARIANTS[variant]
+    application, examples, config = problem(VARIANTS[variant])
+    oracle = DataOracle(application, examples, Executor(1))
+    run = new_run(oracle, config, 0, None)
+    rules = rules_of(config, len(examples), application.hidden)
+    with pytest.raises(StopError):
+        run.proceed(oracle, rules, Stopper(passes))
+    values, arrays = run.solver.state()
+    restored = new_solver(application, examples, config)
+    stored = json.dumps({name: checkpoint._stored(found) for name, found in values.items()})
+    values = {name: checkpoint._restored(found) for name, found in json.loads(stored).items()}
+    restored.restore(values, {name: array.copy() for name, array in arrays.items()})
+    same(run.solver, restored, variant)
+
+
+@pytest.mark.parametrize("variant", sorted({*VARIANTS} - {"sgd"}))
+def test_a_problem_takes_no_more_passes_than_it_may(variant):
+    """But for those that it needs to leave w = 0."""
+    gaps = []
+    for most in (1, 2, 3, 4, 6, 9):
+        application, examples, config = problem(VARIANTS[variant])
+        oracle = DataOracle(application, examples, Executor(1))
+        run = new_run(oracle, config, 0, None)
+        rules = rules_of(config, len(examples), application.hidden)
+        run.proceed(oracle, rules._replace(max_passes=most, max_iterations=1), Observer())
+        assert round(run.passes) <= max(most, 3)
+        gaps.append(run.gap)
+    assert 0.0 <= gaps[-1] < 1.0
+    assert np.any(run.solver.w)
+
+
+@pytest.mark.parametrize(("most", "opened"), [(1, False), (4, False), (5, True)])
+def test_a_bundle_begins_with_block_steps_where_there_are_passes_for_them(most, opened):
+    application, examples, values = sentences("ssvm")
+    config = Config.from_dict({**values, "solver": {"method": "bundle", "max_passes": most}})
+    oracle = DataOracle(application, examples, Executor(1))
+    run = new_run(oracle, config, 0, None)
+    assert run.solver.opening > 0
+    run.proceed(oracle, rules_of(config, len(examples), False), Observer())
+    assert round(run.passes) == max(most, 2)
+    assert run.solver.planes_kept == (3 if opened else max(most, 2))
+
+
+def problem(settings):
+    """A small problem for a solver: application, examples, and configuration."""
     method = settings["method"]
     if method in ("lbfgs", "dual-coordinate"):
         application, examples, values = sentences("crf" if method == "lbfgs" else "ssvm")
@@ -160,17 +203,7 @@ def test_a_restored_solver_differs_in_nothing_from_the_one_that_was_saved(varian
         values = {"application": {"name": "multiclass"}}
     application.hidden = application.hidden and "cache" not in settings
     config = Config.from_dict({**values, "solver": {"epsilon": 1e-8, **settings}})
-    oracle = DataOracle(application, examples, Executor(1))
-    run = new_run(oracle, config, 0, None)
-    rules = rules_of(config, len(examples), application.hidden)
-    with pytest.raises(StopError):
-        run.proceed(oracle, rules, Stopper(passes))
-    values, arrays = run.solver.state()
-    restored = new_solver(application, examples, config)
-    stored = json.dumps({name: checkpoint._stored(found) for name, found in values.items()})
-    values = {name: checkpoint._restored(found) for name, found in json.loads(stored).items()}
-    restored.restore(values, {name: array.copy() for name, array in arrays.items()})
-    same(run.solver, restored, variant)
+    return application, examples, config
 
 
 def sentences(model):

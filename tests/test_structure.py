@@ -64,6 +64,7 @@ DOORS = {
         "cli/explain_command.py",
         "cli/group.py",
         "cli/simulate_command.py",
+        "cli/usage.py",
         "cli/learn_command.py",
         "cli/manual_command.py",
         "cli/plot_command.py",

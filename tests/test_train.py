@@ -170,6 +170,11 @@ def test_weights_that_stay_zero_are_warned_of():
     assert not np.any(model.w)
     assert watcher.warnings == model.record["warnings"]
     assert watcher.warnings[0].startswith("all weights are zero")
+    assert watcher.warnings[0].endswith("or more cccp.restarts")
+    app.hidden = False  # F is convex then: another beginning leads to the same minimum
+    (told,) = train.learn_on(app, pairs, config()).record["warnings"]
+    assert "objective.C or a smaller solver.epsilon" in told
+    assert "restarts" not in told
 
 
 def test_a_feature_that_is_not_a_number_is_named_with_its_example():

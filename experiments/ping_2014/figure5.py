@@ -94,7 +94,8 @@ def reported(rows: Sequence[Mapping[str, Any]], plan: Plan) -> str:
         found[method] = by_trial(rows, "own", method=method)
         row = {"model": method}
         for name, place in (("after one epoch", 0), ("after the last", -1)):
-            row[name] = plus_minus([path[place] for path in paths if path], 3)
+            ends = [path[place] for path in paths if path]
+            row[name] = plus_minus(ends, 3) if ends else "–"
         row["of the returned model"] = plus_minus(found[method], 3)
         row["test accuracy (%)"] = plus_minus(by_trial(rows, "right", method=method))
         table.append(row)

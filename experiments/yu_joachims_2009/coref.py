@@ -24,10 +24,11 @@ the second row; the first setting is chosen if several are equal. C is from {0.0
 for correlation clustering, whose loss is in percent, from {1e-5, 1e-4, 0.001, 0.01}; while the
 chosen value is the smallest or the largest one that was tried, the values are a power of ten more,
 at most three times. Training is warm-started along C. The relative gap is 1e-2, and the tolerance
-of CCCP 0.1 links per document.
+of CCCP 1 link per document.
 
 The row of the own criterion and its grid, r = 0.003 and the growing grids were added after test
-figures of the other rows had been seen.
+figures of the other rows had been seen. So was the tolerance, which was 0.1 links; it was chosen by
+training objectives, which rise by less than 0.5 % in the rows that were tried, and by time.
 
 The losses are means over documents with their standard errors; a document without a link in both
 truth and prediction has no MITRE loss. MUC, B³, CEAF_e and their mean are computed over all test
@@ -70,7 +71,7 @@ CRITERIA = {  # the rows of the table: what is trained, and by which loss its se
 }
 TRAIN = {"LitBank": 40, "GUM": 60}
 LITBANK_TEST = 30
-SETTINGS = {"solver": {"epsilon": 1e-2}, "cccp": {"tolerance": 0.1}}
+SETTINGS = {"solver": {"epsilon": 1e-2}, "cccp": {"tolerance": 1.0}}
 LEAF = re.compile(r"\(([^()\s]+) (\S+?)\)(?=[\s)]|$)")
 TREE = re.compile(r"^\(", re.MULTILINE)
 

@@ -6,12 +6,16 @@ The input is promoters.data with lines ``class,name,sequence``, where the class 
 sequence has 57 bases in either case; each class has 53 sequences. Bases lie on the given strand.
 The known motif is TTGACA and TATAAT, about 17 bases apart.
 
-The protocol was fixed before any result was seen. Each sequence is left out in turn. Motif length
-and C are chosen by five-fold cross-validation within the other 105 sequences alone: the length from
-6 (one box), 12 and 29 (both boxes and what lies between), and C per example from {0.01, 0.1, 1,
-10}, warm-started upwards, with one start per fold. The pair with the fewest errors is chosen, the
-first in this order if several are equal. The sequence that was left out is classified by the best
-of five starts by objective on the 105 sequences. The background has order 3, the seed is 0.
+The protocol, but for its precision, was fixed before any result was seen. Each sequence is left out
+in turn. Motif length and C are chosen by five-fold cross-validation within the other 105 sequences
+alone: the length from 6 (one box), 12 and 29 (both boxes and what lies between), and C per example
+from {0.01, 0.1, 1, 10}, warm-started upwards, with one start per fold. The pair with the fewest
+errors is chosen, the first in this order if several are equal. The sequence that was left out is
+classified by the best of five starts by objective on the 105 sequences. The background has order 3,
+the seed is 0.
+
+The relative gap is at most 1e-2, and CCCP stops where F falls by less than C n · 1e-2. Both were
+1e-3 when results were first seen, and were changed for the sake of time.
 
 Leave-one-out errors in the literature: KBANN 4 of 106, ID3 19 of 106.
 """
@@ -83,6 +87,8 @@ def configuration(folder: Path, name: str) -> Config:
             "application": {"name": "motif", "length": LENGTHS[0], "background_order": 3},
             "data": {"train": name},
             "objective": {"c_scaling": "sum"},
+            "solver": {"epsilon": 1e-2},
+            "cccp": {"tolerance": 1e-2},
             "search": {
                 "grid": {"application.length": list(LENGTHS), C_KEY: list(GRID)},
                 "folds": INNER_FOLDS,

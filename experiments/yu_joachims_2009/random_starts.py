@@ -1,12 +1,13 @@
 """The protocol of Yu & Joachims (ICML 2009, section 5.1): random first sites.
 
-The first site of every positive sequence is drawn uniformly for each seed; of all values of C and
-all seeds, the model with the fewest errors on the validation fold is tested. Two rules, fixed
-before any figure of this protocol was seen, make this several times as fast; neither looks at a
-test fold. The smallest C begins with the random sites, and every other one with the model of the C
-before. The values of C go upwards until two in a row have no fewer errors on the validation fold
-than the best before them; of equal models the smaller C counts, so that larger values would have to
-be better than all of these.
+The first site of every positive sequence is drawn uniformly for each seed, and each value of C is
+trained from these sites, without the models of other values. Of all values of C and all seeds, the
+model with the fewest errors on the validation fold is tested.
+
+One economy, fixed before any figure of this protocol was seen, does not look at a test fold: the
+values of C go upwards until two in a row have no fewer errors on the validation fold than the best
+before them; of equal models the smaller C counts, so that larger values would have to be better
+than all of these.
 
 The paper's factor of the cost of background sequences, 1/50, was picked by cross-validation as
 well. So here the first seed is trained with each of several factors, the factor of a fold is the
@@ -23,7 +24,6 @@ import numpy as np
 
 from experiments.common import command
 from lssvm.config import set_values
-from lssvm.model import Model
 from lssvm.training.cross_validation import C_KEY, Study
 from lssvm.training.session import learn_on
 
@@ -62,7 +62,7 @@ def _done(
 
 
 def trained(study: Study, task: Start) -> list[dict[str, Any]]:
-    """Train values of C upwards from random sites; errors in percent on both held-out folds."""
+    """Train each C from random sites, upwards; errors in percent on both held-out folds."""
     held = (task.fold, (task.fold + 1) % study.config.search.fold_count)
     every = study.examples[0]
     every = replace(every, costs=np.where(study.counted, every.costs, task.cost))
@@ -71,12 +71,11 @@ def trained(study: Study, task: Start) -> list[dict[str, Any]]:
         every.take(np.flatnonzero((study.fold == fold) & study.counted)) for fold in held
     )
     rows: list[dict[str, Any]] = []
-    model: Model | None = None
     for C in sorted(study.config.search.grid[C_KEY]):
         values = {"search.grid": {}, C_KEY: C, "seed": task.seed}
         config = set_values(study.config, {**values, "application.initialisation": "random"})
         application = config.create_application()
-        model = learn_on(application, training, config, initial=model, scored=False)
+        model = learn_on(application, training, config, scored=False)
         wrong = {
             name: application.score(part, application.predict(model.w, part))["error"]
             for name, part in (("validation", validation), ("test", test))

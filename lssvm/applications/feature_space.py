@@ -42,7 +42,10 @@ CHUNK = 8_000_000  # numbers that are computed at a time
 
 
 class Kernel(BaseModel):
-    """Inner products of features; for multiclass, taxonomy, sequence and latent_sequence."""
+    """Inner products of features; for multiclass, taxonomy, sequence and latent_sequence.
+
+    A key that the type does not use is refused, unless it has its default value.
+    """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 

@@ -34,7 +34,28 @@ if TYPE_CHECKING:
     from lssvm.model import Model
 
 
-@click.command(cls=Command, context_settings=CONTEXT, epilog=EXIT_CODES)
+TRAINING = {  # options of lssvm-learn, and why they are not here
+    "--set": "the settings are those of MODEL, and the files are EXAMPLES; expected no --set",
+    "--skip-bad": "predictions follow the order of the examples, so none is skipped; expected "
+    "examples without errors",
+}
+
+
+class Classify(Command):
+    """A command that says why it has not some options of training."""
+
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        """Raises LssvmError for an option of training."""
+        try:
+            return super().parse_args(context, arguments)
+        except click.NoSuchOption as error:
+            if error.option_name not in TRAINING:
+                raise
+            told = f"{error.option_name}: {TRAINING[error.option_name]}"
+            raise LssvmError(told) from None
+
+
+@click.command(cls=Classify, context_settings=CONTEXT, epilog=EXIT_CODES)
 @click.argument("examples", type=click.Path())
 @click.argument("model", type=click.Path())
 @click.argument("predictions", type=click.Path())
@@ -79,7 +100,8 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     files, such as label images, PREDICTIONS is a new or an empty folder. If EXAMPLES ends in
     .yaml or .yml it is a configuration, whose test files are read with their labels. The metrics
     of labelled examples go to standard output, or to standard error if the predictions go to
-    standard output.
+    standard output. Predictions follow the order of the examples, so none is skipped: a bad one
+    ends the command with its file and line.
 
     \b
     lssvm-classify test.fa motif.model sites.tsv
@@ -90,6 +112,7 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     from lssvm.output.locks import owned
     from lssvm.output.whole import check_folder
     from lssvm.training.arithmetic import arithmetic
+    from lssvm.training.reading import nothing_skipped
 
     metrics, curve = options["metrics"], options["curve"]
     trained = Model.load(model)
@@ -111,7 +134,7 @@ def classify(examples: str, model: str, predictions: str, **options: Any) -> Non
     files.check_outputs()
     alone = Source(examples, options["label"], limit=limit_of(options["max_mb"]))
     sources = config.sources("test") if config else [alone]
-    with owned(predictions, metrics, curve):
+    with owned(predictions, metrics, curve), nothing_skipped(config):
         parts = _parts(trained, sources, _written(options))
         begun = list(islice(parts, 2))
         if len(begun) > 1:

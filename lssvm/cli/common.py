@@ -12,13 +12,13 @@ from typing import Any
 import click
 
 from lssvm.cli import streams
+from lssvm.cli.usage import of_value
 from lssvm.errors import (
     TRACEBACK,
     ApplicationCrashError,
     LssvmError,
     StoppedError,
     likest,
-    nearest,
 )
 from lssvm.output import stopping
 
@@ -61,6 +61,14 @@ class _Guarded:
             return super().make_context(*args, **kwargs)  # type: ignore[misc]
         except KeyboardInterrupt:
             raise StoppedError(signal.SIGINT, stopping.line(signal.SIGINT, "")) from None
+
+    def parse_args(self, context: click.Context, arguments: list[str]) -> list[str]:
+        """Read the arguments. Raises LssvmError for a value that is no number, or no such word."""
+        given = list(arguments)
+        try:
+            return super().parse_args(context, arguments)  # type: ignore[misc]
+        except click.BadParameter as error:
+            raise of_value(error, context, given) from None
 
     def invoke(self, context: click.Context) -> Any:
         """Run inside click, which has its own ideas of these.
@@ -129,15 +137,6 @@ def _files(context: click.Context) -> list[str]:
     paths = [each.name for each in context.command.params if isinstance(each.type, click.Path)]
     given = [context.params.get(name) for name in paths if name]
     return [path for path in given if isinstance(path, str)]
-
-
-class Choice(click.Choice[str]):
-    """One of some words; a wrong one is answered with the nearest."""
-
-    def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """What is wrong, and what was meant."""
-        told = super().get_invalid_choice_message(value, ctx).rstrip(".")
-        return f"{told}{nearest(value, self.choices)}"
 
 
 class Command(_Guarded, click.Command):

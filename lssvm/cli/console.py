@@ -19,6 +19,7 @@ from lssvm.errors import LssvmError, counted
 from lssvm.output.descriptors import place_of
 from lssvm.output.plain import finite
 from lssvm.training.cccp import Iteration, NotConverged, Observer, Summary
+from lssvm.training.record import whose_gap
 
 if TYPE_CHECKING:
     from rich.progress import Progress
@@ -245,10 +246,10 @@ def progress_of(gap: float, goal: float) -> float:
 
 def iteration_line(row: Iteration) -> str:
     """The line of one CCCP iteration, under :data:`HEADING`."""
-    decrease = f"{row.decrease:12.5g}" if math.isfinite(row.decrease) else f"{'-':>12}"
+    decrease = f"{row.decrease:z12.5g}" if math.isfinite(row.decrease) else f"{'-':>12}"
     gap = f"{row.gap:8.1e}" if math.isfinite(row.gap) else f"{'none':>8}"
     columns = (
-        f"{row.iteration:4d} {row.objective:12.6g} {decrease} {row.loss:7.4f} {gap} "
+        f"{row.iteration:4d} {row.objective:12.6g} {decrease} {row.loss:z7.4f} {gap} "
         f"{row.planes:7d} {row.passes:7d} {row.seconds:7.1f}"
     )
     return "  ".join([columns, *sentences(row.not_converged)])
@@ -265,7 +266,7 @@ def sentences(not_converged: NotConverged) -> list[str]:
 
 def summary_lines(summary: Summary) -> list[str]:
     """The summary of a run."""
-    gap = f"gap {summary.gap:.1e} (of the last convex problem)"
+    gap = f"gap {summary.gap:.1e} ({whose_gap(summary.gap, summary.earlier)})"
     if not math.isfinite(summary.gap):
         gap = "gap: none known (descent)"
     elif not summary.certified:
@@ -284,8 +285,8 @@ def summary_lines(summary: Summary) -> list[str]:
         work.append(f"{counted(summary.osqp, 'quadratic program')} solved by OSQP")
     return [
         *([spread] if summary.restarts > 1 else []),
-        f"objective {summary.objective:.6g} = convex {summary.convex:.6g} "
-        f"+ concave {summary.concave:.6g}; {gap}",
+        f"objective {summary.objective:.6g} = convex {summary.convex:z.6g} "
+        f"+ concave {summary.concave:z.6g}; {gap}",
         ", ".join(work),
         f"seconds: inference {summary.seconds_inference:.1f}, QP {summary.seconds_qp:.1f}, "
         f"rest {summary.seconds_rest:.1f}; peak memory {summary.peak_mb:.0f} MB",
@@ -309,10 +310,10 @@ def metric_lines(metrics: Mapping[str, float | str | None], width: int = 0) -> l
 
 
 def number(value: float | str | None) -> str:
-    """A figure for a table: whole numbers in full, others to six digits, text as it is."""
+    """A figure for a table: whole numbers in full, others to six digits, no -0, text as it is."""
     if value is None or isinstance(value, str):
         return value or "n/a"
-    return f"{value:,d}" if isinstance(value, int) else f"{value:.6g}"
+    return f"{value:,d}" if isinstance(value, int) else f"{value:z.6g}"
 
 
 def size(count: int) -> str:

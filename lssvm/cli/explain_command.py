@@ -160,7 +160,7 @@ def _table(found: "Explanation", top: int) -> list[str]:
 
     def line(weight: float | None, score: float, their: float, name: str) -> str:
         values = [weight, score, *([their, score - their] if beside else [])]
-        cells = ["" if value is None else f"{value:.6g}" for value in values]
+        cells = ["" if value is None else f"{value:z.6g}" for value in values]
         return "  ".join(f"{cell:>12}" for cell in cells) + f"  {name}"
 
     for one in kept:

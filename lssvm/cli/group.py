@@ -30,10 +30,11 @@ from lssvm.cli.plot_command import plot
 from lssvm.cli.report_command import report
 from lssvm.cli.score_command import score
 from lssvm.cli.simulate_command import simulate
-from lssvm.errors import ContractError, LssvmError, SchedulerLostError, nearest
+from lssvm.errors import ContractError, LssvmError, SchedulerLostError, counted, nearest
 from lssvm.output import stopping
 
 if TYPE_CHECKING:
+    from lssvm.applications.base import Application
     from lssvm.config import Config
 
 
@@ -187,7 +188,7 @@ def _check_contract(config: "Config", as_json: bool) -> None:
         raise ContractError(findings)
     if not as_json:
         name, n = config.application.name, len(examples)
-        looked = f"looked at {min(n, MOST_EXAMPLES)} of {n:,d} examples"
+        looked = f"looked at {min(n, MOST_EXAMPLES)} of {counted(n, 'example')}"
         streams.show([f"application {name}: nothing was found ({looked})"])
 
 
@@ -230,18 +231,12 @@ def show(model: str, top: int, as_json: bool, named: tuple[str, ...]) -> None:
     from lssvm.output.locks import owned
 
     trained = Model.load(model)
-    wanted = _exports(named)
+    wanted = _exports(named, trained.application)
     exports = trained.application.exports
     files = Files()
     files.prints()
     files.reads("MODEL", model)
     for name, path in wanted.items():
-        if name not in exports:
-            kind = trained.application.options.name
-            offered, near = ", ".join(exports) or "nothing", nearest(name, exports)
-            raise LssvmError(
-                f"--export {name}: application {kind!r} cannot write it{near} (known: {offered})"
-            )
         files.writes(f"--export {name}", path)
     files.check_outputs()
     facts = model_facts(trained, top)
@@ -254,13 +249,21 @@ def show(model: str, top: int, as_json: bool, named: tuple[str, ...]) -> None:
         streams.show(model_lines(facts, model))
 
 
-def _exports(named: Sequence[str]) -> dict[str, str]:
+def _exports(named: Sequence[str], application: "Application") -> dict[str, str]:
     """Files by the names of what goes there. Raises LssvmError."""
+    known, kind = application.exports, application.options.name
+    if named and not known:
+        raise LssvmError(f"--export: application {kind!r} has none; expected no --export")
     found: dict[str, str] = {}
     for text in named:
         name, _, path = text.partition("=")
-        if not name or not path or name in found:
-            raise LssvmError(f"--export {text}: expected NAME=FILE, each name once")
+        if name not in known:
+            told = f"--export {name or text}: application {kind!r} cannot write it"
+            raise LssvmError(f"{told}{nearest(name, known)} (known: {', '.join(known)})")
+        if not path:
+            raise LssvmError(f"--export {text}: no file; expected {name}=FILE")
+        if name in found:
+            raise LssvmError(f"--export {text}: {found[name]} is given too; expected one file")
         found[name] = path
     return found
 

@@ -19,6 +19,8 @@ from lssvm.config import SPLITS, Config
 from lssvm.config.checks import meaningful
 from lssvm.errors import LssvmError, counted
 from lssvm.model import Model
+from lssvm.training.reading import nothing_skipped
+from lssvm.training.record import keeps_earlier, whose_gap
 from lssvm.training.session import rehearse
 
 MOST_COMPARED = 200_000  # examples; beyond that train and test are not compared
@@ -47,7 +49,8 @@ def data_facts(config: Config) -> dict[str, Any]:
             continue
         examples = known.get(split)
         if examples is None:
-            examples = application.read(config.sources(split))
+            with nothing_skipped(config):
+                examples = application.read(config.sources(split))
         splits[split] = _split_facts(application, examples)
         splits[split]["files"] = [entry.path for entry in config.files(split)]
         texts = application.warnings(examples)
@@ -171,10 +174,12 @@ def model_lines(facts: dict[str, Any], path: str | Path) -> list[str]:
         lines.append("  stopped early: the held-out scores did not improve any more")
     elif not (record.get("certified", True) and record.get("converged", True)):
         lines.append("  the requested precision was NOT reached")
+    if record.get("gap") is not None and keeps_earlier(record):
+        lines.append(f"  the gap is that {whose_gap(record['gap'], earlier=True)}")
     lines += [f"  warning: {message(text)}" for text in record.get("warnings", [])]
     if facts["weights"]:
         lines += ["", "largest weights"]
-        lines += [f"  {row['weight']:12.5g}  {row['feature']}" for row in facts["weights"]]
+        lines += [f"  {row['weight']:z12.5g}  {row['feature']}" for row in facts["weights"]]
     return lines
 
 

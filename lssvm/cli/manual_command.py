@@ -7,7 +7,7 @@ import click
 
 from lssvm import __version__
 from lssvm.cli import streams
-from lssvm.cli.common import Choice, Command, Group
+from lssvm.cli.common import Command, Group
 
 SHELLS = ("bash", "zsh", "fish")
 
@@ -20,7 +20,7 @@ def programs() -> dict[str, click.Command]:
 
 
 @click.command(cls=Command)
-@click.argument("shell", type=Choice(SHELLS))
+@click.argument("shell", metavar="SHELL", type=click.Choice(SHELLS))
 def completion(shell: str) -> None:
     """Print what makes SHELL complete the commands of lssvm, their options and files.
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import click
 
-from lssvm.cli.common import Choice, Command, count_option
+from lssvm.cli.common import Command, count_option
 
 KINDS = ("objective", "gap", "restarts", "held_out", "weights")
 
@@ -12,7 +12,7 @@ KINDS = ("objective", "gap", "restarts", "held_out", "weights")
 @click.command(cls=Command)
 @click.argument("model", type=click.Path())
 @click.argument("file", type=click.Path())
-@click.option("--kind", type=Choice(KINDS), required=True, help="What to draw.")
+@click.option("--kind", type=click.Choice(KINDS), required=True, help="What to draw.")
 @click.option(
     "--log",
     metavar="LOG",
@@ -21,7 +21,7 @@ KINDS = ("objective", "gap", "restarts", "held_out", "weights")
 )
 @click.option(
     "--x",
-    type=Choice(("passes", "seconds")),
+    type=click.Choice(("passes", "seconds")),
     default="passes",
     show_default=True,
     help="What objective and gap are drawn against; seconds need --log.",

@@ -1,5 +1,6 @@
 """``lssvm simulate``: a command for each simulation, made of what the simulation offers."""
 
+import os
 from functools import partial
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import click
 from lssvm import simulation
 from lssvm.cli import streams
 from lssvm.cli.common import Command, Group, quiet_option
+from lssvm.errors import LssvmError
 from lssvm.simulation.base import Simulation
 
 
@@ -57,15 +59,46 @@ def _simulate(kind: Simulation, out: str, quiet: bool, **options: int) -> None:
     for name in kind.files:
         files.writes("--out", str(Path(out) / name), check=None)
     files.prints()
+    _check_kept(kind, Path(out), options)
     told = kind.simulate(Path(out), **options)
     if not quiet:
         streams.show(told.splitlines())
         streams.show(f"wrote {Path(out) / name}" for name in kind.configurations)
 
 
+def _check_kept(kind: Simulation, folder: Path, options: dict[str, int]) -> None:
+    """Raise LssvmError if a file that is there would get other content than it has.
+
+    The same command again is harmless: it writes the same bytes.
+    """
+    there = [name for name in kind.files if os.path.lexists(folder / name)]
+    if not there:
+        return
+    from filecmp import cmp
+    from tempfile import TemporaryDirectory
+
+    with TemporaryDirectory() as fresh:
+        kind.simulate(Path(fresh), **options)
+        for name in there:
+            path = folder / name
+            if not path.is_file() or not cmp(Path(fresh) / name, path, shallow=False):
+                raise LssvmError(
+                    f"{path}: exists already, with other content; expected a folder without it"
+                )
+
+
 _OUT = click.Option(
-    ["--out"], required=True, metavar="DIR", type=click.Path(), help="Folder to write to."
+    ["--out"],
+    required=True,
+    metavar="DIR",
+    type=click.Path(),
+    help="Folder to write to; no file in it is replaced by another one.",
 )
 _SEED = click.Option(
-    ["--seed"], type=click.IntRange(0), default=0, show_default=True, help="Random seed."
+    ["--seed"],
+    type=click.IntRange(0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Random seed.",
 )

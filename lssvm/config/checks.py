@@ -139,13 +139,11 @@ def unstoppable(config: Any, document: Document) -> list[tuple[Place, str]]:
     place = document.place(("held_out", "every"))
     if not config.data.validate_:
         return [(place, "held_out.every: there are no files under data.validate; expected some")]
-    if config.cccp.restarts > 1:
-        return [
-            (
-                place,
-                "held_out.every: expected cccp.restarts: 1, since restarts are compared by F alone",
-            )
-        ]
+    restarts = config.cccp.restarts
+    if restarts > 1:
+        wrong = f"the {restarts:,d} restarts are compared by F alone, not by held-out scores"
+        expected = "expected cccp.restarts: 1 (--set cccp.restarts=1), or held_out.every: 0"
+        return [(place, f"held_out.every: {wrong}; {expected}")]
     if config.kernel.type != "linear" and not config.kernel.explicit:
         return [(place, "held_out.every: expected kernel.type: linear, or kernel.explicit: true")]
     if config.objective.slack_norm == 0:

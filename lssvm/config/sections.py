@@ -6,7 +6,7 @@ and the tables of keys are made from them.
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator
 
 from lssvm.applications.base import Formulation
 from lssvm.config.checks import DEFAULT_MODEL
@@ -171,7 +171,9 @@ class SolverOptions(Section):
     max_passes: int = Field(
         default=10000,
         ge=1,
-        description="largest number of passes over the data for one convex problem",
+        description="largest number of passes over the data for one convex problem, certificates "
+        "included; two or three are made in any case, since w would stay 0 without them (sgd: "
+        "largest number of epochs)",
     )
     max_planes: int = Field(
         default=300,
@@ -289,9 +291,22 @@ class SearchOptions(Section):
     )
     folds: Annotated[int, Field(ge=3)] | Annotated[list[str], Field(min_length=3)] = Field(
         default=10,
-        description="number of folds; or the files of data.train, each of which is a fold",
+        description="number of folds, at least 3: one to test on, the next one to select the "
+        "setting on, the others to train on; or the files of data.train, each of which is a fold",
     )
     seeds: int = Field(default=1, ge=1, description="number of seeds with which a setting is run")
+
+    @field_validator("folds", mode="before")
+    @classmethod
+    def _enough(cls, value: Any) -> Any:
+        """Raises ValueError that says why there are three at least."""
+        count = len(value) if isinstance(value, list) else value
+        if isinstance(count, int) and not isinstance(count, bool) and count < 3:
+            raise ValueError(
+                "expected at least 3 folds (one to test on, one to select the setting on, one to "
+                f"train on), got {count}"
+            )
+        return value
 
     @property
     def fold_count(self) -> int:

@@ -12,8 +12,9 @@ from lssvm.formats.bag_file import BagFile, BagReader
 from lssvm.formats.blocks import each_block
 from lssvm.formats.limit import DEFAULT, Limit
 from lssvm.formats.relation_json import JsonBags
-from lssvm.formats.relation_numbers import NumberedBags, numbered_pair
+from lssvm.formats.relation_numbers import UNKNOWN, NumberedBags, numbered_pair
 from lssvm.formats.text import Line
+from lssvm.formats.tokens import cut
 
 _PART = 1_000_000  # numbers of a part
 
@@ -73,7 +74,10 @@ class _Either:
         return (at, 0) if self.chosen is None else self.chosen.block(block, at, number)
 
     def line(self, number: int, text: str) -> None:
-        """Read a line, which decides on the format if it is the first one with content."""
+        """Read a line, which decides on the format if it is the first one with content.
+
+        Raises ValueError that says what is wrong.
+        """
         if self.chosen is None:
             if not text.partition("#")[0].strip():
                 return
@@ -83,4 +87,10 @@ class _Either:
     def _made(self, text: str) -> BagReader:
         if text.lstrip().startswith("{"):
             return JsonBags()
+        first = text.split(None, 1)[0]
+        if first != UNKNOWN and not first.isdecimal():
+            raise ValueError(
+                f"the file begins with {cut(first)!r}; expected the number of pairs, or JSON "
+                "objects, one a line"
+            )
         return NumberedBags(self._path, self._left_out)

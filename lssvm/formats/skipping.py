@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats.limit import Limit
 from lssvm.formats.text import STDIN, Line, Owns, open_blocks
 
@@ -81,6 +81,8 @@ class Skipped:
         Raises the error if that is not possible, and with too many of them.
         """
         path, line = error.named or (error.path, error.line)
+        if line is None and self._counts[path]:
+            raise DataError(path, None, self._of_rest(path, error))
         if not self.most or line is None:
             raise error
         text = str(error) if error.named else error.text
@@ -89,7 +91,7 @@ class Skipped:
         except ValueError as reason:
             raise DataError(path, line, f"{text} ({KEY} {reason})") from None
         if len(self.told) == self.most:
-            many = f"{KEY}: {self.most} allows no more bad examples"
+            many = f"{KEY}: {self.most} allows no more bad examples; the first: {self.told[0]}"
             raise DataError(path, line, f"{text} ({many})")
         left_out = self._lines.setdefault(path, [])
         if found[0] in left_out:
@@ -102,6 +104,12 @@ class Skipped:
     def of(self, path: str | Path) -> int:
         """How many examples of a file are left out."""
         return self._counts[str(path)]
+
+    def _of_rest(self, path: str, error: DataError) -> str:
+        """What is wrong with a file without what was left out, such as that nothing is there."""
+        first = next(text for text in self.told if text.startswith(f"{path}:"))
+        many = counted(self._counts[path], "bad example")
+        return f"without {many} that {KEY} skipped: {error.text} (the first: {first})"
 
     def _lines_of(self, path: str, number: int) -> list[range]:
         """The lines of the example that has a line. Raises ValueError if they cannot be told."""

@@ -14,7 +14,7 @@ from lssvm.applications.feature_space import (
 )
 from lssvm.applications.occurring import Occurring
 from lssvm.checked import LARGEST, MOST, MOST_WEIGHTS, array, known, sparse_rows
-from lssvm.errors import ModelError
+from lssvm.errors import ModelError, counted
 
 DENSE = ("gamma", "shape", "rows")
 SPARSE = ("gamma", "shape", "data", "indices", "indptr")
@@ -76,7 +76,8 @@ def _products(
     if np.any(pairs[1:] <= pairs[:-1]):
         raise ModelError("array 'pairs' does not increase; expected each product once, in order")
     if np.any(first > second) or np.any(second >= width + constant):
-        raise ModelError(f"array 'pairs' holds what are not products of two of {width} features")
+        own = counted(width, "feature")
+        raise ModelError(f"array 'pairs' holds what are not products of two of {own}")
     return Products(pairs, width, columns, _gamma(kernel, arrays), kernel.coef0)
 
 

@@ -121,7 +121,7 @@ def _cell(value: Any) -> str:
         return "n/a"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    return f"{value:,d}" if isinstance(value, int) else f"{value:.{MOST_DIGITS}g}"
+    return f"{value:,d}" if isinstance(value, int) else f"{value:z.{MOST_DIGITS}g}"
 
 
 STYLE = """

@@ -52,10 +52,9 @@ def check_file(path: str | Path) -> None:
 
     kind, known = _kind(path), FigureCanvasAgg.get_supported_filetypes()
     if kind not in known:
-        raise LssvmError(
-            f"{path}: format {kind!r} is not known; expected one of {', '.join(known)}"
-            f"{nearest(kind, known)}"
-        )
+        wrong = f"format {kind!r} is not known" if kind else "has no ending, which is the format"
+        expected = f"expected one of {', '.join(known)}{nearest(kind, known)}"
+        raise LssvmError(f"{path}: {wrong}; {expected}")
 
 
 def _kind(path: str | Path) -> str:

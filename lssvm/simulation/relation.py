@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 from lssvm.output.whole import replacing
 from lssvm.simulation.base import Option, Simulation, begin
 
@@ -82,8 +82,8 @@ def facts(relations: int, features: int, none: float) -> Facts:
     count = (relations + 4) * OWN_PATTERNS
     if features <= count:
         raise LssvmError(
-            f"{features:,d} features are too few for {relations:,d} relations; expected more than "
-            f"{count:,d}"
+            f"{counted(features, 'feature is', 'features are')} too few for "
+            f"{counted(relations, 'relation')}; expected more than {count:,d}"
         )
     own = _falling(OWN_PATTERNS)
     patterns = np.zeros((relations + 1, count))

@@ -229,7 +229,8 @@ class Bundle(SummedSolver):
         if self.row < 0:
             self._ask(oracle, C, self.w)
             self.at_zero = not np.any(self.w)
-            if self.opening and np.isfinite(self.slack):
+            room = self.most_passes >= self.problem_passes + EPOCHS + 1
+            if self.opening and room and np.isfinite(self.slack):
                 self._open(oracle, C)
 
     def _improve(self, oracle: Oracle, C: float, target: Callable[[], float]) -> bool:

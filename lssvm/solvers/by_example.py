@@ -180,7 +180,7 @@ class ByExample(Solver):
             )
         return super().solution(C, w, target)._replace(kernel_scores=self.kernel_scores)
 
-    def exhausted(self, C: float, max_passes: int) -> bool:
+    def exhausted(self, C: float, max_passes: float) -> bool:
         """Whether the passes are used up, or no longer make progress; see ``Solver``."""
         if not np.isfinite(self.primal(C)):
             return self.problem_passes >= max_passes

@@ -129,15 +129,21 @@ class Epochs(Solver):
             return target
         return goal(self.rising + self.sampled) if np.isfinite(self.sampled) else 0.0
 
-    def exhausted(self, C: float, max_passes: int) -> bool:
-        """Whether the passes are used up, or no longer make progress; see ``Solver``."""
-        if self._unchecked:
-            return self.problem_passes >= max_passes
-        return super().exhausted(C, max_passes)
+    def exhausted(self, C: float, max_passes: float) -> bool:
+        """Whether the passes are used up, or no longer make progress; see ``Solver``.
+
+        The last pass is that of a certificate; before it w moves in any case, in an epoch or by
+        the pass that a problem began with.
+        """
+        moved = self.epochs > 0 or (self._unchecked and self.problem_passes > 0)
+        if moved and self.phase == VISITS and self.problem_passes + 1 >= max_passes:
+            return True
+        return not self._unchecked and super().exhausted(C, np.inf)
 
     def finish(self, oracle: Any) -> None:
-        """Compute a certificate if the passes ended before the first one."""
-        if self._unchecked:
+        """Compute a certificate if there is none of what the passes have led to."""
+        used_up = self.problem_passes + 1 >= self.most_passes
+        if self._unchecked or (used_up and self.checked < self.epochs):
             self._certify(oracle)
 
     def _improve(self, oracle: Any, C: float, target: Callable[[], float]) -> bool:

@@ -270,6 +270,8 @@ class Lbfgs(SummedSolver):
                 low = share
             else:
                 break
+            if self.problem_passes >= self.most_passes:
+                break
             share = 0.5 * (low + high) if np.isfinite(high) else 2.0 * low
         assert found is not None
         moved = found.value < self.value

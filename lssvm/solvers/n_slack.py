@@ -60,16 +60,21 @@ class NSlack(ByExample):
 
     def _improve(self, oracle: EachOracle, C: float, target: Callable[[], float]) -> bool:
         began, spent = time.perf_counter(), oracle.seconds
+        self.first_phase &= self._two_left()
         if self.first_phase:
             self._pass_in_blocks(oracle)
         self._sweep()
         before = self.lower
         self._raise_bound()
-        self.first_phase &= self.lower - before > SLOW * self.lower
+        self.first_phase &= self.lower - before > SLOW * self.lower and self._two_left()
         self.seconds += time.perf_counter() - began - (oracle.seconds - spent)
         if not self.first_phase and self.is_unsolved(C, target()):
             self._ask(oracle, self.sets.w.copy())
         return True
+
+    def _two_left(self) -> bool:
+        """Whether a pass in blocks leaves one of the passes for P, which it does not give."""
+        return self.problem_passes + 2 <= self.most_passes
 
     def _pass_in_blocks(self, oracle: EachOracle) -> None:
         """Make an oracle pass in parts; planes of one part are used before the next part begins.

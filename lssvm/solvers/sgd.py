@@ -150,7 +150,7 @@ class Sgd(SummedSolver):
         """Whether F was not evaluated yet, which is done once all epochs are."""
         return not self.evaluated
 
-    def exhausted(self, C: float, max_passes: int) -> bool:
+    def exhausted(self, C: float, max_passes: float) -> bool:
         """Never: the epochs are counted, and the last round evaluates F."""
         return False
 

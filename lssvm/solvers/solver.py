@@ -55,7 +55,8 @@ class Solver(ABC):
     lower : the best lower bound of the current problem; 0 is always one (the zero plane); −infinity
         where none is known
     initial_primal : P where the current problem began (infinite before its first pass)
-    problem_passes : oracle passes in the current problem
+    problem_passes : oracle passes in the current problem; most_passes : its limit, which holds but
+        for the few passes without which w would stay where the problem begins
     last_progress, gap_at_progress : the pass in which the gap last fell by a millionth, and the gap
         then
     seconds : time spent outside of the oracle
@@ -75,6 +76,7 @@ class Solver(ABC):
     problem_passes: float = field(default=0, metadata=value(positive))
     gap_at_progress: float = field(default=np.inf, metadata=value(above))
     last_progress: float = field(default=0, metadata=value(positive))
+    most_passes: float = np.inf
     seconds: float = 0.0
 
     @classmethod
@@ -166,7 +168,7 @@ class Solver(ABC):
         """Whether the problem is not solved yet."""
         return self.at_zero or self.gap(C) > target
 
-    def exhausted(self, C: float, max_passes: int) -> bool:
+    def exhausted(self, C: float, max_passes: float) -> bool:
         """Whether the passes are used up, or no longer make progress."""
         if self.gap(C) < self.gap_at_progress * (1.0 - 1e-6):
             self.gap_at_progress, self.last_progress = self.gap(C), self.problem_passes
@@ -204,10 +206,11 @@ class Solver(ABC):
             enough to make nearly all the progress that the problem allows. A share of P
             itself would not do for early CCCP iterations: with a random first completion P
             can barely fall, w would stay 0 and the next completion would be one big tie
-        max_passes : bounds the passes of this problem
+        max_passes : bounds the passes of this problem, see ``most_passes``
         between(gap, goal) : called before each of them, when the state is whole: it may save
             it, or raise to stop
         """
+        self.most_passes = max_passes
         self._begin(oracle, C)
 
         def target() -> float:

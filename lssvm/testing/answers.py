@@ -13,7 +13,7 @@ from lssvm.applications.base import Application, ByExample, KernelRows
 from lssvm.applications.enumeration import Listing
 from lssvm.applications.feature_space import rows_of, with_rows
 from lssvm.applications.per_example import PerExample, same
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 from lssvm.oracle import INEXACT
 from lssvm.plane import Plane
 from lssvm.problem import Maxima
@@ -144,7 +144,9 @@ class Answers(Planes):
         records = self.ask("records", lambda: list(app.records(self.few, found)))
         if len(records) != len(self.few):
             self.tell(
-                "records", f"{len(records)} records of {len(self.few)} examples; expected as many"
+                "records",
+                f"{counted(len(records), 'record')} of {counted(len(self.few), 'example')}; "
+                "expected as many",
             )
         for name, record in zip(self.few.names, records, strict=False):
             self.ask(f"records: {name!r}", json.dumps, record)
@@ -224,10 +226,8 @@ class Answers(Planes):
         columns = self.ask("columns_per_row", app.columns_per_row, self.few)
         inputs = self.ask("inputs", lambda: rows_of(self.few))
         if inputs.shape[1] * columns > self.d:
-            self.tell(
-                "columns_per_row",
-                f"{inputs.shape[1]} features in {columns} columns are more than {self.d} weights",
-            )
+            there = f"{counted(inputs.shape[1], 'feature')} in {counted(columns, 'column')}"
+            self.tell("columns_per_row", f"{there} need more than {counted(self.d, 'weight')}")
         at, w = self.weights[1]
         again = self.ask("with_inputs", with_rows, self.few, inputs)
         one = self.ask("augmented", app.augmented, w, again)[0]

@@ -60,6 +60,7 @@ class Summary(NamedTuple):
     objective : F = convex + concave, the concave part being −C Σ c_i U⁻_i
     gap : relative duality gap of the last convex problem, infinite where the solver knows none;
         certified : whether it is proved
+    earlier : whether the weights, and so the gap, are those that were best on held-out data
     descent : whether the solver works on F itself, without CCCP and without cuts
     iterations, passes, planes : CCCP iterations, oracle passes, cuts kept
     passes_saved : cuts or sweeps over the examples that kept planes gave without an oracle pass
@@ -96,6 +97,7 @@ class Summary(NamedTuple):
     received_mb: float = 0.0
     communication: float = 0.0
     workers_lost: int = 0
+    earlier: bool = False
 
 
 class Observer:

@@ -42,11 +42,12 @@ def model_of(problem: Problem, stage: Stage, observer: Observer, scored: bool) -
     trained = record.of_training(finished, config.seed)
     short = not trained["converged"] and trained["gap"] is not None
     uneven = where.scale_warnings(examples) if short else []
+    zero = [] if np.any(w) else [record.of_zero_weights(application.hidden)]
     whole = {
         **trained,
         **({"uneven": uneven[0]} if uneven else {}),
         **record.of_data(problem, training, validation),
-        "warnings": [*warnings, *uneven, *([] if np.any(w) else [record.ALL_ZERO])],
+        "warnings": [*warnings, *uneven, *zero],
     }
     for text in whole["warnings"]:
         observer.warned(text)

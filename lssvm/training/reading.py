@@ -1,12 +1,13 @@
 """The data of a run: those that are given, or those of files, without bad examples if so asked."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from lssvm.applications.base import Application, Examples
 from lssvm.applications.reading import read_without_bad
 from lssvm.config import Config
-from lssvm.errors import counted
+from lssvm.errors import DataError, counted
 from lssvm.training.problem import TrainingData
 
 Told = Callable[[str], None]  # gets a warning, one sentence
@@ -25,6 +26,19 @@ def read_data(
     """The data that are given, or that a configuration names. Raises LssvmError for bad data."""
     application, examples = read_training(config, data, warned)
     return TrainingData(application, examples, read_held(config, application, held, warned))
+
+
+@contextmanager
+def nothing_skipped(config: Config | None) -> Iterator[None]:
+    """Errors of the examples of ``data.test`` say why none of them is skipped."""
+    try:
+        yield
+    except DataError as error:
+        bad = error.line is not None or error.named
+        if config is None or not config.data.skip_bad or not bad:
+            raise
+        why = "skips none of data.test, because predictions follow the order of the examples"
+        raise DataError(error.path, error.line, f"{error.text} (data.skip_bad {why})") from None
 
 
 def read_held(

@@ -11,11 +11,6 @@ from lssvm.training.problem import Problem
 
 Metrics = Mapping[str, float | None]
 
-ALL_ZERO = (
-    "all weights are zero: no w with a lower objective was found; "
-    "try a larger objective.C or more cccp.restarts"
-)
-
 
 def of_restart(run: Run, seed: int, restart: int, scores: Scores | None = None) -> dict[str, Any]:
     """How one restart ended; gap and lower bound are None where the solver knows none.
@@ -75,6 +70,28 @@ def of_training(restarts: Sequence[dict[str, Any]], seed: int) -> dict[str, Any]
         "objective_mean": float(objectives.mean()),
         "objective_std": float(objectives.std(ddof=1)) if len(objectives) > 1 else 0.0,
     }
+
+
+def of_zero_weights(hidden: bool) -> str:
+    """A warning that all weights are zero. hidden : whether F may have several minima"""
+    told = "all weights are zero: no w with a lower objective was found; try a larger objective.C"
+    if hidden:
+        return f"{told} or more cccp.restarts"
+    return f"{told} or a smaller solver.epsilon, and look whether the inputs tell the outputs apart"
+
+
+def keeps_earlier(record: Mapping[str, Any]) -> bool:
+    """Whether the weights are not the last ones, but those that were best on held-out data."""
+    held = record.get("held_out")
+    return held is not None and bool(held["stopped"] or held["best"] < len(held["looks"]) - 1)
+
+
+def whose_gap(gap: float, earlier: bool) -> str:
+    """What a gap is that of. earlier : see ``keeps_earlier``"""
+    if not earlier:
+        return "of the last convex problem"
+    bound = "; no bound above 0 is known there" if gap == 1.0 else ""
+    return f"of the kept weights, the best on held-out data{bound}"
 
 
 def of_data(problem: Problem, training: Metrics, validation: Metrics | None) -> dict[str, Any]:

@@ -18,13 +18,13 @@ from lssvm.training import charts
 from lssvm.training.arithmetic import arithmetic
 from lssvm.training.explaining import Explanation, explain, text_of
 from lssvm.training.prediction import predicted, prepared
+from lssvm.training.record import keeps_earlier, whose_gap
 from lssvm.training.run_log import RunLog, read_log
 
 MISTAKES = 5
 TOP = 12  # contributions of a mistake
 MOST_LINES = 80  # of what an example shows
 NO_HISTORY = "No curves: the record has a single point (lssvm-learn --log -v 3 writes every pass)."
-CERTIFIED = "relative, of the last convex problem"
 
 
 class Data(NamedTuple):
@@ -124,7 +124,8 @@ def _facts(model: Model, data: Sequence[Data]) -> list[tuple[str, str]]:
     if record.get("objective") is not None:
         facts.append(("objective", f"{record['objective']:.6g}"))
     if record.get("gap") is not None:
-        facts.append(("duality gap", f"{record['gap']:.2g} ({CERTIFIED})"))
+        own = whose_gap(record["gap"], keeps_earlier(record))
+        facts.append(("duality gap", f"{record['gap']:.2g} (relative, {own})"))
     if record.get("passes"):
         passes, iterations = record["passes"], record.get("cccp_iterations", 0)
         facts.append(
@@ -143,7 +144,7 @@ def _plain(value: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:z.6g}" if isinstance(value, float) else str(value)
 
 
 def _reached(record: dict[str, Any]) -> list[str]:
@@ -251,7 +252,8 @@ def _mistakes(model: Model, own: Data, most: int) -> Section:
         losses = np.array([float(row.get("loss") or 0.0) for row in records])
     wrong = np.flatnonzero(losses > 0.0)
     worst = wrong[np.argsort(-losses[wrong], kind="stable")][:most]
-    note = f"{len(wrong):,d} of {len(losses):,d} examples of {own.name} have a loss."
+    have = "has" if len(wrong) == 1 else "have"
+    note = f"{len(wrong):,d} of {counted(len(losses), 'example')} of {own.name} {have} a loss."
     groups: list[Figure] = []
     for row in worst.tolist():
         try:
@@ -285,7 +287,7 @@ def _mistake(found: Explanation) -> Group:
 
 
 def _cell(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+    return f"{value:z.6g}" if isinstance(value, float) else str(value)
 
 
 def _contributions(found: Explanation) -> Table:

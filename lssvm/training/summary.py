@@ -11,6 +11,7 @@ from lssvm.plane import MEGABYTE
 from lssvm.solvers.table import solver_class
 from lssvm.training.cccp import Summary
 from lssvm.training.distributed.traffic import Traffic
+from lssvm.training.record import keeps_earlier
 
 
 class Spent(NamedTuple):
@@ -62,4 +63,5 @@ def summary(
         received_mb=network.received / MEGABYTE,
         communication=network.share,
         workers_lost=network.lost,
+        earlier=keeps_earlier(record),
     )

@@ -9,7 +9,7 @@ import numpy as np
 from lssvm.applications.alignment.examples import AlignmentExamples
 from lssvm.applications.alignment.scoring import Scoring, ungapped
 from lssvm.applications.base import Source
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 from lssvm.formats.gapped_fasta import (
     CANDIDATE,
     GAP,
@@ -120,7 +120,8 @@ def _read(source: Source, task: str, format: str) -> SequenceFile:
         return _in_turn(source.path, read_aligned_pairs(source.path, source.limit))
     rows, first, second = _multiple(source)
     letters = int(np.sum(rows.symbols != GAP)) * (len(rows.names) - 1)
-    source.limit.check(source.path, 20 * letters, f"all {len(first):,d} pairs of its rows together")
+    pairs = f"the set of {counted(len(first), 'pair')} of its rows"
+    source.limit.check(source.path, 20 * letters, pairs)
     return of_pairs(source.path, rows, first, second)
 
 

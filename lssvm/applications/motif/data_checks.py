@@ -30,8 +30,10 @@ def _of_classes(examples: Sequences) -> list[str]:
     if not examples.labelled or min(positives, negatives) >= _FEW:
         return []
     if positives and negatives:
-        return [f"only {positives} positive and {negatives} negative sequences"]
-    return [f"all labels are {'+1' if positives else '-1'}: there is nothing to tell apart"]
+        one = counted(positives, "positive sequence")
+        return [f"only {one} and {counted(negatives, 'negative one')}"]
+    own = "positive (label=+1)" if positives else "negative (label=-1)"
+    return [f"all sequences are {own}: there is nothing to tell apart"]
 
 
 def _of_windows(examples: Sequences, length: int, skip_unusable: bool) -> list[str]:
@@ -43,7 +45,7 @@ def _of_windows(examples: Sequences, length: int, skip_unusable: bool) -> list[s
     if lost:
         found.append(
             f"{counted(lost, 'positive sequence has', 'positive sequences have')} no window of "
-            f"{length} known letters"
+            f"{counted(length, 'known letter')}"
         )
     if np.mean(empty) > _MANY:
         share = 100 * np.mean(empty)
@@ -54,7 +56,8 @@ def _of_windows(examples: Sequences, length: int, skip_unusable: bool) -> list[s
 def left_out(count: int, length: int) -> str:
     """The warning about sequences that training does not use."""
     return (
-        f"{counted(count, 'sequence has', 'sequences have')} no window of {length} known letters: "
+        f"{counted(count, 'sequence has', 'sequences have')} no window of "
+        f"{counted(length, 'known letter')}: "
         "left out of training, negative in predictions (skip_unusable)"
     )
 

@@ -75,7 +75,7 @@ from lssvm.applications.motif.sequences import (
     unlabelled,
 )
 from lssvm.applications.parts import Form, InParts, headed
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 from lssvm.formats import meme
 from lssvm.formats.fasta import AMBIGUOUS, LETTERS
 from lssvm.kernels import _motif, _motif_soft
@@ -228,6 +228,10 @@ class Motif(
         """The labels: folds keep the share of positives."""
         return examples.labels.astype(np.int64)
 
+    def group_name(self, examples: Sequences, group: int) -> str:
+        """The label as files have it."""
+        return f"{group:+d}"
+
     def known_dimension(self) -> int | None:
         """As ``dimension``."""
         return len(self.feature_names())
@@ -307,7 +311,8 @@ class Motif(
             raise examples.error(row, f"{wrong}; expected label=+1 or label=-1 for training")
         lost = np.flatnonzero((examples.windows == 0) & (examples.labels > 0))
         if len(lost):
-            message = f"is positive but has no window of {self.length} unambiguous letters"
+            letters = counted(self.length, "unambiguous letter")
+            message = f"is positive but has no window of {letters}"
             message += "; expected at least one, or application.skip_unusable: true"
             raise examples.error(int(lost[0]), message)
 

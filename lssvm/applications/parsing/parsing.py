@@ -428,7 +428,7 @@ class GrammarParsing(
         ]
         most = self.own.max_words
         if most is not None:
-            told = f"more than {most} words: left out of training"
+            told = f"more than {counted(most, 'word')}: left out of training"
             counts.append((np.sum(examples.lengths > most), "sentence has", "sentences have", told))
         for count, one, several, what in counts:
             if count:

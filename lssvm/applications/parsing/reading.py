@@ -218,7 +218,7 @@ def check_used(count: int, path: str, options: ParsingOptions) -> None:
         return
     message = "no tree to learn a grammar from; expected at least one"
     if options.max_words is not None:
-        message += f" of at most {options.max_words} words (application.max_words)"
+        message += f" of at most {counted(options.max_words, 'word')} (application.max_words)"
     raise DataError(path, None, message)
 
 

@@ -340,7 +340,7 @@ class PrecisionAtK(
             for count, what in (
                 (np.sum(positives == 0), "no relevant document (score 0)"),
                 (np.sum(positives == sizes), "relevant documents only"),
-                (np.sum(sizes <= self.k), f"at most k = {self.k} documents"),
+                (np.sum(sizes <= self.k), f"at most {counted(self.k, 'document')} (k)"),
             ):
                 if count:
                     queries = counted(int(count), "query has", "queries have")

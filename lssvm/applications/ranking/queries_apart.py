@@ -20,7 +20,7 @@ from lssvm.applications.ranking.queries import (
 )
 from lssvm.applications.ranking.query_scaling import KINDS, QueryScaler, largest_values
 from lssvm.applications.reading import Source
-from lssvm.errors import DataError
+from lssvm.errors import DataError, counted
 
 
 class QueryFacts(NamedTuple):
@@ -102,7 +102,8 @@ class QueriesApart(ReadsApart[Queries]):
             if not all(labelled):
                 problem = "labels are not known ('?')"
             elif any(told):
-                problem = f"no query has more than {self.k} documents, relevant and other ones"
+                least = counted(self.k + 1, "document")
+                problem = f"no query has {least} or more, relevant and other ones"
             wrong = f"{problem}; expected at least one such query for training"
             raise DataError(paths[0], None, wrong)
         return list(documents)

@@ -9,7 +9,7 @@ from lssvm.applications.explaining import Explainer, Rival
 from lssvm.applications.picturing import Picturer
 from lssvm.applications.ranking import ranking_metrics
 from lssvm.applications.ranking.queries import Queries
-from lssvm.errors import LssvmError
+from lssvm.errors import LssvmError, counted
 from lssvm.kernels import _ranking
 from lssvm.plane import Plane
 
@@ -86,9 +86,10 @@ class RankingExplainer(Explainer[Queries, "object"], Picturer[Queries, "object"]
         gains = np.exp2(np.maximum(labels, 0.0)) - 1.0
         curves = ranking_metrics.curves(gains, relevant, offsets, order, CURVE)
         ranks = list(range(1, CURVE + 1))
+        queries = counted(len(examples), "query", "queries")
         yield Lines(
             title="Ranking curves",
-            note=f"Means over {len(examples):,d} queries; NDCG as LETOR defines it.",
+            note=f"Means over {queries}; NDCG as LETOR defines it.",
             series=[
                 Series(name, ranks, values.mean(axis=0), hue=hue)
                 for hue, (name, values) in enumerate(curves.items())

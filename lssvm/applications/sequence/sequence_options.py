@@ -71,6 +71,11 @@ class SequenceOptions(base.Options):
             known, near = ", ".join(self.columns), nearest(self.label, self.columns)
             raise ValueError(f"label: there is no column {self.label!r}{near} (known: {known})")
         columns = [name for name in self.columns if name != self.label_column]
+        if self.templates and not columns:
+            raise ValueError(
+                f"columns: {self.label_column!r} is the only one, and has the labels; expected one "
+                "for the templates too, such as word"
+            )
         seen = set()
         for text in self.templates:
             try:
