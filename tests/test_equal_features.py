@@ -10,6 +10,7 @@ from lssvm.applications import equal_features
 from lssvm.applications.equal_features import Merged, sums_of
 from lssvm.applications.feature_space import Linear
 from lssvm.applications.multiclass.labelled_rows import in_memory
+from lssvm.applications.multiclass.multiclass import Multiclass
 from lssvm.applications.occurring import Occurring
 from lssvm.config import Config
 from lssvm.training.session import learn_on
@@ -42,6 +43,7 @@ def always(monkeypatch):
     """Merging is never too little to be worth its cost."""
     monkeypatch.setattr(equal_features, "LEAST", 0)
     monkeypatch.setattr(equal_features, "SHARE", 1.0)
+    monkeypatch.setattr(Multiclass, "merges", True)
 
 
 @pytest.mark.parametrize(("chunk", "table"), [(3, 0), (equal_features.CHUNK, 1_000)])

@@ -160,6 +160,20 @@ class MergedNames(LazyNames):
         return self._names[int(self._first[row]) * self._columns + column]
 
 
+def found_in(
+    merges: bool, examples: Any, codes: np.ndarray, width: int
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The features that occur, (k,) increasing, and their sums if equal ones are to be merged.
+
+    codes, width : of ``features_of_values``
+    """
+    if merges:
+        return sums_of(examples.inputs)
+    marks = np.zeros(width, dtype=bool)
+    marks[codes] = True
+    return np.flatnonzero(marks), None
+
+
 def sums_of(inputs: Any) -> tuple[np.ndarray, np.ndarray]:
     """The features that sparse rows have, (k,) increasing, and two sums of each, (k, 2) uint64."""
     rows = sparse.csr_array(inputs)

@@ -195,21 +195,23 @@ def _linear(application: Application, examples: Any) -> Training:
         columns = application.columns_per_row(examples)
         found = application.features_of_values(examples)
         if found is not None and found[1] * columns >= LEAST:
-            sums = equal_features.sums_of(examples.inputs)
-            space = fewer_of(*sums, found[1], columns)
+            features, sums = equal_features.found_in(application.merges, examples, *found)
+            space = fewer_of(features, sums, found[1], columns)
     shown, _ = space.prepared(examples, np.empty(0))
     return Training(shown, space, np.zeros((0, 0)), 0)
 
 
 def fewer_of(
-    features: np.ndarray, sums: np.ndarray, width: int, columns: int
+    features: np.ndarray, sums: np.ndarray | None, width: int, columns: int
 ) -> "Linear | Occurring | Merged":
     """The space of linear weights with few features: those that occur, equal ones merged.
 
-    features, sums : of ``equal_features.sums_of``, of one or several shares of the examples
+    features, sums : of ``equal_features.found_in``, of one or several shares of the examples
     width : of a row; columns : K
     """
     whole = Occurring.of(features, width, columns) or Linear()
+    if sums is None:
+        return whole
     return Merged.of(features, sums, width, columns, whole) or whole
 
 

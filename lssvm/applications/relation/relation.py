@@ -83,6 +83,7 @@ class Relation(
 
     Options = RelationOptions
     models = frozenset({"lssvm"})
+    merges = True
     refused_models: ClassVar[Mapping[str, str]] = {
         "ssvm": "the labels of mentions are hidden",
         **dict.fromkeys(("mssvm", "hcrf", "loss_augmented_likelihood", base.ANNEALED), NO_SUMS),

@@ -9,7 +9,7 @@ import numpy as np
 
 from lssvm.applications.apart import Taught
 from lssvm.applications.base import FeatureRows
-from lssvm.applications.equal_features import Merged, sums_of
+from lssvm.applications.equal_features import Merged, found_in
 from lssvm.applications.occurring import LEAST, Occurring
 from lssvm.applications.reading import Source
 from lssvm.executor import Executor
@@ -42,7 +42,7 @@ class Found(NamedTuple):
     """What there is to know of a share once it is packed.
 
     features : those that occur in sparse rows, (k,) int64; None if it does not matter
-    sums : (k, 2) of each, see ``equal_features``
+    sums : (k, 2) of each if equal ones are merged, see ``equal_features``
     width : features of a row; columns : that a row is scored against
     """
 
@@ -201,7 +201,7 @@ class Held:
         columns = application.columns_per_row(examples)
         features, sums = None, None
         if width * columns >= LEAST:
-            features, sums = sums_of(examples.inputs)
+            features, sums = found_in(application.merges, examples, *given)
         return found._replace(features=features, sums=sums, width=width, columns=columns)
 
     def sized(self, share: int) -> Sized:

@@ -355,7 +355,10 @@ def _fewer(found: Sequence[Found]) -> Occurring | Merged | None:
     if not features:
         return None
     space = fewer_of(
-        np.concatenate(features), np.concatenate(sums), found[0].width, found[0].columns
+        np.concatenate(features),
+        np.concatenate(sums) if sums else None,
+        found[0].width,
+        found[0].columns,
     )
     return None if isinstance(space, Linear) else space
 
