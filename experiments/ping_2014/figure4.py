@@ -102,7 +102,7 @@ class Plan(NamedTuple):
 
 PAPER, MORE = "the paper's", "more features"
 FULL = Plan(
-    (0.1, 0.5, 0.8, 0.95),
+    (0.1, 0.5, 0.95),
     {PAPER: Setting(10, 10, 5, (1.0,), 0, True), MORE: Setting(1, 3, 5, (0.3, 3.0), 2, False)},
 )
 QUICK = Plan(

@@ -37,12 +37,9 @@ The rows:
 - *mean over the starts*: every seed is a model of its own. C is chosen by the mean error over the
   seeds on the validation fold, and the test error of a fold is the mean over the seeds.
 
-Which row is the primary one, and how training starts, was decided on validation folds only. In a
-third row, *order chosen too*, the validation fold chooses the order of the background as well, from
-0, 1 and 3: on validation folds, order 3 (340 weights for about 140 positives) overfits. This row
-was added after the other rows had been seen on the test folds; its choices do not use the test
-folds. All rows are shown a second time without any background sequences, as in the authors'
-workshop paper of 2008.
+Which row is the primary one, and how training starts, was decided on validation folds only. All
+rows are shown a second time without any background sequences, as in the authors' workshop paper of
+2008.
 
 Control. The Gibbs site sampler (see ``gibbs``) gets the positives of the same eight folds, the
 background of all their sequences, and the same lengths, strands and seeds. Each of its runs is the
@@ -89,14 +86,13 @@ NEGATIVES_PER_POSITIVE = 75 / 124
 BACKGROUND_COST = 1 / 50
 DATA_SEED = 0
 ORDER = 3
-ORDER_KEY = "application.background_order"
 STRANDS = "both"
 SHOWN_RESTARTS = 5
 PSEUDOCOUNT = 1.0  # for the control's background
 IUPAC = {"A": "A", "C": "C", "G": "G", "T": "T", "W": "AT", "Y": "CT", "R": "AG"}
 BEST, MEAN = "latent SSVM, best of the starts", "latent SSVM, mean over the starts"
-PICKED, PROTOCOL = "latent SSVM, order chosen too", "latent SSVM, the paper's protocol"
-OWN = {BEST: "best", MEAN: "mean", PICKED: "order chosen", PROTOCOL: "protocol"}  # short names
+PROTOCOL = "latent SSVM, the paper's protocol"
+OWN = {BEST: "best", MEAN: "mean", PROTOCOL: "protocol"}  # short names
 FAVOURED, HONEST = "Gibbs, favoured threshold", "Gibbs, honest threshold"
 PRINTED = {PROTOCOL: "latent SSVM", FAVOURED: FAVOURED}  # rows of the paper
 
@@ -108,13 +104,12 @@ class Plan(NamedTuple):
     grid: tuple[float, ...]
     folds: int
     seeds: int
-    orders: tuple[int, ...]  # orders of the background, the paper's first
     background: int | None  # background sequences at most; None for all
     costs: tuple[float, ...] = (1 / 10, BACKGROUND_COST, 1 / 250)  # to choose from by the protocol
 
 
-FULL = Plan((11, 17), (0.1, 1, 10, 100, 1000), 10, 5, (3, 1, 0), None)
-QUICK = Plan((11,), (0.1,), 3, 1, (3,), 30, (BACKGROUND_COST,))
+FULL = Plan((11, 17), (0.1, 1, 10, 100, 1000), 10, 5, None)
+QUICK = Plan((11,), (0.1,), 3, 1, 30, (BACKGROUND_COST,))
 
 
 class GibbsTask(NamedTuple):
@@ -149,7 +144,7 @@ def experiment(arguments: command.Arguments) -> str:
             rows += all_runs(setting, svm, control)
             rows += [{"method": PROTOCOL, **setting, **row} for row in starts]
             if study is whole:
-                best = of_order(svm, ORDER).best_of_seeds().best
+                best = svm.best_of_seeds().best
                 motifs.append(learnt(study, best[C_KEY], length))
     text = report(parts, motifs)
     summary = {"plan": plan._asdict(), "parts": parts, "motifs": motifs}
@@ -194,7 +189,7 @@ def configuration(folder: Path, plan: Plan, length: int) -> Config:
             "solver": {"epsilon": 1e-2},
             "cccp": {"tolerance": 1e-2, "inexactness": 0.5},
             "search": {
-                "grid": {C_KEY: list(plan.grid), ORDER_KEY: list(plan.orders)},
+                "grid": {C_KEY: list(plan.grid)},
                 "folds": plan.folds,
                 "seeds": plan.seeds,
             },
@@ -272,8 +267,7 @@ def compared(
     p : two-sided, of each other method against each row of the latent SSVM; None if the two differ
         equally in every fold
     """
-    paper = of_order(svm, ORDER)
-    rows = {BEST: paper.best_of_seeds(), MEAN: paper, PICKED: svm.best_of_seeds()}
+    rows = {BEST: svm.best_of_seeds(), MEAN: svm}
     errors = {name: found.test("error") for name, found in rows.items()}
     errors[PROTOCOL] = np.array(protocol["errors"])
     errors |= {FAVOURED: _by_fold(control, "favoured", svm.folds)}
@@ -299,27 +293,12 @@ def compared(
             for own in OWN
         },
         "picked": {
-            name: [
-                f"{found.settings[row][C_KEY]:g}"
-                + (f"/{found.settings[row][ORDER_KEY]}" if name == PICKED else "")
-                for row in found.chosen
-            ]
+            name: [f"{found.settings[row][C_KEY]:g}" for row in found.chosen]
             for name, found in rows.items()
         }
         | {PROTOCOL: protocol["picked"]},
         "spread over seeds": protocol["spread"],
     }
-
-
-def of_order(svm: CrossValidation, order: int) -> CrossValidation:
-    """The runs whose background has the given order."""
-    kept = [row for row, setting in enumerate(svm.settings) if setting[ORDER_KEY] == order]
-    place = {row: number for number, row in enumerate(kept)}
-    return replace(
-        svm,
-        settings=[svm.settings[row] for row in kept],
-        runs=[replace(run, setting=place[run.setting]) for run in svm.runs if run.setting in place],
-    )
 
 
 def _by_fold(runs: Sequence[dict[str, Any]], name: str, folds: int) -> np.ndarray:
@@ -408,7 +387,7 @@ def report(parts: Sequence[dict[str, Any]], motifs: Sequence[dict[str, Any]]) ->
                 }
             )
         place = f"length {part['length']}, background: {background}"
-        kinds = {PICKED: "C/order", PROTOCOL: "C/cost/seed"}
+        kinds = {PROTOCOL: "C/cost/seed"}
         picked += [
             f"{kinds.get(name, 'C')} chosen, {place}, {name}: " + ", ".join(values)
             for name, values in part["picked"].items()
