@@ -11,6 +11,8 @@ from concurrent.futures import Future
 from contextlib import contextmanager, nullcontext
 from importlib import metadata
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import apart_samples as samples
 import numpy as np
@@ -463,6 +465,25 @@ def test_the_address_of_the_dashboard_is_told_where_it_is_on(scheduler, monkeypa
         watching = Watching()
         learn(config_of("multiclass"), executor=f"dask:{scheduler}", observer=watching)
         assert watching.notes == [read_here, *expected]
+
+
+@pytest.mark.parametrize("lost", [1, cluster.STARTS])
+def test_workers_that_are_lost_while_they_start_are_started_again(lost, monkeypatch):
+    tries = []
+
+    def local(**options):
+        tries.append(options)
+        if len(tries) <= lost:
+            raise RuntimeError("Nanny failed to start.")
+        return SimpleNamespace(close=lambda timeout: None)
+
+    dask = SimpleNamespace(LocalCluster=local, Client=lambda *place, **options: Mock())
+    monkeypatch.setattr(cluster, "_distributed", lambda: dask)
+    told = r"the workers cannot be started \(Nanny failed to start.\); expected processes of this"
+    known = pytest.raises(LssvmError, match=told) if lost == cluster.STARTS else nullcontext()
+    with known, cluster.cluster_of("dask", 2):
+        assert len(tries) == lost + 1
+    assert tries == [tries[0]] * min(lost + 1, cluster.STARTS)
 
 
 @pytest.mark.parametrize(("workers", "delay"), [(1, 0.003), (2, 0.0), (2, 0.02)])

@@ -19,6 +19,7 @@ from lssvm.training.distributed.worker import Blocks, Recipe, versions
 DASK = "dask"
 CONNECT = 20.0  # seconds until a scheduler must answer
 LOOK = 2.0  # seconds between two looks whether a worker is still there
+STARTS = 3  # tries to start the workers of this machine
 WAIT = 50.0  # seconds until there must be workers
 ROUNDS = 4  # of losses in one pass or one task, before the run ends
 PAUSE = 0.02  # seconds between two looks whether a task has ended
@@ -54,7 +55,8 @@ def cluster_of(executor: str, workers: int | None) -> Iterator["Cluster"]:
     executor : ``dask``; or ``dask:`` and the address of a scheduler, or its scheduler file
     workers : how many; None: all cores, or all that the scheduler has
 
-    Raises LssvmError if Dask is not installed, or if there is no such scheduler.
+    Raises LssvmError if Dask is not installed, if there is no such scheduler, or if the workers of this
+    machine cannot be started.
     """
     distributed = _distributed()
     place = executor.removeprefix(DASK).removeprefix(":")
@@ -90,7 +92,21 @@ def _silence() -> Iterator[None]:
 
 
 def _local(distributed: ModuleType, workers: int | None) -> Any:
-    """A cluster of processes on this machine."""
+    """A cluster of processes on this machine, begun anew if one of them is lost while it starts.
+
+    Raises LssvmError if they cannot be started.
+    """
+    for _ in range(STARTS - 1):
+        with suppress(RuntimeError):
+            return _started(distributed, workers)
+    try:
+        return _started(distributed, workers)
+    except RuntimeError as error:
+        wrong = f"executor: dask: the workers cannot be started ({error})"
+        raise LssvmError(f"{wrong}; expected processes of this machine") from error
+
+
+def _started(distributed: ModuleType, workers: int | None) -> Any:
     with _without_interrupts():
         return distributed.LocalCluster(
             n_workers=workers,
