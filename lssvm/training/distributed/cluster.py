@@ -55,8 +55,8 @@ def cluster_of(executor: str, workers: int | None) -> Iterator["Cluster"]:
     executor : ``dask``; or ``dask:`` and the address of a scheduler, or its scheduler file
     workers : how many; None: all cores, or all that the scheduler has
 
-    Raises LssvmError if Dask is not installed, if there is no such scheduler, or if the workers of this
-    machine cannot be started.
+    Raises LssvmError if Dask is not installed, if there is no such scheduler, or if the workers of
+    this machine cannot be started.
     """
     distributed = _distributed()
     place = executor.removeprefix(DASK).removeprefix(":")
