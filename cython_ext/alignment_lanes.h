@@ -31,10 +31,15 @@ INLINE_WIDE unsigned wide_above(wide_t a, wide_t b) {
 INLINE_WIDE wide_t wide_choose(unsigned bits, wide_t a, wide_t b) {
     return _mm512_mask_mov_pd(b, (__mmask8)bits, a);
 }
-INLINE_WIDE wide_t wide_gather(const double *table, const int *row, const int *z) {
-    __m256i places = _mm256_add_epi32(_mm256_loadu_si256((const __m256i *)row),
-                                      _mm256_loadu_si256((const __m256i *)z));
-    return _mm512_i32gather_pd(places, table, 8);
+/* Eight loads take less time than the instruction that gathers them. */
+INLINE_WIDE wide_t wide_gather(const double *const *rows, const int *z) {
+    __m128d a = _mm_loadh_pd(_mm_load_sd(rows[0] + z[0]), rows[1] + z[1]);
+    __m128d b = _mm_loadh_pd(_mm_load_sd(rows[2] + z[2]), rows[3] + z[3]);
+    __m128d c = _mm_loadh_pd(_mm_load_sd(rows[4] + z[4]), rows[5] + z[5]);
+    __m128d d = _mm_loadh_pd(_mm_load_sd(rows[6] + z[6]), rows[7] + z[7]);
+    __m256d low = _mm256_insertf128_pd(_mm256_castpd128_pd256(a), b, 1);
+    __m256d high = _mm256_insertf128_pd(_mm256_castpd128_pd256(c), d, 1);
+    return _mm512_insertf64x4(_mm512_castpd256_pd512(low), high, 1);
 }
 
 typedef struct {
@@ -76,9 +81,9 @@ INLINE_HALF half_t half_choose(unsigned bits, half_t a, half_t b) {
     for (int l = 0; l < 8; l++) y[l] = bits >> l & 1 ? x[l] : y[l];
     return half_load(y);
 }
-INLINE_HALF half_t half_gather(const double *table, const int *row, const int *z) {
+INLINE_HALF half_t half_gather(const double *const *rows, const int *z) {
     double found[8];
-    for (int l = 0; l < 8; l++) found[l] = table[row[l] + z[l]];
+    for (int l = 0; l < 8; l++) found[l] = rows[l][z[l]];
     return half_load(found);
 }
 #endif
@@ -119,9 +124,9 @@ INLINE plain_t plain_choose(unsigned bits, plain_t a, plain_t b) {
     EVERY b.lane[l] = bits >> l & 1 ? a.lane[l] : b.lane[l];
     return b;
 }
-INLINE plain_t plain_gather(const double *table, const int *row, const int *z) {
+INLINE plain_t plain_gather(const double *const *rows, const int *z) {
     plain_t found;
-    EVERY found.lane[l] = table[row[l] + z[l]];
+    EVERY found.lane[l] = rows[l][z[l]];
     return found;
 }
 
@@ -134,8 +139,6 @@ INLINE lone_t lone_times(lone_t a, lone_t b) { return a * b; }
 INLINE lone_t lone_max(lone_t a, lone_t b) { return a > b ? a : b; }
 INLINE unsigned lone_above(lone_t a, lone_t b) { return a > b; }
 INLINE lone_t lone_choose(unsigned bits, lone_t a, lone_t b) { return bits ? a : b; }
-INLINE lone_t lone_gather(const double *table, const int *row, const int *z) {
-    return table[*row + *z];
-}
+INLINE lone_t lone_gather(const double *const *rows, const int *z) { return rows[0][*z]; }
 
 #endif

@@ -17,8 +17,9 @@ TARGET INLINE void JOIN(align_row, KIND)(const AlignmentTask *task, long i, cons
     double lead = gap_score(task->open, task->extend, i), here = (double)(i * (columns + 1));
     V y = OF(set)(ends == GLOBAL_ENDS ? border + task->open : FORBIDDEN);
     V rest = OF(load)(task->rest), keep = OF(load)(task->keep);
-    const int *row = task->x + (i - 1) * COUNT, *z = task->z;
-    const double *table = task->table, *extra = task->extra, *gap_of = task->gap_of;
+    const int *z = task->z;
+    const double *scores[COUNT], *extra = task->extra, *gap_of = task->gap_of;
+    for (int l = 0; l < COUNT; l++) scores[l] = task->table + task->x[(i - 1) * COUNT + l];
     const double *gaps = task->gaps, *kept = task->kept;
     double *h = task->h, *below = task->below;
     unsigned char *trace = 0;
@@ -27,7 +28,7 @@ TARGET INLINE void JOIN(align_row, KIND)(const AlignmentTask *task, long i, cons
     for (long j = 1; j <= columns; j++, z += COUNT) {
         h += COUNT;
         below += COUNT;
-        V m = OF(add)(OF(gather)(table, row, z), diagonal), x = OF(load)(below);
+        V m = OF(add)(OF(gather)(scores, z), diagonal), x = OF(load)(below);
         if (marked) m = OF(add)(m, OF(load)(extra + j * COUNT));
         V g = OF(max)(m, x), top = OF(max)(g, y);
         V opened = OF(add)(m, open), extended = OF(add)(x, extend);
@@ -41,7 +42,8 @@ TARGET INLINE void JOIN(align_row, KIND)(const AlignmentTask *task, long i, cons
                                 OF(above)(extended_y, opened_y), 0};
             if (ends != GLOBAL_ENDS) bits[4] = OF(above)(top, start);
             if (COUNT > 1) {
-                for (int b = 0; b < 5; b++) trace[b] = (unsigned char)bits[b];
+                const int count = ends == GLOBAL_ENDS ? 4 : 5; /* of bits that are read again */
+                for (int b = 0; b < count; b++) trace[b] = (unsigned char)bits[b];
             } else {
                 *trace = (unsigned char)(bits[0] | bits[1] << 1 | bits[2] << 2 | bits[3] << 3 |
                                          bits[4] << 4);
