@@ -25,6 +25,7 @@ TARGET INLINE void JOIN(align_row, KIND)(const AlignmentTask *task, long i, cons
     unsigned char *trace = 0;
     if (traced) trace = task->trace + (i - 1 - task->first) * columns * TRACE_BYTES(COUNT);
     OF(store)(h, OF(set)(border));
+#pragma GCC unroll 2 /* registers move less */
     for (long j = 1; j <= columns; j++, z += COUNT) {
         h += COUNT;
         below += COUNT;
