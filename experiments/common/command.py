@@ -4,9 +4,12 @@ import argparse
 import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
+
+from threadpoolctl import threadpool_limits
 
 from experiments.common import provenance
 from lssvm.cli import streams
@@ -54,7 +57,19 @@ class Arguments(NamedTuple):
         finished: Callable[[int, Result], None] = lambda number, result: None,
     ) -> list[Result]:
         """function(shared, task) for every task, in their order; see ``run_tasks``."""
-        return run_tasks(function, shared, tasks, finished=finished, **self.place)
+        alone = partial(_on_one_thread, function)
+        return run_tasks(alone, shared, tasks, finished=finished, **self.place)
+
+
+def _on_one_thread(
+    function: Callable[[Shared, Item], Result], shared: Shared, item: Item
+) -> Result:
+    """function(shared, item), while BLAS has one thread: its threads would wait for each other.
+
+    They do so busily, and tasks run side by side already.
+    """
+    with threadpool_limits(1):
+        return function(shared, item)
 
 
 def main(
