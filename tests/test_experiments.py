@@ -451,7 +451,9 @@ def test_each_fold_keeps_its_own_cost_and_the_test_fold_has_no_say(yeast, monkey
     random_starts.runs_of(
         study, motif_yeast.FULL.costs, 3, command.Arguments(Path(), Path(), True, 1)
     )
-    assert len(seen) == 3 * 5 + 2 * 5
+    assert len(seen) == 3 * 5 + 3 * 5
+    assert {(t.seed, t.most) for t in seen[:15]} == {(0, random_starts.MOST)}
+    assert {(t.seed, t.most) for t in seen[15:]} == {(seed, np.inf) for seed in range(3)}
     assert {(t.fold, t.cost) for t in seen[15:]} == {
         (fold, 0.02 if fold % 2 else 0.1) for fold in range(5)
     }
@@ -469,6 +471,8 @@ def test_random_starts_train_on_the_other_folds_with_the_cost_that_is_asked_for(
     monkeypatch.setattr(random_starts, "learn_on", learnt)
     rows = random_starts.trained(study, random_starts.Start(0.25, 1, 7))
     assert [row["C"] for row in rows] == list(PLAN.grid)
+    assert rows[:1] == random_starts.trained(study, random_starts.Start(0.25, 1, 7, PLAN.grid[0]))
+    del seen[len(PLAN.grid) :]
     assert [config.objective.C for config, _ in seen] == list(PLAN.grid)
     for config, training in seen:
         assert config.seed == 7

@@ -8,6 +8,7 @@ from paper_cases import found_of
 
 from experiments.common.command import Arguments
 from experiments.tsochantaridis_2004 import parsing as table
+from experiments.tsochantaridis_2004 import parsing_longer
 from lssvm.applications.base import Source
 from lssvm.applications.parsing.parsing import Parsing, ParsingOptions
 from lssvm.errors import DataError
@@ -100,15 +101,19 @@ def test_the_grid_of_c_grows_while_the_best_is_at_its_edge(monkeypatch):
 
 
 def test_parts_come_last_and_keep_their_c():
-    batches = table.batches(table.FULL)
+    batches = table.batches(parsing_longer.FULL)
     names = [name for batch in batches for name, _ in batch]
     assert names[:4] == ["PCFG"] * 4
     assert names[-2:] == ["2 parts", "4 parts"]
     assert max(len(batch) for batch in batches) == 4
+    short = [each for batch in table.batches(table.FULL) for each in batch]
+    assert set(short) == {
+        each for batch in batches for each in batch if each[1] <= 15 and each[0] != "4 parts"
+    }
     rows = [
         {"method": name, "length": 10, "C": C} for name, C in (("2 parts", 0.1), ("SVM_2", 9.0))
     ]
-    assert table.task_of(table.FULL, rows, "4 parts", 10).C == 0.1
-    assert table.task_of(table.FULL, rows, "SVM_2", 15).C is None
+    assert table.task_of(parsing_longer.FULL, rows, "4 parts", 10).C == 0.1
+    assert table.task_of(parsing_longer.FULL, rows, "SVM_2", 15).C is None
     rows.append({"method": "SVM_2", "length": 15, "C": 1.0})
-    assert table.task_of(table.FULL, rows[::-1], "SVM_2", 25).C == 1.0
+    assert table.task_of(parsing_longer.FULL, rows[::-1], "SVM_2", 25).C == 1.0

@@ -64,7 +64,7 @@ class Plan(NamedTuple):
     """The size of the experiment: fields, trials and training instances."""
 
     draws: dict[str, Draw]
-    trials: int = 10
+    trials: int = 5
     training: int = TRAINING
 
 

@@ -50,12 +50,13 @@ class Plan(NamedTuple):
     folds: int
     background: int
     documents: int
-    grid: tuple[float, ...]
+    motif_grid: tuple[float, ...]
     coreference_grid: tuple[float, ...]
+    ranking_grid: tuple[float, ...]
 
 
-FULL = Plan(FOLDS, 400, 40, decades(-2, 3, 1), decades(-5, 0, 1))
-QUICK = Plan(2, 50, 6, decades(-2, -2, 1), decades(-4, -4, 1))
+FULL = Plan(FOLDS, 400, 40, decades(-2, 1, 1), decades(-5, 0, 1), decades(-2, 3, 1))
+QUICK = Plan(2, 50, 6, decades(-2, -2, 1), decades(-4, -4, 1), decades(-2, -2, 1))
 
 
 class Subject(NamedTuple):
@@ -106,7 +107,7 @@ def motif(data: Path, out: Path, plan: Plan) -> Subject:
     study = motif_yeast.study_with_strata(motif_yeast.configuration(folder, settings, LENGTH))
     options = study.config.application.model_dump() | {"initialisation": "random"}
     rows = [np.flatnonzero(study.fold != fold) for fold in range(plan.folds)]
-    return Subject(options, LOSS, plan.grid, [study.examples[0].take(part) for part in rows])
+    return Subject(options, LOSS, plan.motif_grid, [study.examples[0].take(part) for part in rows])
 
 
 def ranking(data: Path, out: Path, plan: Plan) -> Subject:
@@ -114,7 +115,7 @@ def ranking(data: Path, out: Path, plan: Plan) -> Subject:
     collection = ohsumed.read_collection(data / "letor3-ohsumed", ohsumed.FULL)
     options = {"name": "precision_at_k", "k": TOP, "initialisation": "classification"}
     parts = [collection.training(fold) for fold in range(plan.folds)]
-    return Subject(options, LOSS, plan.grid, parts)
+    return Subject(options, LOSS, plan.ranking_grid, parts)
 
 
 def coreference(data: Path, out: Path, plan: Plan) -> Subject:

@@ -10,12 +10,13 @@ before them; of equal models the smaller C counts, so that larger values would h
 than all of these.
 
 The paper's factor of the cost of background sequences, 1/50, was picked by cross-validation as
-well. So here the first seed is trained with each of several factors, the factor of a fold is the
-one whose best model has the fewest errors on its validation fold, and the other seeds are trained
-with that factor alone. Of equal models the first counts, in the order of factors, values of C and
-seeds.
+well. So here the first seed is trained with each of several factors and with C of at most 10, the
+factor of a fold is the one whose best model has the fewest errors on its validation fold, and all
+seeds are trained with that factor alone. Of equal models the first counts, in the order of factors,
+values of C and seeds.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -27,31 +28,34 @@ from lssvm.config import set_values
 from lssvm.training.cross_validation import C_KEY, Study
 from lssvm.training.session import learn_on
 
+MOST = 10.0  # the largest C with which the factor of the cost is chosen
 PATIENCE = 2  # values of C that are no better, after which no larger one is tried
 
 
 class Start(NamedTuple):
-    """Values of C for one factor, test fold and seed."""
+    """The values of C, up to ``most``, for one factor, test fold and seed."""
 
     cost: float
     fold: int
     seed: int
+    most: float = math.inf
 
 
 def runs_of(
     study: Study, costs: Sequence[float], seeds: int, arguments: command.Arguments
 ) -> list[dict[str, Any]]:
-    """Train everything that the protocol asks for; a row for each model.
+    """Train everything that the protocol asks for; a row for each model with the chosen factor.
 
     costs : the factors; without background sequences the first one alone, which has no say
     """
     folds = range(study.config.search.fold_count)
-    costs = costs[:1] if np.all(study.counted) else costs
-    first = [Start(cost, fold, 0) for cost in costs for fold in folds]
-    rows = _done(study, first, arguments)
-    best = {fold: picked(rows, fold)["cost"] for fold in folds}
-    others = [Start(best[fold], fold, seed) for fold in folds for seed in range(1, seeds)]
-    return rows + _done(study, others, arguments)
+    best = dict.fromkeys(folds, costs[0])
+    if len(costs) > 1 and not np.all(study.counted):
+        tried = [Start(cost, fold, 0, MOST) for cost in costs for fold in folds]
+        rows = _done(study, tried, arguments)
+        best = {fold: picked(rows, fold)["cost"] for fold in folds}
+    tasks = [Start(best[fold], fold, seed) for fold in folds for seed in range(seeds)]
+    return _done(study, tasks, arguments)
 
 
 def _done(
@@ -71,7 +75,8 @@ def trained(study: Study, task: Start) -> list[dict[str, Any]]:
         every.take(np.flatnonzero((study.fold == fold) & study.counted)) for fold in held
     )
     rows: list[dict[str, Any]] = []
-    for C in sorted(study.config.search.grid[C_KEY]):
+    grid = np.sort(study.config.search.grid[C_KEY])
+    for C in grid[grid <= task.most].tolist():
         values = {"search.grid": {}, C_KEY: C, "seed": task.seed}
         config = set_values(study.config, {**values, "application.initialisation": "random"})
         application = config.create_application()
@@ -80,7 +85,8 @@ def trained(study: Study, task: Start) -> list[dict[str, Any]]:
             name: application.score(part, application.predict(model.w, part))["error"]
             for name, part in (("validation", validation), ("test", test))
         }
-        rows.append({**task._asdict(), "C": C, **wrong, "objective": model.record["objective"]})
+        place = {"cost": task.cost, "fold": task.fold, "seed": task.seed, "C": C}
+        rows.append({**place, **wrong, "objective": model.record["objective"]})
         if ended([row["validation"] for row in rows]):
             break
     return rows
