@@ -206,7 +206,7 @@ def test_broken_probe_table_is_one_clear_line(tmp_path, text, message):
 
 def test_every_width_protein_and_split_is_planned_once_and_random_starts_for_one_width():
     tasks = motif_pbm.planned(False)
-    assert len(set(tasks)) == len(tasks) == 2 + (3 + 1) * 4 * 5
+    assert len(set(tasks)) == len(tasks) == 2 + 2 * 4 * 5 + 2 * 4
     assert {task.width for task in tasks if task.start == "random"} == {10}
     assert all(task.small for task in motif_pbm.planned(True))
 
@@ -310,8 +310,8 @@ def test_close_means_at_most_three_points_worse_in_both(error, recall, close):
 # yeast origins
 
 
-PLAN = motif_yeast.Plan((11,), (0.1, 1), 5, 2, None, (1 / 50,))
-SMALL = PLAN._replace(grid=(1,), seeds=1)
+PLAN = motif_yeast.Plan((11,), (0.1, 1), 5, 2, None, 2, (1 / 50,))
+SMALL = PLAN._replace(grid=(1,), seeds=1, starts=1)
 
 
 def one_hot(text):

@@ -10,7 +10,7 @@ The settings are those of the paper: C = 150 with the mean loss, epsilon 0.001 (
 the relative duality gap and as the tolerance of CCCP), a background of order 3, the given strand,
 the best of 4 starts by objective, and five half/half splits. Motif widths are not published. The
 widths 8, 10 and 12 were fixed before any result was seen, and width 10 was chosen for the
-comparison.
+comparison; the others are trained on the first split alone, to keep the run short.
 
 The first sites are the default (``initialisation: seeds``); that these runs are compared with the
 published figures was also fixed beforehand. The original code starts from random sites, so for
@@ -91,6 +91,7 @@ def planned(quick: bool) -> list[Task]:
     return tasks + [
         Task(protein, split, width, start, False)
         for (width, start), protein, split in itertools.product(kinds, PROTEINS, SPLITS)
+        if width == COMPARED_WIDTH or split == SPLITS[0]
     ]
 
 

@@ -22,6 +22,7 @@ the training fold, which is then used for training as well.
 """
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -107,7 +108,10 @@ def experiment(arguments: command.Arguments) -> str:
     found = arguments.solved(solve, shared, tasks)
     tables, runs = [], list[dict[str, Any]]()
     for number, parts in enumerate(folds):
-        own = [each for task, each in zip(tasks, found, strict=True) if task.fold == number]
+        own = segments.with_cccp(
+            [each for task, each in zip(tasks, found, strict=True) if task.fold == number],
+            partial(arguments.solved, segments.solve_by_cccp, (parts, shared[1])),
+        )
         tables.append(
             text_table(
                 f"Accuracy (%) on patches that have a label, fold {number + 1}",

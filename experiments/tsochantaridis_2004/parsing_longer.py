@@ -1,4 +1,4 @@
-"""Parsing beyond the paper: sentences of up to 40 tokens, and grammars with 4 parts of each symbol.
+"""Parsing beyond the paper: sentences of up to 40 tokens, and grammars with parts of symbols.
 
     python -m experiments.tsochantaridis_2004.parsing_longer --data gum --out out/parsing-longer
 
