@@ -89,22 +89,28 @@ def test_grids_grow_while_a_choice_is_at_an_edge(monkeypatch):
         if task.fold == 0:
             asked.append((task.row.name, task.grid))
         best = {coref.CLUSTERING: 1e-6, coref.LATENT: 1e-2, coref.MODIFIED: 1e9}[task.row.name]
-        losses = [abs(np.log10(C / best)) for C in task.grid]
+        costly = abs(np.log10((task.row.penalty or 0.01) / 0.01)) * (
+            task.row.name == coref.MODIFIED
+        )
+        losses = [abs(np.log10(C / best)) + 3 * costly for C in task.grid]
         return {"mitre_loss": losses, "pair_loss": [abs(np.log10(C / 1e-3)) for C in task.grid]}
 
     monkeypatch.setattr(coref, "validated", validated)
     monkeypatch.setattr(coref, "_lean", lambda split: split)
     plan = coref.Plan(2, 5, (1e-3, 1e-2, 1e-1), (1e-4, 1e-3, 1e-2), (0.1,), 3)
     tried = coref.cross_validated({"x": None}, plan, Arguments(Path(), Path(), True, 1))
-    grids = {row.name: each.grid for (_, row), each in tried.items()}
-    assert grids[coref.LATENT] == plan.grid
-    assert grids[coref.CLUSTERING] == pytest.approx((1e-7, 1e-6, 1e-5, *plan.clustering_grid))
-    assert grids[coref.MODIFIED] == pytest.approx((*plan.grid, 1.0, 10.0, 100.0))
+    grids = {(row.name, row.penalty): each.grid for (_, row), each in tried.items()}
+    assert grids[coref.LATENT, 1.0] == plan.grid
+    assert grids[coref.CLUSTERING, None] == pytest.approx((1e-7, 1e-6, 1e-5, *plan.clustering_grid))
+    assert sorted(r for name, r in grids if name == coref.MODIFIED) == [0.001, 0.01, 0.1]
+    assert grids[coref.MODIFIED, 0.1] == pytest.approx((*plan.grid, 1.0))
+    assert grids[coref.MODIFIED, 0.01] == pytest.approx((*plan.grid, 1.0, 10.0))
+    assert grids[coref.MODIFIED, 0.001] == plan.grid
     assert [name for name, _ in asked].count(coref.LATENT) == 1
-    told = coref.told_edges(coref.choose(tried), plan)
-    assert told == "Choices at an edge of what was tried: x, modified loss: C 100; " + (
-        "x, modified loss: r 0.1"
-    )
+    told = coref.told_edges(coref.choose(tried), tried)
+    assert told == "Choices at an edge of what was tried: x, modified loss: C 10"
+    del tried["x", coref.Row(coref.MODIFIED, "coreference", 0.001)]
+    assert coref.told_edges(coref.choose(tried), tried).endswith("; x, modified loss: r 0.01")
 
 
 def result(name, losses, penalty=1.0):
