@@ -55,7 +55,7 @@ faults: $(VENV)/dev.installed ## stop every command at random times (SHOTS=100 S
 # an error of one does not stop the others.
 experiments: $(VENV)/dev.installed ## run all experiments, two at a time, then make papers
 	@$(MAKE) --no-print-directory --keep-going --output-sync=target --jobs=2 \
-		JOBS=$$(( ($(or $(JOBS),$$(nproc)) + 1) / 2 )) $(EXPERIMENTS); \
+		JOBS=$$(( ($(or $(JOBS),$$(getconf _NPROCESSORS_ONLN)) + 1) / 2 )) $(EXPERIMENTS); \
 	code=$$?; $(MAKE) --no-print-directory papers && exit $$code
 
 papers: $(VENV)/dev.installed ## set the results in out/ beside the papers' tables: papers.html, papers.md (KEEP=1: and in docs)
