@@ -43,6 +43,7 @@ from experiments.common import command
 from experiments.ping_2014.partial_labels import (
     LABELLED,
     MODELS,
+    SOLVERS,
     application_of,
     in_memory,
     labelled_part,
@@ -74,7 +75,6 @@ TRAINING = {
     "solver": {"epsilon": 0.05, "max_passes": 40},
     "cccp": {"tolerance": 0.1, "max_iterations": 12},
 }
-SOLVERS = {"hcrf": "lbfgs"}  # solvers other than the bundle
 PREDICTION = {"application.sweeps": 200, "application.tolerance": 1e-4}
 
 

@@ -17,6 +17,7 @@ from lssvm.offsets import cumulated
 from lssvm.training.session import learn_on
 
 MODELS = ("mssvm", "lssvm", "hcrf")
+SOLVERS = {"hcrf": "lbfgs"}  # solvers other than the bundle, by model
 LABELLED = "labelled only"  # a structural SVM of labelled nodes, from which the others start
 
 

@@ -19,6 +19,7 @@ from scipy import sparse
 from experiments.ping_2014.partial_labels import (
     LABELLED,
     MODELS,
+    SOLVERS,
     application_of,
     in_memory,
     labelled_part,
@@ -34,7 +35,6 @@ from lssvm.output.tables import mean_and_error
 SINGLE = "logistic"  # logistic regression of single nodes
 METHODS = (*MODELS, LABELLED, SINGLE)
 BY_CCCP = {f"{model}, CCCP": model for model in MODELS}
-SOLVERS = {"hcrf": "lbfgs"}  # solvers other than the bundle
 BATCH = 4  # photographs per step
 SETTLED = {"application.sweeps": 100, "application.tolerance": 1e-3, "application.damping": 0.5}
 
