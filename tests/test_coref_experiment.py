@@ -9,7 +9,7 @@ import pytest
 
 from experiments.common.command import Arguments
 from experiments.papers import found
-from experiments.yu_joachims_2009 import coref
+from experiments.yu_joachims_2009 import coref, coref_data
 from lssvm.errors import DataError
 from lssvm.formats.conll_coreference import read_conll
 
@@ -36,7 +36,7 @@ CELLS = ["(1)", "_", "_", "(1)", "_"]
 
 def test_parts_of_speech_and_sentences_come_from_the_trees(tmp_path):
     gum(tmp_path, TOKENS, TREES, CELLS)
-    coref.write_gum(tmp_path, ["d"], tmp_path / "out.conll")
+    coref_data.write_gum(tmp_path, ["d"], tmp_path / "out.conll")
     (text,) = read_conll(tmp_path / "out.conll")
     assert text.words == tuple(TOKENS)
     assert text.tags == ("NNP", "-LRB-", "VBD", "PRP", ".")
@@ -46,7 +46,7 @@ def test_parts_of_speech_and_sentences_come_from_the_trees(tmp_path):
 
 def test_trees_of_other_tokens_are_not_used(tmp_path):
     gum(tmp_path, [*TOKENS[:4], "again", "."], TREES, [*CELLS[:4], "_", "_"])
-    coref.write_gum(tmp_path, ["d"], tmp_path / "out.conll")
+    coref_data.write_gum(tmp_path, ["d"], tmp_path / "out.conll")
     (text,) = read_conll(tmp_path / "out.conll")
     assert set(text.tags) == {""}
     assert list(text.sentences) == [0] * 6
@@ -54,11 +54,11 @@ def test_trees_of_other_tokens_are_not_used(tmp_path):
 
 def test_lists_of_documents_are_read_by_heading(tmp_path):
     (tmp_path / "splits.md").write_text("# S\n\n## train\n\n  * a\n  * b\n\n## test\n\n  * c\n")
-    lists = coref.read_splits(tmp_path / "splits.md")
+    lists = coref_data.read_splits(tmp_path / "splits.md")
     assert lists == {"train": ["a", "b"], "test": ["c"]}
     (tmp_path / "splits.md").write_text("## train\n  * a\n")
     with pytest.raises(DataError, match="lists no documents under '## test'"):
-        coref.read_splits(tmp_path / "splits.md")
+        coref_data.read_splits(tmp_path / "splits.md")
 
 
 def test_the_lowest_mean_loss_chooses_and_the_first_of_equals_wins():
@@ -150,7 +150,7 @@ def test_the_report_has_means_tests_and_what_is_not_certified():
 def test_missing_data_are_refused_in_one_line(tmp_path):
     (tmp_path / "out").mkdir()
     with pytest.raises(DataError, match=r"0 files called \.ann; expected LitBank's 100"):
-        coref.prepare(tmp_path, tmp_path / "out")
+        coref_data.prepare(tmp_path, tmp_path / "out")
     done = subprocess.run(
         [
             *(sys.executable, "-m", "experiments.yu_joachims_2009.coref"),
@@ -168,7 +168,7 @@ def test_missing_data_are_refused_in_one_line(tmp_path):
 def test_folds_train_validate_and_test_on_real_documents(tmp_path):
     if not (DATA / "litbank-coref").is_dir() or not (DATA / "gum").is_dir():
         pytest.skip(f"{DATA} lacks litbank-coref or gum; set LSSVM_DATA to the folder of the data")
-    documents = coref.prepare(DATA, tmp_path)
+    documents = coref_data.prepare(DATA, tmp_path)
     assert [len(part) for part in documents["LitBank"]] == [40, 30]
     assert [len(part) for part in documents["GUM"]] == [60, 30]
     for train, test in documents.values():

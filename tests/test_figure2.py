@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from experiments.common import command
-from experiments.yu_joachims_2009 import coref, figure2
+from experiments.yu_joachims_2009 import coref_data, figure2
 from lssvm.applications.base import Source
 from lssvm.config import Config
 from lssvm.errors import MissingExtraError
@@ -168,7 +168,7 @@ def test_real_data_are_those_of_the_other_experiments(tmp_path):
     for part in motif.parts:
         assert np.sum(part.costs < 1) == pytest.approx(0.9 * plan.background, abs=1)
         assert np.sum(part.labels > 0) > np.sum((part.labels < 0) & (part.costs == 1)) > 50
-    training = {Path(source.path).stem for source in coref.litbank(DATA / "litbank-coref")[0]}
+    training = {Path(source.path).stem for source in coref_data.litbank(DATA / "litbank-coref")[0]}
     for part in coreference.parts:
         assert len(part) in (12, 13)  # of 16 documents in five folds
         assert set(part.names) < training

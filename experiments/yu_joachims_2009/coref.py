@@ -38,11 +38,8 @@ t-test over documents.
 """
 
 import itertools
-import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -50,16 +47,12 @@ import numpy as np
 from experiments.common import command
 from experiments.common.paired import p_value
 from experiments.papers.published import YU_TABLE_2
-from lssvm.applications.base import Source
+from experiments.yu_joachims_2009 import coref_data
 from lssvm.applications.coreference import coreference_scores
 from lssvm.applications.coreference.mentions import Documents
 from lssvm.config import Config
-from lssvm.errors import DataError
-from lssvm.formats.conll_coreference import read_conll
-from lssvm.formats.text import open_text
 from lssvm.model import Model
 from lssvm.output.tables import plus_minus, text_table, write_results
-from lssvm.output.whole import replacing
 from lssvm.training.cross_validation import assign_folds
 from lssvm.training.session import learn_path
 
@@ -70,11 +63,7 @@ CRITERIA = {  # the rows of the table: what is trained, and by which loss its se
     LATENT: (LATENT, "mitre_loss"),
     MODIFIED: (MODIFIED, "mitre_loss"),
 }
-TRAIN = {"LitBank": 40, "GUM": 60}
-LITBANK_TEST = 30
 SETTINGS = {"solver": {"epsilon": 1e-2}, "cccp": {"tolerance": 1.0}}
-LEAF = re.compile(r"\(([^()\s]+) (\S+?)\)(?=[\s)]|$)")
-TREE = re.compile(r"^\(", re.MULTILINE)
 
 
 class Plan(NamedTuple):
@@ -95,7 +84,7 @@ class Plan(NamedTuple):
 
 FULL = Plan(
     folds=10,
-    documents=max(TRAIN.values()),
+    documents=max(coref_data.TRAIN.values()),
     grid=(1e-3, 1e-2, 1e-1, 1.0),
     clustering_grid=(1e-5, 1e-4, 1e-3, 1e-2),
     penalties=(0.1, 0.01, 0.001),
@@ -141,7 +130,7 @@ def experiment(arguments: command.Arguments) -> str:
     plan = QUICK if arguments.quick else FULL
     splits = {
         name: _split(documents, plan)
-        for name, documents in prepare(arguments.data, arguments.out).items()
+        for name, documents in coref_data.prepare(arguments.data, arguments.out).items()
     }
     tried = cross_validated(splits, plan, arguments)
     chosen = choose(tried)
@@ -228,86 +217,6 @@ def cross_validated(
     return found
 
 
-def prepare(data: Path, out: Path) -> dict[str, tuple[Documents, Documents]]:
-    """Training and test documents of both data sets. Raises DataError."""
-    application = Row("", "coreference").config(1.0).create_application()
-    sets = {"LitBank": litbank(data / "litbank-coref")}
-    lists = read_splits(data / "gum" / "splits.md")
-    gum = data / "gum"
-    names = {
-        part: [name for name in lists[part] if (gum / "coref_ontogum" / f"{name}.conll").exists()]
-        for part in ("train", "test")
-    }
-    drawn = np.random.default_rng(0).permutation(len(names["train"]))[: TRAIN["GUM"]]
-    names["train"] = [names["train"][i] for i in sorted(drawn)]
-    for part, chosen in names.items():
-        write_gum(gum, chosen, out / f"gum-{part}.conll")
-    sets["GUM"] = [[Source(str(out / f"gum-{part}.conll"))] for part in ("train", "test")]
-    return {
-        name: (application.read(train), application.read(test))
-        for name, (train, test) in sets.items()
-    }
-
-
-def litbank(folder: Path) -> list[list[Source]]:
-    """LitBank's training and test documents, drawn at random. Raises DataError."""
-    paths = sorted(str(path) for path in (folder / "brat").glob("*.ann"))
-    if len(paths) < TRAIN["LitBank"] + LITBANK_TEST:
-        message = f"{len(paths)} files called .ann; expected LitBank's 100"
-        raise DataError(folder / "brat", None, message)
-    order = np.random.default_rng(0).permutation(len(paths))
-    parts = order[: TRAIN["LitBank"]], order[-LITBANK_TEST:]
-    return [[Source(paths[i]) for i in part] for part in parts]
-
-
-def read_splits(path: Path) -> dict[str, list[str]]:
-    """The documents under each heading ``## train``, ``## dev``, … Raises DataError."""
-    lists: dict[str, list[str]] = {}
-    heading = ""
-    with open_text(path) as lines:
-        for _, line in lines:
-            words = line.split()
-            if line.startswith("## ") and len(words) == 2:
-                heading = words[1]
-                lists[heading] = []
-            elif heading and len(words) == 2 and words[0] == "*":
-                lists[heading].append(words[1])
-    for part in ("train", "test"):
-        if not lists.get(part):
-            raise DataError(path, None, f"lists no documents under '## {part}'; expected some")
-    return lists
-
-
-def write_gum(folder: Path, names: Sequence[str], target: Path) -> None:
-    """Join the coreference and the trees of GUM's documents in one file of four columns.
-
-    A document whose trees have another number of tokens gets ``_`` for parts of speech, and no
-    blank lines between sentences. Raises DataError.
-    """
-    with replacing(target) as file:
-        for name in names:
-            (text,) = read_conll(folder / "coref_ontogum" / f"{name}.conll")
-            tags, starts = _leaves(folder / "const" / f"{name}.ptb")
-            if len(tags) != len(text.words):
-                tags, starts = ["_"] * len(text.words), set()
-            file.write(f"#begin document ({name}); part 000\n")
-            with open_text(text.path) as lines:
-                cells = [line.split("\t")[-1] for _, line in lines if line[:1] not in ("#", "")]
-            for token, (word, tag, cell) in enumerate(zip(text.words, tags, cells, strict=True)):
-                file.write("\n" if token in starts else "")
-                file.write(f"{token}\t{word}\t{tag}\t{cell}\n")
-            file.write("#end document\n")
-
-
-def _leaves(path: Path) -> tuple[list[str], set[int]]:
-    """The part of speech of each token of bracketed trees, and the first tokens of later trees."""
-    with open_text(path) as lines:
-        content = "\n".join(line for _, line in lines)
-    places = [match.start() for match in LEAF.finditer(content)]
-    trees = [match.start() for match in TREE.finditer(content)][1:]
-    return [tag for tag, _ in LEAF.findall(content)], set(np.searchsorted(places, trees).tolist())
-
-
 def _split(documents: tuple[Documents, Documents], plan: Plan) -> Split:
     train, test = documents
     train = train.take(np.arange(min(len(train), plan.documents)))
@@ -316,13 +225,8 @@ def _split(documents: tuple[Documents, Documents], plan: Plan) -> Split:
 
 def _lean(split: Split) -> Split:
     """The training documents without their words; cross-validation needs nothing else."""
-    bare = without_words(split.train)
+    bare = coref_data.without_words(split.train)
     return Split(bare, bare.slice(0, 0), split.fold)
-
-
-def without_words(documents: Documents) -> Documents:
-    """The same documents without their words, so that less is sent to other processes."""
-    return replace(documents, texts=np.full(len(documents), None))
 
 
 def trained(split: Split, task: Task) -> list[Model]:

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.common import command
-from experiments.yu_joachims_2009 import coref, motif_yeast, ohsumed
+from experiments.yu_joachims_2009 import coref_data, motif_yeast, ohsumed
 from experiments.yu_joachims_2009.ohsumed import decades
 from lssvm.config import Config
 from lssvm.output import plots as report
@@ -122,8 +122,8 @@ def coreference(data: Path, out: Path, plan: Plan) -> Subject:
     """Coreference on LitBank."""
     options = {"name": "coreference"}
     application = Config.from_dict({"application": options}).create_application()
-    sources = coref.litbank(data / "litbank-coref")[0][: plan.documents]
-    documents = coref.without_words(application.read(sources))
+    sources = coref_data.litbank(data / "litbank-coref")[0][: plan.documents]
+    documents = coref_data.without_words(application.read(sources))
     fold = assign_folds(len(documents), FOLDS, np.random.default_rng(0))
     parts = [documents.take(np.flatnonzero(fold != held)) for held in range(plan.folds)]
     return Subject(options, LINKS, plan.coreference_grid, parts)
